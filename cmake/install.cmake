@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSL-1.0
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/hetplan")
+
+install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
+
+# One export per component: a file may name only targets that its reader has.
+foreach(component IN ITEMS hetplan io glpk)
+  install(TARGETS hetplan_${component} EXPORT hetplan-${component})
+  install(
+    EXPORT hetplan-${component}
+    NAMESPACE hetplan::
+    DESTINATION "${package_dir}")
+endforeach()
+
+# While the major version is 0, a new minor version may break its users.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatibility SameMinorVersion)
+else()
+  set(compatibility SameMajorVersion)
+endif()
+configure_package_config_file(cmake/hetplanConfig.cmake.in "${PROJECT_BINARY_DIR}/hetplanConfig.cmake"
+                              INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake" COMPATIBILITY ${compatibility}
+                                 ARCH_INDEPENDENT)
+install(FILES "${PROJECT_BINARY_DIR}/hetplanConfig.cmake" "${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake" DESTINATION "${package_dir}")

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSL-1.0
+# What only this project's own programs use; nothing here reaches a user of the headers.
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+endif()
+
+find_program(HETPLAN_CCACHE ccache)
+mark_as_advanced(HETPLAN_CCACHE)
+if(HETPLAN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${HETPLAN_CCACHE}")
+endif()
+
+if(HETPLAN_TIDY)
+  find_program(HETPLAN_CLANG_TIDY NAMES clang-tidy-16 clang-tidy REQUIRED)
+  set(CMAKE_CXX_CLANG_TIDY "${HETPLAN_CLANG_TIDY}")
+endif()
+
+add_library(hetplan_own_flags INTERFACE)
+# Without contraction g++ and clang++ round alike, so the same input gives the same plan with both.
+target_compile_options(hetplan_own_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # These depend on what the optimizer inlined and fire inside the standard library (GCC bugs 105329, 105562): still
+  # shown, never an error.
+  foreach(warning IN ITEMS array-bounds dangling-pointer maybe-uninitialized restrict stringop-overflow
+                           stringop-overread)
+    target_compile_options(hetplan_own_flags INTERFACE -Wno-error=${warning})
+  endforeach()
+endif()

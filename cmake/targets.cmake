@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSL-1.0
+# Usage requirements only: include path, language level, dependencies. No flags: those are the user's.
+
+add_library(hetplan_hetplan INTERFACE)
+target_include_directories(
+  hetplan_hetplan INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
+target_compile_features(hetplan_hetplan INTERFACE cxx_std_20)
+target_link_libraries(hetplan_hetplan INTERFACE Boost::headers Eigen3::Eigen)
+
+# These two exist even where their dependency does not, so that the installed package can offer them on a machine
+# that has it; the names with :: appear only where they can be used.
+add_library(hetplan_io INTERFACE)
+target_link_libraries(hetplan_io INTERFACE hetplan_hetplan nlohmann_json::nlohmann_json)
+
+add_library(hetplan_glpk INTERFACE)
+target_link_libraries(hetplan_glpk INTERFACE hetplan_hetplan GLPK::GLPK)
+
+set_target_properties(hetplan_hetplan PROPERTIES EXPORT_NAME hetplan)
+set_target_properties(hetplan_io PROPERTIES EXPORT_NAME io)
+set_target_properties(hetplan_glpk PROPERTIES EXPORT_NAME glpk)
+
+add_library(hetplan::hetplan ALIAS hetplan_hetplan)
+if(TARGET nlohmann_json::nlohmann_json)
+  add_library(hetplan::io ALIAS hetplan_io)
+endif()
+if(TARGET GLPK::GLPK)
+  add_library(hetplan::glpk ALIAS hetplan_glpk)
+endif()

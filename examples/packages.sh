@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSL-1.0
+# shellcheck shell=sh disable=SC2034
+# Sourced by the scripts that build: finds out what is missing and, on Debian 12, installs it.
+# POSIX sh. Package names are Debian's; what is looked for is the thing itself, so other systems are served too.
+
+build_packages="cmake ninja-build g++ libboost-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libcli11-dev"
+test_packages="catch2 python3"
+
+has_file() {
+  for candidate in "$@"; do
+    [ -e "$candidate" ] && return 0
+  done
+  return 1
+}
+
+has_header() {
+  has_file "/usr/local/include/$1" "/usr/include/$1"
+}
+
+is_present() {
+  case $1 in
+    cmake | g++ | python3) command -v "$1" >/dev/null ;;
+    ninja-build) command -v ninja >/dev/null ;;
+    clang-16) command -v clang++-16 >/dev/null ;;
+    libclang-rt-16-dev) has_file /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-*.a ;;
+    libboost-dev) has_header boost/graph/adjacency_list.hpp ;;
+    libeigen3-dev) has_header eigen3/Eigen/Core ;;
+    libglpk-dev) has_header glpk.h ;;
+    nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
+    libcli11-dev) has_header CLI/CLI.hpp ;;
+    catch2) has_header catch2/catch.hpp ;;
+    *) return 1 ;;
+  esac
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
+  else
+    sudo env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
+  fi
+}
+
+# require_packages yes|no PACKAGE...    yes: may install
+require_packages() {
+  may_install=$1
+  shift
+  missing=
+  for package in "$@"; do
+    is_present "$package" || missing="$missing $package"
+  done
+  [ -z "$missing" ] && return 0
+
+  echo "Missing packages:$missing" >&2
+  if [ "$may_install" != yes ]; then
+    echo "Nothing was installed, as asked." >&2
+    return 1
+  fi
+  if ! (. /etc/os-release && [ "$ID $VERSION_ID" = "debian 12" ]) 2>/dev/null; then
+    echo "These are Debian's names. Install the same on this system, then run this again." >&2
+    return 1
+  fi
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    echo "Installing them needs root or sudo." >&2
+    return 1
+  fi
+  # A foreign package source that fails to answer need not stop us: the installation decides.
+  as_root apt-get -qq -o DPkg::Lock::Timeout=120 update || echo "apt-get update failed; going on." >&2
+  # shellcheck disable=SC2086  # a list of words
+  as_root apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends $missing >&2
+}
+
+# install_choice "$@"    prints yes, or no after --no-install; any other argument is an error
+install_choice() {
+  choice=yes
+  for argument in "$@"; do
+    case $argument in
+      --no-install) choice=no ;;
+      *)
+        echo "Unknown argument: $argument (known: --no-install)" >&2
+        return 2
+        ;;
+    esac
+  done
+  echo "$choice"
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A network is a set of resources with capacity and, for each ordered pair of devices, a route.
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hetplan/cluster/device.hpp>
+
+namespace hetplan {
+
+/// Something that transfers share: a wire, one direction of a wire, a radio channel, an uplink.
+struct resource {
+  std::string name;
+  bytes_per_second capacity;
+
+  friend bool operator==(const resource&, const resource&) = default;
+};
+
+/// A transfer at rate x takes weight * x of the resource.
+struct resource_use {
+  resource_id resource;
+  double weight = 1;
+
+  friend bool operator==(const resource_use&, const resource_use&) = default;
+};
+
+/// The way from one device to another; without resources it is infinitely fast after the latency.
+struct route {
+  seconds latency = {};
+  std::vector<resource_use> via = {};
+
+  friend bool operator==(const route&, const route&) = default;
+};
+
+template <class M>
+concept lists_resources = requires(const M& m, std::span<const device> devices) {
+  { m.resources(devices) } -> std::same_as<std::vector<resource>>;  // capacity finite, > 0; names unique
+};
+template <class M>
+concept finds_routes = requires(const M& m, std::span<const device> devices, device_id from, device_id to) {
+  { m.find_route(devices, from, to) } -> std::same_as<std::optional<route>>;  // from != to; empty = no route
+};
+
+/// How devices are joined. Pure: the same devices give the same resources and routes.
+template <class M>
+concept network_model = lists_resources<M> && finds_routes<M>;
+
+template <class M>
+consteval bool check_network_model() {
+  static_assert(lists_resources<M>, "network_model needs: std::vector<resource> resources(std::span<const device>) const");
+  static_assert(finds_routes<M>,
+                "network_model needs: std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const");
+  return network_model<M>;
+}
+
+/// A network model worked out for given devices: what the simulator and the planners read.
+///
+/// Complexity  construction asks the model for all N^2 pairs.
+/// Throws      invalid_model where the model breaks its rules.
+class network {
+ public:
+  network() = default;
+
+  template <network_model M>
+  network(const M& model, std::span<const device> devices)
+      : resources_(model.resources(devices)), devices_(devices.size()), routes_(devices_ * devices_) {
+    for (const resource& r : resources_) {
+      if (!is_finite(r.capacity) || r.capacity.value() <= 0) {
+        throw invalid_model("network: resource \"" + r.name + "\" has capacity " + to_text(r.capacity.value()) +
+                            " B/s; expected finite > 0");
+      }
+    }
+    for (const device& a : devices) {
+      for (const device& b : devices) {
+        if (a.id == b.id) continue;
+        if (auto found = model.find_route(devices, a.id, b.id)) set(a, b, std::move(*found));
+      }
+    }
+  }
+
+  [[nodiscard]] std::span<const resource> resources() const { return resources_; }
+  [[nodiscard]] const resource& operator[](resource_id r) const { return resources_[r.index()]; }
+
+  /// The route of an ordered pair, or null where there is none.
+  [[nodiscard]] const route* find(device_id from, device_id to) const {
+    const auto& r = routes_[from.index() * devices_ + to.index()];
+    return r ? &*r : nullptr;
+  }
+
+  /// min over the route of capacity / weight; infinite without resources, 0 without a route.
+  [[nodiscard]] bytes_per_second peak_bandwidth(device_id from, device_id to) const {
+    const route* r = find(from, to);
+    if (r == nullptr) return {};
+    bytes_per_second peak(std::numeric_limits<double>::infinity());
+    for (const resource_use& u : r->via) peak = std::min(peak, resources_[u.resource.index()].capacity / u.weight);
+    return peak;
+  }
+
+  friend bool operator==(const network&, const network&) = default;
+
+ private:
+  /// Checks a route and adds up the weights of a resource that it lists twice.
+  void set(const device& a, const device& b, route given) {
+    const auto fail = [&](const std::string& what) {
+      throw invalid_model("network: route \"" + a.name + "\" -> \"" + b.name + "\" " + what);
+    };
+    if (!is_finite(given.latency) || given.latency.value() < 0) {
+      fail("has latency " + to_text(given.latency.value()) + " s; expected finite >= 0");
+    }
+    route merged{given.latency, {}};
+    for (const resource_use& u : given.via) {
+      if (!u.resource.valid() || u.resource.index() >= resources_.size()) fail("uses an unknown resource");
+      if (!std::isfinite(u.weight) || u.weight <= 0) fail("has weight " + to_text(u.weight) + "; expected finite > 0");
+      const auto same = [&](const resource_use& m) { return m.resource == u.resource; };
+      const auto it = std::find_if(merged.via.begin(), merged.via.end(), same);
+      if (it == merged.via.end()) merged.via.push_back(u); else it->weight += u.weight;
+    }
+    routes_[a.id.index() * devices_ + b.id.index()] = std::move(merged);
+  }
+
+  std::vector<resource> resources_;
+  std::size_t devices_ = 0;
+  std::vector<std::optional<route>> routes_;
+};
+
+}  // namespace hetplan

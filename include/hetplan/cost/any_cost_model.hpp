@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A cost model chosen at run time.
+
+#include <memory>
+#include <utility>
+
+#include <hetplan/cost/cost_model.hpp>
+
+namespace hetplan {
+
+/// Holds any cost model by value; copies share it (models are pure). One virtual call per question.
+class any_cost_model {
+ public:
+  template <cost_model M>
+    requires(!std::same_as<M, any_cost_model>)
+  any_cost_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {}
+
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual seconds time(const work&, const device&) const = 0;
+  };
+  template <class M>
+  struct holder final : interface {
+    explicit holder(M m) : model(std::move(m)) {}
+    [[nodiscard]] seconds time(const work& w, const device& d) const override { return model.time(w, d); }
+    M model;
+  };
+  std::shared_ptr<const interface> model_;
+};
+
+/// Adapts a model whose `time` returns plain seconds as a double.
+template <class M>
+struct assume_si {
+  M model;
+  [[nodiscard]] seconds time(const work& w, const device& d) const
+    requires requires(const M& m) { { m.time(w, d) } -> std::same_as<double>; }
+  {
+    return seconds(model.time(w, d));
+  }
+};
+
+static_assert(check_cost_model<any_cost_model>());
+
+}  // namespace hetplan

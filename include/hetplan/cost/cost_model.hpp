@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The door for users' cost models: one question, seconds of a piece of work on a device.
+
+#include <concepts>
+#include <string>
+
+#include <hetplan/cluster/device.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/cost/work.hpp>
+
+namespace hetplan {
+
+template <class M>
+concept times_work = requires(const M& m, const work& w, const device& d) {
+  { m.time(w, d) } -> std::same_as<seconds>;  // finite, >= 0; pure: the same question has the same answer
+};
+
+/// Seconds of a piece of work on a device. Batch and time are not proportional: nothing may assume it.
+template <class M>
+concept cost_model = times_work<M>;
+
+template <class M>
+consteval bool check_cost_model() {
+  static_assert(times_work<M>, "cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const");
+  return cost_model<M>;
+}
+
+/// Asks the model and checks the answer. Throws invalid_model, naming layer, device, phase and batch.
+template <cost_model M>
+[[nodiscard]] double checked_time_s(const M& model, const work& w, const device& d) {
+  const double t = model.time(w, d).value();
+  if (!(t >= 0) || !std::isfinite(t)) {
+    throw invalid_model("cost model: time(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
+                        std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " +
+                        std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
+  }
+  return t;
+}
+
+}  // namespace hetplan

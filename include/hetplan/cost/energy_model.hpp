@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The door for users' energy models, and the two that ship.
+
+#include <concepts>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <hetplan/cluster/device.hpp>
+
+namespace hetplan {
+
+/// What a device did in one run.
+struct device_usage {
+  seconds total = {};    ///< T of the run
+  seconds busy = {};     ///< computing, 0 <= busy <= total
+  bytes sent = {};       ///< payload
+  bytes received = {};
+};
+
+template <class M>
+concept charges_energy = requires(const M& m, const device_usage& u, const device& d) {
+  { m.energy(u, d) } -> std::same_as<joules>;  // finite, >= 0, non-decreasing in every part of the usage; pure
+};
+
+/// Joules of one device over one run; asked only for devices that the plan uses.
+template <class M>
+concept energy_model = charges_energy<M>;
+
+template <class M>
+consteval bool check_energy_model() {
+  static_assert(charges_energy<M>, "energy_model needs: hetplan::joules energy(const hetplan::device_usage&, const hetplan::device&) const");
+  return energy_model<M>;
+}
+
+/// P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received, from the device's power profile.
+struct linear_power {
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
+    return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent +
+           d.power.receive * u.received;
+  }
+};
+
+/// Measured watts against the busy share, per device kind, piecewise linear between the points and
+/// constant outside them; a kind without a table draws linear_power. Radio energy as in linear_power.
+struct measured_power {
+  struct point {
+    double busy_share;  ///< ascending within a table, in [0, 1]
+    watts draw;
+  };
+  std::map<std::string, std::vector<point>> tables;  ///< by device kind
+
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
+    const auto it = tables.find(d.kind);
+    if (it == tables.end() || it->second.empty()) return linear_power{}.energy(u, d);
+    const double share = u.total > seconds{} ? u.busy / u.total : 0;
+    return draw(it->second, share) * u.total + d.power.send * u.sent + d.power.receive * u.received;
+  }
+
+ private:
+  [[nodiscard]] static watts draw(const std::vector<point>& table, double share) {
+    if (share <= table.front().busy_share) return table.front().draw;
+    for (std::size_t i = 1; i < table.size(); ++i) {
+      if (share > table[i].busy_share) continue;
+      const double along = (share - table[i - 1].busy_share) / (table[i].busy_share - table[i - 1].busy_share);
+      return table[i - 1].draw + along * (table[i].draw - table[i - 1].draw);
+    }
+    return table.back().draw;
+  }
+};
+
+static_assert(check_energy_model<linear_power>() && check_energy_model<measured_power>());
+
+}  // namespace hetplan

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The door for users' memory models, and the two that ship.
+
+#include <concepts>
+
+#include <hetplan/cost/work.hpp>
+
+namespace hetplan {
+
+template <class M>
+concept holds_state = requires(const M& m, const layer& l, const workload& w) {
+  { m.state(l, w) } -> std::same_as<bytes>;  // weights, gradients, optimizer of a layer; held all the time
+};
+template <class M>
+concept holds_activations = requires(const M& m, const layer& l, const workload& w) {
+  { m.activations(l, w) } -> std::same_as<bytes>;  // per sample, from its forward until its last backward part
+};
+template <class M>
+concept holds_cache = requires(const M& m, const layer& l, const workload& w) {
+  { m.cache(l, w) } -> std::same_as<bytes>;  // per sequence, for the whole run; asked in generation only
+};
+
+/// Bytes that a layer holds on a device. All finite, >= 0, pure. Layers of one weight group hold one
+/// state per stage; which samples are in flight is the simulator's business.
+template <class M>
+concept memory_model = holds_state<M> && holds_activations<M> && holds_cache<M>;
+
+template <class M>
+consteval bool check_memory_model() {
+  static_assert(holds_state<M>, "memory_model needs: hetplan::bytes state(const hetplan::layer&, const hetplan::workload&) const");
+  static_assert(holds_activations<M>, "memory_model needs: hetplan::bytes activations(const hetplan::layer&, const hetplan::workload&) const");
+  static_assert(holds_cache<M>, "memory_model needs: hetplan::bytes cache(const hetplan::layer&, const hetplan::workload&) const");
+  return memory_model<M>;
+}
+
+/// Training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.
+struct plain_memory {
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const {
+    if (w.mode != mode::training) return l.weight;
+    return l.weight + l.trainable_weight() * (1 + w.optimizer_factor);
+  }
+  [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
+    return l.kv_bytes_per_token * static_cast<double>(w.context);
+  }
+};
+
+/// What frameworks really take: allocations grow by a fraction (alignment, fragmentation), and the state
+/// of trainable weights may be kept in another precision (a bf16 model with fp32 optimizer: 2.0).
+struct framework_memory {
+  double fragmentation = 0.1;
+  double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of the factor
+
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const {
+    workload precise = w;
+    precise.optimizer_factor *= optimizer_precision;
+    return (1 + fragmentation) * plain_memory{}.state(l, precise);
+  }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const {
+    return (1 + fragmentation) * plain_memory{}.activations(l, w);
+  }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
+    return (1 + fragmentation) * plain_memory{}.cache(l, w);
+  }
+};
+
+static_assert(check_memory_model<plain_memory>() && check_memory_model<framework_memory>());
+
+}  // namespace hetplan

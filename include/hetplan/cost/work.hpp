@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a cost model is asked about, and the circumstances that memory depends on.
+
+#include <string_view>
+
+#include <hetplan/graph/layer.hpp>
+
+namespace hetplan {
+
+enum class mode { training, inference, generation };
+
+/// The parts of a layer's work. An unsplit backward is backward_input followed by backward_weight.
+enum class phase { forward, backward_input, backward_weight };
+
+[[nodiscard]] constexpr std::string_view to_string(mode m) {
+  return m == mode::training ? "training" : m == mode::inference ? "inference" : "generation";
+}
+[[nodiscard]] constexpr std::string_view to_string(phase p) {
+  return p == phase::forward ? "forward" : p == phase::backward_input ? "backward_input" : "backward_weight";
+}
+
+/// What surrounds the model in every plan of a job.
+struct workload {
+  hetplan::mode mode = mode::training;
+  double optimizer_factor = 2;  ///< optimizer state per byte of trainable weight: Adam 2, SGD 0
+  int context = 0;              ///< tokens of context that each sequence's cache holds
+  int tokens = 16;              ///< generation: tokens (steps) per sequence, >= 2
+
+  friend bool operator==(const workload&, const workload&) = default;
+};
+
+/// One call of one layer: `batch` samples at once, split over `tensor_parallel` accelerators of the device.
+struct work {
+  const hetplan::layer& layer;
+  hetplan::phase phase = phase::forward;
+  double batch = 1;
+  int tensor_parallel = 1;
+  int context = 0;
+
+  /// FLOP of this phase for one sample.
+  [[nodiscard]] flops flops_per_sample() const {
+    switch (phase) {
+      case phase::forward: return layer.forward_flops;
+      case phase::backward_input: return layer.backward_input_flops;
+      case phase::backward_weight: return layer.backward_weight_flops;
+    }
+    return {};
+  }
+};
+
+}  // namespace hetplan

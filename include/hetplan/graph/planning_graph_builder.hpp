@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The only way to make a planning graph: every rule about layers and edges is checked here.
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/graph/depth_first_search.hpp>
+
+#include <hetplan/graph/planning_graph.hpp>
+
+namespace hetplan {
+
+/// Collects layers and edges by name or id, then builds the graph.
+///
+///     planning_graph_builder b("toy");
+///     const auto a = b.add_layer({.name = "a", .forward_flops = 2_GFLOP, .weight = 4_MB});
+///     const auto c = b.add_layer({.name = "c", .forward_flops = 1_GFLOP});
+///     b.add_edge(a, c, 600_kB);
+///     const planning_graph g = std::move(b).build();
+///
+/// Ids that the builder returns number its own calls; the built graph may renumber (see build()).
+/// Throws           invalid_input from every member, naming the layer or edge and the rule.
+/// Complexity       build: O(V + E log E).
+class planning_graph_builder {
+ public:
+  explicit planning_graph_builder(std::string name, double bytes_per_parameter = 4, int tokens_per_sample = 1) {
+    graph_.name_ = std::move(name);
+    require(bytes_per_parameter > 0 && std::isfinite(bytes_per_parameter), "bytes_per_parameter",
+            bytes_per_parameter, "a finite number > 0");
+    require(tokens_per_sample >= 1, "tokens_per_sample", tokens_per_sample, "an integer >= 1");
+    graph_.bytes_per_parameter_ = bytes_per_parameter;
+    graph_.tokens_per_sample_ = tokens_per_sample;
+  }
+
+  /// Adds a layer with a name of its own. A layer without profile needs forward_flops.
+  layer_id add_layer(layer_spec spec) {
+    check(spec);
+    const layer_id id(specs_.size());
+    if (!graph_.by_name_.emplace(spec.name, id).second) fail("layer \"" + spec.name + "\" appears twice");
+    specs_.push_back(std::move(spec));
+    return id;
+  }
+
+  /// Adds the tensor u -> v; `gradient` defaults to `forward`, 0 means no backward transfer.
+  void add_edge(layer_id from, layer_id to, bytes forward, std::optional<bytes> gradient = {}) {
+    if (from.index() >= specs_.size() || to.index() >= specs_.size()) fail("an edge names a layer that was not added");
+    const std::string where = "edge \"" + specs_[from.index()].name + "\" -> \"" + specs_[to.index()].name + "\"";
+    if (from == to) fail(where + " joins a layer to itself");
+    require_amount(forward, where + " bytes");
+    if (gradient) require_amount(*gradient, where + " gradient");
+    if (!pairs_.emplace(from, to).second) fail(where + " appears twice");
+    graph_.edges_.push_back({from, to, forward, gradient.value_or(forward)});
+  }
+
+  void add_edge(std::string_view from, std::string_view to, bytes forward, std::optional<bytes> gradient = {}) {
+    add_edge(graph_.find(from), graph_.find(to), forward, gradient);
+  }
+
+  /// Numbers the layers topologically (the order of the calls where that is topological already, else
+  /// the reverse finishing order of a depth-first search), resolves every default and indexes the graph.
+  [[nodiscard]] planning_graph build() && {
+    if (specs_.empty()) fail("a model has at least one layer");
+    renumber();
+    std::sort(graph_.edges_.begin(), graph_.edges_.end(), [](const layer_edge& a, const layer_edge& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
+    index_edges();
+    resolve_layers();
+    return std::move(graph_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw invalid_input("model \"" + graph_.name_ + "\": " + what);
+  }
+  void require(bool ok, const std::string& what, double given, const char* expected) const {
+    if (!ok) fail(what + " = " + to_text(given) + "; expected " + expected);
+  }
+  template <class Quantity>
+  void require_amount(Quantity q, const std::string& what) const {
+    require(is_finite(q) && q.value() >= 0, what, q.value(), "a finite number >= 0");
+  }
+
+  void check(const layer_spec& s) const {
+    if (s.name.empty()) fail("a layer has an empty name");
+    const std::string where = "layer \"" + s.name + "\" ";
+    if (!s.forward_flops && s.profiles.empty()) fail(where + "needs forward_flops or a profile");
+    if (s.forward_flops) require_amount(*s.forward_flops, where + "forward_flops");
+    if (s.backward_input_flops) require_amount(*s.backward_input_flops, where + "backward_input_flops");
+    if (s.backward_weight_flops) require_amount(*s.backward_weight_flops, where + "backward_weight_flops");
+    require_amount(s.weight, where + "weight");
+    if (s.weight_traffic) require_amount(*s.weight_traffic, where + "weight_traffic");
+    require_amount(s.activation, where + "activation");
+    if (s.traffic) require_amount(*s.traffic, where + "traffic");
+    require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
+    for (const layer_profile& p : s.profiles) check(p, where);
+  }
+
+  void check(const layer_profile& p, const std::string& where) const {
+    const std::string at = where + "profile \"" + p.device_kind + "\" ";
+    if (p.batch.empty()) fail(at + "has no entry");
+    if (p.forward_s.size() != p.batch.size()) fail(at + "forward has another length than batch");
+    if (!p.backward_s.empty() && p.backward_s.size() != p.batch.size()) fail(at + "backward has another length than batch");
+    for (std::size_t i = 0; i < p.batch.size(); ++i) {
+      require(std::isfinite(p.batch[i]) && p.batch[i] >= 1, at + "batch", p.batch[i], "a number >= 1");
+      if (i > 0) require(p.batch[i] > p.batch[i - 1], at + "batch", p.batch[i], "ascending sizes");
+    }
+    for (const double t : p.forward_s) require(std::isfinite(t) && t >= 0, at + "forward", t, "finite seconds >= 0");
+    for (const double t : p.backward_s) require(std::isfinite(t) && t >= 0, at + "backward", t, "finite seconds >= 0");
+  }
+
+  /// A depth-first search that yields a topological order, or the edge that closes a cycle.
+  struct order_visitor : boost::default_dfs_visitor {
+    std::vector<std::size_t>* finished;
+    std::pair<std::size_t, std::size_t>* cycle;
+    template <class E, class G>
+    void back_edge(E e, const G& g) {
+      *cycle = {boost::source(e, g), boost::target(e, g)};
+    }
+    template <class V, class G>
+    void finish_vertex(V v, const G&) {
+      finished->push_back(v);
+    }
+  };
+
+  void renumber() {
+    auto& edges = graph_.edges_;
+    if (std::all_of(edges.begin(), edges.end(), [](const layer_edge& e) { return e.from < e.to; })) return;
+
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    for (const layer_edge& e : edges) pairs.emplace_back(e.from.index(), e.to.index());
+    const boost::compressed_sparse_row_graph<boost::directedS> g(boost::edges_are_unsorted_multi_pass, pairs.begin(),
+                                                                 pairs.end(), specs_.size());
+    std::vector<std::size_t> finished;
+    std::pair<std::size_t, std::size_t> cycle{0, 0};
+    order_visitor visitor;
+    visitor.finished = &finished;
+    visitor.cycle = &cycle;
+    boost::depth_first_search(g, boost::visitor(visitor));
+    if (cycle.first != cycle.second) {
+      fail("edge \"" + specs_[cycle.first].name + "\" -> \"" + specs_[cycle.second].name + "\" closes a cycle");
+    }
+    std::vector<layer_id> position(specs_.size());
+    std::vector<layer_spec> ordered(specs_.size());
+    for (std::size_t i = 0; i < finished.size(); ++i) {
+      const std::size_t old = finished[finished.size() - 1 - i];
+      position[old] = layer_id(i);
+      ordered[i] = std::move(specs_[old]);
+    }
+    specs_ = std::move(ordered);
+    for (layer_edge& e : edges) e = {position[e.from.index()], position[e.to.index()], e.forward, e.gradient};
+    for (auto& [name, id] : graph_.by_name_) id = position[id.index()];
+  }
+
+  void index_edges() {
+    const std::size_t n = specs_.size();
+    auto& edges = graph_.edges_;
+    graph_.first_out_.assign(n + 1, 0);
+    graph_.first_in_.assign(n + 1, 0);
+    for (const layer_edge& e : edges) {
+      ++graph_.first_out_[e.from.index() + 1];
+      ++graph_.first_in_[e.to.index() + 1];
+    }
+    std::partial_sum(graph_.first_out_.begin(), graph_.first_out_.end(), graph_.first_out_.begin());
+    std::partial_sum(graph_.first_in_.begin(), graph_.first_in_.end(), graph_.first_in_.begin());
+    graph_.in_.resize(edges.size());
+    auto next = graph_.first_in_;
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    pairs.reserve(edges.size());
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      graph_.in_[next[edges[i].to.index()]++] = static_cast<std::uint32_t>(i);
+      pairs.emplace_back(edges[i].from.index(), edges[i].to.index());
+    }
+    graph_.graph_ = planning_graph::csr_graph(boost::edges_are_unsorted_multi_pass, pairs.begin(), pairs.end(), n);
+  }
+
+  void resolve_layers() {
+    graph_.layers_.reserve(specs_.size());
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      layer_spec& s = specs_[i];
+      const layer_id id(i);
+      bytes in, largest_out;
+      for (const std::uint32_t e : graph_.in_edges(id)) in += graph_.edges_[e].forward;
+      for (const layer_edge& e : graph_.out_edges(id)) largest_out = std::max(largest_out, e.forward);
+      const flops forward = s.forward_flops.value_or(flops{});
+      const bool learns = s.trainable && s.weight > bytes{};
+      graph_.layers_.push_back({.id = id,
+                                .name = std::move(s.name),
+                                .kind = std::move(s.kind),
+                                .forward_flops = forward,
+                                .backward_input_flops = s.backward_input_flops.value_or(forward),
+                                .backward_weight_flops = s.backward_weight_flops.value_or(learns ? forward : flops{}),
+                                .weight = s.weight,
+                                .trainable = s.trainable,
+                                .weight_traffic = s.weight_traffic.value_or(s.weight),
+                                .weight_group = group_of(s, id),
+                                .activation = s.activation,
+                                .traffic = s.traffic.value_or(in + largest_out),
+                                .largest_output = largest_out,
+                                .kv_bytes_per_token = s.kv_bytes_per_token,
+                                .has_flops = s.forward_flops.has_value(),
+                                .profiles = std::move(s.profiles)});
+    }
+  }
+
+  std::int32_t group_of(const layer_spec& s, layer_id id) {
+    if (s.weight_group.empty()) return -1;
+    auto& groups = graph_.groups_;
+    const auto it = std::find(groups.begin(), groups.end(), s.weight_group);
+    const auto index = static_cast<std::int32_t>(it - groups.begin());
+    if (it == groups.end()) {
+      groups.push_back(s.weight_group);
+      group_head_.push_back(id);
+      return index;
+    }
+    const layer& head = graph_.layers_[group_head_[static_cast<std::size_t>(index)].index()];
+    if (head.weight != s.weight || head.trainable != s.trainable) {
+      fail("layers \"" + head.name + "\" and \"" + s.name + "\" share weight_group \"" + s.weight_group +
+           "\" but differ in weight or trainable");
+    }
+    return index;
+  }
+
+  planning_graph graph_;
+  std::vector<layer_spec> specs_;
+  std::vector<layer_id> group_head_;
+  std::set<std::pair<layer_id, layer_id>> pairs_;
+};
+
+}  // namespace hetplan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a plan costs, as the simulator judged it.
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <hetplan/core/quantity.hpp>
+
+namespace hetplan {
+
+/// One device's part of an evaluation; `used` is false for devices that the plan leaves alone.
+struct device_evaluation {
+  bool used = false;
+  joules energy = {};
+  bytes peak_memory = {};
+  seconds busy = {};
+
+  friend bool operator==(const device_evaluation&, const device_evaluation&) = default;
+};
+
+/// The numbers of one simulated run and the bounds that certify it.
+struct evaluation {
+  seconds latency = {};                                  ///< T, the last end
+  std::optional<seconds> time_between_tokens = {};       ///< generation
+  std::vector<device_evaluation> devices = {};           ///< by device id
+  std::vector<bytes> resource_bytes = {};                ///< by resource id: payload * weight
+  seconds bound = {};                                    ///< no plan of this model, cluster, batch is faster
+  double gap = 0;                                        ///< latency / bound - 1
+  seconds schedule_bound = {};                           ///< no schedule of this plan is faster
+  double schedule_gap = 0;
+
+  /// What qoe.latency limits: T, or the time between tokens in generation.
+  [[nodiscard]] seconds response() const { return time_between_tokens.value_or(latency); }
+  [[nodiscard]] joules energy() const {
+    joules total;
+    for (const device_evaluation& d : devices) total += d.energy;
+    return total;
+  }
+  [[nodiscard]] bytes peak_memory() const {
+    bytes most;
+    for (const device_evaluation& d : devices) most = d.peak_memory > most ? d.peak_memory : most;
+    return most;
+  }
+
+  friend bool operator==(const evaluation&, const evaluation&) = default;
+};
+
+}  // namespace hetplan

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The order of work on each device: GPipe, 1F1B with its warm-up, or what the plan lists.
+
+#include <algorithm>
+#include <vector>
+
+#include <hetplan/plan/stage_graph.hpp>
+
+namespace hetplan {
+
+/// The 1F1B rule for one stage edge, exact: with these warm-ups the consumer never waits for a forward
+/// that its producer only runs after a backward that waits for the consumer.
+///
+/// Source  semantics, section 5: for every i < M_s, min(M_s, K_s+i) B_s >= min(M_t, K_t + ceil((i+1) B_s/B_t) - 1) B_t.
+[[nodiscard]] inline bool warmup_suffices(const stage_graph::node& s, long long k_s, const stage_graph::node& t, long long k_t) {
+  const long long b_s = s.microbatch_size, b_t = t.microbatch_size;
+  for (long long i = 0; i < s.microbatches; ++i) {
+    const long long have = std::min<long long>(s.microbatches, k_s + i) * b_s;
+    const long long need = std::min<long long>(t.microbatches, k_t + ((i + 1) * b_s + b_t - 1) / b_t - 1) * b_t;
+    if (have < need) return false;
+    if (k_s + i >= s.microbatches) break;  // every forward is out: the rest holds
+  }
+  return true;
+}
+
+/// Warm-up K per stage: what the plan says, else 2 depth - 1, raised from the sinks backwards to the
+/// smallest that satisfies the 1F1B rule where microbatch sizes differ.
+[[nodiscard]] inline std::vector<int> resolve_warmup(const plan& p, const stage_graph& g) {
+  if (!p.schedule.warmup.empty()) return p.schedule.warmup;
+  std::vector<int> k(g.nodes.size(), 1);
+  for (auto it = g.topological.rbegin(); it != g.topological.rend(); ++it) {
+    const stage_graph::node& s = g[*it];
+    int& mine = k[it->index()];
+    mine = 2 * s.depth - 1;
+    for (const std::size_t e : s.out) {
+      if (g.edges[e].backward_cut.value() == 0) continue;
+      const stage_id t = g.edges[e].to;
+      const auto holds = [&](int value) { return warmup_suffices(s, value, g[t], k[t.index()]); };
+      if (holds(mine)) continue;
+      int low = mine, high = s.microbatches;  // K = M always holds, and the rule is monotone in K
+      while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        (holds(middle) ? high : low) = middle;
+      }
+      mine = high;
+    }
+  }
+  return k;
+}
+
+/// Forwards (and in training backwards) of one stage in its microbatch order, for a device with one stage.
+///
+inline void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int microbatches, mode m,
+                                  schedule_kind kind, int warmup) {
+  const int first = m != mode::training || kind == schedule_kind::gpipe ? microbatches : std::min(warmup, microbatches);
+  for (int i = 0; i < first; ++i) order.push_back({phase::forward, s, i});
+  if (m != mode::training) return;
+  for (int i = 0; i < microbatches; ++i) {
+    order.push_back({phase::backward_input, s, i});
+    if (first + i < microbatches) order.push_back({phase::forward, s, first + i});
+  }
+}
+
+/// The order of every device (one step of it in generation), by device id; empty for devices without a stage.
+[[nodiscard]] inline std::vector<std::vector<order_entry>> device_orders(const plan& p, const stage_graph& g,
+                                                                         std::size_t devices) {
+  std::vector<std::vector<order_entry>> orders(devices);
+  if (p.schedule.kind == schedule_kind::explicit_orders) {
+    for (std::size_t d = 0; d < std::min(devices, p.schedule.orders.size()); ++d) orders[d] = p.schedule.orders[d];
+    return orders;
+  }
+  const std::vector<int> warmup = resolve_warmup(p, g);
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    for (const assignment& a : p.stages[s].devices) {
+      append_pipeline_order(orders[a.device.index()], stage_id(s), g.nodes[s].microbatches, p.workload.mode,
+                            p.schedule.kind, warmup[s]);
+    }
+  }
+  return orders;
+}
+
+}  // namespace hetplan

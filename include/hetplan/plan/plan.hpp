@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The noun that planners make and judges take: who runs which layers on which samples, in which order.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hetplan/cost/work.hpp>
+#include <hetplan/plan/evaluation.hpp>
+
+namespace hetplan {
+
+/// A device's part of a stage: how many samples of each microbatch, on how many of its accelerators.
+struct assignment {
+  device_id device;
+  int samples = 1;
+  int tensor_parallel = 1;
+
+  friend bool operator==(const assignment&, const assignment&) = default;
+};
+
+/// Layers that run together. Its devices own contiguous sample ranges of each microbatch, in list order.
+struct stage {
+  std::string name;
+  std::vector<layer_id> layers;
+  std::vector<assignment> devices;
+  int microbatch_size = 0;  ///< 0: the plan's
+  int pipeline = 0;         ///< index into plan::pipelines
+
+  friend bool operator==(const stage&, const stage&) = default;
+};
+
+/// One entry of a device's explicit order. `backward_input` stands for the whole backward of its stage
+/// unless the same device's order also has `backward_weight` for that stage.
+struct order_entry {
+  phase what;
+  stage_id stage;
+  int microbatch;
+
+  friend auto operator<=>(const order_entry&, const order_entry&) = default;
+};
+
+enum class transfer_kind { forward, backward, sync, token };
+
+/// When and how a transfer runs; transfers without a rule start at once, in one piece, priority 0.
+/// A rule speaks of every transfer between the two devices that its stages and microbatch make.
+struct transfer_rule {
+  device_id from;
+  device_id to;
+  stage_id from_stage;
+  stage_id to_stage;
+  int microbatch = 0;  ///< the producer's
+  transfer_kind kind = transfer_kind::forward;
+  int chunk = 0;
+  int chunks = 1;
+  seconds release = {};  ///< from the iteration's start
+  int priority = 0;      ///< smaller first
+
+  friend bool operator==(const transfer_rule&, const transfer_rule&) = default;
+};
+
+enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
+enum class sharing { fair_share, priority, exclusive };
+
+/// The order in which devices work, and when transfers may run.
+struct plan_schedule {
+  schedule_kind kind = schedule_kind::one_f_one_b;
+  std::vector<int> warmup = {};                         ///< 1F1B: K per stage; empty = the default, 2 depth - 1
+  std::vector<std::vector<order_entry>> orders = {};    ///< explicit: by device id
+  std::vector<transfer_rule> transfers = {};
+
+  friend bool operator==(const plan_schedule&, const plan_schedule&) = default;
+};
+
+/// A plan. Stage ids run over all pipelines in order: `stages` is flat, `stage::pipeline` ascending.
+struct plan {
+  std::string model = {};
+  std::string cluster = {};
+  std::string planner = "given";
+  hetplan::workload workload = {};
+  int microbatch_size = 1;
+  int microbatches = 1;
+  std::vector<stage> stages = {};
+  std::vector<long long> pipelines = {};  ///< samples of an iteration per pipeline; empty = one takes all
+  plan_schedule schedule = {};
+  sharing network = sharing::fair_share;
+  std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
+  std::optional<evaluation> predicted = {};
+
+  /// Samples of one iteration, or sequences in flight.
+  [[nodiscard]] long long batch() const { return static_cast<long long>(microbatch_size) * microbatches; }
+  [[nodiscard]] std::size_t pipeline_count() const { return pipelines.empty() ? 1 : pipelines.size(); }
+  [[nodiscard]] long long pipeline_samples(int pipeline) const {
+    return pipelines.empty() ? batch() : pipelines[static_cast<std::size_t>(pipeline)];
+  }
+  [[nodiscard]] int size_of(const stage& s) const { return s.microbatch_size > 0 ? s.microbatch_size : microbatch_size; }
+  [[nodiscard]] const stage& operator[](stage_id s) const { return stages[s.index()]; }
+
+  friend bool operator==(const plan&, const plan&) = default;
+};
+
+[[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
+  return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
+}
+[[nodiscard]] constexpr std::string_view to_string(sharing s) {
+  return s == sharing::fair_share ? "fair_share" : s == sharing::priority ? "priority" : "exclusive";
+}
+[[nodiscard]] constexpr std::string_view to_string(transfer_kind k) {
+  return k == transfer_kind::forward ? "forward" : k == transfer_kind::backward ? "backward"
+         : k == transfer_kind::sync  ? "sync"
+                                     : "token";
+}
+
+}  // namespace hetplan

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What follows from a plan's cut of the model: which stages feed which, with how many bytes, how deep.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
+
+namespace hetplan {
+
+/// A stage that feeds another. The cuts are bytes per sample: the sum over producing layers of the
+/// largest edge into the other stage (a tensor that several layers read crosses once).
+struct stage_edge {
+  stage_id from;
+  stage_id to;
+  bytes forward_cut;
+  bytes backward_cut;  ///< 0: no backward transfer and no dependency
+};
+
+/// The quotient graph of a plan, with what its stages inherit from plan and pipeline.
+struct stage_graph {
+  struct node {
+    int microbatch_size = 1;
+    int microbatches = 1;
+    long long first_sample = 0;  ///< of its pipeline, in the iteration
+    int depth = 1;               ///< stages on the longest path to a sink, itself included
+    std::vector<std::size_t> in = {};   ///< indices of edges
+    std::vector<std::size_t> out = {};
+  };
+  std::vector<node> nodes;
+  std::vector<stage_edge> edges;      ///< ordered by (from, to)
+  std::vector<stage_id> topological;  ///< fewer than the nodes: the quotient graph has a cycle
+
+  [[nodiscard]] bool acyclic() const { return topological.size() == nodes.size(); }
+  [[nodiscard]] const node& operator[](stage_id s) const { return nodes[s.index()]; }
+};
+
+/// Builds the stage graph. The plan's stages must hold each layer once per pipeline (validate checks).
+///
+/// Complexity   O(stages + layers + edges log).
+/// Determinism  edges by (from, to); topological order: smallest ready stage first.
+[[nodiscard]] inline stage_graph make_stage_graph(const plan& p, const planning_graph& model) {
+  stage_graph g;
+  g.nodes.resize(p.stages.size());
+  std::vector<long long> first(p.pipeline_count() + 1, 0);
+  for (std::size_t i = 0; i < p.pipeline_count(); ++i) first[i + 1] = first[i] + p.pipeline_samples(static_cast<int>(i));
+
+  std::vector<stage_id> stage_of(model.size() * p.pipeline_count());
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const stage& st = p.stages[s];
+    stage_graph::node& n = g.nodes[s];
+    n.microbatch_size = p.size_of(st);
+    n.microbatches = static_cast<int>(p.pipeline_samples(st.pipeline) / n.microbatch_size);
+    n.first_sample = first[static_cast<std::size_t>(st.pipeline)];
+    for (const layer_id l : st.layers) stage_of[static_cast<std::size_t>(st.pipeline) * model.size() + l.index()] = stage_id(s);
+  }
+
+  // One tensor per (producing layer, consuming stage): the largest of its edges.
+  std::vector<stage_edge> tensors;
+  for (std::size_t i = 0; i < p.pipeline_count(); ++i) {
+    const auto at = [&](layer_id l) { return stage_of[i * model.size() + l.index()]; };
+    for (const layer& l : model.layers()) {
+      const std::size_t begin = tensors.size();
+      for (const layer_edge& e : model.out_edges(l.id)) {
+        const stage_id from = at(l.id), to = at(e.to);
+        if (from == to) continue;
+        auto it = std::find_if(tensors.begin() + static_cast<std::ptrdiff_t>(begin), tensors.end(),
+                               [&](const stage_edge& t) { return t.to == to; });
+        if (it == tensors.end()) it = tensors.insert(it, {from, to, {}, {}});
+        it->forward_cut = std::max(it->forward_cut, e.forward);
+        it->backward_cut = std::max(it->backward_cut, e.gradient);
+      }
+    }
+  }
+  std::stable_sort(tensors.begin(), tensors.end(), [](const stage_edge& a, const stage_edge& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  for (const stage_edge& t : tensors) {
+    if (g.edges.empty() || g.edges.back().from != t.from || g.edges.back().to != t.to) {
+      g.edges.push_back(t);
+    } else {
+      g.edges.back().forward_cut += t.forward_cut;
+      g.edges.back().backward_cut += t.backward_cut;
+    }
+  }
+
+  std::vector<std::size_t> waiting(g.nodes.size(), 0);
+  for (std::size_t e = 0; e < g.edges.size(); ++e) {
+    g.nodes[g.edges[e].from.index()].out.push_back(e);
+    g.nodes[g.edges[e].to.index()].in.push_back(e);
+    ++waiting[g.edges[e].to.index()];
+  }
+  std::vector<std::size_t> ready;  // a heap with the smallest stage on top
+  const auto later = std::greater<>{};
+  for (std::size_t s = g.nodes.size(); s-- > 0;) {
+    if (waiting[s] == 0) ready.push_back(s);
+  }
+  std::make_heap(ready.begin(), ready.end(), later);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), later);
+    const std::size_t s = ready.back();
+    ready.pop_back();
+    g.topological.push_back(stage_id(s));
+    for (const std::size_t e : g.nodes[s].out) {
+      if (--waiting[g.edges[e].to.index()] == 0) {
+        ready.push_back(g.edges[e].to.index());
+        std::push_heap(ready.begin(), ready.end(), later);
+      }
+    }
+  }
+  for (auto it = g.topological.rbegin(); it != g.topological.rend(); ++it) {
+    stage_graph::node& n = g.nodes[it->index()];
+    for (const std::size_t e : n.out) n.depth = std::max(n.depth, 1 + g.nodes[g.edges[e].to.index()].depth);
+  }
+  return g;
+}
+
+}  // namespace hetplan

@@ -1,0 +1,982 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The simulator specification once more, slowly: an oracle for the library.
+
+It reads {"model": ..., "cluster": ..., "plan": ...}, runs the plan as semantics.md says and prints
+latency, energy, peak memory, busy time, bytes per resource and, in generation, the time between
+tokens. It shares no code with the library and prefers being checkable over being fast: every part
+names the paragraph (§) of semantics.md that it follows. File formats are those of formats.md.
+
+    semantics.py [FILE]              one case, from FILE or standard input
+    semantics.py --check FILE        a file of cases with "expected": report the largest deviation
+    semantics.py --fluid FILE        finish times of flow scenarios: the fluid engine alone
+
+A file {"cases": [...]} gives {"results": [...]}. Exit status: 0 done, 1 a check failed, 2 bad input.
+"""
+import heapq
+import json
+import math
+import re
+import sys
+from dataclasses import dataclass, field
+
+SAME_TIME = 1e-12   # events whose times agree within this relative distance happen together
+CHECK = 1e-9        # §9: relative tolerance of checks
+
+
+class BadInput(Exception):
+    """The case breaks a rule of §2-§5 that the simulation relies on."""
+
+
+def require(condition, message):
+    if not condition:
+        raise BadInput(message)
+
+
+# ---------------------------------------------------------------------------------------- §1 units
+
+PREFIX = {"": 1.0, "n": 1e-9, "u": 1e-6, "\u00b5": 1e-6, "\u03bc": 1e-6, "m": 1e-3, "k": 1e3,
+          "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
+UNIT = {"s": 1.0, "min": 60.0, "h": 3600.0, "B": 1.0, "bit": 1 / 8, "FLOP": 1.0, "J": 1.0,
+        "Wh": 3600.0, "W": 1.0}
+QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) ?"
+                      r"(Ki|Mi|Gi|[nu\u00b5\u03bcmkMGT])?(min|bit|FLOP|Wh|s|h|B|J|W)(/s|/B)?")
+
+
+def quantity(value):
+    """A number (SI) or a string with a unit; `per second` and `per byte` have factor 1."""
+    if isinstance(value, str):
+        match = QUANTITY.fullmatch(re.sub("bps$", "bit/s", value))
+        require(match, f"not a quantity: {value!r}")
+        number, prefix, unit, _ = match.groups()
+        require(len(prefix or "") < 2 or unit == "B", f"binary prefix without bytes: {value!r}")
+        return float(number) * PREFIX[prefix or ""] * UNIT[unit]
+    require(isinstance(value, (int, float)) and not isinstance(value, bool), f"not a number: {value!r}")
+    return float(value)
+
+
+# ---------------------------------------------------------------------------------------- §2 model
+
+FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT = "F", "B", "W"
+
+
+@dataclass
+class Layer:
+    name: str
+    weight: float
+    trainable: bool
+    weight_traffic: float
+    tensor: tuple           # what the weights are: shared by the members of a weight group
+    flops: dict             # phase -> FLOP per sample
+    activation: float
+    traffic: float
+    kv_bytes_per_token: float
+    largest_out: float      # largest out-edge, for tensor parallelism (§4)
+    profile: dict           # device kind -> {"batch": [...], "forward": [...], "backward": [...]}
+
+
+@dataclass
+class Edge:
+    source: str
+    target: str
+    bytes: float
+    gradient: float
+
+
+class Model:
+    def __init__(self, document):
+        self.edges = [Edge(e["from"], e["to"], quantity(e["bytes"]),
+                           quantity(e.get("gradient", e["bytes"]))) for e in document.get("edges", [])]
+        self.layers = {}
+        for entry in document["layers"]:
+            layer = self._layer(entry)
+            require(layer.name not in self.layers, f"layer {layer.name} twice")
+            self.layers[layer.name] = layer
+
+    def _layer(self, entry):
+        name = entry["name"]
+        into = [e.bytes for e in self.edges if e.target == name]
+        out = [e.bytes for e in self.edges if e.source == name]
+        weight = quantity(entry.get("weight", 0))
+        trainable = entry.get("trainable", True)
+        forward = quantity(entry.get("forward_flops", 0))
+        weight_default = forward if weight > 0 and trainable else 0
+        group = entry.get("weight_group")
+        return Layer(
+            name=name, weight=weight, trainable=trainable,
+            weight_traffic=quantity(entry.get("weight_traffic", weight)),
+            tensor=("layer", name) if group is None else ("group", group),
+            flops={FORWARD: forward,
+                   BACKWARD_INPUT: quantity(entry.get("backward_input_flops", forward)),
+                   BACKWARD_WEIGHT: quantity(entry.get("backward_weight_flops", weight_default))},
+            activation=quantity(entry.get("activation", 0)),
+            traffic=quantity(entry.get("traffic", sum(into) + max(out, default=0.0))),
+            kv_bytes_per_token=quantity(entry.get("kv_bytes_per_token", 0)),
+            largest_out=max(out, default=0.0),
+            profile={kind: {key: [quantity(v) for v in values] for key, values in table.items()}
+                     for kind, table in (entry.get("profile") or {}).items()})
+
+
+# -------------------------------------------------------------------------------------- §3 cluster
+
+@dataclass
+class Device:
+    index: int
+    name: str
+    kind: str
+    compute: float
+    memory_bandwidth: float
+    half_batch: float
+    launch: float
+    accelerators: int
+    interconnect: float
+    idle: float
+    active: float
+    send: float
+    receive: float
+
+
+@dataclass
+class Route:
+    latency: float
+    uses: dict              # resource name -> weight; empty: infinitely fast after the latency
+
+
+class Cluster:
+    def __init__(self, document):
+        self.devices = [self._device(i, d) for i, d in enumerate(document["devices"])]
+        self.by_name = {d.name: d for d in self.devices}
+        self.capacity = {}      # resource name -> B/s
+        self._listed = []       # explicit routes: (from, to, Route), in file order
+        self._built = {}        # routes of a built-in topology: (device, device) -> Route
+        if "topology" in document:
+            self._topology(document["topology"])
+        for entry in document.get("resources", []):
+            self.capacity[entry["name"]] = quantity(entry["capacity"])
+        for entry in document.get("routes", []):
+            uses = {}
+            for hop in entry["via"]:    # a resource listed twice adds its weights
+                require(hop["resource"] in self.capacity, f"unknown resource {hop['resource']}")
+                uses[hop["resource"]] = uses.get(hop["resource"], 0.0) + quantity(hop.get("weight", 1))
+            self._listed.append((entry["from"], entry["to"],
+                                 Route(quantity(entry.get("latency", 0)), uses)))
+
+    @staticmethod
+    def _device(index, entry):
+        power = entry.get("power", {})
+        idle = quantity(power.get("idle", 0))
+        return Device(index=index, name=entry["name"], kind=entry.get("kind", entry["name"]),
+                      compute=quantity(entry.get("compute", math.nan)),
+                      memory_bandwidth=quantity(entry.get("memory_bandwidth", math.inf)),
+                      half_batch=quantity(entry.get("half_batch", 0)),
+                      launch=quantity(entry.get("launch", 0)),
+                      accelerators=entry.get("accelerators", 1),
+                      interconnect=quantity(entry.get("interconnect", math.nan)),
+                      idle=idle, active=quantity(power.get("active", idle)),
+                      send=quantity(power.get("send", 0)), receive=quantity(power.get("receive", 0)))
+
+    def _topology(self, entry):
+        """The built-in topologies, spelled out as one route per ordered pair (§3)."""
+        kind, capacity = entry["kind"], quantity(entry["capacity"])
+        latency, half = quantity(entry.get("latency", 0)), entry.get("duplex", "full") == "half"
+        names = [d.name for d in self.devices]
+        count = len(names)
+
+        def wire(i, j):         # a wire of a ring or mesh, in the direction i -> j
+            return (f"{names[min(i, j)]}--{names[max(i, j)]}" if half else f"{names[i]}->{names[j]}")
+
+        def port(name, way):    # the link of a device (star) or of a group (hierarchical)
+            return f"{name}.link" if half else f"{name}.{way}"
+
+        def connect(i, j, resources, delay):
+            for resource in resources:
+                self.capacity.setdefault(resource, capacity)
+            self._built[names[i], names[j]] = Route(delay, {r: 1.0 for r in resources})
+
+        pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
+        if kind == "shared":
+            self.capacity["shared"] = capacity
+            for i, j in pairs:
+                connect(i, j, ["shared"], latency)
+        elif kind == "mesh":
+            for i, j in pairs:
+                connect(i, j, [wire(i, j)], latency)
+        elif kind == "star":
+            for i, j in pairs:
+                connect(i, j, [port(names[i], "up"), port(names[j], "down")], latency)
+        elif kind == "ring":
+            for i, j in pairs:
+                onward = (j - i) % count    # hops in device order; that way on a tie
+                step, hops = (1, onward) if onward <= count - onward else (-1, count - onward)
+                path = [(i + step * h) % count for h in range(hops + 1)]
+                connect(i, j, [wire(a, b) for a, b in zip(path, path[1:])], latency * hops)
+        elif kind == "hierarchical":
+            group_of = {}
+            for group in entry["groups"]:
+                self.capacity[group["name"]] = quantity(group["capacity"])
+                for name in group["devices"]:
+                    require(name in self.by_name and name not in group_of, f"group member {name}")
+                    group_of[name] = group
+            require(len(group_of) == count, "a device without a group")
+            for i, j in pairs:
+                a, b = group_of[names[i]], group_of[names[j]]
+                near = quantity(a.get("latency", 0))
+                if a is b:
+                    connect(i, j, [a["name"]], near)
+                else:
+                    connect(i, j, [a["name"], port(a["name"], "up"), port(b["name"], "down"), b["name"]],
+                            near + latency + quantity(b.get("latency", 0)))
+        else:
+            raise BadInput(f"unknown topology {kind}")
+
+    def route(self, source, target):
+        """Both ends named wins over one end, over `*`; the first listed on a tie."""
+        if (source.name, target.name) in self._built:
+            return self._built[source.name, target.name]
+        best, best_rank = None, -1
+        for start, end, route in self._listed:
+            if start in (source.name, "*") and end in (target.name, "*"):
+                rank = (start != "*") + (end != "*")
+                if rank > best_rank:
+                    best, best_rank = route, rank
+        require(best is not None, f"no route from {source.name} to {target.name}")
+        return best
+
+
+# ----------------------------------------------------------------------------------------- §4 cost
+
+def interpolate(batches, seconds, batch):
+    """Clamped below the first entry, extrapolated with the last slope above the last."""
+    if len(batches) == 1 or batch <= batches[0]:
+        return seconds[0]
+    above = next((i for i, b in enumerate(batches) if batch <= b), len(batches) - 1)
+    slope = (seconds[above] - seconds[above - 1]) / (batches[above] - batches[above - 1])
+    return max(0.0, seconds[above - 1] + slope * (batch - batches[above - 1]))
+
+
+def layer_seconds(layer, phase, batch, device, degree):
+    """One layer, one phase (F, B: the input part, W: the weight part) on one device."""
+    flops = layer.flops[phase]
+    table = layer.profile.get(device.kind)
+    if table is not None:
+        require(degree == 1, f"profiled layer {layer.name} with tensor parallelism")
+        if phase == FORWARD:
+            return interpolate(table["batch"], table["forward"], batch)
+        both = layer.flops[BACKWARD_INPUT] + layer.flops[BACKWARD_WEIGHT]
+        share = flops / both if both > 0 else 0.5
+        return share * interpolate(table["batch"], table["backward"], batch)
+    if phase != FORWARD and flops == 0:
+        return 0.0      # not even the launch; a forward always counts
+    require(not math.isnan(device.compute), f"device {device.name} has no compute for {layer.name}")
+    # flops·b / (peak · b/(b+h)), with the b of the numerator and of the efficiency cancelled
+    arithmetic = flops / degree * (batch + device.half_batch) / device.compute
+    movement = (layer.weight_traffic + layer.traffic * batch) / degree / device.memory_bandwidth
+    seconds = max(arithmetic, movement) + device.launch
+    if degree > 1 and phase in (FORWARD, BACKWARD_INPUT) and flops > 0:
+        require(not math.isnan(device.interconnect), f"device {device.name} has no interconnect")
+        seconds += 2 * (degree - 1) / degree * layer.largest_out * batch / device.interconnect
+    return seconds
+
+
+def stage_seconds(layers, phases, batch, device, degree):
+    return sum(layer_seconds(layer, phase, batch, device, degree) for layer in layers for phase in phases)
+
+
+# ----------------------------------------------------------------------------------------- §5 plan
+
+@dataclass
+class Part:
+    """One device of a stage: it owns samples [offset, offset + samples) of each microbatch."""
+    device: Device
+    samples: int
+    degree: int
+    offset: int
+
+
+@dataclass
+class Stage:
+    index: int
+    name: str
+    pipeline: int
+    layers: list
+    parts: list
+    size: int               # B_s, samples of one microbatch
+    count: int              # M_s, microbatches of an iteration
+    first: int              # where the range of its pipeline starts in the global batch
+
+    def interval(self, part, m):
+        low = self.first + m * self.size + part.offset
+        return low, low + part.samples
+
+    def tensors(self):
+        """Distinct weight tensors: tensor -> layer; a weight group counts once per stage (§2)."""
+        return {layer.tensor: layer for layer in self.layers}
+
+    def weight(self):
+        return sum(l.weight for l in self.tensors().values())
+
+    def trainable_weight(self):
+        return sum(l.weight for l in self.tensors().values() if l.trainable)
+
+
+class Plan:
+    def __init__(self, document, model, cluster):
+        self.mode = document["mode"]
+        require(self.mode in ("training", "inference", "generation"), f"mode {self.mode}")
+        workload = document.get("workload", {})
+        self.optimizer_factor = quantity(workload.get("optimizer_factor", 2))
+        self.context = workload.get("context", 0)
+        self.tokens = workload.get("tokens", 16)
+        self.steps = self.tokens if self.mode == "generation" else 1
+        require(self.mode != "generation" or self.tokens >= 2, "generation needs tokens >= 2")
+        self.size, self.count = document["microbatch_size"], document["microbatches"]
+        self.schedule = document.get("schedule", {}).get("kind", "1f1b")
+        self.warmup = document.get("schedule", {}).get("warmup")
+        self.orders = document.get("schedule", {}).get("orders", {})
+        self.network = document.get("network", "fair_share")
+        self.flow_entries = document.get("flows", [])
+        sync = document.get("sync", "ring")
+        self.server = cluster.by_name[sync["parameter_server"]] if isinstance(sync, dict) else None
+
+        pipelines = document.get("pipelines") or [
+            {"samples": self.size * self.count, "stages": document["stages"]}]
+        require(sum(p["samples"] for p in pipelines) == self.size * self.count, "samples of pipelines")
+        self.stages, first = [], 0
+        for number, pipeline in enumerate(pipelines):
+            for entry in pipeline["stages"]:
+                self.stages.append(self._stage(entry, number, pipeline["samples"], first, model, cluster))
+            held = [l.name for s in self.stages if s.pipeline == number for l in s.layers]
+            require(sorted(held) == sorted(model.layers), f"pipeline {number}: each layer in one stage")
+            first += pipeline["samples"]
+        self._cuts(model)
+
+    def _stage(self, entry, pipeline, samples, first, model, cluster):
+        index = len(self.stages)
+        parts, offset = [], 0
+        for share in entry["devices"]:
+            part = Part(cluster.by_name[share["name"]], share["samples"],
+                        share.get("tensor_parallel", 1), offset)
+            require(part.samples > 0 and 1 <= part.degree <= part.device.accelerators, f"stage {index} share")
+            parts.append(part)
+            offset += part.samples
+        size = entry.get("microbatch_size", self.size)
+        require(offset == size and samples % size == 0, f"stage {index}: shares or microbatch size")
+        return Stage(index, entry.get("name", f"s{index}"), pipeline,
+                     [model.layers[name] for name in entry["layers"]], parts, size, samples // size, first)
+
+    def _cuts(self, model):
+        """Stage edges with what crosses them per sample (§6). A tensor that several layers of the
+        consumer read crosses once: the largest edge of each producing layer counts."""
+        self.cuts = {}      # (s, t) -> (forward bytes, backward bytes)
+        for s in self.stages:
+            for t in self.stages:
+                if s is t or s.pipeline != t.pipeline:
+                    continue
+                largest = {}
+                for e in model.edges:
+                    if any(l.name == e.source for l in s.layers) and any(l.name == e.target for l in t.layers):
+                        f, b = largest.get(e.source, (0.0, 0.0))
+                        largest[e.source] = max(f, e.bytes), max(b, e.gradient)
+                if largest:
+                    self.cuts[s.index, t.index] = (sum(f for f, _ in largest.values()),
+                                                   sum(b for _, b in largest.values()))
+        self.after = {s.index: [t for (u, t) in self.cuts if u == s.index] for s in self.stages}
+        self.before = {t.index: [s for (s, u) in self.cuts if u == t.index] for t in self.stages}
+        self.from_sinks = []                            # stages, every successor before its stage
+        waiting = [s.index for s in self.stages]
+        while waiting:
+            free = [s for s in waiting if all(t in self.from_sinks for t in self.after[s])]
+            require(free, "the stages of a pipeline form a cycle")
+            self.from_sinks += free
+            waiting = [s for s in waiting if s not in free]
+
+    def find_stage(self, label):
+        if isinstance(label, int):
+            require(0 <= label < len(self.stages), f"stage {label}")
+            return self.stages[label]
+        found = [s for s in self.stages if s.name == label]
+        require(len(found) == 1, f"stage name {label}")
+        return found[0]
+
+    def warmup_suffices(self, s, t, k_s, k_t):
+        """The 1F1B rule of §5 for one stage edge s -> t."""
+        return all(min(s.count, k_s + i) * s.size
+                   >= min(t.count, k_t + -(-(i + 1) * s.size // t.size) - 1) * t.size
+                   for i in range(s.count))
+
+    def warmups(self):
+        """§7: given, or 2·depth − 1, raised from the sinks backwards until the rule of §5 holds."""
+        if self.warmup is not None:
+            require(len(self.warmup) == len(self.stages), "one warm-up per stage")
+            return list(self.warmup)
+        depth, k = {}, {}
+        for index in self.from_sinks:
+            depth[index] = 1 + max((depth[t] for t in self.after[index]), default=0)
+            k[index] = 2 * depth[index] - 1
+            for t in self.after[index]:
+                while self.cuts[index, t][1] > 0 and not self.warmup_suffices(
+                        self.stages[index], self.stages[t], k[index], k[t]):
+                    k[index] += 1
+        return [k[s.index] for s in self.stages]
+
+    def device_orders(self):
+        """§7: device index -> [(phase, stage index, m)] of one iteration or one generation step."""
+        held = {}
+        for stage in self.stages:
+            for part in stage.parts:
+                held.setdefault(part.device.index, []).append((stage, part.device.name))
+        orders, warmups = {}, self.warmups()
+        for device, holdings in held.items():
+            if self.schedule == "explicit":
+                listed = self.orders.get(holdings[0][1], [])
+                orders[device] = [(phase, self.find_stage(label).index, m) for phase, label, m in listed]
+                continue
+            require(len(holdings) == 1, f"device {holdings[0][1]} holds several stages without an order")
+            stage = holdings[0][0]
+            forwards = [(FORWARD, stage.index, m) for m in range(stage.count)]
+            backwards = [(BACKWARD_INPUT, stage.index, m) for m in range(stage.count)]
+            if self.mode != "training":
+                orders[device] = forwards
+            elif self.schedule == "gpipe":
+                orders[device] = forwards + backwards
+            else:
+                k = min(warmups[stage.index], stage.count)
+                alternating = [task for pair in zip(backwards, forwards[k:]) for task in pair]
+                orders[device] = forwards[:k] + alternating + backwards[stage.count - k:]
+        for device, order in orders.items():
+            self._check_order(device, order, [stage for stage, _ in held[device]])
+        return orders
+
+    def _check_order(self, device, order, stages):
+        """Each task exactly once, F before B before W (formats.md, `explicit`)."""
+        position = {task: i for i, task in enumerate(order)}
+        expected = 0
+        for stage in stages:
+            split = any(phase == BACKWARD_WEIGHT and s == stage.index for phase, s, _ in order)
+            phases = FORWARD if self.mode != "training" else "FBW" if split else "FB"
+            for m in range(stage.count):
+                places = [position.get((phase, stage.index, m), -1) for phase in phases]
+                require(places[0] >= 0 and places == sorted(places),
+                        f"order of device {device}: stage {stage.index} microbatch {m}")
+                expected += len(phases)
+        require(len(order) == len(position) == expected, f"order of device {device}: tasks")
+
+
+# -------------------------------------------------------------------- §6 the task graph of an iteration
+
+@dataclass(eq=False)
+class Node:
+    """Something with a start and an end, and what waits for its end."""
+    waits: int = field(default=0, init=False)
+    then: list = field(default_factory=list, init=False)
+    end: float = field(default=None, init=False)
+
+
+@dataclass(eq=False)
+class Task(Node):
+    stage: int
+    phase: str
+    device: int
+    microbatch: int
+    step: int
+    low: int                # sample interval of the global batch
+    high: int
+    seconds: float
+
+
+@dataclass(eq=False)
+class Flow(Node):
+    sender: int
+    receiver: int
+    volume: float
+    latency: float
+    uses: dict
+    release: float = 0.0
+    priority: float = 0
+    index: tuple = ()       # (microbatch, stage, device), then whatever makes it unique
+    # while draining:
+    left: float = field(default=0.0, init=False)
+    rate: float = field(default=0.0, init=False)
+    since: float = field(default=0.0, init=False)
+    due: float = field(default=math.inf, init=False)
+
+
+def link(before, after):
+    before.then.append(after)
+    after.waits += 1
+
+
+class TaskGraph:
+    """Expands a plan into tasks, flows and their dependencies."""
+
+    def __init__(self, model, cluster, plan):
+        self.cluster, self.plan = cluster, plan
+        self.tasks, self.flows = {}, []
+        self.order = {}                 # device index -> tasks in their fixed order
+        self.chunks = self._read_flow_entries()
+        self._compute()
+        for (s, t), (forward, backward) in plan.cuts.items():
+            s, t = plan.stages[s], plan.stages[t]
+            for step in range(plan.steps):
+                self._connect("forward", s, t, FORWARD, step, step, forward)
+            if plan.mode == "training" and backward > 0:    # 0: no flow and no dependency
+                self._connect("backward", t, s, BACKWARD_INPUT, 0, 0, backward)
+        if plan.mode == "generation":
+            self._token_loops()
+        if plan.mode == "training":
+            self._reductions()
+        unused = [key for key, entry in self.chunks.items() if not entry["used"]]
+        require(not unused, f"flow entries that match no flow: {unused}")
+
+    # -- tasks
+
+    def _compute(self):
+        for device, listed in self.plan.device_orders().items():
+            split = {s for phase, s, _ in listed if phase == BACKWARD_WEIGHT}
+            self.order[device] = []
+            for step in range(self.plan.steps):             # generation: step-major
+                for phase, s, m in listed:
+                    stage = self.plan.stages[s]
+                    part = next(p for p in stage.parts if p.device.index == device)
+                    whole = phase == BACKWARD_INPUT and s not in split
+                    seconds = stage_seconds(stage.layers, "BW" if whole else phase, part.samples,
+                                            part.device, part.degree)
+                    task = Task(s, phase, device, m, step, *stage.interval(part, m), seconds)
+                    self.tasks[s, phase, device, m, step] = task
+                    self.order[device].append(task)
+
+    def _of(self, stage, phase, step=0):
+        return [self.tasks[stage.index, phase, part.device.index, m, step]
+                for m in range(stage.count) for part in stage.parts]
+
+    def _last_backwards(self, stage):
+        """The last backward part of every microbatch on every device of the stage."""
+        return [self.tasks.get((stage.index, BACKWARD_WEIGHT, t.device, t.microbatch, 0), t)
+                for t in self._of(stage, BACKWARD_INPUT)]
+
+    # -- transfers between stages
+
+    def _connect(self, kind, producer, consumer, phase, step, next_step, bytes_per_sample):
+        """A consumer needs every producer interval that overlaps its own: one flow per overlap."""
+        for before in self._of(producer, phase, step):
+            for after in self._of(consumer, phase, next_step):
+                overlap = min(before.high, after.high) - max(before.low, after.low)
+                if overlap > 0:
+                    self._transfer(kind, [before], [after], before.device, after.device,
+                                   overlap * bytes_per_sample, producer.index, consumer.index,
+                                   before.microbatch, (after.microbatch, step))
+
+    def _token_loops(self):
+        """Every sink stage sends 4 bytes per sample to every source stage of its pipeline, where
+        the next step may start; none after the last step."""
+        for sink in self.plan.stages:
+            for source in self.plan.stages:
+                if (sink.pipeline == source.pipeline and not self.plan.after[sink.index]
+                        and not self.plan.before[source.index]):
+                    for step in range(self.plan.steps - 1):
+                        self._connect("token", sink, source, FORWARD, step, step + 1, 4)
+
+    def _transfer(self, kind, producers, consumers, sender, receiver, volume, from_stage, to_stage,
+                  microbatch, unique):
+        """One transfer, in one or several chunks; returns what ends it. Same device: no flow."""
+        if sender == receiver:
+            for before in producers:
+                for after in consumers:
+                    link(before, after)
+            return producers
+        devices = self.cluster.devices
+        route = self.cluster.route(devices[sender], devices[receiver])
+        chunks = self._chunks_of(kind, sender, receiver, from_stage, to_stage, microbatch)
+        ends = producers
+        for number, (release, priority) in enumerate(chunks):
+            # chunks of volume/w in sequence, latency once, on the first
+            flow = Flow(sender, receiver, volume / len(chunks), route.latency if number == 0 else 0.0,
+                        route.uses, release, priority,
+                        (microbatch, from_stage, sender, to_stage, receiver, *unique, kind, number))
+            for before in ends:
+                link(before, flow)
+            self.flows.append(flow)
+            ends = [flow]
+        for after in consumers:
+            link(ends[0], after)
+        return ends
+
+    # -- gradient reductions at the end of an iteration
+
+    def _reductions(self):
+        plan, reduced = self.plan, {}
+        for stage in plan.stages:
+            last = self._last_backwards(stage)
+            weight = stage.trainable_weight()
+            members = [(part.device.index, stage.index) for part in stage.parts]
+            if len(members) > 1 and weight > 0:
+                reduced[stage.index] = self._ring(members, weight, last, "own")
+            else:
+                reduced[stage.index] = last
+        # Stages that share trainable tensors: one reduction for each set of stages, of the summed
+        # weights that exactly these stages share, when all of them have finished their own.
+        holders, weights, sets = {}, {}, {}
+        for stage in plan.stages:
+            for tensor, layer in stage.tensors().items():
+                if layer.trainable and layer.weight > 0:
+                    holders.setdefault(tensor, []).append(stage.index)
+                    weights[tensor] = layer.weight
+        for tensor, stages in holders.items():
+            sets[tuple(stages)] = sets.get(tuple(stages), 0.0) + weights[tensor]
+        for stages, weight in sorted(sets.items()):
+            firsts = {}     # distinct first devices in stage order -> the stage that brought them
+            for s in stages:
+                firsts.setdefault(plan.stages[s].parts[0].device.index, s)
+            if len(firsts) < 2:
+                continue
+            done = [node for s in stages for node in reduced[s]]
+            if plan.server is None:
+                self._ring(list(firsts.items()), weight, done, "shared", stages)
+            else:
+                self._by_server(list(firsts.items()), weight, done, stages)
+
+    def _ring(self, members, weight, producers, *unique):
+        """n flows from device i to i + 1 (cyclic), each 2(n−1)/n · W bytes, started together."""
+        n, ends = len(members), []
+        for (sender, s), (receiver, t) in zip(members, members[1:] + members[:1]):
+            ends += self._transfer("sync", producers, [], sender, receiver, 2 * (n - 1) / n * weight,
+                                   s, t, math.inf, unique)
+        return ends
+
+    def _by_server(self, members, weight, producers, stages):
+        server, arrived = self.plan.server.index, []
+        members = [(device, s) for device, s in members if device != server]    # its own copy: no flow
+        for device, s in members:
+            arrived += self._transfer("sync", producers, [], device, server, weight,
+                                      s, stages[0], math.inf, ("up", stages))
+        for device, s in members:
+            self._transfer("sync", arrived, [], server, device, weight,
+                           stages[0], s, math.inf, ("down", stages))
+
+    # -- `flows` of the plan file: chunks, releases, priorities
+
+    def _read_flow_entries(self):
+        groups = {}
+        for e in self.plan.flow_entries:
+            ends = [self.cluster.by_name[e[key]].index for key in ("from", "to")]
+            stages = [self.plan.find_stage(e[key]).index if key in e else None
+                      for key in ("from_stage", "to_stage")]
+            key = (e["phase"], *ends, *stages, e.get("microbatch"))
+            group = groups.setdefault(key, {"of": e.get("of", 1), "chunks": {}, "used": False})
+            chunk = e.get("chunk", 0)
+            require(group["of"] == e.get("of", 1) and chunk not in group["chunks"], f"chunks of {key}")
+            group["chunks"][chunk] = (quantity(e.get("release", 0)), e.get("priority", 0))
+        for key, group in groups.items():
+            require(sorted(group["chunks"]) == list(range(group["of"])), f"chunks of {key}")
+        return groups
+
+    def _chunks_of(self, kind, sender, receiver, from_stage, to_stage, microbatch):
+        """[(release, priority)] per chunk; what an entry leaves out matches everything."""
+        actual = (kind, sender, receiver, from_stage, to_stage, microbatch)
+        for key, group in self.chunks.items():
+            stage_or_any = all(k is None or k == a for k, a in zip(key[3:5], actual[3:5]))
+            microbatch_or_any = kind == "sync" or key[5] is None or key[5] == microbatch
+            if key[:3] == actual[:3] and stage_or_any and microbatch_or_any:
+                group["used"] = True
+                return [group["chunks"][k] for k in range(group["of"])]
+        return [(0.0, 0)]
+
+
+# ------------------------------------------------------------------------------- §6 rule 2: bandwidth
+
+def max_min(flows, free):
+    """Progressive filling over Σ weight·rate <= c: all rates grow together; a flow stops growing
+    when one of its resources is full. `free` (resource -> B/s) is what is left, and is updated."""
+    rates, growing, level = {}, list(flows), 0.0
+    while growing:
+        demand = {}
+        for flow in growing:
+            for resource, weight in flow.uses.items():
+                demand[resource] = demand.get(resource, 0.0) + weight
+        growth = min(free[r] / d for r, d in demand.items())
+        full = {r for r, d in demand.items() if free[r] / d <= growth * (1 + SAME_TIME)}
+        level += growth
+        for resource, d in demand.items():
+            free[resource] = 0.0 if resource in full else max(0.0, free[resource] - growth * d)
+        for flow in growing:
+            if any(r in full for r in flow.uses):
+                rates[flow] = level
+        growing = [flow for flow in growing if flow not in rates]
+    return rates
+
+
+def bandwidth(flows, capacity, policy):
+    """Flow -> rate. Only under `priority` does a class get no more than what the classes before it
+    leave; `exclusive` decides who may start, and those share fairly."""
+    free, rates = dict(capacity), {}
+    classes = sorted({f.priority for f in flows}) if policy == "priority" else [None]
+    for level in classes:
+        rates.update(max_min([f for f in flows if level is None or f.priority == level], free))
+    return rates
+
+
+def turns(flows):
+    """The order in which `exclusive` considers waiting flows (rule 2)."""
+    return sorted(flows, key=lambda f: (f.priority, f.index))
+
+
+# ----------------------------------------------------------------------------------- §6 the simulation
+
+class Simulation:
+    """Runs tasks (in fixed order per device) and flows until everything has ended.
+
+    At one instant (§6 rule 4): first everything that ends, then tasks start, and what has no
+    length ends at once and is followed up; only when nothing more ends and no task can start are
+    waiting flows considered. Rates are settled last, before time moves on.
+    """
+
+    def __init__(self, order, flows, capacity, policy):
+        require(policy in ("fair_share", "priority", "exclusive"), f"network policy {policy}")
+        self.order, self.flows, self.capacity, self.policy = order, flows, capacity, policy
+        self.now = 0.0
+        self.timers = []                        # heap of (time, number, action, node)
+        self.position = {device: 0 for device in order}
+        self.running = {device: False for device in order}
+        self.waiting = []                       # flows that are ready and not yet granted
+        self.draining = []
+        self.out_busy, self.in_busy = set(), set()
+        self.number = 0
+
+    def run(self):
+        for flow in self.flows:
+            if flow.waits == 0:
+                self._flow_ready(flow)
+        while True:
+            if self._ends() or self._start_tasks() or self._start_flows():
+                continue
+            self._set_rates()
+            times = [f.due for f in self.draining] + [t[0] for t in self.timers[:1]]
+            if not times or min(times) == math.inf:
+                break
+            self.now = max(self.now, min(times))
+        nodes = [t for tasks in self.order.values() for t in tasks] + self.flows
+        if any(node.end is None for node in nodes):
+            stuck = [d for d, tasks in self.order.items() if self.position[d] < len(tasks)]
+            raise BadInput(f"cyclic order at device {stuck[0] if stuck else '?'}")
+        return max((node.end for node in nodes), default=0.0)
+
+    def _at(self, time, action, node):
+        self.number += 1
+        heapq.heappush(self.timers, (time, self.number, action, node))
+
+    def _is_now(self, time):
+        return time < math.inf and time - self.now <= SAME_TIME * abs(time)
+
+    # -- ends
+
+    def _ends(self):
+        happened = False
+        done = [f for f in self.draining if self._is_now(f.due)]
+        if done:
+            self.draining = [f for f in self.draining if not self._is_now(f.due)]
+        for flow in done:
+            self._end_flow(flow)
+        while self.timers and self._is_now(self.timers[0][0]):
+            _, _, action, node = heapq.heappop(self.timers)
+            action(node)
+            happened = True
+        return happened or bool(done)
+
+    def _end(self, node):
+        node.end = self.now
+        for after in node.then:
+            after.waits -= 1
+            if after.waits == 0 and isinstance(after, Flow):
+                self._flow_ready(after)
+
+    def _end_task(self, task):
+        self.running[task.device] = False
+        self._end(task)
+
+    def _end_flow(self, flow):
+        self.out_busy.discard(flow.sender)
+        self.in_busy.discard(flow.receiver)
+        self._end(flow)
+
+    # -- tasks
+
+    def _start_tasks(self):
+        """Rule 1: device free, inputs arrived, tasks before it in the order done."""
+        started = False
+        for device, tasks in self.order.items():
+            place = self.position[device]
+            if not self.running[device] and place < len(tasks) and tasks[place].waits == 0:
+                self.position[device] += 1
+                self.running[device] = started = True
+                self._at(self.now + tasks[place].seconds, self._end_task, tasks[place])
+        return started
+
+    # -- flows: ready -> (granted) -> latency -> draining -> end
+
+    def _flow_ready(self, flow):
+        if flow.release > self.now and not self._is_now(flow.release):
+            self._at(flow.release, self._flow_ready, flow)
+        else:
+            self.waiting.append(flow)
+
+    def _start_flows(self):
+        """Rule 2. Without ports every ready flow starts; `exclusive` grants in index order those
+        whose sender's out-port and receiver's in-port are free, later ones may pass."""
+        granted = []
+        for flow in turns(self.waiting):
+            if self.policy == "exclusive":
+                if flow.sender in self.out_busy or flow.receiver in self.in_busy:
+                    continue
+                self.out_busy.add(flow.sender)
+                self.in_busy.add(flow.receiver)
+            granted.append(flow)
+        self.waiting = [f for f in self.waiting if f not in granted]
+        for flow in granted:
+            self._at(self.now + flow.latency, self._drain, flow)
+        return bool(granted)
+
+    def _drain(self, flow):
+        if flow.volume == 0 or not flow.uses:       # an empty `via` is infinitely fast
+            self._end_flow(flow)
+        else:
+            flow.left, flow.rate, flow.since, flow.due = flow.volume, 0.0, self.now, math.inf
+            self.draining.append(flow)
+
+    def _set_rates(self):
+        """Rates hold between two instants; a flow whose rate stays keeps its end time."""
+        rates = bandwidth(self.draining, self.capacity, self.policy)
+        for flow in self.draining:
+            if rates[flow] != flow.rate:
+                flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
+                flow.rate, flow.since = rates[flow], self.now
+                flow.due = self.now + flow.left / flow.rate if flow.rate > 0 else math.inf
+
+
+# ------------------------------------------------------------------------------ §2, §6, §8: the outputs
+
+def peak_memory(graph, device):
+    """Static memory of every stage held plus activations, in the order of the device's tasks."""
+    plan, held, static = graph.plan, {}, 0.0
+    for stage in plan.stages:
+        for part in stage.parts:
+            if part.device.index != device:
+                continue
+            held[stage.index] = part.samples * sum(l.activation for l in stage.layers)
+            static += stage.weight()
+            if plan.mode == "training":
+                static += stage.trainable_weight() * (1 + plan.optimizer_factor)
+            if plan.mode == "generation":       # the cache of every sequence, for the whole run
+                static += (part.samples * stage.count * plan.context
+                           * sum(l.kv_bytes_per_token for l in stage.layers))
+    splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
+    in_flight, peak = {}, static
+    for task in graph.order[device]:
+        if task.phase == FORWARD:
+            in_flight[task.stage] = in_flight.get(task.stage, 0) + 1
+        peak = max(peak, static + sum(n * held[s] for s, n in in_flight.items()))
+        last = FORWARD if plan.mode != "training" else BACKWARD_WEIGHT if task.stage in splits else BACKWARD_INPUT
+        if task.phase == last:
+            in_flight[task.stage] -= 1
+    return peak
+
+
+def time_between_tokens(graph):
+    """(end of the last step − end of the first)/(tokens − 1) of the worst group."""
+    plan, worst = graph.plan, 0.0
+    sinks = [t for t in graph.tasks.values() if not plan.after[t.stage]]
+    for group in range(plan.count):
+        low, high = group * plan.size, (group + 1) * plan.size
+        ends = [max(t.end for t in sinks if t.step == step and t.low < high and t.high > low)
+                for step in (0, plan.tokens - 1)]
+        worst = max(worst, (ends[1] - ends[0]) / (plan.tokens - 1))
+    return worst
+
+
+def simulate(case):
+    model, cluster = Model(case["model"]), Cluster(case["cluster"])
+    plan = Plan(case["plan"], model, cluster)
+    graph = TaskGraph(model, cluster, plan)
+    latency = Simulation(graph.order, graph.flows, cluster.capacity, plan.network).run()
+
+    sent, received, carried = {}, {}, {name: 0.0 for name in cluster.capacity}
+    for flow in graph.flows:
+        sent[flow.sender] = sent.get(flow.sender, 0.0) + flow.volume
+        received[flow.receiver] = received.get(flow.receiver, 0.0) + flow.volume
+        for resource, weight in flow.uses.items():
+            carried[resource] += flow.volume * weight
+    result = {"latency": latency, "energy": {}, "peak_memory": {}, "busy": {}, "bytes": carried}
+    for device in cluster.devices:
+        is_server = plan.server is device and plan.mode == "training"
+        if device.index not in graph.order and not is_server:
+            continue        # §8: only devices that the plan uses
+        tasks = graph.order.get(device.index, [])
+        busy = sum(task.seconds for task in tasks)
+        result["busy"][device.name] = busy
+        result["peak_memory"][device.name] = peak_memory(graph, device.index) if tasks else 0.0
+        result["energy"][device.name] = (
+            device.idle * latency + (device.active - device.idle) * busy
+            + device.send * sent.get(device.index, 0.0) + device.receive * received.get(device.index, 0.0))
+    if plan.mode == "generation":
+        result["time_between_tokens"] = time_between_tokens(graph)
+    return result
+
+
+# ------------------------------------------------------------------------------------ command line
+
+def deviation(found, expected):
+    """Largest relative difference; a resource that carries nothing may be left out."""
+    if isinstance(expected, dict):
+        if not isinstance(found, dict):
+            return math.inf
+        return max((deviation(found.get(key, 0.0), value) for key, value in expected.items()), default=0.0)
+    return abs(found - expected) / max(abs(found), abs(expected), 1e-30)
+
+
+def fluid(document):
+    """Flow scenarios: absolute start times, uses per resource, a rate cap as a private resource."""
+    results = []
+    for scenario in document["scenarios"]:
+        require(not scenario.get("capacity_changes"), "capacities that vary are not covered (§10)")
+        capacity, flows = dict(scenario["resources"]), []
+        for i, entry in enumerate(scenario["flows"]):
+            uses = dict(entry["uses"])
+            if entry.get("rate_cap_Bps") is not None:
+                capacity["cap", i] = entry["rate_cap_Bps"]
+                uses["cap", i] = 1.0
+            flows.append(Flow(2 * i, 2 * i + 1, entry["bytes"], 0.0, uses, entry["start_s"], 0, (i,)))
+        Simulation({}, flows, capacity, "fair_share").run()
+        results.append({"scenario": scenario["scenario"], "finish":
+                        {e["name"]: f.end for e, f in zip(scenario["flows"], flows)}})
+    return results
+
+
+def main(arguments):
+    options = [a for a in arguments if a.startswith("--")]
+    files = [a for a in arguments if not a.startswith("--")]
+    if len(files) > 1 or len(options) > 1 or any(o not in ("--check", "--fluid") for o in options):
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        if files:
+            with open(files[0], encoding="utf-8") as stream:
+                document = json.load(stream)
+        else:
+            document = json.load(sys.stdin)
+        if options == ["--fluid"]:
+            print(json.dumps({"results": fluid(document)}, indent=1))
+        elif options == ["--check"]:
+            worst = [deviation(simulate(c), c["expected"]) for c in document["cases"]]
+            wrong = [i for i, d in enumerate(worst) if not d <= CHECK]
+            print(f"{len(worst)} cases, largest deviation {max(worst, default=0):.3g}, wrong: {wrong}")
+            return 1 if wrong else 0
+        elif "cases" in document:
+            print(json.dumps({"results": [simulate(c) for c in document["cases"]]}))
+        else:
+            print(json.dumps(simulate(document), indent=1))
+    except (BadInput, OSError, ValueError, KeyError) as error:
+        print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
