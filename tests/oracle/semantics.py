@@ -512,7 +512,7 @@ class TaskGraph:
         self.cluster, self.plan = cluster, plan
         self.tasks, self.flows = {}, []
         self.order = {}                 # device index -> tasks in their fixed order
-        self.chunks = self._read_flow_entries()
+        self.entries, self.matched = [self._flow_entry(e) for e in plan.flow_entries], set()
         self._compute()
         for (s, t), (forward, backward) in plan.cuts.items():
             s, t = plan.stages[s], plan.stages[t]
@@ -524,8 +524,8 @@ class TaskGraph:
             self._token_loops()
         if plan.mode == "training":
             self._reductions()
-        unused = [key for key, entry in self.chunks.items() if not entry["used"]]
-        require(not unused, f"flow entries that match no flow: {unused}")
+        unmatched = [e for number, (_, e) in enumerate(self.entries) if number not in self.matched]
+        require(not unmatched, f"entries that match no flow: {unmatched}")
 
     # -- tasks
 
@@ -654,31 +654,25 @@ class TaskGraph:
 
     # -- `flows` of the plan file: chunks, releases, priorities
 
-    def _read_flow_entries(self):
-        groups = {}
-        for e in self.plan.flow_entries:
-            ends = [self.cluster.by_name[e[key]].index for key in ("from", "to")]
-            stages = [self.plan.find_stage(e[key]).index if key in e else None
-                      for key in ("from_stage", "to_stage")]
-            key = (e["phase"], *ends, *stages, e.get("microbatch"))
-            group = groups.setdefault(key, {"of": e.get("of", 1), "chunks": {}, "used": False})
-            chunk = e.get("chunk", 0)
-            require(group["of"] == e.get("of", 1) and chunk not in group["chunks"], f"chunks of {key}")
-            group["chunks"][chunk] = (quantity(e.get("release", 0)), e.get("priority", 0))
-        for key, group in groups.items():
-            require(sorted(group["chunks"]) == list(range(group["of"])), f"chunks of {key}")
-        return groups
+    def _chunks_of(self, *actual):
+        """[(release, priority)] per chunk of the transfer (kind, sender, receiver, from_stage,
+        to_stage, microbatch). What an entry leaves out matches everything; a reduction has no
+        microbatch; an entry holds for every step of a generation."""
+        found, of = {}, 1
+        for number, (wanted, e) in enumerate(self.entries):
+            if all(w in (None, a) for w, a in zip(wanted, actual)):
+                self.matched.add(number)
+                require(e.get("chunk", 0) not in found, f"chunk twice: {e}")
+                found[e.get("chunk", 0)] = quantity(e.get("release", 0)), e.get("priority", 0)
+                of = e.get("of", 1)
+        require(not found or sorted(found) == list(range(of)), f"chunks of the flow {actual}")
+        return [found[k] for k in sorted(found)] or [(0.0, 0)]
 
-    def _chunks_of(self, kind, sender, receiver, from_stage, to_stage, microbatch):
-        """[(release, priority)] per chunk; what an entry leaves out matches everything."""
-        actual = (kind, sender, receiver, from_stage, to_stage, microbatch)
-        for key, group in self.chunks.items():
-            stage_or_any = all(k is None or k == a for k, a in zip(key[3:5], actual[3:5]))
-            microbatch_or_any = kind == "sync" or key[5] is None or key[5] == microbatch
-            if key[:3] == actual[:3] and stage_or_any and microbatch_or_any:
-                group["used"] = True
-                return [group["chunks"][k] for k in range(group["of"])]
-        return [(0.0, 0)]
+    def _flow_entry(self, e):
+        ends = [self.cluster.by_name[e[key]].index for key in ("from", "to")]
+        stages = [self.plan.find_stage(e[key]).index if key in e else None
+                  for key in ("from_stage", "to_stage")]
+        return (e["phase"], *ends, *stages, None if e["phase"] == "sync" else e.get("microbatch")), e
 
 
 # ------------------------------------------------------------------------------- §6 rule 2: bandwidth

@@ -30,7 +30,7 @@ consteval bool check_observer() {
 template <class Event, class... Observers>
 flow notify(const Event& event, Observers&... observers) {
   flow answer = flow::go;
-  const auto tell = [&](auto& o) {
+  [[maybe_unused]] const auto tell = [&](auto& o) {
     if constexpr (observes<std::remove_reference_t<decltype(o)>, Event>) {
       if (o(event) == flow::stop) answer = flow::stop;
     }

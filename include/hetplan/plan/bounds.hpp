@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// No plan of this model, cluster and batch is faster: the compute bound and the path bound.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/solve/lp.hpp>
+
+namespace hetplan {
+
+/// What bounds need of the cost model, asked once: the least time of each layer over batch sizes and degrees.
+struct layer_minima {
+  std::size_t devices = 0;
+  std::vector<double> per_sample_s;     ///< layer x device: min over b, g of (F + B + W)(b, g) / b
+  std::vector<double> forward_s;        ///< layer: min over devices, b, g of F
+  std::vector<double> forward_back_s;   ///< layer: min over devices, b, g of F + B (= F outside training)
+};
+
+/// More questions than this to the cost model, and the compute bound is left out (0, still a bound).
+inline constexpr double max_bound_questions = 3e8;
+
+/// Complexity  layers x devices x batch sizes x degrees questions to the cost model.
+template <cost_model Cost>
+[[nodiscard]] layer_minima minimal_times(const planning_graph& model, const cluster& c, const Cost& cost, const workload& w,
+                                         int max_batch) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const bool training = w.mode == mode::training;
+  layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),
+                 std::vector<double>(model.size(), inf)};
+  const double questions = 3.0 * static_cast<double>(model.size() * c.size()) * max_batch;
+  if (questions > max_bound_questions) {
+    m.per_sample_s.assign(m.per_sample_s.size(), 0);
+    m.forward_s.assign(model.size(), 0);
+    m.forward_back_s.assign(model.size(), 0);
+    return m;
+  }
+  for (const layer& l : model.layers()) {
+    for (const device& d : c.devices()) {
+      const int degrees = d.interconnect && l.profile_for(d.kind) == nullptr ? d.accelerators : 1;
+      for (int g = 1; g <= degrees; ++g) {
+        for (int b = 1; b <= max_batch; ++b) {
+          work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
+          const double f = checked_time_s(cost, q, d);
+          double input = 0, weight = 0;
+          if (training) {
+            q.phase = phase::backward_input;
+            input = checked_time_s(cost, q, d);
+            q.phase = phase::backward_weight;
+            weight = checked_time_s(cost, q, d);
+          }
+          double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
+          per_sample = std::min(per_sample, (f + input + weight) / b);
+          m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
+          m.forward_back_s[l.id.index()] = std::min(m.forward_back_s[l.id.index()], f + input);
+        }
+      }
+    }
+  }
+  return m;
+}
+
+/// The longest way of one sample there and back, every layer at its fastest device, no communication.
+///
+/// A backward returns along an edge only where the edge has a gradient.
+/// Source      semantics, section 9 (b).  Complexity  O(V + E).
+[[nodiscard]] inline seconds path_bound(const planning_graph& model, const layer_minima& m, mode how) {
+  const bool training = how == mode::training;
+  std::vector<double> there(model.size(), 0), back(model.size(), 0);
+  double longest = 0;
+  for (const layer& l : model.layers()) {
+    double before = 0, turning = 0;
+    for (const std::uint32_t e : model.in_edges(l.id)) {
+      const layer_edge& edge = model.edges()[e];
+      before = std::max(before, there[edge.from.index()]);
+      if (edge.gradient.value() > 0) turning = std::max(turning, back[edge.from.index()]);
+    }
+    const std::size_t i = l.id.index();
+    there[i] = before + m.forward_s[i];
+    back[i] = std::max(before, turning) + m.forward_back_s[i];
+    longest = std::max(longest, training ? std::max(there[i], back[i]) : there[i]);
+  }
+  return seconds(longest);
+}
+
+namespace detail {
+
+/// Layers with the same times and memory count as one with multiplicity: the LP's value stays the same.
+struct layer_class {
+  double count = 0;
+  std::vector<double> time_s;  ///< by device, whole batch
+  double bytes = 0;            ///< held by whoever runs it all
+};
+
+template <memory_model Memory>
+[[nodiscard]] std::vector<layer_class> layer_classes(const planning_graph& model, const layer_minima& m, const Memory& memory,
+                                                     const workload& w, double batch) {
+  std::vector<double> group_size(model.weight_groups().size(), 0);
+  for (const layer& l : model.layers()) {
+    if (l.weight_group >= 0) group_size[static_cast<std::size_t>(l.weight_group)] += 1;
+  }
+  std::map<std::pair<double, std::vector<double>>, double> counts;
+  for (const layer& l : model.layers()) {
+    const auto row = std::span(m.per_sample_s).subspan(l.id.index() * m.devices, m.devices);
+    // A tensor that layers share is held at least for the average of their fractions.
+    double held = memory.state(l, w).value() / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
+    if (w.mode == mode::generation) held += memory.cache(l, w).value() * batch;
+    counts[{held, std::vector<double>(row.begin(), row.end())}] += 1;
+  }
+  std::vector<layer_class> classes;
+  for (const auto& [key, count] : counts) {
+    layer_class k{count, key.second, key.first};
+    for (double& t : k.time_s) t *= batch;
+    classes.push_back(std::move(k));
+  }
+  return classes;
+}
+
+/// Weak duality: for any shares u >= 0 with sum 1 and prices v >= 0,
+/// T >= sum over layers of min over devices (u_d time + v_d bytes) - sum over devices of v_d capacity.
+[[nodiscard]] inline double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u,
+                                             const std::vector<double>& v, const std::vector<double>& capacity) {
+  double bound = 0;
+  for (const layer_class& k : classes) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t d = 0; d < u.size(); ++d) least = std::min(least, u[d] * k.time_s[d] + v[d] * k.bytes);
+    bound += k.count * least;
+  }
+  for (std::size_t d = 0; d < v.size(); ++d) bound -= v[d] * capacity[d];
+  return bound;
+}
+
+}  // namespace detail
+
+/// The fractional assignment of all work to devices within memory: a lower bound on T of every plan.
+///
+/// The solver only proposes multipliers; the bound that is returned is their Lagrangian, computed here, so
+/// it is valid whatever the solver's tolerances (or `no_lp`: then the closed multipliers, each device's
+/// share in proportion to its speed on the whole model).
+///
+/// @param capacity  usable bytes by device; infinite entries leave the memory row out.
+/// Source           semantics, section 9 (a).  Deviation: multipliers certify instead of the LP's value.
+template <memory_model Memory, lp_solver Lp>
+[[nodiscard]] seconds compute_bound(const planning_graph& model, const layer_minima& m, const Memory& memory, const workload& w,
+                                    double batch, const std::vector<double>& capacity, const Lp& lp) {
+  const auto classes = detail::layer_classes(model, m, memory, w, batch);
+  std::vector<double> u(m.devices, 0), v(m.devices, 0);
+  double sum = 0;
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    double alone = 0;
+    for (const auto& k : classes) alone += k.count * k.time_s[d];
+    if (alone <= 0) return {};
+    sum += u[d] = 1 / alone;
+  }
+  for (double& share : u) share /= sum;
+  std::vector<double> finite = capacity;
+  for (double& limit : finite) limit = std::isfinite(limit) ? limit : 0;
+  const double closed = detail::lagrangian_bound(classes, u, v, finite);
+  if (m.devices == 1 || closed <= 0) return seconds(std::max(0.0, closed));
+
+  lp_problem p;
+  const int makespan = p.add_column(1);
+  std::vector<lp_problem::row> load(m.devices), memory_rows(m.devices);
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    load[d].terms.emplace_back(makespan, -1);
+    load[d].upper = 0;
+    memory_rows[d].upper = 1;
+  }
+  for (const auto& k : classes) {
+    lp_problem::row whole{.terms = {}, .lower = 1, .upper = 1};
+    for (std::size_t d = 0; d < m.devices; ++d) {
+      const int x = p.add_column(0);
+      whole.terms.emplace_back(x, 1);
+      load[d].terms.emplace_back(x, k.count * k.time_s[d] / closed);
+      if (std::isfinite(capacity[d]) && k.bytes > 0) memory_rows[d].terms.emplace_back(x, k.count * k.bytes / capacity[d]);
+    }
+    p.rows.push_back(std::move(whole));
+  }
+  const std::size_t first_load = p.rows.size();
+  for (auto& row : load) p.rows.push_back(std::move(row));
+  for (auto& row : memory_rows) p.rows.push_back(std::move(row));
+  const lp_solution s = lp.solve(p);
+  if (s.row_duals.size() != p.rows.size()) return seconds(closed);
+  sum = 0;
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    u[d] = std::max(0.0, -s.row_duals[first_load + d]);
+    v[d] = std::isfinite(capacity[d]) ? std::max(0.0, -s.row_duals[first_load + m.devices + d]) * closed / capacity[d] : 0;
+    sum += u[d];
+  }
+  if (!(sum > 0) || !std::isfinite(sum)) return seconds(closed);
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    u[d] /= sum;
+    v[d] /= sum;
+  }
+  return seconds(std::max(closed, detail::lagrangian_bound(classes, u, v, finite)));
+}
+
+/// max(compute bound, path bound) over all plans with this plan's batch and microbatches no larger than its
+/// largest; in generation for all its tokens.
+///
+/// @param within_memory  false for a plan that breaks its memory: it may beat every plan that does not.
+template <cost_model Cost, memory_model Memory, lp_solver Lp>
+[[nodiscard]] seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
+                                 const Memory& memory, const Lp& lp, bool within_memory) {
+  int max_batch = p.microbatch_size;
+  for (const stage& s : p.stages) max_batch = std::max(max_batch, p.size_of(s));
+  const layer_minima m = minimal_times(model, c, cost, p.workload, max_batch);
+  std::vector<double> capacity;
+  for (const device& d : c.devices()) {
+    capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
+  }
+  const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp);
+  const double steps = p.workload.mode == mode::generation ? p.workload.tokens : 1;
+  return steps * std::max(compute, path_bound(model, m, p.workload.mode));
+}
+
+}  // namespace hetplan

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What is to be done: mode, batch, and what "good" means.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/cost/work.hpp>
+#include <hetplan/plan/plan.hpp>
+
+namespace hetplan {
+
+enum class objective_kind { latency, throughput, energy, qoe };
+
+[[nodiscard]] constexpr std::string_view to_string(objective_kind k) {
+  return k == objective_kind::latency ? "latency" : k == objective_kind::throughput ? "throughput"
+         : k == objective_kind::energy ? "energy" : "qoe";
+}
+
+/// Quality of experience: a latency that should be kept, and what a second beyond it is worth.
+struct qoe_target {
+  std::optional<seconds> latency = {};
+  double lambda_J_per_s = 1000;
+  std::optional<seconds> deadline = {};       ///< of the whole job
+  std::optional<long long> iterations = {};
+
+  friend bool operator==(const qoe_target&, const qoe_target&) = default;
+};
+
+/// A job: the workload, the samples of one iteration (or requests in flight), and how to choose.
+struct job {
+  hetplan::workload workload = {};
+  int batch = 32;
+  std::vector<int> microbatch_sizes = {};  ///< empty: all divisors of the batch up to 16
+  schedule_kind schedule = schedule_kind::one_f_one_b;
+  std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
+  qoe_target qoe = {};
+
+  [[nodiscard]] objective_kind effective_objective() const {
+    return objective.value_or(qoe.latency ? objective_kind::qoe : objective_kind::latency);
+  }
+
+  /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped.
+  /// Throws invalid_input if none is left.
+  [[nodiscard]] std::vector<int> candidate_microbatch_sizes() const {
+    std::vector<int> sizes = microbatch_sizes;
+    if (sizes.empty()) {
+      for (int b = 1; b <= 16; ++b) sizes.push_back(b);
+    }
+    std::erase_if(sizes, [&](int b) { return b < 1 || batch % b != 0; });
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
+    return sizes;
+  }
+
+  friend bool operator==(const job&, const job&) = default;
+};
+
+/// Throws invalid_input naming the field, its value and what was expected.
+inline void check_job(const job& j) {
+  const auto require = [](bool ok, const char* field, double given, const char* expected) {
+    if (!ok) throw invalid_input(std::string("job: ") + field + " = " + to_text(given) + "; expected " + expected);
+  };
+  require(j.batch >= 1, "batch", j.batch, "an integer >= 1");
+  for (const int b : j.microbatch_sizes) require(b >= 1, "microbatch_sizes", b, "integers >= 1");
+  require(std::isfinite(j.workload.optimizer_factor) && j.workload.optimizer_factor >= 0, "optimizer_factor",
+          j.workload.optimizer_factor, "a finite number >= 0");
+  require(j.workload.context >= 0, "context", j.workload.context, "an integer >= 0");
+  require(j.workload.tokens >= 2, "tokens", j.workload.tokens, "an integer >= 2");
+  require(j.qoe.lambda_J_per_s >= 0 && std::isfinite(j.qoe.lambda_J_per_s), "qoe.lambda", j.qoe.lambda_J_per_s, "a finite number >= 0");
+  if (j.qoe.latency) require(is_finite(*j.qoe.latency) && j.qoe.latency->value() > 0, "qoe.latency", j.qoe.latency->value(), "seconds > 0");
+  if (j.qoe.deadline) require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
+  if (j.qoe.iterations) require(*j.qoe.iterations >= 1, "qoe.iterations", static_cast<double>(*j.qoe.iterations), "an integer >= 1");
+  if (j.objective == objective_kind::qoe && !j.qoe.latency) throw invalid_input("job: objective qoe needs qoe.latency");
+  static_cast<void>(j.candidate_microbatch_sizes());
+}
+
+}  // namespace hetplan

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a plan costs: expand, simulate, charge energy, certify.
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <hetplan/cost/energy_model.hpp>
+#include <hetplan/plan/bounds.hpp>
+#include <hetplan/simulate/simulator.hpp>
+#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/expand.hpp>
+
+namespace hetplan {
+
+/// The user's models of a judgement beside the cost model; each defaults to what files mean.
+template <memory_model Memory = plain_memory, energy_model Energy = linear_power>
+struct judge_models {
+  Memory memory = {};
+  Energy energy = {};
+};
+
+/// A simulated plan: its numbers, and the graph and trace behind them.
+struct judgement {
+  hetplan::evaluation evaluation;
+  tasks::task_graph graph;
+  hetplan::trace trace;
+};
+
+/// (end of the last step - end of the first) / (steps - 1), worst group; a group is one of the plan's microbatches,
+/// a step of it ends with the last sink task that holds one of its samples.
+[[nodiscard]] inline seconds time_between_tokens(const plan& p, const planning_graph& model, const judgement& j) {
+  const stage_graph stages = make_stage_graph(p, model);
+  std::vector<double> first(static_cast<std::size_t>(p.microbatches), 0), last(first);
+  for (std::size_t n = 0; n < j.graph.computes.size(); ++n) {
+    const tasks::compute_task& t = j.graph.computes[n];
+    if (!stages[t.stage].out.empty() || (t.step != 0 && t.step != p.workload.tokens - 1)) continue;
+    auto& ends = t.step == 0 ? first : last;
+    for (long long g = t.first_sample / p.microbatch_size; g * p.microbatch_size < t.last_sample; ++g) {
+      ends[static_cast<std::size_t>(g)] = std::max(ends[static_cast<std::size_t>(g)], j.trace.computes[n].end_s);
+    }
+  }
+  double worst = 0;
+  for (std::size_t g = 0; g < first.size(); ++g) worst = std::max(worst, (last[g] - first[g]) / (p.workload.tokens - 1));
+  return seconds(worst);
+}
+
+/// Energy, memory, busy time and bytes of a trace; no bounds.
+template <energy_model Energy>
+[[nodiscard]] evaluation measure(const tasks::task_graph& g, const trace& t, const cluster& c, const Energy& energy) {
+  evaluation e{.latency = t.latency};
+  e.devices.resize(c.size());
+  for (const device& d : c.devices()) {
+    const std::size_t i = d.id.index();
+    if (!g.used[i]) continue;
+    const device_usage usage{t.latency, seconds(t.busy_s[i]), bytes(t.sent_bytes[i]), bytes(t.received_bytes[i])};
+    const joules spent = energy.energy(usage, d);
+    if (!is_finite(spent) || spent.value() < 0) {
+      throw invalid_model("energy model: energy(device \"" + d.name + "\") = " + to_text(spent.value()) + " J; expected finite >= 0");
+    }
+    e.devices[i] = {true, spent, bytes(t.peak_bytes[i]), seconds(t.busy_s[i])};
+  }
+  for (const double b : t.resource_bytes) e.resource_bytes.push_back(bytes(b));
+  return e;
+}
+
+/// Judges a plan: the one place where its latency, energy, memory and gaps come from.
+///
+/// @param lp     improves the bound over all plans; `no_lp` keeps to the closed relaxation.
+/// @return       numbers, task graph and trace. A plan over its memory is judged all the same: see broken_limit.
+/// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
+/// Source        semantics, sections 6, 8, 9.
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, class Lp = no_lp,
+          class... Observers>
+[[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
+                                 const judge_models<Memory, Energy>& models = {}, const Lp& lp = {},
+                                 const simulator_options& options = {}, Observers&&... observers) {
+  judgement j;
+  j.graph = tasks::expand(p, model, c, cost, models.memory);
+  j.trace = simulate(j.graph, c.network(), policy_of_plan{p.network}, options, observers...);
+  evaluation& e = j.evaluation;
+  e = measure(j.graph, j.trace, c, models.energy);
+  if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
+  e.schedule_bound = tasks::schedule_bound(j.graph, c.network());
+  const bool fits = std::all_of(c.devices().begin(), c.devices().end(), [&](const device& d) {
+    return e.devices[d.id.index()].peak_memory <= d.usable_memory();
+  });
+  e.bound = plan_bound(p, model, c, cost, models.memory, lp, fits);
+  const auto gap = [&](seconds bound) { return bound.value() > 0 ? e.latency / bound - 1 : 0; };
+  e.gap = gap(e.bound);
+  e.schedule_gap = gap(e.schedule_bound);
+  return j;
+}
+
+}  // namespace hetplan

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// plan + model + cluster + cost + memory -> one task graph.
+
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hetplan/plan/validate.hpp>
+#include <hetplan/tasks/stage_cost.hpp>
+#include <hetplan/tasks/task_graph.hpp>
+#include <hetplan/tasks/transfer_rules.hpp>
+
+namespace hetplan::tasks {
+
+namespace detail {
+
+template <cost_model Cost, memory_model Memory>
+class expander {
+ public:
+  expander(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory)
+      : p_(p), model_(model), cluster_(c), cost_(cost), memory_(memory), stages_(make_stage_graph(p, model)),
+        orders_(device_orders(p, stages_, c.size())), rules_(p), out_(c.size()),
+        steps_(p.workload.mode == mode::generation ? p.workload.tokens : 1),
+        route_of_(c.size() * c.size(), no_route) {}
+
+  [[nodiscard]] task_graph run() {
+    reserve();
+    if (p_.parameter_server && p_.workload.mode == mode::training) out_.use(*p_.parameter_server);
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) add_tasks(stage_id(s));
+    for (const stage_edge& e : stages_.edges) {
+      connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
+      if (p_.workload.mode == mode::training && e.backward_cut.value() > 0) {
+        connect(phase::backward_input, transfer_kind::backward, e.to, e.from, e.backward_cut.value(), 0);
+      }
+    }
+    if (p_.workload.mode == mode::generation) connect_tokens();
+    order_devices();
+    if (p_.workload.mode == mode::training) reduce_gradients();
+    rules_.require_all_used(cluster_);
+    return std::move(out_).build();
+  }
+
+ private:
+  using handle = task_graph_builder::handle;
+  static constexpr std::uint32_t no_route = ~std::uint32_t{0};
+
+  /// A device's part of a stage: where its tasks are (phase by phase for each microbatch of each step).
+  struct part {
+    std::size_t base = 0;
+    std::size_t phases = 1;
+    bool split = false;
+    long long offset = 0;  ///< of its samples in a microbatch
+  };
+
+  void reserve() {
+    std::size_t computes = 0, edges = 0;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      computes += 2 * static_cast<std::size_t>(steps_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
+      edges += 2 * computes;
+    }
+    out_.reserve(computes, computes, edges);
+  }
+
+  [[nodiscard]] handle at(stage_id s, std::size_t position, phase what, int microbatch, int step) const {
+    const part& pt = parts_[s.index()][position];
+    const auto index = pt.base + static_cast<std::size_t>(step * stages_[s].microbatches + microbatch) * pt.phases +
+                       (what == phase::forward ? 0U : what == phase::backward_input ? 1U : 2U);
+    return {handle::kind::compute, static_cast<std::uint32_t>(index)};
+  }
+
+  void add_tasks(stage_id id) {
+    const stage& s = p_[id];
+    const stage_graph::node& node = stages_[id];
+    const bool training = p_.workload.mode == mode::training;
+    parts_.emplace_back();
+    long long offset = 0;
+    for (const assignment& a : s.devices) {
+      part pt{.base = count_, .offset = offset};
+      pt.split = is_split(id, a.device);
+      pt.phases = !training ? 1U : pt.split ? 3U : 2U;
+      const device& d = cluster_[a.device];
+      const auto time = [&](phase what) { return stage_time_s(cost_, model_, s, a, d, what, p_.workload.context); };
+      const double forward = time(phase::forward);
+      const double input = training ? time(phase::backward_input) : 0;
+      const double weight = training ? time(phase::backward_weight) : 0;
+      const double activations = stage_activation_bytes(memory_, model_, s, a, p_.workload);
+      out_.hold(a.device, stage_static_bytes(memory_, model_, s, a, p_.workload, node.microbatches));
+      compute_task t{.stage = id, .device = a.device};
+      for (t.step = 0; t.step < steps_; ++t.step) {
+        for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
+          t.first_sample = node.first_sample + static_cast<long long>(t.microbatch) * node.microbatch_size + offset;
+          t.last_sample = t.first_sample + a.samples;
+          const auto add = [&](phase what, double duration, bool takes, bool releases) {
+            t.what = what;
+            t.duration_s = duration;
+            t.takes_bytes = takes ? activations : 0;
+            t.releases_bytes = releases ? activations : 0;
+            return out_.add(t);
+          };
+          const handle f = add(phase::forward, forward, true, !training);
+          if (training) {
+            const handle b = add(phase::backward_input, pt.split ? input : input + weight, false, !pt.split);
+            out_.depend(f, b);
+            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, false, true));
+          }
+        }
+      }
+      count_ += pt.phases * static_cast<std::size_t>(steps_ * node.microbatches);
+      parts_.back().push_back(pt);
+      offset += a.samples;
+    }
+  }
+
+  [[nodiscard]] bool is_split(stage_id s, device_id d) const {
+    if (p_.schedule.kind != schedule_kind::explicit_orders) return false;
+    const auto& order = orders_[d.index()];
+    return std::any_of(order.begin(), order.end(),
+                       [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
+  }
+
+  /// Every producer interval reaches every consumer interval that overlaps it, by transfer or, on one device, for free.
+  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample,
+               int to_step) {
+    const stage_graph::node &source = stages_[from], &target = stages_[to];
+    const auto& producers = p_[from].devices;
+    const auto& consumers = p_[to].devices;
+    const long long from_size = source.microbatch_size, to_size = target.microbatch_size;
+    for (int step = 0; step + to_step < steps_; ++step) {
+      for (int m = 0; m < source.microbatches; ++m) {
+        for (std::size_t i = 0; i < producers.size(); ++i) {
+          const long long begin = m * from_size + parts_[from.index()][i].offset, end = begin + producers[i].samples;
+          for (long long n = begin / to_size; n * to_size < end; ++n) {
+            for (std::size_t j = 0; j < consumers.size(); ++j) {
+              const long long first = n * to_size + parts_[to.index()][j].offset, last = first + consumers[j].samples;
+              const long long overlap = std::min(end, last) - std::max(begin, first);
+              if (overlap <= 0) continue;
+              const handle producer = at(from, i, what, m, step);
+              const handle consumer = at(to, j, what, static_cast<int>(n), step + to_step);
+              if (producers[i].device == consumers[j].device) {
+                out_.depend(producer, consumer);
+              } else {
+                const transfer t{.kind = kind, .from = producers[i].device, .to = consumers[j].device, .from_stage = from,
+                                 .to_stage = to, .microbatch = m, .step = step,
+                                 .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
+                const auto [first_chunk, last_chunk] = send(t);
+                out_.depend(producer, first_chunk);
+                out_.depend(last_chunk, consumer);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Every sink's token goes to every source of its pipeline, where the next step may start.
+  void connect_tokens() {
+    constexpr double token_bytes = 4;
+    for (std::size_t t = 0; t < p_.stages.size(); ++t) {
+      if (!stages_.nodes[t].out.empty()) continue;
+      for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+        if (!stages_.nodes[s].in.empty() || p_.stages[s].pipeline != p_.stages[t].pipeline) continue;
+        connect(phase::forward, transfer_kind::token, stage_id(t), stage_id(s), token_bytes, 1);
+      }
+    }
+  }
+
+  void order_devices() {
+    for (std::size_t d = 0; d < orders_.size(); ++d) {
+      std::vector<std::size_t> position(p_.stages.size(), 0);
+      for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+        for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) {
+          if (p_.stages[s].devices[i].device.index() == d) position[s] = i;
+        }
+      }
+      for (int step = 0; step < steps_; ++step) {
+        for (const order_entry& e : orders_[d]) out_.append_to_order(at(e.stage, position[e.stage.index()], e.what, e.microbatch, step));
+      }
+    }
+  }
+
+  /// The end of a stage's work on one device: its last backward part, by the device's order.
+  [[nodiscard]] handle last_backward(stage_id s, std::size_t position) const {
+    const auto& order = orders_[p_[s].devices[position].device.index()];
+    const auto it = std::find_if(order.rbegin(), order.rend(),
+                                 [&](const order_entry& e) { return e.stage == s && e.what != phase::forward; });
+    return at(s, position, it->what, it->microbatch, 0);
+  }
+
+  void reduce_gradients() {
+    // Which stages hold each trainable tensor: a weight group, or a layer that several pipelines hold.
+    std::map<std::pair<bool, std::int32_t>, std::pair<double, std::vector<stage_id>>> holders;
+    std::vector<handle> reduced;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for_each_tensor(model_, p_.stages[s], [&](const layer& l) {
+        if (l.trainable_weight().value() <= 0) return;
+        auto& [weight, stages] = holders[{l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value}];
+        weight = l.weight.value();
+        stages.push_back(stage_id(s));
+      });
+      reduced.push_back(reduce_inside(stage_id(s)));
+    }
+    std::map<std::vector<stage_id>, double> sets;
+    for (const auto& [tensor, held] : holders) {
+      if (held.second.size() > 1) sets[held.second] += held.first;
+    }
+    for (const auto& [stages, weight] : sets) reduce_across(stages, weight, reduced);
+  }
+
+  /// A ring among the devices of one stage; the barrier that ends it.
+  handle reduce_inside(stage_id s) {
+    const auto& devices = p_[s].devices;
+    const handle done = out_.add_barrier();
+    for (std::size_t i = 0; i < devices.size(); ++i) out_.depend(last_backward(s, i), done);
+    const double weight = trainable_bytes(model_, p_[s]);
+    if (devices.size() < 2 || weight <= 0) return done;
+    std::vector<std::pair<device_id, stage_id>> members;
+    for (const assignment& a : devices) members.emplace_back(a.device, s);
+    return ring_reduce(members, weight, done);
+  }
+
+  void reduce_across(const std::vector<stage_id>& stages, double weight, const std::vector<handle>& reduced) {
+    std::vector<std::pair<device_id, stage_id>> members;
+    const handle ready = out_.add_barrier();
+    for (const stage_id s : stages) {
+      out_.depend(reduced[s.index()], ready);
+      const device_id first = p_[s].devices.front().device;
+      if (std::none_of(members.begin(), members.end(), [&](const auto& m) { return m.first == first; })) members.emplace_back(first, s);
+    }
+    if (members.size() < 2) return;
+    if (!p_.parameter_server) {
+      ring_reduce(members, weight, ready);
+      return;
+    }
+    const handle gathered = out_.add_barrier();
+    out_.depend(ready, gathered);
+    for (const bool back : {false, true}) {
+      for (const auto& [d, s] : members) {
+        if (d == *p_.parameter_server) continue;
+        const transfer t{.kind = transfer_kind::sync, .from = back ? *p_.parameter_server : d, .to = back ? d : *p_.parameter_server,
+                         .from_stage = s, .to_stage = s, .microbatch = stages_[s].microbatches - 1, .volume_bytes = weight};
+        const auto [first, last] = send(t);
+        out_.depend(back ? gathered : ready, first);
+        if (!back) out_.depend(last, gathered);
+      }
+    }
+  }
+
+  /// n transfers from member i to i + 1 (cyclic), each 2(n-1)/n of the bytes; the barrier that ends them.
+  handle ring_reduce(const std::vector<std::pair<device_id, stage_id>>& members, double weight, handle start) {
+    const auto n = static_cast<double>(members.size());
+    const handle end = out_.add_barrier();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const auto& [from, s] = members[i];
+      const auto& [to, t] = members[(i + 1) % members.size()];
+      const auto [first, last] = send({.kind = transfer_kind::sync, .from = from, .to = to, .from_stage = s, .to_stage = t,
+                                       .microbatch = stages_[s].microbatches - 1, .volume_bytes = 2 * (n - 1) / n * weight});
+      out_.depend(start, first);
+      out_.depend(last, end);
+    }
+    return end;
+  }
+
+  /// Adds a transfer, in chunks where the plan says so; its first and last chunk.
+  std::pair<handle, handle> send(transfer t) {
+    t.route = route_between(t.from, t.to);
+    const auto chunks = rules_.find(t);
+    t.latency_s = out_.route_at(t.route).latency.value();
+    if (chunks.empty()) {
+      const handle whole = out_.add(t);
+      return {whole, whole};
+    }
+    t.volume_bytes /= static_cast<double>(chunks.size());
+    std::pair<handle, handle> ends;
+    for (const transfer_rule* rule : chunks) {
+      t.chunk = rule->chunk;
+      t.priority = rule->priority;
+      t.release_s = rule->release.value();
+      const handle h = out_.add(t);
+      if (rule->chunk == 0) ends.first = h; else out_.depend(ends.second, h);
+      ends.second = h;
+      t.latency_s = 0;
+    }
+    return ends;
+  }
+
+  std::uint32_t route_between(device_id from, device_id to) {
+    std::uint32_t& known = route_of_[from.index() * cluster_.size() + to.index()];
+    if (known == no_route) {
+      const route* r = cluster_.network().find(from, to);
+      if (r == nullptr) {
+        throw invalid_input("plan: needs a transfer from device \"" + cluster_[from].name + "\" to \"" + cluster_[to].name +
+                            "\", but cluster \"" + cluster_.name() + "\" has no route for that pair");
+      }
+      known = out_.add_route(*r);
+    }
+    return known;
+  }
+
+  const plan& p_;
+  const planning_graph& model_;
+  const cluster& cluster_;
+  const Cost& cost_;
+  const Memory& memory_;
+  stage_graph stages_;
+  std::vector<std::vector<order_entry>> orders_;
+  transfer_rules rules_;
+  task_graph_builder out_;
+  int steps_;
+  std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
+  std::size_t count_ = 0;
+  std::vector<std::uint32_t> route_of_;
+};
+
+}  // namespace detail
+
+/// Expands a plan of any kind into its task graph.
+///
+/// @param p        checked by validate first.
+/// @return         computes by (stage, device in the stage, step, microbatch, phase); durations in seconds.
+/// Complexity      O(tasks + transfers); the cost model is asked once per layer, device of its stage and phase.
+/// Throws          invalid_input (the plan breaks a rule, a needed route is missing, a transfer rule speaks of
+///                 no transfer); invalid_model (a cost that is not finite or negative).
+/// Source          semantics, sections 4-7.
+template <cost_model Cost, memory_model Memory = plain_memory>
+[[nodiscard]] task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
+                                const Memory& memory = {}) {
+  require_valid(p, model, c);
+  return detail::expander<Cost, Memory>(p, model, c, cost, memory).run();
+}
+
+}  // namespace hetplan::tasks

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The waist: one form of work between planners above and judges below.
+
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/network.hpp>
+#include <hetplan/plan/plan.hpp>
+
+namespace hetplan::tasks {
+
+/// A node of the task graph: compute tasks first, then transfers, then barriers.
+using node_id = std::uint32_t;
+
+/// A piece of computing: stage, phase, device and the samples [first, last) of the global batch.
+struct compute_task {
+  hetplan::phase what = phase::forward;  ///< backward_input stands for the whole backward unless it is split
+  stage_id stage = {};
+  device_id device = {};
+  int microbatch = 0;
+  int step = 0;  ///< generation: token index
+  long long first_sample = 0;
+  long long last_sample = 0;
+  double duration_s = 0;
+  double takes_bytes = 0;     ///< activations taken when it starts
+  double releases_bytes = 0;  ///< activations released when it ends
+};
+
+/// Bytes on their way. A transfer without predecessors is background traffic or migration.
+struct transfer {
+  transfer_kind kind = transfer_kind::forward;
+  device_id from = {};
+  device_id to = {};
+  stage_id from_stage = {};
+  stage_id to_stage = {};
+  int microbatch = 0;  ///< the producer's
+  int step = 0;
+  int chunk = 0;
+  int priority = 0;
+  std::uint32_t route = 0;  ///< index into task_graph::routes
+  double volume_bytes = 0;
+  double latency_s = 0;  ///< 0 for all chunks but the first
+  double release_s = 0;  ///< never starts earlier
+};
+
+/// Compute tasks and transfers with their dependencies, and a fixed order of tasks per device.
+///
+/// Self-contained but for the capacities of the resources. Successors are compressed sparse rows over
+/// all nodes; a barrier takes no time and only joins dependencies. Made by `expand` or, for other kinds
+/// of work, by `task_graph_builder`.
+struct task_graph {
+  std::vector<compute_task> computes;
+  std::vector<transfer> transfers;
+  std::size_t barriers = 0;
+  std::vector<route> routes;
+  std::vector<std::vector<node_id>> device_order;  ///< by device: compute tasks in their fixed order
+  std::vector<double> static_bytes;                ///< by device: held for the whole run
+  std::vector<char> used;                          ///< by device: does the plan use it
+  std::vector<std::uint32_t> first_successor;      ///< nodes + 1 entries
+  std::vector<node_id> successors;
+  std::vector<std::uint32_t> predecessors;  ///< how many a node waits for
+
+  [[nodiscard]] std::size_t size() const { return computes.size() + transfers.size() + barriers; }
+  [[nodiscard]] bool is_compute(node_id n) const { return n < computes.size(); }
+  [[nodiscard]] bool is_transfer(node_id n) const { return n >= computes.size() && n < computes.size() + transfers.size(); }
+  [[nodiscard]] const transfer& transfer_at(node_id n) const { return transfers[n - computes.size()]; }
+  [[nodiscard]] node_id node_of_transfer(std::size_t t) const { return static_cast<node_id>(computes.size() + t); }
+  [[nodiscard]] std::span<const node_id> successors_of(node_id n) const {
+    return std::span(successors).subspan(first_successor[n], first_successor[n + 1] - first_successor[n]);
+  }
+};
+
+/// Collects tasks, transfers and dependencies in any order of kinds, then numbers the nodes.
+class task_graph_builder {
+ public:
+  /// A handle until build() numbers the nodes.
+  struct handle {
+    enum class kind : std::uint8_t { compute, transfer, barrier } of = kind::barrier;
+    std::uint32_t index = 0;
+  };
+
+  explicit task_graph_builder(std::size_t devices) {
+    graph_.device_order.resize(devices);
+    graph_.static_bytes.assign(devices, 0);
+    graph_.used.assign(devices, 0);
+  }
+
+  handle add(const compute_task& t) {
+    graph_.used[t.device.index()] = 1;
+    graph_.computes.push_back(t);
+    return {handle::kind::compute, static_cast<std::uint32_t>(graph_.computes.size() - 1)};
+  }
+  handle add(const transfer& t) {
+    graph_.used[t.from.index()] = graph_.used[t.to.index()] = 1;
+    graph_.transfers.push_back(t);
+    return {handle::kind::transfer, static_cast<std::uint32_t>(graph_.transfers.size() - 1)};
+  }
+  handle add_barrier() { return {handle::kind::barrier, static_cast<std::uint32_t>(graph_.barriers++)}; }
+
+  void depend(handle before, handle after) { edges_.emplace_back(before, after); }
+  /// Appends a compute task to its device's order.
+  void append_to_order(handle task) {
+    graph_.device_order[graph_.computes[task.index].device.index()].push_back(task.index);
+  }
+  std::uint32_t add_route(route r) {
+    graph_.routes.push_back(std::move(r));
+    return static_cast<std::uint32_t>(graph_.routes.size() - 1);
+  }
+  [[nodiscard]] const compute_task& operator[](handle h) const { return graph_.computes[h.index]; }
+  [[nodiscard]] const route& route_at(std::uint32_t r) const { return graph_.routes[r]; }
+  /// Counts a device as used though it has no task (a parameter server).
+  void use(device_id d) { graph_.used[d.index()] = 1; }
+  void hold(device_id d, double bytes) { graph_.static_bytes[d.index()] += bytes; }
+  void reserve(std::size_t computes, std::size_t transfers, std::size_t edges) {
+    graph_.computes.reserve(computes);
+    graph_.transfers.reserve(transfers);
+    edges_.reserve(edges);
+  }
+
+  /// Numbers the nodes and indexes the successors. Complexity O(nodes + edges).
+  [[nodiscard]] task_graph build() && {
+    const std::size_t n = graph_.size();
+    graph_.first_successor.assign(n + 1, 0);
+    graph_.predecessors.assign(n, 0);
+    for (const auto& [before, after] : edges_) {
+      ++graph_.first_successor[node(before) + 1];
+      ++graph_.predecessors[node(after)];
+    }
+    std::partial_sum(graph_.first_successor.begin(), graph_.first_successor.end(), graph_.first_successor.begin());
+    graph_.successors.resize(edges_.size());
+    auto next = graph_.first_successor;
+    for (const auto& [before, after] : edges_) graph_.successors[next[node(before)]++] = node(after);
+    return std::move(graph_);
+  }
+
+ private:
+  [[nodiscard]] node_id node(handle h) const {
+    const std::size_t base = h.of == handle::kind::compute    ? 0
+                             : h.of == handle::kind::transfer ? graph_.computes.size()
+                                                              : graph_.computes.size() + graph_.transfers.size();
+    return static_cast<node_id>(base + h.index);
+  }
+
+  task_graph graph_;
+  std::vector<std::pair<handle, handle>> edges_;
+};
+
+}  // namespace hetplan::tasks

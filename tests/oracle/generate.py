@@ -1,0 +1,551 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Random valid plans with the numbers that semantics.md gives for them.
+
+    generate.py --seed S --count N [--kind K]
+
+prints {"cases": [{"model", "cluster", "plan", "expected", "kind"}, ...]}. Without --kind the kinds
+take turns. The same arguments give the same cases. Numbers are generic, so that ties are rare, but
+some layers cost nothing, some edges carry nothing and some routes have no latency. Where semantics.md
+leaves the order of simultaneous flows open, a case whose numbers depend on it is drawn again.
+"""
+import argparse
+import contextlib
+import json
+import math
+import random
+import sys
+
+import semantics
+
+KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied", "frozen",
+         "tensor_parallel", "inference", "generation", "exclusive", "priority", "chunks", "topologies",
+         "mixed"]
+TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
+
+
+def features_of(kind, rng):
+    """What a case of this kind has; whatever is not named here stays plain."""
+    f = {"dag": rng.random() < 0.25, "several": False, "explicit": False, "pipelines": False,
+         "sizes": False, "tied": False, "frozen": rng.random() < 0.1, "tensor_parallel": False,
+         "profile": rng.random() < 0.3, "mode": "training", "network": "fair_share", "flows": None}
+    if kind == "chain":
+        f["dag"] = False
+    elif kind == "dag":
+        f["dag"] = True
+    elif kind == "multi_stage":
+        f["several"] = f["explicit"] = True
+    elif kind in ("pipelines", "tied", "frozen", "tensor_parallel"):
+        f[kind] = True
+        f["pipelines"] |= kind == "tied" and rng.random() < 0.3
+    elif kind == "microbatch_sizes":
+        f["sizes"] = True
+    elif kind in ("inference", "generation"):
+        f["mode"] = kind
+        f["several"] = f["explicit"] = rng.random() < 0.3
+        f["pipelines"] = rng.random() < 0.2
+    elif kind == "exclusive":
+        f["network"] = "exclusive"
+        f["mode"] = rng.choice(["training", "inference", "generation"])
+        f["several"] = f["explicit"] = rng.random() < 0.4
+        f["flows"] = rng.choice([None, None, "priority"])
+    elif kind == "priority":
+        f["network"], f["flows"] = "priority", "priority"
+        f["several"] = f["explicit"] = rng.random() < 0.3
+    elif kind == "chunks":
+        f["network"] = rng.choice(["priority", "priority", "fair_share"])
+        f["flows"] = "chunks"
+        f["mode"] = rng.choice(["training", "training", "inference"])
+        f["several"] = f["explicit"] = rng.random() < 0.3
+    elif kind == "mixed":
+        for name in ("dag", "explicit", "pipelines", "sizes", "tied", "frozen", "tensor_parallel"):
+            f[name] = rng.random() < 0.4
+        f["several"] = f["explicit"] and rng.random() < 0.7
+        f["mode"] = rng.choice(["training", "training", "training", "inference", "generation"])
+        f["network"] = rng.choice(["fair_share", "priority", "exclusive"])
+        f["flows"] = rng.choice([None, "priority", "chunks"])
+    if f["mode"] == "generation":
+        # a group is a microbatch of the plan, and an entry of `flows` names one step of one group
+        f["sizes"], f["flows"] = False, None
+    return f
+
+
+# ------------------------------------------------------------------------------------------ numbers
+
+def spread(rng, low, high):
+    return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+
+def written(rng, value, *units):
+    """A number, or sometimes a string with one of the units (factor, text)."""
+    if rng.random() < 0.7:
+        return value
+    factor, text = rng.choice(units)
+    return f"{value / factor:.9g}{rng.choice([' ', ''])}{text}"
+
+
+def size(rng, value):
+    return written(rng, value, (1e6, "MB"), (1e3, "kB"), (2.0**20, "MiB"), (1e6 / 8, "Mbit"), (1, "B"))
+
+
+def rate(rng, value):
+    return written(rng, value, (1e6 / 8, "Mbit/s"), (1e6 / 8, "Mbps"), (1e9 / 8, "Gbit/s"), (1e6, "MB/s"))
+
+
+def delay(rng):
+    value = 0.0 if rng.random() < 0.25 else spread(rng, 1e-4, 2e-2)
+    return written(rng, value, (1e-3, "ms"), (1e-6, "us"), (1, "s"))
+
+
+def split(rng, total, parts):
+    """`total` as a sum of `parts` positive integers."""
+    cuts = sorted(rng.sample(range(1, total), parts - 1))
+    return [b - a for a, b in zip([0] + cuts, cuts + [total])]
+
+
+# -------------------------------------------------------------------------------------------- model
+
+def random_model(rng, f, kinds, profiled_kinds):
+    count = rng.randint(3, 12)
+    names = [f"l{i}" for i in range(count)]
+    layers = []
+    for name in names:
+        layer = {"name": name, "kind": rng.choice(["conv", "matmul"]),
+                 "forward_flops": 0 if rng.random() < 0.08 else written(
+                     rng, spread(rng, 1e8, 5e9), (1e9, "GFLOP"), (1e6, "MFLOP"))}
+        if rng.random() < 0.75:
+            layer["weight"] = size(rng, spread(rng, 1e5, 2e7))
+            if rng.random() < 0.2:
+                layer["weight_traffic"] = size(rng, spread(rng, 1e4, 1e5))
+            if f["frozen"] and rng.random() < 0.5:
+                layer["trainable"] = False
+        if rng.random() < 0.7:
+            layer["activation"] = size(rng, spread(rng, 1e5, 5e6))
+        if rng.random() < 0.25:
+            layer["backward_input_flops"] = rng.choice([0, spread(rng, 1e8, 5e9)])
+        if rng.random() < 0.25:
+            layer["backward_weight_flops"] = rng.choice([0, spread(rng, 1e8, 5e9)])
+        if rng.random() < 0.3:
+            layer["traffic"] = size(rng, spread(rng, 1e5, 5e6))
+        if f["mode"] == "generation" and rng.random() < 0.6:
+            layer["kv_bytes_per_token"] = spread(rng, 1e2, 1e4)
+        if f["profile"] and profiled_kinds and rng.random() < 0.5:
+            layer["profile"] = {kind: random_profile(rng, f["mode"])
+                                for kind in rng.sample(profiled_kinds, rng.randint(1, len(profiled_kinds)))}
+            if set(layer["profile"]) >= kinds and rng.random() < 0.4:
+                del layer["forward_flops"]
+        layers.append(layer)
+    if f["tied"]:
+        free = names[:]
+        for group in range(rng.randint(1, 2)):
+            members = rng.sample(free, min(len(free), rng.randint(2, 3)))
+            free = [n for n in free if n not in members]
+            weight, trainable = size(rng, spread(rng, 1e6, 2e7)), rng.random() < 0.85
+            for layer in layers:
+                if layer["name"] in members:
+                    layer.update(weight=weight, trainable=trainable, weight_group=f"g{group}")
+    edges = []
+    for i in range(1, count):
+        before = {i - 1}
+        if f["dag"]:
+            before = set(rng.sample(range(max(0, i - 4), i), min(i, rng.choice([1, 1, 1, 2, 3]))))
+            if rng.random() < 0.06:
+                before = set()      # one more source
+        for u in before:
+            edge = {"from": names[u], "to": names[i],
+                    "bytes": 0 if rng.random() < 0.08 else size(rng, spread(rng, 5e4, 5e6))}
+            if rng.random() < 0.25:
+                edge["gradient"] = rng.choice([0, size(rng, spread(rng, 5e4, 5e6))])
+            edges.append(edge)
+    rng.shuffle(edges)
+    return {"format": "hetplan/model/1", "name": "random", "layers": layers, "edges": edges}
+
+
+def random_profile(rng, mode):
+    """Times that grow with the batch, so that no extrapolation falls below zero."""
+    batches = sorted(rng.sample([1, 2, 3, 4, 6, 8], rng.randint(1, 4)))
+    table = {"batch": batches}
+    for key in ("forward", "backward"):
+        value, values = spread(rng, 1e-3, 8e-3), []
+        for _ in batches:
+            values.append(written(rng, value, (1e-3, "ms")))
+            value *= rng.uniform(1.05, 1.9)
+        table[key] = values
+    if mode != "training" and rng.random() < 0.5:
+        del table["backward"]
+    return table
+
+
+# ------------------------------------------------------------------------------------------ cluster
+
+def random_cluster(rng, f, topology):
+    count = rng.choice([1, 2, 2, 3, 3, 4, 4, 5, 6])
+    if f["several"] or f["pipelines"] or f["network"] != "fair_share" or f["flows"]:
+        count = max(count, 2)
+    devices = []
+    for i in range(count):
+        idle = spread(rng, 0.5, 10)
+        device = {"name": f"d{i}", "kind": rng.choice(["k0", "k1", "k2"]), "memory": "640 GB",
+                  "compute": written(rng, spread(rng, 1e11, 5e12), (1e12, "TFLOP/s"), (1e9, "GFLOP/s")),
+                  "half_batch": rng.choice([0, rng.uniform(0.5, 4)])}
+        if rng.random() < 0.1:
+            del device["kind"]
+        if rng.random() < 0.8:
+            device["memory_bandwidth"] = written(rng, spread(rng, 1e10, 2e11), (1e9, "GB/s"))
+        if rng.random() < 0.6:
+            device["launch"] = written(rng, spread(rng, 1e-5, 1e-4), (1e-6, "us"))
+        if rng.random() < 0.9:
+            device["power"] = {"idle": written(rng, idle, (1, "W"), (1e-3, "mW")),
+                               "active": idle + spread(rng, 1, 50)}
+            if rng.random() < 0.8:
+                device["power"].update(send=spread(rng, 1e-9, 5e-8),
+                                       receive=written(rng, spread(rng, 1e-9, 5e-8), (1e-9, "nJ/B")))
+        if f["tensor_parallel"] and rng.random() < 0.8:
+            device.update(accelerators=rng.randint(2, 4), interconnect=rate(rng, spread(rng, 1e9, 2e10)))
+        devices.append(device)
+    cluster = {"format": "hetplan/cluster/1", "name": "random", "devices": devices}
+    names = [d["name"] for d in devices]
+    capacity = rate(rng, spread(rng, 1e7, 2e8))
+    if topology == "explicit":
+        cluster.update(random_routes(rng, names))
+    else:
+        cluster["topology"] = {"kind": topology, "capacity": capacity, "latency": delay(rng)}
+        if rng.random() < 0.7:
+            cluster["topology"]["duplex"] = rng.choice(["full", "half"])
+        if topology == "hierarchical":
+            members = names[:]
+            rng.shuffle(members)
+            groups = []
+            for g, n in enumerate(split(rng, count, rng.randint(1, min(3, count)))):
+                groups.append({"name": f"site{g}", "devices": members[:n],
+                               "capacity": rate(rng, spread(rng, 2e7, 4e8)), "latency": delay(rng)})
+                members = members[n:]
+            cluster["topology"]["groups"] = groups
+    return cluster
+
+
+def random_routes(rng, names):
+    resources = [{"name": f"r{i}", "capacity": rate(rng, spread(rng, 1e7, 2e8))}
+                 for i in range(rng.randint(1, 4))]
+
+    def via():
+        hops = []
+        for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):      # may name a resource twice
+            hop = {"resource": rng.choice(resources)["name"]}
+            if rng.random() < 0.5:
+                hop["weight"] = rng.choice([2, rng.uniform(0.3, 3)])
+            hops.append(hop)
+        return hops
+
+    routes = [{"from": "*", "to": "*", "via": via() or [{"resource": "r0", "weight": 2}]}]
+    for _ in range(rng.randint(0, 2 * len(names))):
+        ends = rng.choice([("*", rng.choice(names)), (rng.choice(names), "*"),
+                           tuple(rng.sample(names, 2)) if len(names) > 1 else ("*", "*")])
+        routes.append({"from": ends[0], "to": ends[1], "via": via()})
+    for route in routes:
+        if rng.random() < 0.8:
+            route["latency"] = delay(rng)
+    # the order of the list decides between equally specific routes (§3), so shuffle it
+    rng.shuffle(routes)
+    return {"resources": resources, "routes": routes}
+
+
+# --------------------------------------------------------------------------------------------- plan
+
+def partition(rng, model, count):
+    """Layers into `count` stages with an acyclic quotient: cuts of a topological order, after
+    which single layers may move as long as it stays acyclic; stages in any order of index."""
+    names = [l["name"] for l in model["layers"]]
+    stage_of, position = {}, 0
+    for stage, n in enumerate(split(rng, len(names), count)):
+        for name in names[position:position + n]:
+            stage_of[name] = stage
+        position += n
+    for name in rng.sample(names, min(len(names), 4)):
+        before = stage_of[name]
+        stage_of[name] = rng.randrange(count)
+        emptied = before not in stage_of.values()
+        if emptied or not acyclic({(stage_of[e["from"]], stage_of[e["to"]]) for e in model["edges"]}):
+            stage_of[name] = before
+    label = list(range(count))
+    if rng.random() < 0.3:
+        rng.shuffle(label)
+    return [[n for n in names if label[stage_of[n]] == stage] for stage in range(count)]
+
+
+def acyclic(edges):
+    edges = {(u, v) for u, v in edges if u != v}
+    while edges:
+        inner = {(u, v) for u, v in edges if u in {w for _, w in edges}}
+        if inner == edges:
+            return False
+        edges = inner
+    return True
+
+
+def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
+    """The stages of one pipeline on `devices`; without explicit orders each device takes one."""
+    layers = len(model["layers"])
+    if f["several"]:
+        count = rng.randint(1, min(layers, len(devices) + 3))
+        hosts = [rng.sample(devices, min(len(devices), rng.choice([1, 1, 1, 2, 3]))) for _ in range(count)]
+    else:
+        count = rng.randint(1, min(layers, len(devices)))
+        if rng.random() < 0.3:
+            count = min(layers, len(devices))
+        used, hosts = rng.sample(devices, rng.randint(count, len(devices))), []
+        for n in split(rng, len(used), count):
+            hosts.append(used[:n])
+            used = used[n:]
+    stages = []
+    for names, chosen in zip(partition(rng, model, count), hosts):
+        own = microbatch
+        if f["sizes"]:
+            own = rng.choice([b for b in range(1, 9) if samples % b == 0 and samples // b <= budget])
+        chosen = chosen[:own]
+        if f["network"] == "exclusive":
+            chosen.sort()       # the list order and the device order of simultaneous flows then agree
+        stage = {"layers": names, "devices": []}
+        for device, share in zip(chosen, split(rng, own, len(chosen))):
+            entry = {"name": device, "samples": share}
+            accelerators = next(d for d in cluster["devices"] if d["name"] == device).get("accelerators", 1)
+            if accelerators > 1 and rng.random() < 0.8:
+                entry["tensor_parallel"] = rng.randint(1, accelerators)
+            stage["devices"].append(entry)
+        if own != microbatch:
+            stage["microbatch_size"] = own
+        stages.append(stage)
+    return stages
+
+
+def random_plan(rng, f, model, cluster):
+    devices = [d["name"] for d in cluster["devices"]]
+    microbatch, count = rng.randint(1, 5), rng.randint(1, 8)
+    if f["sizes"]:
+        microbatch, count = rng.choice([(2, 6), (3, 4), (4, 6), (6, 2), (2, 8), (4, 4), (6, 3), (8, 2)])
+    plan = {"format": "hetplan/plan/1", "model": "random", "cluster": "random", "planner": "random",
+            "mode": f["mode"], "microbatch_size": microbatch, "microbatches": count,
+            "workload": {"optimizer_factor": rng.choice([0, 1, 2]), "context": rng.randint(0, 512),
+                         "tokens": rng.randint(2, 5)},
+            "schedule": {"kind": rng.choice(["1f1b", "1f1b", "gpipe"])}, "network": f["network"]}
+    if rng.random() < 0.1:
+        del plan["workload"]
+        if f["mode"] == "generation":
+            plan["workload"] = {"tokens": 3}
+    pipelines = min(rng.choice([2, 2, 3]), count) if f["pipelines"] else 1
+    if not f["several"]:
+        pipelines = min(pipelines, len(devices))
+    shares = [n * microbatch for n in split(rng, count, pipelines)]
+    order = devices[:]
+    rng.shuffle(order)
+    listed = []
+    for samples, n in zip(shares, split(rng, len(devices), pipelines) if pipelines <= len(devices)
+                          else [1] * pipelines):
+        own = devices if f["several"] else order[:n]
+        order = order[n:]
+        listed.append({"samples": samples, "stages":
+                       random_stages(rng, f, model, cluster, own, samples, microbatch, 24)})
+    if f["pipelines"]:
+        plan["pipelines"] = listed
+    else:
+        plan["stages"] = listed[0]["stages"]
+    for index, stage in enumerate(s for p in listed for s in p["stages"]):
+        if rng.random() < 0.5:
+            stage["name"] = f"part{index}"
+    if f["explicit"]:
+        plan["schedule"] = {"kind": "explicit", "orders": {}}
+    parsed = semantics.Plan(plan, semantics.Model(model), semantics.Cluster(cluster))
+    if f["explicit"]:
+        plan["schedule"]["orders"] = random_orders(rng, parsed)
+    elif plan["schedule"]["kind"] == "1f1b" and rng.random() < 0.4:
+        plan["schedule"]["warmup"] = random_warmups(rng, parsed)
+    if f["mode"] == "training" and reduces_between_stages(parsed):
+        # a server is only named where a reduction uses it
+        plan["sync"] = rng.choice(["ring", {"parameter_server": rng.choice(devices)}])
+    if f["flows"]:
+        plan["flows"] = random_flows(rng, f, model, cluster, plan)
+    return plan
+
+
+def reduces_between_stages(parsed):
+    seen = {}
+    for stage in parsed.stages:
+        for tensor, layer in stage.tensors().items():
+            if layer.trainable and layer.weight > 0:
+                seen.setdefault(tensor, set()).add(stage.parts[0].device.index)
+    return any(len(firsts) > 1 for firsts in seen.values())
+
+
+def random_warmups(rng, parsed):
+    """Any warm-ups, raised from the sinks backwards until the 1F1B rule of §5 holds."""
+    k = {}
+    for index in parsed.from_sinks:
+        k[index] = rng.randint(1, 5)
+        for t in parsed.after[index]:
+            while parsed.cuts[index, t][1] > 0 and not parsed.warmup_suffices(
+                    parsed.stages[index], parsed.stages[t], k[index], k[t]):
+                k[index] += 1
+    return [k[s.index] for s in parsed.stages]
+
+
+def random_orders(rng, parsed):
+    """List scheduling: tasks in a random topological order, each appended to its device's list. A
+    single order of all tasks stands behind the lists, so they cannot wait for each other."""
+    training = parsed.mode == "training"
+    needs = {}      # (phase, stage, m, part number) -> tasks it waits for
+
+    def overlapping(stage, task_stage, m, part):
+        low, high = task_stage.interval(part, m)
+        for other in range(stage.count):
+            for number, p in enumerate(stage.parts):
+                start, stop = stage.interval(p, other)
+                if min(high, stop) > max(low, start):
+                    yield other, number
+
+    for s in parsed.stages:
+        for number, part in enumerate(s.parts):
+            split_here = training and rng.random() < 0.4
+            for m in range(s.count):
+                needs["F", s.index, m, number] = [
+                    ("F", u, *where) for u in parsed.before[s.index]
+                    for where in overlapping(parsed.stages[u], s, m, part)]
+                if training:
+                    needs["B", s.index, m, number] = [("F", s.index, m, number)] + [
+                        ("B", t, *where) for t in parsed.after[s.index] if parsed.cuts[s.index, t][1] > 0
+                        for where in overlapping(parsed.stages[t], s, m, part)]
+                if split_here:
+                    needs["W", s.index, m, number] = [("B", s.index, m, number)]
+    # The taste decides how the list looks: arbitrary, in microbatch order, backwards early or late.
+    taste = rng.choice(["any", "microbatch", "backward", "forward"])
+    rank = {"any": lambda t: 0, "microbatch": lambda t: t[2],
+            "backward": lambda t: {"B": 0, "F": 1, "W": 2}[t[0]],
+            "forward": lambda t: {"F": 0, "B": 1, "W": 2}[t[0]]}[taste]
+    orders, done, left = {}, set(), sorted(needs)
+    while left:
+        ready = [t for t in left if all(n in done for n in needs[t])]
+        task = min(ready, key=lambda t: (rank(t) if rng.random() < 0.9 else 0, rng.random()))
+        done.add(task)
+        left.remove(task)
+        phase, s, m, number = task
+        stage = parsed.stages[s]
+        unique = sum(x.name == stage.name for x in parsed.stages) == 1
+        label = stage.name if unique and rng.random() < 0.2 else s
+        orders.setdefault(stage.parts[number].device.name, []).append([phase, label, m])
+    return orders
+
+
+def random_flows(rng, f, model, cluster, plan):
+    """Chunks, releases and priorities of some transfers: those that one entry names uniquely."""
+    m, c = semantics.Model(model), semantics.Cluster(cluster)
+    parsed = semantics.Plan(plan, m, c)
+    graph = semantics.TaskGraph(m, c, parsed)
+    horizon = semantics.Simulation(graph.order, graph.flows, c.capacity, plan["network"]).run()
+    held = [part.device.index for stage in parsed.stages for part in stage.parts]
+    ambiguous = len(held) > len(set(held)) or len(parsed.stages) == 1
+    named = {}
+    for flow in graph.flows:
+        microbatch, from_stage, sender, to_stage, receiver = flow.index[:5]
+        kind = flow.index[-2]
+        if kind != "sync" or (f["flows"] == "chunks" and "own" in flow.index):
+            named.setdefault((kind, sender, receiver, from_stage, to_stage, microbatch), []).append(flow)
+    entries = []
+    for (kind, sender, receiver, s, t, microbatch), flows in named.items():
+        if len(flows) > 1 or rng.random() < 0.4:
+            continue
+        chunks = rng.choice([1, 2, 3, 4]) if f["flows"] == "chunks" else 1
+        with_stages = ambiguous or rng.random() < 0.6
+        for chunk in range(chunks):
+            entry = {"from": c.devices[sender].name, "to": c.devices[receiver].name, "phase": kind}
+            if kind != "sync":
+                entry["microbatch"] = microbatch
+            if with_stages:
+                entry.update(from_stage=s, to_stage=t)
+            if chunks > 1 or rng.random() < 0.5:
+                entry.update(chunk=chunk, of=chunks)
+            if f["flows"] == "chunks" and rng.random() < 0.5:
+                entry["release"] = rng.uniform(0, 1.1 * horizon)
+            if rng.random() < 0.8:
+                entry["priority"] = rng.randint(0, 4)
+            entries.append(entry)
+    rng.shuffle(entries)
+    return entries
+
+
+# -------------------------------------------------------------------------------------------- cases
+
+@contextlib.contextmanager
+def replaced(owner, name, value):
+    kept = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, kept)
+
+
+def depends_on_open_ties(case, expected):
+    """`exclusive` orders flows by (priority, microbatch, stage, device). Where a reduction stands
+    among microbatches, what follows when all four agree, and whether tasks without length run
+    before flows of the same instant are granted is not said: the numbers must not depend on it."""
+    def tail_reversed(flows):
+        rest = sorted(flows, key=lambda x: x.index[3:], reverse=True)
+        return sorted(rest, key=lambda x: (x.priority, x.index[:3]))
+
+    def reductions_first(flows):
+        return sorted(flows, key=lambda x: (x.priority, -1 if x.index[0] == math.inf else x.index[0],
+                                            x.index[1:]))
+
+    def receivers_first(flows):
+        return sorted(flows, key=lambda x: (x.priority, x.index[0], x.index[3], x.index[4], x.index))
+
+    def flows_before_tasks(self, start_tasks=semantics.Simulation._start_tasks):
+        return self._start_flows() or start_tasks(self)
+
+    variants = [(semantics, "turns", v) for v in (tail_reversed, reductions_first, receivers_first)]
+    variants.append((semantics.Simulation, "_start_tasks", flows_before_tasks))
+    # nor may they depend on how close two times must be to count as equal
+    variants += [(semantics, "SAME_TIME", tolerance) for tolerance in (0.0, 1e-11)]
+    for variant in variants:
+        with replaced(*variant):
+            if semantics.deviation(semantics.simulate(case), expected) > semantics.CHECK / 10:
+                return True
+    return False
+
+
+def random_case(rng, kind, number):
+    while True:
+        f = features_of(kind, rng)
+        topology = TOPOLOGIES[number % len(TOPOLOGIES)] if kind == "topologies" else rng.choice(TOPOLOGIES)
+        cluster = random_cluster(rng, f, topology)
+        kinds = {d.get("kind", d["name"]) for d in cluster["devices"]}
+        # a profiled layer must not be split over accelerators (§4)
+        whole = {d.get("kind", d["name"]) for d in cluster["devices"] if d.get("accelerators", 1) > 1}
+        model = random_model(rng, f, kinds, sorted(kinds - whole))
+        plan = random_plan(rng, f, model, cluster)
+        case = {"model": model, "cluster": cluster, "plan": plan}
+        expected = semantics.simulate(case)
+        if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
+            continue
+        if f["network"] == "exclusive" and depends_on_open_ties(case, expected):
+            continue
+        return {**case, "expected": expected, "kind": kind}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--kind", choices=KINDS)
+    arguments = parser.parse_args()
+    cases = []
+    for i in range(arguments.count):
+        kind = arguments.kind or KINDS[i % len(KINDS)]
+        # a generator of its own per case: a case does not depend on how many came before it
+        rng = random.Random(f"{arguments.seed} {kind} {i}")
+        cases.append(random_case(rng, kind, i if arguments.kind else i // len(KINDS)))
+    json.dump({"cases": cases}, sys.stdout)
+    print()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
