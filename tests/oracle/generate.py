@@ -522,7 +522,13 @@ def random_case(rng, kind, number):
         model = random_model(rng, f, kinds, sorted(kinds - whole))
         plan = random_plan(rng, f, model, cluster)
         case = {"model": model, "cluster": cluster, "plan": plan}
-        expected = semantics.simulate(case)
+        try:
+            expected = semantics.simulate(case)
+        except semantics.BadInput:
+            # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see
+            if kind not in ("microbatch_sizes", "mixed"):
+                raise
+            continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
             continue
         if f["network"] == "exclusive" and depends_on_open_ties(case, expected):

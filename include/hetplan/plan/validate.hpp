@@ -202,6 +202,9 @@ class plan_validator {
                                    p_[e.from].name + "\" (warm-up " + std::to_string(k[e.from.index()]) + ") waits for stage \"" + p_[e.to].name +
                                    "\" (warm-up " + std::to_string(k[e.to.index()]) + "), which waits for more of its forwards");
     }
+    // With unequal sizes an edge without gradient can close a circle that no single edge's rule sees.
+    const auto same_size = [&](const stage_graph::node& n) { return n.microbatch_size == g.nodes.front().microbatch_size; };
+    if (!std::all_of(g.nodes.begin(), g.nodes.end(), same_size)) check_runnable(g, "/schedule/warmup");
   }
 
   void check_orders(const stage_graph& g, const std::vector<int>& holds) const {
@@ -212,8 +215,12 @@ class plan_validator {
       if (holds[d] > 0) require(given, where, "an order for a device that holds a stage", "none");
       if (given) check_order(g, device_id(d), where);
     }
+    check_runnable(g, "/schedule/orders");
+  }
+
+  void check_runnable(const stage_graph& g, const std::string& where) const {
     if (const auto stuck = first_blocked_device(p_, g, cluster_.size())) {
-      fail("/schedule/orders/" + device_name(*stuck), "cyclic order at device \"" + device_name(*stuck) + "\": it waits for work that can never be done");
+      fail(where, "cyclic order at device \"" + device_name(*stuck) + "\": it waits for work that can never be done");
     }
   }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What "better" means: the door for objectives, and the four that ship.
+
+#include <algorithm>
+#include <concepts>
+#include <variant>
+
+#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/plan/job.hpp>
+
+namespace hetplan {
+
+template <class O>
+concept scores_evaluation = requires(const O& o, const evaluation& e) {
+  { o.score(e) } -> std::same_as<double>;  // smaller is better; pure
+};
+template <class O>
+concept objective = scores_evaluation<O>;
+
+template <class O>
+consteval bool check_objective() {
+  static_assert(scores_evaluation<O>, "objective needs: double score(const hetplan::evaluation&) const");
+  return objective<O>;
+}
+
+/// T, or the time between tokens in generation [s].
+struct minimize_latency {
+  [[nodiscard]] double score(const evaluation& e) const { return e.response().value(); }
+};
+/// Seconds per sample: the inverse of throughput.
+struct maximize_throughput {
+  double batch = 1;
+  [[nodiscard]] double score(const evaluation& e) const { return e.latency.value() / batch; }
+};
+/// Total energy [J].
+struct minimize_energy {
+  [[nodiscard]] double score(const evaluation& e) const { return e.energy().value(); }
+};
+/// Energy plus lambda per second beyond the latency that should be kept [J]. Source: Dora, eq. 2.
+struct keep_qoe {
+  seconds latency;
+  double lambda_J_per_s = 1000;
+  [[nodiscard]] double score(const evaluation& e) const {
+    return e.energy().value() + lambda_J_per_s * std::max(0.0, (e.response() - latency).value());
+  }
+};
+
+static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() &&
+              check_objective<minimize_energy>() && check_objective<keep_qoe>());
+
+/// The objective that a job names.
+class objective_of_job {
+ public:
+  explicit objective_of_job(const job& j) {
+    switch (j.effective_objective()) {
+      case objective_kind::latency: chosen_ = minimize_latency{}; break;
+      case objective_kind::throughput: chosen_ = maximize_throughput{static_cast<double>(j.batch)}; break;
+      case objective_kind::energy: chosen_ = minimize_energy{}; break;
+      case objective_kind::qoe: chosen_ = keep_qoe{j.qoe.latency.value(), j.qoe.lambda_J_per_s}; break;
+    }
+  }
+  [[nodiscard]] double score(const evaluation& e) const {
+    return std::visit([&](const auto& o) { return o.score(e); }, chosen_);
+  }
+
+ private:
+  std::variant<minimize_latency, maximize_throughput, minimize_energy, keep_qoe> chosen_;
+};
+
+static_assert(check_objective<objective_of_job>());
+
+}  // namespace hetplan

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a planner answers.
+
+#include <vector>
+
+#include <hetplan/core/quantity.hpp>
+#include <hetplan/core/status.hpp>
+#include <hetplan/plan/plan.hpp>
+
+namespace hetplan {
+
+/// Plans best first, each with its prediction. Infeasible: no plan, and the reason names the limit that
+/// binds, the device and the smallest overflow. Stopped: the best so far.
+struct plan_result {
+  hetplan::status status;
+  std::vector<plan> plans;
+  long long candidates = 0;  ///< plans that were judged
+  seconds elapsed = {};
+};
+
+/// A planner has judged one more candidate; for progress and for stopping.
+struct candidate_judged {
+  long long judged = 0;
+  long long total = 0;
+  const plan* best = nullptr;  ///< null until one fits
+};
+
+}  // namespace hetplan
