@@ -65,17 +65,14 @@ template <energy_model Energy>
   return e;
 }
 
-/// Judges a plan: the one place where its latency, energy, memory and gaps come from.
+/// Expands and simulates a plan: its numbers without the bound over all plans (bound and gap stay 0).
 ///
-/// @param lp     improves the bound over all plans; `no_lp` keeps to the closed relaxation.
-/// @return       numbers, task graph and trace. A plan over its memory is judged all the same: see broken_limit.
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
-/// Source        semantics, sections 6, 8, 9.
-template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, class Lp = no_lp,
-          class... Observers>
-[[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
-                                 const judge_models<Memory, Energy>& models = {}, const Lp& lp = {},
-                                 const simulator_options& options = {}, Observers&&... observers) {
+/// Source        semantics, sections 6, 8, 9 (c).
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, class... Observers>
+[[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
+                              const judge_models<Memory, Energy>& models = {}, const simulator_options& options = {},
+                              Observers&&... observers) {
   judgement j;
   j.graph = tasks::expand(p, model, c, cost, models.memory);
   j.trace = simulate(j.graph, c.network(), policy_of_plan{p.network}, options, observers...);
@@ -83,13 +80,33 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
   e = measure(j.graph, j.trace, c, models.energy);
   if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
   e.schedule_bound = tasks::schedule_bound(j.graph, c.network());
+  e.schedule_gap = e.schedule_bound.value() > 0 ? e.latency / e.schedule_bound - 1 : 0;
+  return j;
+}
+
+/// Completes an evaluation with the bound over all plans of its model, cluster and batch.
+///
+/// @param lp  improves the bound; `no_lp` keeps to the closed relaxation.  Source: semantics, section 9.
+template <cost_model Cost, memory_model Memory, lp_solver Lp>
+void certify(evaluation& e, const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
+             const Lp& lp) {
   const bool fits = std::all_of(c.devices().begin(), c.devices().end(), [&](const device& d) {
     return e.devices[d.id.index()].peak_memory <= d.usable_memory();
   });
-  e.bound = plan_bound(p, model, c, cost, models.memory, lp, fits);
-  const auto gap = [&](seconds bound) { return bound.value() > 0 ? e.latency / bound - 1 : 0; };
-  e.gap = gap(e.bound);
-  e.schedule_gap = gap(e.schedule_bound);
+  e.bound = plan_bound(p, model, c, cost, memory, lp, fits);
+  e.gap = e.bound.value() > 0 ? e.latency / e.bound - 1 : 0;
+}
+
+/// Judges and certifies a plan: the one place where its latency, energy, memory and gaps come from.
+///
+/// A plan over its memory is judged all the same; find_broken_limit says so.
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, lp_solver Lp = no_lp,
+          class... Observers>
+[[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
+                                 const judge_models<Memory, Energy>& models = {}, const Lp& lp = {},
+                                 const simulator_options& options = {}, Observers&&... observers) {
+  judgement j = judge(p, model, c, cost, models, options, observers...);
+  certify(j.evaluation, p, model, c, cost, models.memory, lp);
   return j;
 }
 

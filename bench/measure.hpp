@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Medians over several runs, one line per case, JSON on request.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+/// `--quick`: few runs (is it alive?); `--json`: one array at the end instead of lines.
+struct options {
+  bool quick = false;
+  bool json = false;
+  options(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+      quick = quick || std::strcmp(argv[i], "--quick") == 0;
+      json = json || std::strcmp(argv[i], "--json") == 0;
+    }
+  }
+};
+
+class table {
+ public:
+  explicit table(options o) : options_(o) {}
+  table(const table&) = delete;
+  table& operator=(const table&) = delete;
+  ~table() {
+    if (!options_.json) return;
+    std::printf("[");
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const row& r = rows_[i];
+      std::printf("%s\n  {\"case\": \"%s\", \"median_s\": %.6g, \"min_s\": %.6g, \"max_s\": %.6g, \"%s\": %.6g, \"target\": %.6g}", i ? "," : "",
+                  r.name.c_str(), r.median, r.least, r.most, r.unit.c_str(), r.rate, r.target);
+    }
+    std::printf("\n]\n");
+  }
+
+  /// Runs work() several times; rate = amount / median. `target` is what the rate should reach (0: none).
+  template <class Work>
+  double run(const std::string& name, double amount, const std::string& unit, double target, Work&& work) {
+    std::vector<double> times;
+    work();  // warm-up
+    for (int i = 0; i < (options_.quick ? 3 : 21); ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      work();
+      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    std::sort(times.begin(), times.end());
+    const double median = times[times.size() / 2];
+    rows_.push_back({name, median, times.front(), times.back(), amount / median, target, unit});
+    if (!options_.json) {
+      std::printf("%-44s %10.3f ms  (%.3f - %.3f)  %12.0f %s%s\n", name.c_str(), 1e3 * median, 1e3 * times.front(), 1e3 * times.back(),
+                  amount / median, unit.c_str(), target > 0 ? (amount / median >= target ? "  reaches its target" : "  BELOW its target") : "");
+      std::fflush(stdout);
+    }
+    return median;
+  }
+
+ private:
+  struct row {
+    std::string name;
+    double median, least, most, rate, target;
+    std::string unit;
+  };
+  options options_;
+  std::vector<row> rows_;
+};
+
+}  // namespace bench

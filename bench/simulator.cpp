@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+// How many tasks and flows a second the simulator takes, and how that changes with size and contention.
+//
+// Targets: 1 000 000 compute tasks/s on a chain of 8 stages x 64 microbatches; 70 000 flows/s with 64 hosts
+// that share 64 links.
+
+#include <cstdint>
+
+#include <hetplan/hetplan.hpp>
+
+#include "measure.hpp"
+
+using namespace hetplan;
+
+namespace {
+
+/// One layer and one device per stage; neighbours joined by the given network.
+struct chain {
+  planning_graph model;
+  cluster devices;
+  plan p;
+};
+
+template <network_model Network>
+chain make_chain(int stages, int microbatches, const Network& net) {
+  planning_graph_builder b("chain");
+  std::vector<device> devices;
+  plan p{.microbatch_size = 2, .microbatches = microbatches};
+  for (int s = 0; s < stages; ++s) {
+    const auto l = b.add_layer({.name = "l" + std::to_string(s), .forward_flops = flops(2e9 + 1e7 * s), .weight = 4_MB, .activation = 2_MB});
+    if (s > 0) b.add_edge(layer_id(s - 1), l, bytes(4e5 + 1e3 * s));
+    devices.push_back({.name = "d" + std::to_string(s), .memory = 8_GB, .compute = 1_TFLOP_per_s});
+    p.stages.push_back({.name = "s" + std::to_string(s), .layers = {l}, .devices = {{device_id(s), 2}}});
+  }
+  return {std::move(b).build(), cluster("row", std::move(devices), net), std::move(p)};
+}
+
+/// Transfers without producers: every host sends a stream of them, each over two of the shared links.
+tasks::task_graph make_streams(int hosts, int links, int each) {
+  tasks::task_graph_builder b(static_cast<std::size_t>(hosts));
+  std::uint64_t state = 12345;  // a small generator of our own: the same flows with every standard library
+  const auto next = [&](std::uint64_t n) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<int>((state >> 33) % n);
+  };
+  for (int h = 0; h < hosts; ++h) {
+    tasks::task_graph_builder::handle before{};
+    for (int i = 0; i < each; ++i) {
+      const int first = next(static_cast<std::uint64_t>(links));
+      const int second = (first + 1 + next(static_cast<std::uint64_t>(links - 1))) % links;
+      const auto r = b.add_route({seconds(), {{resource_id(first), 1}, {resource_id(second), 1}}});
+      const auto flow = b.add(tasks::transfer{.from = device_id(h), .to = device_id((h + 1) % hosts), .microbatch = i, .route = r,
+                                              .volume_bytes = 1e5 + 1e3 * next(1000)});
+      if (i > 0) b.depend(before, flow);
+      before = flow;
+    }
+  }
+  return std::move(b).build();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::options options(argc, argv);
+  bench::table table(options);
+  const auto chain_case = [&](const std::string& name, const chain& c, double target) {
+    const auto g = tasks::expand(c.p, c.model, c.devices, roofline{});
+    const double tasks = static_cast<double>(g.computes.size());
+    table.run(name, tasks, "compute tasks/s", target, [&] { simulate(g, c.devices.network()); });
+    return g;
+  };
+  const chain eight = make_chain(8, 64, mesh{1_Gbit_per_s, 100_us});
+  chain_case("chain 8 x 64, a wire each", eight, 1e6);
+  table.run("  expansion of the same", 1024, "compute tasks/s", 0, [&] { tasks::expand(eight.p, eight.model, eight.devices, roofline{}); });
+  chain_case("chain 8 x 64, one shared medium", make_chain(8, 64, shared_medium{1_Gbit_per_s, 100_us}), 0);
+  chain_case("chain 8 x 1024, a wire each", make_chain(8, 1024, mesh{1_Gbit_per_s, 100_us}), 0);
+  chain_case("chain 64 x 256, a wire each", make_chain(64, 256, mesh{1_Gbit_per_s, 100_us}), 0);
+
+  for (const int hosts : {16, 64, 256}) {
+    const auto g = make_streams(hosts, hosts, 40);
+    std::vector<device> devices;
+    route_table links;
+    for (int h = 0; h < hosts; ++h) {
+      devices.push_back({.name = "h" + std::to_string(h), .memory = 1_GB});
+      links.listed.push_back({"l" + std::to_string(h), 100_Mbit_per_s});
+    }
+    const cluster c("hosts", std::move(devices), links);
+    table.run(std::to_string(hosts) + " hosts sharing " + std::to_string(hosts) + " links", static_cast<double>(g.transfers.size()), "flows/s",
+              hosts == 64 ? 7e4 : 0, [&] { simulate(g, c.network()); });
+  }
+}

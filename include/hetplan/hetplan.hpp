@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Everything but the leaves: nouns, doors, the waist, the judge and the planners. Needs Boost and Eigen only;
+/// built-in models are in zoo/, files and pictures in io/, GLPK in solve/glpk.hpp.
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cluster/topology.hpp>
+#include <hetplan/core/version.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipeline.hpp>

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Pipeline: balanced stages of consecutive layers on single devices, within memory.
+
+#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+namespace hetplan::recipes {
+
+namespace detail {
+
+/// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
+/// boundary carries fewer bytes, which is where one would cut anyway.
+[[nodiscard]] inline std::vector<std::size_t> cut_positions(const stage_table& table) {
+  std::vector<std::size_t> positions{0};
+  const std::size_t n = table.layers();
+  for (std::size_t i = 1; i < n; ++i) {
+    const double here = table.cut_bytes(i);
+    const bool least = (i == 1 || here <= table.cut_bytes(i - 1)) && (i + 1 == n || here <= table.cut_bytes(i + 1));
+    if (n <= 512 || least) positions.push_back(i);
+  }
+  return positions;
+}
+
+}  // namespace detail
+
+/// For every microbatch size and number of stages: the cut with the smallest bottleneck step (compute of a
+/// stage, or both transfers of a boundary at peak bandwidth), devices in cluster order; 1F1B with warm-up
+/// 2 depth - 1, and where memory needs it depth, then 1. Every cut is judged by the simulator.
+///
+/// Complexity  O(B Q N^2 L^2) for B sizes, Q <= max_stages, N devices, L cut positions.
+/// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result pipeline(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+  constexpr int max_stages = 16;
+  const planning_graph& model = problem.model;
+  const cluster& devices = problem.cluster;
+  const hetplan::job& job = problem.job;
+  ranking best(problem, objective, keep);
+  const auto sizes = job.candidate_microbatch_sizes();
+  const int stages = std::min(max_stages, static_cast<int>(std::min(devices.size(), model.size())));
+  const auto total = static_cast<long long>(sizes.size()) * stages;
+  const bool training = job.workload.mode == mode::training;
+
+  for (const int size : sizes) {
+    const stage_table table(model, devices, problem.cost, problem.models.memory, job.workload, size);
+    const plan blank = problem.blank("pipeline", size);
+    const auto positions = detail::cut_positions(table);
+    // Microbatches in flight for `following` stages behind, under the n-th warm-up policy.
+    const auto warmup = [&](int policy, int depth) { return policy == 0 ? 2 * depth - 1 : policy == 1 ? depth : 1; };
+    const auto in_flight = [&](int policy, int following) {
+      if (!training) return 1;
+      return job.schedule == schedule_kind::gpipe ? blank.microbatches : std::min(warmup(policy, following + 1), blank.microbatches);
+    };
+    const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int kept) {
+      const double needed = table.state_bytes(first, last) + kept * table.activation_bytes(first, last) +
+                            blank.microbatches * table.cache_bytes(first, last);
+      return needed / devices.devices()[d].usable_memory().value();
+    };
+    const auto cut_cost = [&](std::size_t position, std::size_t from, std::size_t to) {
+      const auto rate = devices.network().peak_bandwidth(device_id(from), device_id(to));
+      return rate.value() > 0 ? table.cut_bytes(position) / rate.value() : std::numeric_limits<double>::infinity();
+    };
+    const auto to_plan = [&](const partition::chain_cut& cut, int policy) {
+      plan p = blank;
+      for (std::size_t i = 0; i < cut.first.size(); ++i) {
+        const std::size_t last = i + 1 < cut.first.size() ? cut.first[i + 1] : model.size();
+        stage s{.name = "s" + std::to_string(i), .devices = {{device_id(cut.device[i]), size}}};
+        for (std::size_t l = cut.first[i]; l < last; ++l) s.layers.push_back(layer_id(l));
+        p.stages.push_back(std::move(s));
+      }
+      if (policy > 0 && training && job.schedule == schedule_kind::one_f_one_b) {
+        for (const auto& node : make_stage_graph(p, model).nodes) p.schedule.warmup.push_back(warmup(policy, node.depth));
+      }
+      return p;
+    };
+
+    const int policies = training && job.schedule == schedule_kind::one_f_one_b ? 3 : 1;
+    std::vector<char> fitted(static_cast<std::size_t>(stages), 0);
+    for (int policy = 0; policy < policies; ++policy) {
+      const auto cuts = partition::bottleneck_chain(
+          positions, model.size(), devices.size(), stages,
+          [&](std::size_t first, std::size_t last, std::size_t d, int following) {
+            if (memory_share(first, last, d, in_flight(policy, following)) > 1) return std::numeric_limits<double>::infinity();
+            return table.time_s(first, last, d);
+          },
+          cut_cost);
+      for (std::size_t q = 0; q < cuts.size(); ++q) {
+        if (fitted[q] || !cuts[q].exists()) continue;
+        if (best.consider(to_plan(cuts[q], policy), total, observers...) == flow::stop) return std::move(best).result();
+        fitted[q] = best.last_fitted();
+      }
+    }
+    if (best.any_fitted()) continue;
+    // Nothing fits: judge the cuts that come nearest, so that the answer says what overflows and by how much.
+    const auto nearest = partition::bottleneck_chain(
+        positions, model.size(), devices.size(), stages,
+        [&](std::size_t first, std::size_t last, std::size_t d, int following) {
+          return memory_share(first, last, d, in_flight(policies - 1, following));
+        },
+        [](std::size_t, std::size_t, std::size_t) { return 0.0; });
+    for (const auto& cut : nearest) {
+      if (!cut.exists()) continue;
+      if (best.consider(to_plan(cut, policies - 1), total, observers...) == flow::stop) return std::move(best).result();
+    }
+  }
+  return std::move(best).result();
+}
+
+}  // namespace hetplan::recipes

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Candidates under one judge: keeps the best that fit, or the reason why none does.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/observer.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan {
+
+/// What every planner is given: the three nouns of the problem and the user's models.
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, lp_solver Lp = no_lp>
+struct planning_problem {
+  const planning_graph& model;
+  const hetplan::cluster& cluster;
+  const Cost& cost;
+  hetplan::job job = {};
+  judge_models<Memory, Energy> models = {};
+  Lp lp = {};
+
+  /// A plan of this job with nothing decided yet.
+  [[nodiscard]] plan blank(std::string planner, int microbatch_size) const {
+    plan p{.model = model.name(), .cluster = cluster.name(), .planner = std::move(planner), .workload = job.workload,
+           .microbatch_size = microbatch_size, .microbatches = job.batch / microbatch_size};
+    p.schedule.kind = job.schedule;
+    return p;
+  }
+};
+
+/// Every layer of a model, in its topological numbering.
+[[nodiscard]] inline std::vector<layer_id> all_layers(const planning_graph& model) {
+  std::vector<layer_id> layers;
+  for (const layer& l : model.layers()) layers.push_back(l.id);
+  return layers;
+}
+
+/// Simulates candidates as they come and ranks them: score first, then fewer stages, then first come.
+///
+/// Determinism  yes, but for `elapsed`.
+template <class Problem, class Objective>
+class ranking {
+ public:
+  ranking(const Problem& problem, const Objective& objective, int keep) : problem_(problem), objective_(objective), keep_(keep) {}
+
+  /// Judges a candidate. Sends candidate_judged; answers what the observers say.
+  template <class... Observers>
+  flow consider(plan candidate, long long total, Observers&... observers) {
+    evaluation e = judge(candidate, problem_.model, problem_.cluster, problem_.cost, problem_.models).evaluation;
+    ++judged_;
+    if (const auto limit = find_broken_limit(e, problem_.cluster)) {
+      if (!nearest_ || limit->overflow() < nearest_->overflow()) nearest_ = limit;
+      last_fitted_ = false;
+    } else {
+      last_fitted_ = true;
+      insert(std::move(candidate), std::move(e));
+    }
+    const flow answer = notify(candidate_judged{judged_, total, best_.empty() ? nullptr : &best_.front().second}, observers...);
+    stopped_ = stopped_ || answer == flow::stop;
+    return answer;
+  }
+
+  /// Did the last candidate keep all limits?
+  [[nodiscard]] bool last_fitted() const { return last_fitted_; }
+  [[nodiscard]] bool any_fitted() const { return !best_.empty(); }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+  /// The K best, certified; or infeasible with the limit that binds in the candidate that came nearest.
+  [[nodiscard]] plan_result result() && {
+    plan_result r;
+    r.candidates = judged_;
+    for (auto& [score, p] : best_) {
+      certify(*p.predicted, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
+      r.plans.push_back(std::move(p));
+    }
+    if (stopped_) {
+      r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(judged_) + " candidates"};
+    } else if (r.plans.empty()) {
+      r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : "no candidate plan exists"};
+    }
+    r.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
+    return r;
+  }
+
+ private:
+  void insert(plan&& p, evaluation&& e) {
+    const double score = objective_.score(e);
+    p.predicted = std::move(e);
+    const auto key = [](double s, const plan& x) { return std::pair(s, x.stages.size()); };
+    const auto at = std::find_if(best_.begin(), best_.end(), [&](const auto& b) { return key(score, p) < key(b.first, b.second); });
+    best_.insert(at, {score, std::move(p)});
+    if (best_.size() > static_cast<std::size_t>(keep_)) best_.pop_back();
+  }
+
+  const Problem& problem_;
+  const Objective& objective_;
+  int keep_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<std::pair<double, plan>> best_;
+  std::optional<broken_limit> nearest_;
+  long long judged_ = 0;
+  bool last_fitted_ = false, stopped_ = false;
+};
+
+}  // namespace hetplan
