@@ -9,6 +9,7 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>

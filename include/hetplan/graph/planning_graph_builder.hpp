@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <boost/graph/depth_first_search.hpp>
-
 #include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/graph/topological_order.hpp>
 
 namespace hetplan {
 
@@ -62,8 +61,8 @@ class planning_graph_builder {
     add_edge(graph_.find(from), graph_.find(to), forward, gradient);
   }
 
-  /// Numbers the layers topologically (the order of the calls where that is topological already, else
-  /// the reverse finishing order of a depth-first search), resolves every default and indexes the graph.
+  /// Numbers the layers topologically (the order of the calls where that is topological already, see
+  /// topological_order), resolves every default and indexes the graph.
   [[nodiscard]] planning_graph build() && {
     if (specs_.empty()) fail("a model has at least one layer");
     renumber();
@@ -115,43 +114,22 @@ class planning_graph_builder {
     for (const double t : p.backward_s) require(std::isfinite(t) && t >= 0, at + "backward", t, "finite seconds >= 0");
   }
 
-  /// A depth-first search that yields a topological order, or the edge that closes a cycle.
-  struct order_visitor : boost::default_dfs_visitor {
-    std::vector<std::size_t>* finished;
-    std::pair<std::size_t, std::size_t>* cycle;
-    template <class E, class G>
-    void back_edge(E e, const G& g) {
-      *cycle = {boost::source(e, g), boost::target(e, g)};
-    }
-    template <class V, class G>
-    void finish_vertex(V v, const G&) {
-      finished->push_back(v);
-    }
-  };
-
   void renumber() {
     auto& edges = graph_.edges_;
     if (std::all_of(edges.begin(), edges.end(), [](const layer_edge& e) { return e.from < e.to; })) return;
 
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     for (const layer_edge& e : edges) pairs.emplace_back(e.from.index(), e.to.index());
-    const boost::compressed_sparse_row_graph<boost::directedS> g(boost::edges_are_unsorted_multi_pass, pairs.begin(),
-                                                                 pairs.end(), specs_.size());
-    std::vector<std::size_t> finished;
-    std::pair<std::size_t, std::size_t> cycle{0, 0};
-    order_visitor visitor;
-    visitor.finished = &finished;
-    visitor.cycle = &cycle;
-    boost::depth_first_search(g, boost::visitor(visitor));
-    if (cycle.first != cycle.second) {
-      fail("edge \"" + specs_[cycle.first].name + "\" -> \"" + specs_[cycle.second].name + "\" closes a cycle");
+    const std::vector<std::size_t> order = topological_order(specs_.size(), pairs);
+    if (order.size() < specs_.size()) {
+      const auto [from, to] = edge_on_cycle(specs_.size(), pairs, order);
+      fail("edge \"" + specs_[from].name + "\" -> \"" + specs_[to].name + "\" is on a cycle");
     }
     std::vector<layer_id> position(specs_.size());
     std::vector<layer_spec> ordered(specs_.size());
-    for (std::size_t i = 0; i < finished.size(); ++i) {
-      const std::size_t old = finished[finished.size() - 1 - i];
-      position[old] = layer_id(i);
-      ordered[i] = std::move(specs_[old]);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      position[order[i]] = layer_id(i);
+      ordered[i] = std::move(specs_[order[i]]);
     }
     specs_ = std::move(ordered);
     for (layer_edge& e : edges) e = {position[e.from.index()], position[e.to.index()], e.forward, e.gradient};

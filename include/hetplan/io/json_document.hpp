@@ -2,6 +2,8 @@
 #pragma once
 /// JSON text, checked and laid out flat: what the readers walk over.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -49,7 +51,7 @@ class json_document {
   }
   [[nodiscard]] bool boolean(std::uint32_t i) const { return entries_[i].number != 0; }
   [[nodiscard]] std::int64_t integer(std::uint32_t i) const { return entries_[i].number; }
-  [[nodiscard]] double real(std::uint32_t i) const { return entries_[i].real; }
+  [[nodiscard]] double real(std::uint32_t i) const { return std::bit_cast<double>(entries_[i].number); }
   [[nodiscard]] std::string_view text(std::uint32_t i) const {
     return std::string_view(letters_).substr(static_cast<std::size_t>(entries_[i].number), entries_[i].size);
   }
@@ -90,11 +92,8 @@ class json_document {
   class builder;
   struct entry {
     kind what = kind::null;
-    std::uint32_t size = 0;  ///< of text: bytes
-    union {
-      std::int64_t number = 0;  ///< integer; boolean; text: offset in letters_; array, object: index after it
-      double real;
-    };
+    std::uint32_t size = 0;   ///< of text: bytes
+    std::int64_t number = 0;  ///< integer; boolean; real: its bits; text: offset in letters_; array, object: index after it
   };
 
   std::string file_;
@@ -109,7 +108,7 @@ class json_document::builder {
 
   builder(json_document& d, std::string_view text) : document_(d), text_(text) {}
 
-  bool null() { return add({.what = kind::null}); }
+  bool null() { return add(numbered(kind::null, 0)); }
   bool boolean(bool v) { return add(numbered(kind::boolean, v ? 1 : 0)); }
   bool number_integer(json::number_integer_t v) { return add(numbered(kind::integer, v)); }
   bool number_unsigned(json::number_unsigned_t v) {
@@ -119,9 +118,7 @@ class json_document::builder {
     return add(numbered(kind::integer, static_cast<std::int64_t>(v)));
   }
   bool number_float(json::number_float_t v, const json::string_t&) {
-    entry e{.what = kind::real};
-    e.real = v;
-    return add(e);
+    return add(numbered(kind::real, std::bit_cast<std::int64_t>(v)));
   }
   bool string(json::string_t& v) { return add(lettered(kind::text, v)); }
   bool binary(json::binary_t&) { return false; }
@@ -153,9 +150,7 @@ class json_document::builder {
 
  private:
   static entry numbered(kind what, std::int64_t v) {
-    entry e{.what = what};
-    e.number = v;
-    return e;
+    return {what, 0, v};
   }
   entry lettered(kind what, const std::string& v) {
     entry e = numbered(what, static_cast<std::int64_t>(document_.letters_.size()));
@@ -202,7 +197,7 @@ class json_document::builder {
     }
   }
   [[noreturn]] void fail_twice(const std::pair<std::string_view, std::uint32_t>& key) const {
-    fail(key.second, "expected every key once, got " + quoted(key.first) + " again");
+    fail(key.second, "expected every key once, got " + in_quotes(key.first) + " again");
   }
   [[noreturn]] void fail(std::uint32_t index, const std::string& what) const {
     throw invalid_input(escaped(document_.file_) + ": " + document_.pointer(index) + ": " + what);
@@ -222,7 +217,7 @@ class json_document::builder {
     const auto tail = rest.rfind("'; expected ");
     const std::string_view token = rest.substr(0, std::min(tail, close));
     const std::string_view expected = tail == std::string_view::npos ? "" : rest.substr(tail + 1);
-    return escaped(shortened(what.substr(0, read), 200)) + std::string(expected) + "; read " + quoted(token);
+    return escaped(shortened(what.substr(0, read), 200)) + std::string(expected) + "; read '" + escaped(shortened(token, 40)) + "'";
   }
 
   json_document& document_;

@@ -47,7 +47,7 @@ class json_node {
       case kind::integer: return std::to_string(document_->integer(index_));
       case kind::real: return to_text(document_->real(index_));
       case kind::text:
-      case kind::key: return quoted(document_->text(index_));
+      case kind::key: return in_quotes(document_->text(index_));
       case kind::array: return size() == 0 ? "an empty array" : "an array";
       case kind::object: return size() == 0 ? "an empty object" : "an object";
     }
@@ -88,7 +88,7 @@ class json_node {
       v = document_->real(index_);
     } else if (is_text()) {
       const parsed_quantity p = parse_quantity(document_->text(index_), d);
-      if (!p.value) fail(expectation(d, r), p.meant.empty() ? "" : "; did you mean " + quoted(p.meant) + "?");
+      if (!p.value) fail(expectation(d, r), p.meant.empty() ? "" : "; did you mean " + in_quotes(p.meant) + "?");
       v = *p.value;
     }
     if (!std::isfinite(v) || (r == range::at_least_zero && v < 0) || (r == range::above_zero && v <= 0)) fail(expectation(d, r));
@@ -136,7 +136,7 @@ class json_node {
   template <class Enum, std::size_t N>
   [[nodiscard]] static std::string name_list(const std::array<std::pair<std::string_view, Enum>, N>& names) {
     std::string all;
-    for (std::size_t i = 0; i < N; ++i) all.append(i == 0 ? "" : i + 1 == N ? " or " : ", ").append(quoted(names[i].first));
+    for (std::size_t i = 0; i < N; ++i) all.append(i == 0 ? "" : i + 1 == N ? " or " : ", ").append(in_quotes(names[i].first));
     return all;
   }
 

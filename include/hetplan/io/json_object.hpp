@@ -86,7 +86,7 @@ class json_object {
       hint = "; known keys:";
       for (std::size_t k = 0; k < keys_.size(); ++k) hint.append(k == 0 ? " " : ", ").append(keys_[k]);
     }
-    value.fail_with("expected a known key, got " + quoted(key) + hint);
+    value.fail_with("expected a known key, got " + in_quotes(key) + hint);
   }
 
   json_node node_;
@@ -102,9 +102,9 @@ class json_object {
   for (const auto& [key, value] : root.members("a JSON object")) {
     if (key != "format") continue;
     found = true;
-    if (!value.is_text() || value.text() != format) value.fail(quoted(format));
+    if (!value.is_text() || value.text() != format) value.fail(in_quotes(format));
   }
-  if (!found) root.fail_missing("format", quoted(format));
+  if (!found) root.fail_missing("format", in_quotes(format));
   return {root, keys};
 }
 
@@ -121,18 +121,15 @@ class json_object {
 /// Runs something that checks on its own and puts file and pointer before what it objects to.
 template <class F>
 auto at_node(const json_node& node, F&& f, std::string_view drop = "") {
-  const auto objected = [&](std::string_view what) {
-    if (what.starts_with(drop)) what.remove_prefix(drop.size());
-    node.fail_with(shortened(what, 400));
-  };
+  std::string what;
   try {
     return f();
   } catch (const invalid_input& e) {
-    objected(e.what());
+    what = e.what();
   } catch (const invalid_model& e) {
-    objected(e.what());
+    what = e.what();
   }
-  HETPLAN_ASSERT(false);
+  node.fail_with(shortened(what.starts_with(drop) ? what.substr(drop.size()) : what, 400));
 }
 
 }  // namespace hetplan::io

@@ -44,7 +44,7 @@ namespace hetplan::io {
 }
 
 /// A value of type string as messages show it: `"six"`.
-[[nodiscard]] inline std::string quoted(std::string_view text, std::size_t limit = 40) {
+[[nodiscard]] inline std::string in_quotes(std::string_view text, std::size_t limit = 40) {
   return "\"" + escaped(shortened(text, limit)) + "\"";
 }
 
@@ -83,7 +83,7 @@ template <class Names>
       nearest = candidate;
     }
   }
-  return nearest.empty() ? std::string() : "; did you mean " + quoted(nearest) + "?";
+  return nearest.empty() ? std::string() : "; did you mean " + in_quotes(nearest) + "?";
 }
 
 }  // namespace hetplan::io

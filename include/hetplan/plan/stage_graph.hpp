@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/graph/topological_order.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan {
@@ -88,30 +89,14 @@ struct stage_graph {
     }
   }
 
-  std::vector<std::size_t> waiting(g.nodes.size(), 0);
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (std::size_t e = 0; e < g.edges.size(); ++e) {
-    g.nodes[g.edges[e].from.index()].out.push_back(e);
-    g.nodes[g.edges[e].to.index()].in.push_back(e);
-    ++waiting[g.edges[e].to.index()];
+    const std::size_t from = g.edges[e].from.index(), to = g.edges[e].to.index();
+    g.nodes[from].out.push_back(e);
+    g.nodes[to].in.push_back(e);
+    pairs.emplace_back(from, to);
   }
-  std::vector<std::size_t> ready;  // a heap with the smallest stage on top
-  const auto later = std::greater<>{};
-  for (std::size_t s = g.nodes.size(); s-- > 0;) {
-    if (waiting[s] == 0) ready.push_back(s);
-  }
-  std::make_heap(ready.begin(), ready.end(), later);
-  while (!ready.empty()) {
-    std::pop_heap(ready.begin(), ready.end(), later);
-    const std::size_t s = ready.back();
-    ready.pop_back();
-    g.topological.push_back(stage_id(s));
-    for (const std::size_t e : g.nodes[s].out) {
-      if (--waiting[g.edges[e].to.index()] == 0) {
-        ready.push_back(g.edges[e].to.index());
-        std::push_heap(ready.begin(), ready.end(), later);
-      }
-    }
-  }
+  for (const std::size_t s : topological_order(g.nodes.size(), pairs)) g.topological.push_back(stage_id(s));
   for (auto it = g.topological.rbegin(); it != g.topological.rend(); ++it) {
     stage_graph::node& n = g.nodes[it->index()];
     for (const std::size_t e : n.out) n.depth = std::max(n.depth, 1 + g.nodes[g.edges[e].to.index()].depth);

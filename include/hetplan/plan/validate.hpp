@@ -3,6 +3,7 @@
 /// Is this a plan at all? Says which rule breaks where, before anything is expanded or simulated.
 
 #include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -82,7 +83,10 @@ class plan_validator {
   void check_pipelines() const {
     long long total = 0;
     for (std::size_t i = 0; i < p_.pipelines.size(); ++i) {
-      require(p_.pipelines[i] >= 1, "/pipelines/" + std::to_string(i) + "/samples", "an integer >= 1", std::to_string(p_.pipelines[i]));
+      const std::string where = "/pipelines/" + std::to_string(i) + "/samples";
+      require(p_.pipelines[i] >= 1, where, "an integer >= 1", std::to_string(p_.pipelines[i]));
+      require(p_.pipelines[i] <= p_.batch() - total, where, "at most the " + std::to_string(p_.batch() - total) + " samples that are left",
+              std::to_string(p_.pipelines[i]));
       total += p_.pipelines[i];
     }
     if (!p_.pipelines.empty()) {
@@ -102,6 +106,8 @@ class plan_validator {
     const long long samples = p_.pipeline_samples(st.pipeline);
     const int size = p_.size_of(st);
     require(samples % size == 0, at(s) + "/microbatch_size", "a size that divides the pipeline's " + std::to_string(samples) + " samples",
+            std::to_string(size));
+    require(samples / size <= std::numeric_limits<int>::max(), at(s) + "/microbatch_size", "a size that gives at most 2147483647 microbatches",
             std::to_string(size));
     require(!st.layers.empty(), at(s) + "/layers", "at least one layer", "none");
     require(!st.devices.empty(), at(s) + "/devices", "at least one device", "none");

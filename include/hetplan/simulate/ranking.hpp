@@ -17,12 +17,15 @@
 
 namespace hetplan {
 
-/// What every planner is given: the three nouns of the problem and the user's models.
+/// What every planner is given: the nouns of the problem and the user's models. Model and cluster must
+/// outlive it; the models are copied.
+///
+///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, lp_solver Lp = no_lp>
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
-  const Cost& cost;
+  Cost cost;
   hetplan::job job = {};
   judge_models<Memory, Energy> models = {};
   Lp lp = {};
@@ -35,6 +38,16 @@ struct planning_problem {
     return p;
   }
 };
+
+template <class Cost>
+planning_problem(const planning_graph&, const cluster&, Cost) -> planning_problem<Cost>;
+template <class Cost>
+planning_problem(const planning_graph&, const cluster&, Cost, job) -> planning_problem<Cost>;
+template <class Cost, class Memory, class Energy>
+planning_problem(const planning_graph&, const cluster&, Cost, job, judge_models<Memory, Energy>) -> planning_problem<Cost, Memory, Energy>;
+template <class Cost, class Memory, class Energy, class Lp>
+planning_problem(const planning_graph&, const cluster&, Cost, job, judge_models<Memory, Energy>, Lp)
+    -> planning_problem<Cost, Memory, Energy, Lp>;
 
 /// Every layer of a model, in its topological numbering.
 [[nodiscard]] inline std::vector<layer_id> all_layers(const planning_graph& model) {

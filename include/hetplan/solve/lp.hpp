@@ -63,18 +63,20 @@ struct no_lp {
 };
 static_assert(check_lp_solver<no_lp>());
 
-/// Throws invalid_input for what a solver would choke on: bad index, duplicate term, NaN, crossed limits.
+/// Throws invalid_input for what a solver would choke on: bad index, duplicate term, NaN, limits that no number keeps.
 inline void check_lp_problem(const lp_problem& p) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t columns = p.objective.size();
   const auto fail = [](const std::string& what) { throw invalid_input("lp: " + what); };
+  const auto possible = [](double low, double high) { return low <= high && low < inf && high > -inf; };
   if (p.lower.size() != columns || p.upper.size() != columns) fail("objective, lower and upper differ in length");
   for (std::size_t c = 0; c < columns; ++c) {
     if (!std::isfinite(p.objective[c])) fail("objective of column " + std::to_string(c) + " is not finite");
-    if (!(p.lower[c] <= p.upper[c])) fail("limits of column " + std::to_string(c) + " cross");
+    if (!possible(p.lower[c], p.upper[c])) fail("no number keeps the limits of column " + std::to_string(c));
   }
   std::vector<std::size_t> seen(columns, 0);
   for (std::size_t r = 0; r < p.rows.size(); ++r) {
-    if (!(p.rows[r].lower <= p.rows[r].upper)) fail("limits of row " + std::to_string(r) + " cross");
+    if (!possible(p.rows[r].lower, p.rows[r].upper)) fail("no number keeps the limits of row " + std::to_string(r));
     for (const auto& [c, value] : p.rows[r].terms) {
       if (c < 0 || static_cast<std::size_t>(c) >= columns) fail("row " + std::to_string(r) + " names column " + std::to_string(c));
       if (!std::isfinite(value)) fail("row " + std::to_string(r) + ", column " + std::to_string(c) + " is not finite");

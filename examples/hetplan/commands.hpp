@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+// The command line program: options as parsed, one function per command.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hetplan/hetplan.hpp>
+#include <hetplan/solve/glpk.hpp>
+
+namespace cli {
+
+/// What every command understands.
+struct common_options {
+  bool json = false;
+  bool quiet = false;
+  int seed = 1;     ///< accepted by every command; no planner of today is random
+  int threads = 1;  ///< accepted by every command; no planner of today uses threads
+  std::optional<int> tokens;
+  std::optional<std::vector<int>> input;
+  std::string dtype;
+};
+
+struct simulate_options {
+  std::string model, cluster, plan, network, trace, svg;
+};
+struct plan_options {
+  std::string model, cluster, job, planner = "pipeline", objective, out, html, svg, trace;
+  int phase = 0;
+  int top = 10;
+};
+struct compare_options {
+  std::string model, cluster, job;
+  std::vector<std::string> planners;
+};
+struct show_options {
+  std::string what, dot;
+};
+
+/// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.
+int simulate(const common_options&, const simulate_options&);
+int plan(const common_options&, const plan_options&);
+int compare(const common_options&, const compare_options&);
+int show(const common_options&, const show_options&);
+int init(const common_options&, const std::string& folder);
+int list(const common_options&, const std::string& what);
+
+// --- shared by the commands ---
+
+/// A file, or a built-in name.
+hetplan::planning_graph load_model(const common_options&, const std::string& name);
+hetplan::cluster load_cluster(const std::string& name);
+/// Without a file: training, batch 32.
+hetplan::job load_job(const std::string& file);
+
+using problem = hetplan::planning_problem<hetplan::any_cost_model, hetplan::plain_memory, hetplan::linear_power, hetplan::glpk_lp>;
+
+/// Called with every judged candidate: draws a progress line on a terminal, never elsewhere.
+class progress {
+ public:
+  progress(const common_options& options, std::string label);
+  ~progress();
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+  hetplan::flow operator()(const hetplan::candidate_judged& c);
+
+ private:
+  std::string label_;
+  bool visible_;
+};
+
+/// The planners of this version, in the order of their introduction.
+const std::vector<std::string>& planner_names();
+/// Throws invalid_input for a name that is no planner.
+hetplan::plan_result run_planner(const std::string& name, const problem& p, int keep, progress& observer);
+
+}  // namespace cli

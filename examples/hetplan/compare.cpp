@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
+#include <iostream>
+
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/results_json.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+void print(const std::vector<io::comparison_row>& rows, const cluster& devices) {
+  std::printf("%-14s %10s %10s %8s %8s   %s\n", "planner", "latency", "energy", "gap", "memory", "energy and memory per device");
+  for (const io::comparison_row& row : rows) {
+    if (!row.best) {
+      std::printf("%-14s %s\n", row.planner.c_str(), (std::string(to_string(row.status.result)) + ": " + row.status.reason).c_str());
+      continue;
+    }
+    const evaluation& e = *row.best->predicted;
+    std::printf("%-14s %10s %10s %7.1f%% %8s  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(), 100 * e.gap,
+                readable(e.peak_memory()).c_str());
+    for (const device& d : devices.devices()) {
+      const device_evaluation& x = e.devices[d.id.index()];
+      if (x.used) std::printf(" %s %s %s;", d.name.c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int compare(const common_options& options, const compare_options& o) {
+  const planning_graph model = load_model(options, o.model);
+  const cluster devices = load_cluster(o.cluster);
+  io::check_together(model, devices, o.cluster);
+  const job wanted = load_job(o.job);
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  std::vector<io::comparison_row> rows;
+  bool any = false;
+  for (const std::string& name : o.planners.empty() ? planner_names() : o.planners) {
+    progress bar(options, name);
+    plan_result result = run_planner(name, p, 1, bar);
+    any = any || !result.plans.empty();
+    io::comparison_row row{name, result.status, {}, result.elapsed};
+    if (!result.plans.empty()) row.best = std::move(result.plans.front());
+    rows.push_back(std::move(row));
+  }
+  if (options.json) {
+    std::cout << io::write_comparison(rows, model, devices) << "\n";
+  } else {
+    print(rows, devices);
+  }
+  return any ? 0 : 1;
+}
+
+}  // namespace cli

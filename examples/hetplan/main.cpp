@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+// hetplan: plan, simulate and compare from the command line. A thin program over the headers.
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.hpp"
+
+namespace {
+
+/// Everything that can be said on the command line.
+class command_line {
+ public:
+  command_line() {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", std::string(hetplan::version));
+    app_.fallthrough();
+    app_.add_flag("--json", common_.json, "print one JSON document on standard output");
+    app_.add_flag("--quiet", common_.quiet, "no progress");
+    app_.add_option("--seed", common_.seed, "seed of randomised planners")->check(CLI::NonNegativeNumber);
+    app_.add_option("--threads", common_.threads, "threads of parallel planners")->check(CLI::PositiveNumber);
+    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(CLI::PositiveNumber);
+    app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")->delimiter(',')->expected(3)->check(CLI::PositiveNumber);
+    app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));
+
+    CLI::App* plan = command("plan", "find plans for a model on a cluster", [this] { return cli::plan(common_, plan_); });
+    model_and_cluster(plan, plan_.model, plan_.cluster);
+    plan->add_option("job", plan_.job, "job file (training, batch 32)")->type_name("JOB");
+    plan->add_option("--planner", plan_.planner, "see `hetplan list planners`")->capture_default_str();
+    plan->add_option("--phase", plan_.phase, "run only this phase of a planner with phases")->check(CLI::Range(1, 2));
+    plan->add_option("--objective", plan_.objective, "overrides the job's")->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
+    plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
+    plan->add_option("--out", plan_.out, "write the best plan");
+    plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
+    plan->add_option("--trace", plan_.trace, "write a trace of the best plan (opens in Perfetto)");
+
+    CLI::App* simulate = command("simulate", "judge a plan file", [this] { return cli::simulate(common_, simulate_); });
+    model_and_cluster(simulate, simulate_.model, simulate_.cluster);
+    simulate->add_option("plan", simulate_.plan, "plan file")->required()->type_name("PLAN");
+    simulate->add_option("--network", simulate_.network, "overrides the plan's")->check(CLI::IsMember({"fair_share", "priority", "exclusive"}));
+    simulate->add_option("--trace", simulate_.trace, "write a trace (opens in Perfetto)");
+    simulate->add_option("--svg", simulate_.svg, "write a Gantt chart");
+
+    CLI::App* compare = command("compare", "every planner under the same simulator", [this] { return cli::compare(common_, compare_); });
+    model_and_cluster(compare, compare_.model, compare_.cluster);
+    compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
+    compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
+
+    CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
+    show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
+    show->add_option("--dot", show_.dot, "write a Graphviz file");
+
+    CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
+    init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");
+
+    CLI::App* list = command("list", "what is built in", [this] { return cli::list(common_, listed_); });
+    list->add_option("what", listed_, "one kind only")->check(CLI::IsMember({"models", "clusters", "devices", "planners"}));
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+      return app_.exit(help);
+    } catch (const CLI::ParseError& e) {
+      std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", e.what());
+      return 2;
+    }
+    return status_();
+  }
+
+ private:
+  CLI::App* command(const char* name, const char* text, std::function<int()> work) {
+    CLI::App* c = app_.add_subcommand(name, text);
+    c->fallthrough();
+    c->callback([this, work = std::move(work)] { status_ = work; });
+    return c;
+  }
+  static void model_and_cluster(CLI::App* c, std::string& model, std::string& cluster) {
+    c->add_option("model", model, "a file or a built-in name")->required()->type_name("MODEL");
+    c->add_option("cluster", cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
+  }
+
+  CLI::App app_{"Plans training and inference across devices that differ, and judges the plans.", "hetplan"};
+  cli::common_options common_;
+  cli::plan_options plan_;
+  cli::simulate_options simulate_;
+  cli::compare_options compare_;
+  cli::show_options show_;
+  std::string folder_, listed_;
+  std::function<int()> status_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return command_line().run(argc, argv);
+  } catch (const std::exception& e) {  // bad input, a model that misbehaves, no memory, a full disk: one line each
+    std::fprintf(stderr, "hetplan: %s\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
+#include <iostream>
+
+#include <hetplan/io/chrome_trace.hpp>
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/gantt.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/results_json.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+int plan(const common_options& options, const plan_options& o) {
+  const planning_graph model = load_model(options, o.model);
+  const cluster devices = load_cluster(o.cluster);
+  io::check_together(model, devices, o.cluster);
+  job wanted = load_job(o.job);
+  for (const auto kind : {objective_kind::latency, objective_kind::throughput, objective_kind::energy, objective_kind::qoe}) {
+    if (o.objective == to_string(kind)) wanted.objective = kind;
+  }
+  check_job(wanted);
+  if (o.phase != 0) throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
+
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  plan_result result;
+  {
+    progress bar(options, o.planner);
+    result = run_planner(o.planner, p, o.top, bar);
+  }
+  if (!result.plans.empty()) {
+    const hetplan::plan& best = result.plans.front();
+    if (!o.out.empty()) io::write_atomically(o.out, io::write_plan(best, model, devices) + "\n");
+    if (!o.svg.empty() || !o.trace.empty()) {
+      judgement j = judge(best, model, devices, p.cost, p.models, {.record = true});
+      j.evaluation = *best.predicted;
+      if (!o.svg.empty()) io::write_atomically(o.svg, io::gantt_svg(best, devices, j));
+      if (!o.trace.empty()) io::write_atomically(o.trace, io::chrome_trace(best, devices, j));
+    }
+  }
+  if (options.json) {
+    std::cout << io::write_plan_result(result, model, devices) << "\n";
+  } else if (result.plans.empty()) {
+    std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
+  } else {
+    std::cout << describe(result.plans.front(), model, devices);
+    std::printf("  best of %lld candidates\n", result.candidates);
+  }
+  return result.plans.empty() ? 1 : 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// JSON as files and standard output get it: stable order, short lines, numbers that read back the same.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
+
+namespace hetplan::io {
+
+/// What writers build: keys stay in the order in which they were added.
+using json = nlohmann::ordered_json;
+
+/// A finite number that reads back the same; a whole one is written without a fraction.
+[[nodiscard]] inline json json_number(double value) {
+  HETPLAN_ASSERT(std::isfinite(value));
+  const bool whole = value == std::floor(value) && std::abs(value) < 9007199254740992.0;
+  return whole ? json(static_cast<std::int64_t>(value)) : json(value);
+}
+/// Adds a number unless it is not finite, which no file ever holds.
+inline void put(json& object, const std::string& key, double value) {
+  if (std::isfinite(value)) object[key] = json_number(value);
+}
+template <int T, int D, int E, int W>
+void put(json& object, const std::string& key, quantity<T, D, E, W> value) {
+  put(object, key, value.value());
+}
+/// Adds a value that differs from the default of its format.
+template <class Value>
+void put_unless(json& object, const std::string& key, const Value& value, const Value& otherwise) {
+  if (value != otherwise) put(object, key, value);
+}
+inline void put_unless(json& object, const std::string& key, const std::string& value, const std::string& otherwise) {
+  if (value != otherwise) object[key] = value;
+}
+
+namespace detail {
+
+inline std::string scalar_text(const json& value) {
+  // Names from a program may be no UTF-8; a result with a replacement character is better than none.
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// The value on one line; false as soon as that takes more than `width`.
+inline bool write_line(std::string& out, const json& value, std::size_t width) {
+  if (value.is_primitive() || value.empty()) {
+    out += scalar_text(value);
+    return out.size() <= width;
+  }
+  out += value.is_object() ? '{' : '[';
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    if (it != value.begin()) out += ", ";
+    if (value.is_object()) out += scalar_text(json(it.key())) + ": ";
+    if (!write_line(out, *it, width)) return false;
+  }
+  out += value.is_object() ? '}' : ']';
+  return out.size() <= width;
+}
+
+/// What fits stands on one line; long arrays of scalars are filled.
+inline void write_json(std::string& out, const json& value, std::size_t indent, std::size_t column) {
+  constexpr std::size_t width = 120;
+  std::string line;
+  if (write_line(line, value, width - std::min(width, column)) || value.is_primitive()) {
+    out += line;
+    return;
+  }
+  const auto new_line = [&](std::size_t spaces) { out.append("\n").append(spaces, ' '); };
+  out += value.is_object() ? '{' : '[';
+  const bool fill = value.is_array() && std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_primitive(); });
+  std::size_t at = width;
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    if (it != value.begin()) out += ',';
+    std::string begin;
+    if (value.is_object()) begin = scalar_text(json(it.key())) + ": ";
+    if (fill) begin = scalar_text(*it);
+    if (!fill || at + begin.size() + 2 > width) {
+      new_line(indent + 2);
+      at = indent + 2;
+    } else {
+      out += ' ';
+      ++at;
+    }
+    out += begin;
+    at += begin.size() + 1;
+    if (!fill) write_json(out, *it, indent + 2, indent + 2 + begin.size());
+  }
+  new_line(indent);
+  out += value.is_object() ? '}' : ']';
+}
+
+}  // namespace detail
+
+/// The text of a document, with a line break at its end.
+[[nodiscard]] inline std::string json_text(const json& document) {
+  std::string out;
+  detail::write_json(out, document, 0, 0);
+  return out + "\n";
+}
+
+}  // namespace hetplan::io

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/core/observer.hpp>
+
+using namespace hetplan;
+
+namespace {
+
+struct started {
+  int number;
+};
+struct ended {
+  int number;
+};
+
+/// Not copyable, not const: an observer may keep what it saw.
+struct diary {
+  diary() = default;
+  diary(const diary&) = delete;
+  std::string text;
+  flow operator()(const started& e) {
+    text += "s" + std::to_string(e.number) + " ";
+    return flow::go;
+  }
+  flow operator()(const ended& e) {
+    text += "e" + std::to_string(e.number) + " ";
+    return e.number == 2 ? flow::stop : flow::go;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every observer sees the events that it handles and no others") {
+  diary both;
+  int only_ends = 0;
+  auto ends = [&](const ended& e) {
+    only_ends += e.number;
+    return flow::go;
+  };
+  CHECK(notify(started{1}, both, ends) == flow::go);
+  CHECK(notify(ended{1}, both, ends) == flow::go);
+  CHECK(both.text == "s1 e1 ");
+  CHECK(only_ends == 1);
+}
+
+TEST_CASE("one observer's stop is the answer, and the others are told all the same") {
+  diary stops_at_two;
+  int seen = 0;
+  auto counts = [&](const ended&) {
+    ++seen;
+    return flow::go;
+  };
+  CHECK(notify(ended{2}, stops_at_two, counts) == flow::stop);
+  CHECK(notify(ended{2}, counts, stops_at_two) == flow::stop);
+  CHECK(seen == 2);
+  CHECK(notify(ended{3}, counts, stops_at_two) == flow::go);
+}
+
+TEST_CASE("without observers everything goes on") { CHECK(notify(started{1}) == flow::go); }
+
+TEST_CASE("an observer handles an event if it answers go or stop to it") {
+  const auto any = [](const auto&) { return flow::go; };
+  const auto silent = [](const ended&) {};
+  const auto truthful = [](const ended&) { return true; };
+  static_assert(observes<decltype(any), started> && observer<decltype(any), started, ended>);
+  static_assert(observer<diary, started> && observer<diary&, ended>);
+  static_assert(!observer<decltype(silent), started, ended>);
+  static_assert(!observer<decltype(truthful), started, ended>, "a bool does not say which of its values means stop");
+  static_assert(!observer<diary, int>);
+  static_assert(check_observer<diary, started, int>(), "one of the events suffices");
+  static_cast<void>(silent);
+  static_cast<void>(truthful);
+}
