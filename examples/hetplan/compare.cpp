@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"
@@ -14,18 +14,18 @@ using namespace hetplan;
 namespace {
 
 void print(const std::vector<io::comparison_row>& rows, const cluster& devices) {
-  std::printf("%-14s %10s %10s %8s %8s   %s\n", "planner", "latency", "energy", "gap", "memory", "energy and memory per device");
+  std::printf("%-14s %10s %10s %10s %10s   %s\n", "planner", "latency", "energy", "bound", "gap", "per device: energy, memory");
   for (const io::comparison_row& row : rows) {
-    if (!row.best) {
-      std::printf("%-14s %s\n", row.planner.c_str(), (std::string(to_string(row.status.result)) + ": " + row.status.reason).c_str());
+    if (!row.evaluation) {
+      std::printf("%-14s %s\n", row.planner.c_str(), (row.status + ", " + row.reason).c_str());
       continue;
     }
-    const evaluation& e = *row.best->predicted;
-    std::printf("%-14s %10s %10s %7.1f%% %8s  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(), 100 * e.gap,
-                readable(e.peak_memory()).c_str());
+    const evaluation& e = *row.evaluation;
+    std::printf("%-14s %10s %10s %10s %8.1f %%  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(),
+                readable(e.bound).c_str(), 100 * e.gap);
     for (const device& d : devices.devices()) {
       const device_evaluation& x = e.devices[d.id.index()];
-      if (x.used) std::printf(" %s %s %s;", d.name.c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
+      if (x.used) std::printf(" %s %s, %s;", d.name.c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
     }
     std::printf("\n");
   }
@@ -36,8 +36,8 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
 int compare(const common_options& options, const compare_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  io::check_together(model, devices, o.cluster);
   const job wanted = load_job(o.job);
+  io::check_together(model, devices, o.cluster, wanted.workload.mode);
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
   std::vector<io::comparison_row> rows;
   bool any = false;
@@ -45,12 +45,15 @@ int compare(const common_options& options, const compare_options& o) {
     progress bar(options, name);
     plan_result result = run_planner(name, p, 1, bar);
     any = any || !result.plans.empty();
-    io::comparison_row row{name, result.status, {}, result.elapsed};
-    if (!result.plans.empty()) row.best = std::move(result.plans.front());
+    io::comparison_row row{.planner = name, .status = std::string(to_string(result.status.result)), .reason = result.status.reason, .elapsed = result.elapsed};
+    if (!result.plans.empty()) {
+      row.plan = std::move(result.plans.front());
+      row.evaluation = row.plan->predicted;
+    }
     rows.push_back(std::move(row));
   }
   if (options.json) {
-    std::cout << io::write_comparison(rows, model, devices) << "\n";
+    std::cout << io::json_text(io::write_comparison(rows, model, devices));
   } else {
     print(rows, devices);
   }

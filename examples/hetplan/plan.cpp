@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/chrome_trace.hpp>
-#include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
@@ -18,8 +18,8 @@ using namespace hetplan;
 int plan(const common_options& options, const plan_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  io::check_together(model, devices, o.cluster);
   job wanted = load_job(o.job);
+  io::check_together(model, devices, o.cluster, wanted.workload.mode);
   for (const auto kind : {objective_kind::latency, objective_kind::throughput, objective_kind::energy, objective_kind::qoe}) {
     if (o.objective == to_string(kind)) wanted.objective = kind;
   }
@@ -34,7 +34,7 @@ int plan(const common_options& options, const plan_options& o) {
   }
   if (!result.plans.empty()) {
     const hetplan::plan& best = result.plans.front();
-    if (!o.out.empty()) io::write_atomically(o.out, io::write_plan(best, model, devices) + "\n");
+    if (!o.out.empty()) io::write_atomically(o.out, io::json_text(io::write_plan(best, model, devices)));
     if (!o.svg.empty() || !o.trace.empty()) {
       judgement j = judge(best, model, devices, p.cost, p.models, {.record = true});
       j.evaluation = *best.predicted;
@@ -43,7 +43,7 @@ int plan(const common_options& options, const plan_options& o) {
     }
   }
   if (options.json) {
-    std::cout << io::write_plan_result(result, model, devices) << "\n";
+    std::cout << io::json_text(io::write_plan_result(result, model, devices));
   } else if (result.plans.empty()) {
     std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
   } else {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <cstdio>
 #include <iostream>
 
+#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/chrome_trace.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/gantt.hpp>
-#include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 
@@ -30,7 +29,7 @@ int simulate(const common_options& options, const simulate_options& o) {
   if (!o.trace.empty()) io::write_atomically(o.trace, io::chrome_trace(p, devices, j));
   if (!o.svg.empty()) io::write_atomically(o.svg, io::gantt_svg(p, devices, j));
   if (options.json) {
-    std::cout << io::write_evaluation(j.evaluation, devices) << "\n";
+    std::cout << io::json_text(io::write_evaluation(j.evaluation, devices));
   } else {
     std::cout << describe(p, model, devices);
     if (const auto limit = find_broken_limit(j.evaluation, devices)) std::cout << "  breaks a limit: " << to_string(*limit, devices) << "\n";

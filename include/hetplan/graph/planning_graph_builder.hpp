@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -98,7 +99,11 @@ class planning_graph_builder {
     require_amount(s.activation, where + "activation");
     if (s.traffic) require_amount(*s.traffic, where + "traffic");
     require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
-    for (const layer_profile& p : s.profiles) check(p, where);
+    std::set<std::string_view> kinds;
+    for (const layer_profile& p : s.profiles) {
+      if (!kinds.insert(p.device_kind).second) fail(where + "profile \"" + p.device_kind + "\" appears twice");
+      check(p, where);
+    }
   }
 
   void check(const layer_profile& p, const std::string& where) const {

@@ -301,14 +301,14 @@ inline json write_device(const device& d) {
 [[nodiscard]] inline cluster read_cluster(const json_document& d) { return detail::cluster_reader(d).read(); }
 
 /// The cluster file with resources and routes spelled out; reading it gives the identical cluster.
-[[nodiscard]] inline json write_cluster(const cluster& c) {
+[[nodiscard]] inline std::string write_cluster(const cluster& c) {
   json o;
   o["format"] = cluster_format;
   o["name"] = c.name();
   o["devices"] = json::array();
   for (const device& d : c.devices()) o["devices"].push_back(detail::write_device(d));
   const network& net = c.network();
-  if (c.size() == 1 && net.resources().empty()) return o;
+  if (c.size() == 1 && net.resources().empty()) return json_text(o);
   o["resources"] = json::array();
   for (const resource& r : net.resources()) {
     json x;
@@ -335,7 +335,7 @@ inline json write_device(const device& d) {
       o["routes"].push_back(std::move(x));
     }
   }
-  return o;
+  return json_text(o);
 }
 
 }  // namespace hetplan::io

@@ -65,7 +65,7 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 }
 
 /// The job file, without what equals a default; reading it gives the identical job.
-[[nodiscard]] inline json write_job(const job& j) {
+[[nodiscard]] inline std::string write_job(const job& j) {
   const workload standard;
   json o;
   o["format"] = job_format;
@@ -83,7 +83,7 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
   if (j.qoe.deadline) put(q, "deadline", *j.qoe.deadline);
   if (j.qoe.iterations) q["iterations"] = *j.qoe.iterations;
   if (!q.empty()) o["qoe"] = std::move(q);
-  return o;
+  return json_text(o);
 }
 
 }  // namespace hetplan::io

@@ -213,22 +213,14 @@ inline json write_layer(const planning_graph& g, const layer& l) {
   return o;
 }
 
-}  // namespace detail
-
-/// Reads a model file.
-///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever formats.md calls bad input.
-[[nodiscard]] inline planning_graph read_model(const json_document& d) { return detail::model_reader(d).read(); }
-
-/// The model file of a graph, without what equals a default; reading it gives the identical graph.
-[[nodiscard]] inline json write_model(const planning_graph& g) {
+inline json model_json(const planning_graph& g) {
   json o;
   o["format"] = model_format;
   o["name"] = g.name();
   put_unless(o, "bytes_per_parameter", g.bytes_per_parameter(), 4.0);
   if (g.tokens_per_sample() != 1) o["tokens_per_sample"] = g.tokens_per_sample();
   o["layers"] = json::array();
-  for (const layer& l : g.layers()) o["layers"].push_back(detail::write_layer(g, l));
+  for (const layer& l : g.layers()) o["layers"].push_back(write_layer(g, l));
   if (g.edges().empty()) return o;
   o["edges"] = json::array();
   for (const layer_edge& e : g.edges()) {
@@ -242,12 +234,22 @@ inline json write_layer(const planning_graph& g, const layer& l) {
   return o;
 }
 
+}  // namespace detail
+
+/// Reads a model file.
+///
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever formats.md calls bad input.
+[[nodiscard]] inline planning_graph read_model(const json_document& d) { return detail::model_reader(d).read(); }
+
+/// The model file of a graph, without what equals a default; reading it gives the identical graph.
+[[nodiscard]] inline std::string write_model(const planning_graph& g) { return json_text(detail::model_json(g)); }
+
 /// What `show MODEL --json` prints: the model file and its totals.
-[[nodiscard]] inline json describe_model(const planning_graph& g) {
-  json o = write_model(g);
+[[nodiscard]] inline std::string describe_model(const planning_graph& g) {
+  json o = detail::model_json(g);
   put(o, "parameters", g.parameters());
   put(o, "forward_flops", g.forward_flops());
-  return o;
+  return json_text(o);
 }
 
 }  // namespace hetplan::io

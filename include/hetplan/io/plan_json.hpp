@@ -105,10 +105,7 @@ inline json write_schedule(const plan_schedule& s, const cluster& c) {
   return o;
 }
 
-}  // namespace detail
-
-/// The plan file of a valid plan; reading it gives the plan again (of `predicted`, what the file holds).
-[[nodiscard]] inline json write_plan(const plan& p, const planning_graph& model, const cluster& c) {
+inline json plan_json(const plan& p, const planning_graph& model, const cluster& c) {
   json o;
   o["format"] = plan_format;
   o["model"] = p.model;
@@ -121,13 +118,13 @@ inline json write_schedule(const plan_schedule& s, const cluster& c) {
   w["tokens"] = p.workload.tokens;
   o["microbatch_size"] = p.microbatch_size;
   o["microbatches"] = p.microbatches;
-  o["schedule"] = detail::write_schedule(p.schedule, c);
+  o["schedule"] = write_schedule(p.schedule, c);
   o["network"] = to_string(p.network);
   if (p.parameter_server) o["sync"]["parameter_server"] = c[*p.parameter_server].name;
   const auto stages_of = [&](int pipeline) {
     json list = json::array();
     for (const stage& s : p.stages) {
-      if (p.pipelines.empty() || s.pipeline == pipeline) list.push_back(detail::write_stage(p, s, model, c));
+      if (p.pipelines.empty() || s.pipeline == pipeline) list.push_back(write_stage(p, s, model, c));
     }
     return list;
   };
@@ -138,8 +135,15 @@ inline json write_schedule(const plan_schedule& s, const cluster& c) {
     x["stages"] = stages_of(static_cast<int>(i));
     o["pipelines"].push_back(std::move(x));
   }
-  if (p.predicted) o["predicted"] = detail::write_predicted(*p.predicted, c);
+  if (p.predicted) o["predicted"] = write_predicted(*p.predicted, c);
   return o;
+}
+
+}  // namespace detail
+
+/// The plan file of a valid plan; reading it gives the plan again (of `predicted`, what the file holds).
+[[nodiscard]] inline std::string write_plan(const plan& p, const planning_graph& model, const cluster& c) {
+  return json_text(detail::plan_json(p, model, c));
 }
 
 }  // namespace hetplan::io

@@ -7,12 +7,13 @@
 #include <string>
 
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::io {
 
 /// `simulate --json`: devices that the plan leaves alone are left out, resources are all listed.
-[[nodiscard]] inline json write_evaluation(const evaluation& e, const cluster& c) {
+[[nodiscard]] inline std::string write_evaluation(const evaluation& e, const cluster& c) {
   json o;
   put(o, "latency", e.latency);
   o["energy"] = detail::write_energy(e, c);
@@ -24,52 +25,53 @@ namespace hetplan::io {
     put(o["bytes"], resources[r].name, r < e.resource_bytes.size() ? e.resource_bytes[r].value() : 0);
   }
   detail::put_bounds(o, e);
-  return o;
+  return json_text(o);
 }
 
 /// `plan --json`.
-[[nodiscard]] inline json write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c) {
+[[nodiscard]] inline std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c) {
   json o;
   o["status"] = to_string(r.status.result);
   o["reason"] = r.status.reason;
   o["plans"] = json::array();
-  for (const plan& p : r.plans) o["plans"].push_back(write_plan(p, model, c));
+  for (const plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
   o["candidates"] = r.candidates;
   put(o, "elapsed", r.elapsed);
-  return o;
+  return json_text(o);
 }
 
-/// One planner's row of `compare`.
+/// One planner's row of `compare`: its best plan with its prediction, or the nearest miss, or none.
 struct comparison_row {
   std::string planner;
-  std::string status = "feasible";            ///< feasible, infeasible or out_of_memory
-  std::string reason = "";
-  std::optional<hetplan::evaluation> evaluation = {};  ///< of the best plan, or of the one that runs out of memory
+  hetplan::status status = {};
+  std::optional<plan> best = {};
   seconds elapsed = {};
-  std::optional<hetplan::plan> plan = {};
+  std::optional<limit_kind> broken = {};  ///< infeasible: the limit that binds; memory makes it "out_of_memory"
 };
 
 /// `compare --json`; what a row does not have is left out.
-[[nodiscard]] inline json write_comparison(std::span<const comparison_row> rows, const planning_graph& model, const cluster& c) {
+[[nodiscard]] inline std::string write_comparison(std::span<const comparison_row> rows, const planning_graph& model, const cluster& c) {
   json o;
   o["rows"] = json::array();
   for (const comparison_row& r : rows) {
     json x;
     x["planner"] = r.planner;
-    x["status"] = r.status;
-    x["reason"] = r.reason;
-    if (r.evaluation) {
-      put(x, "latency", r.evaluation->latency);
-      put(x, "energy", r.evaluation->energy());
-      put(x, "peak_memory", r.evaluation->peak_memory());
-      put(x, "bound", r.evaluation->bound);
-      put(x, "gap", r.evaluation->gap);
+    const bool memory = r.status.result == outcome::infeasible && r.broken == limit_kind::memory;
+    x["status"] = memory ? "out_of_memory" : to_string(r.status.result);
+    x["reason"] = r.status.reason;
+    if (r.best && r.best->predicted) {
+      const evaluation& e = *r.best->predicted;
+      put(x, "latency", e.latency);
+      put(x, "energy", e.energy());
+      put(x, "peak_memory", e.peak_memory());
+      put(x, "bound", e.bound);
+      put(x, "gap", e.gap);
     }
     put(x, "elapsed", r.elapsed);
-    if (r.plan) x["plan"] = write_plan(*r.plan, model, c);
+    if (r.best) x["plan"] = detail::plan_json(*r.best, model, c);
     o["rows"].push_back(std::move(x));
   }
-  return o;
+  return json_text(o);
 }
 
 }  // namespace hetplan::io

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_text.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+struct starter {
+  const char* name;
+  std::string_view text;
+};
+
+constexpr std::array starters{
+    starter{"model.json", R"(// A model: layers and the tensors between them, per sample. Comments like these are allowed.
+{
+  "format": "hetplan/model/1",
+  "name": "starter",
+  "layers": [
+    // weight: parameters in bytes; activation: kept from a sample's forward until its backward.
+    // The backward defaults to the forward's FLOP, once for the input and once for the weights.
+    {"name": "embed", "forward_flops": "1 GFLOP", "weight": "40 MB", "activation": "2 MB"},
+    {"name": "left", "forward_flops": "30 GFLOP", "weight": "120 MB", "activation": "8 MB"},
+    {"name": "right", "forward_flops": "20 GFLOP", "weight": "80 MB", "activation": "6 MB"},
+    // A measured layer: seconds by batch size on a kind of device; other kinds use the FLOP.
+    {"name": "head", "forward_flops": "10 GFLOP", "weight": "40 MB", "activation": "4 MB",
+     "profile": {"phone": {"batch": [1, 4], "forward": ["8 ms", "26 ms"], "backward": ["17 ms", "55 ms"]}}}
+  ],
+  "edges": [
+    // gradient: bytes that come back in training (= bytes; 0 for none).
+    {"from": "embed", "to": "left", "bytes": "1 MB"},
+    {"from": "embed", "to": "right", "bytes": "1 MB"},
+    {"from": "left", "to": "head", "bytes": "1 MB"},
+    {"from": "right", "to": "head", "bytes": "500 kB"}
+  ]
+}
+)"},
+    starter{"cluster.json", R"(// A cluster: devices and the network between them.
+{
+  "format": "hetplan/cluster/1",
+  "name": "home",
+  "devices": [
+    // compute: what a kernel sustains at large batch; half_batch: the batch at which half of it is reached.
+    {"name": "laptop", "memory": "6 GB", "compute": "9 TFLOP/s", "memory_bandwidth": "192 GB/s", "half_batch": 3, "launch": "10 us",
+     "power": {"idle": "8 W", "active": "50 W", "send": 4e-8, "receive": 3e-8}},
+    // memory_budget: what plans may use; kind: what profiles are looked up by.
+    {"name": "phone0", "kind": "phone", "memory": "12 GB", "memory_budget": "8 GB", "compute": "1.6 TFLOP/s",
+     "memory_bandwidth": "84.8 GB/s", "power": {"idle": "1 W", "active": "8 W", "send": 4e-8, "receive": 3e-8}},
+    {"name": "phone1", "kind": "phone", "memory": "12 GB", "memory_budget": "8 GB", "compute": "1.6 TFLOP/s",
+     "memory_bandwidth": "84.8 GB/s", "power": {"idle": "1 W", "active": "8 W", "send": 4e-8, "receive": 3e-8}}
+  ],
+  // kind: shared, ring, star, mesh or hierarchical; or list "resources" and "routes" yourself.
+  "topology": {"kind": "shared", "capacity": "600 Mbit/s", "latency": "2 ms"}
+}
+)"},
+    starter{"job.json", R"(// A job: what is to be done and what "good" means. Everything but format, mode and batch has a default.
+{
+  "format": "hetplan/job/1",
+  "mode": "training",             // or inference, generation
+  "batch": 32,                    // samples per iteration
+  "optimizer_factor": 2,          // Adam 2, SGD 0
+  "objective": "latency"          // or throughput, energy, qoe (then add "qoe": {"latency": "2 s"})
+}
+)"}};
+
+}  // namespace
+
+int init(const common_options& options, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw invalid_input(folder + ": cannot make the folder: " + error.message());
+  io::json written = io::json::array();
+  for (const starter& s : starters) {
+    const std::string path = (std::filesystem::path(folder) / s.name).string();
+    if (std::filesystem::exists(path)) {
+      if (!options.quiet) std::fprintf(stderr, "hetplan: %s exists and is kept\n", path.c_str());
+      continue;
+    }
+    io::write_atomically(path, s.text);
+    written.push_back(path);
+    if (!options.json) std::printf("%s\n", path.c_str());
+  }
+  if (options.json) {
+    std::cout << io::json_text(io::json{{"written", written}});
+  } else {
+    std::printf("now try: hetplan plan %s/model.json %s/cluster.json %s/job.json --svg plan.svg\n", folder.c_str(), folder.c_str(), folder.c_str());
+  }
+  return 0;
+}
+
+}  // namespace cli

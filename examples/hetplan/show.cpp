@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/dot.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+bool names_a_cluster(const std::string& what) {
+  if (std::filesystem::exists(what)) {
+    return io::document_format(io::json_document::parse(io::read_text(what), what)) == io::cluster_format;
+  }
+  const auto& names = zoo::cluster_names();
+  return std::find(names.begin(), names.end(), what) != names.end();
+}
+
+void print(const planning_graph& model) {
+  std::printf("%s: %zu layers, %zu edges, %.4g M parameters, %.4g GFLOP forward per sample", model.name().c_str(), model.size(),
+              model.edges().size(), model.parameters() / 1e6, model.forward_flops().value() / 1e9);
+  if (model.tokens_per_sample() > 1) std::printf(" of %d tokens", model.tokens_per_sample());
+  std::printf("\n%5s  %-28s %-14s %12s %10s %10s\n", "", "layer", "kind", "GFLOP", "weight", "kept");
+  for (const layer& l : model.layers()) {
+    std::printf("%5d  %-28s %-14s %12.4g %10s %10s%s\n", l.id.value, l.name.c_str(), l.kind.c_str(), l.forward_flops.value() / 1e9,
+                readable(l.weight).c_str(), readable(l.activation).c_str(), l.trainable || l.weight.value() == 0 ? "" : "  frozen");
+  }
+}
+
+void print(const cluster& c) {
+  std::printf("%s: %zu devices, %zu network resources\n", c.name().c_str(), c.size(), c.network().resources().size());
+  std::printf("  %-12s %-20s %14s %12s %14s %14s\n", "device", "kind", "compute", "memory", "bandwidth", "power");
+  for (const device& d : c.devices()) {
+    std::printf("  %-12s %-20s %8.4g TFLOP/s %12s %9.4g GB/s %6.3g..%.3g W\n", d.name.c_str(), d.kind.c_str(), d.compute.value() / 1e12,
+                readable(d.usable_memory()).c_str(), d.memory_bandwidth.value() / 1e9, d.power.idle.value(), d.power.active.value());
+  }
+  for (const resource& r : c.network().resources()) std::printf("  %-33s %8.4g Mbit/s\n", r.name.c_str(), r.capacity.value() * 8 / 1e6);
+}
+
+}  // namespace
+
+int show(const common_options& options, const show_options& o) {
+  const auto present = [&](const auto& noun, const auto& document) {
+    if (!o.dot.empty()) io::write_atomically(o.dot, io::dot(noun));
+    if (options.json) {
+      std::cout << io::json_text(document);
+    } else {
+      print(noun);
+    }
+  };
+  if (names_a_cluster(o.what)) {
+    const cluster c = load_cluster(o.what);
+    present(c, io::write_cluster(c));
+  } else {
+    const planning_graph model = load_model(options, o.what);
+    present(model, io::describe_model(model));
+  }
+  return 0;
+}
+
+int list(const common_options& options, const std::string& what) {
+  io::json document;
+  for (const std::string kind : {"models", "clusters", "devices", "planners"}) {
+    if (!what.empty() && what != kind) continue;
+    if (!options.json) std::printf("%s\n", kind.c_str());
+    document[kind] = io::json::array();
+    const auto add = [&](const std::string& name, const std::string& about) {
+      document[kind].push_back(name);
+      if (!options.json) std::printf("  %-22s %s\n", name.c_str(), about.c_str());
+    };
+    if (kind == "models") {
+      for (const auto& name : zoo::model_names()) {
+        const planning_graph m = zoo::model(name, {});
+        char about[80];
+        std::snprintf(about, sizeof about, "%5zu layers  %8.4g M parameters  %8.4g GFLOP", m.size(), m.parameters() / 1e6, m.forward_flops().value() / 1e9);
+        add(std::string(name), about);
+      }
+    } else if (kind == "clusters") {
+      for (const auto& name : zoo::cluster_names()) {
+        std::string about;
+        const cluster c = zoo::cluster(name);
+        for (const device& d : c.devices()) about += (about.empty() ? "" : ", ") + d.name;
+        add(std::string(name), about);
+      }
+    } else if (kind == "devices") {
+      for (const auto& name : zoo::device_kinds()) {
+        const std::string estimated(zoo::find_device(name).estimated);
+        add(std::string(name), estimated.empty() ? "" : "estimated: " + estimated);
+      }
+    } else {
+      for (const auto& name : planner_names()) add(name, "");
+    }
+  }
+  if (options.json) std::cout << io::json_text(document);
+  return 0;
+}
+
+}  // namespace cli

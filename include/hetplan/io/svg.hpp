@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Just enough SVG: shapes with an optional hover text, numbers in pixels with two decimals.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <hetplan/io/markup.hpp>
+#include <hetplan/io/palette.hpp>
+
+namespace hetplan::io {
+
+struct text_style {
+  double size = 11;
+  color fill = palette::ink;
+  std::string_view anchor = "start";  ///< start, middle, end
+  int weight = 400;
+};
+
+/// Writes elements one after the other. Self-contained output: no style sheet, no script, no link.
+class svg_writer {
+ public:
+  /// Pixels that a text of this size needs, for common sans-serif fonts, rather too many than too few.
+  [[nodiscard]] static double text_width(std::string_view text, double size) { return 0.6 * size * static_cast<double>(characters(text)); }
+
+  void rect(double x, double y, double width, double height, std::string_view fill, std::string_view hover = {}, std::string_view more = {}) {
+    out_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) + attribute("height", height);
+    paint(fill, more);
+    close("rect", hover);
+  }
+  void path(std::string_view d, std::string_view fill, std::string_view hover = {}, std::string_view more = {}) {
+    out_.append("<path d=\"").append(d) += "\"";
+    paint(fill, more);
+    close("path", hover);
+  }
+  void line(double x1, double y1, double x2, double y2, color stroke, double width = 1, std::string_view more = {}) {
+    out_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) + attribute("y2", y2) + " stroke=\"" + stroke.hex() + "\"" +
+            attribute("stroke-width", width);
+    out_ += more;
+    close("line", {});
+  }
+  void text(double x, double y, std::string_view content, const text_style& style = {}) {
+    out_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", style.size) + " fill=\"" + style.fill.hex() + "\"";
+    if (style.anchor != "start") out_.append(" text-anchor=\"").append(style.anchor) += "\"";
+    if (style.weight != 400) out_ += " font-weight=\"" + std::to_string(style.weight) + "\"";
+    out_ += ">" + xml_text(content) + "</text>\n";
+  }
+  void open_group(std::string_view more) { out_.append("<g").append(more) += ">\n"; }
+  void close_group() { out_ += "</g>\n"; }
+  void raw(std::string_view markup) { out_ += markup; }
+
+  [[nodiscard]] static std::string attribute(std::string_view name, double value) {
+    return " " + std::string(name) + "=\"" + fixed(value) + "\"";
+  }
+
+  /// The whole document on a paper of its own, so that it reads on any background.
+  [[nodiscard]] std::string document(double width, double height, std::string_view title) && {
+    svg_writer page;
+    page.out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width) + " " + fixed(height) + "\"" + attribute("width", width) +
+                attribute("height", height) + " role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
+                "'DejaVu Sans', sans-serif\">\n<title>" + xml_text(title) + "</title>\n";
+    page.rect(0.5, 0.5, width - 1, height - 1, palette::paper.hex(), {}, " rx=\"10\" stroke=\"" + palette::frame.hex() + "\"");
+    return std::move(page.out_) + out_ + "</svg>\n";
+  }
+
+ private:
+  void paint(std::string_view fill, std::string_view more) {
+    out_.append(" fill=\"").append(fill) += "\"";
+    out_ += more;
+  }
+  void close(std::string_view element, std::string_view hover) {
+    if (hover.empty()) {
+      out_ += "/>\n";
+    } else {
+      out_ += "><title>" + xml_text(hover) + "</title></" + std::string(element) + ">\n";
+    }
+  }
+
+  std::string out_;
+};
+
+}  // namespace hetplan::io

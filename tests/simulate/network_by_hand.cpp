@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSL-1.0
+// Transfers worked by hand: priorities, ports, chunks, release times, and what varies in time.
+
+#include <hetplan/simulate/simulator.hpp>
+
+#include <catch2/catch.hpp>
+
+#include "support/by_hand.hpp"
+
+using namespace hetplan;
+using namespace hetplan::test;
+
+TEST_CASE("a later transfer of higher priority starves a lower one, which catches up") {
+  transfers_alone x(4, {1});
+  x.add(0, 1, 4, 0, {{0, 1}}, 1);
+  x.add(2, 3, 2, 1, {{0, 1}}, 0);
+  const trace t = std::move(x).run(by_priority{}, {.record = true});
+  // Low 0-1 (1 byte), nothing 1-3, 3 bytes 3-6. High 1-3.
+  check_interval(t.transfers[0], 0, 6);
+  check_interval(t.transfers[1], 1, 3);
+  const std::vector<rate_change> expected{{0, 0, 1}, {1, 0, 0}, {1, 1, 1}, {3, 1, 0}, {3, 0, 1}, {6, 0, 0}};
+  CHECK(std::is_permutation(t.rates.begin(), t.rates.end(), expected.begin(), expected.end()));
+}
+
+TEST_CASE("a lower priority gets exactly what the higher ones leave") {
+  // High: also on a resource of 1/4, so 1/4. Low, twice: share 3/4.
+  transfers_alone x(8, {1, 0.25});
+  x.add(0, 1, 1, 0, {{0, 1}, {1, 1}}, -2);
+  x.add(2, 3, 1.5, 0, {{0, 1}}, 7);
+  x.add(4, 5, 3, 0, {{0, 1}}, 7);
+  const trace t = std::move(x).run(by_priority{});
+  // All until 4 (high ends with 1 byte; the low ones have 3/8 a second: 1.5 bytes: the first ends too), then 1.5 left alone.
+  check_interval(t.transfers[0], 0, 4);
+  check_interval(t.transfers[1], 0, 4);
+  check_interval(t.transfers[2], 0, 5.5);
+}
+
+TEST_CASE("priorities mean nothing under fair share") {
+  transfers_alone x(4, {1});
+  x.add(0, 1, 1, 0, {{0, 1}}, 1);
+  x.add(2, 3, 1, 0, {{0, 1}}, 0);
+  const trace t = std::move(x).run();
+  check_interval(t.transfers[0], 0, 2);
+  check_interval(t.transfers[1], 0, 2);
+}
+
+TEST_CASE("max-min fairness is fairness of rates, weighted resources or not") {
+  // A repeated frame takes the air twice: 2 x + 1 x = 3: both at 1. The wire of 0.5 holds the third; the air has 0.5
+  // left for the others: 2 x + x = 2.5.
+  transfers_alone two(4, {3});
+  two.add(0, 1, 2, 0, {{0, 2}});
+  two.add(2, 3, 3, 0, {{0, 1}});
+  const trace t = std::move(two).run();
+  check_interval(t.transfers[0], 0, 2);
+  check_interval(t.transfers[1], 0, 2 + 1.0 / 3);  // alone at 3
+  CHECK(t.resource_bytes[0] == near(2 * 2 + 3));
+
+  transfers_alone three(6, {3, 0.5});
+  three.add(0, 1, 1, 0, {{0, 2}});
+  three.add(2, 3, 1, 0, {{0, 1}});
+  three.add(4, 5, 1, 0, {{0, 1}, {1, 1}});
+  const trace u = std::move(three).run();
+  // 2.5 / 3 each: 1.2 s; the third at 0.5: 2 s.
+  check_interval(u.transfers[0], 0, 1.2);
+  check_interval(u.transfers[1], 0, 1.2);
+  check_interval(u.transfers[2], 0, 2);
+}
+
+TEST_CASE("a resource that a route lists twice counts twice") {
+  const cluster c("twice", workers(2), route_table{{{"air", bytes_per_second(1)}}, {{"*", "*", {{}, {{resource_id(0), 1}, {resource_id(0), 1}}}}}});
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3}});
+  const judgement j = judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})}), m, c);
+  CHECK(j.evaluation.latency.value() == near(1 + 6 + 1));
+  CHECK(j.evaluation.resource_bytes[0].value() == near(6));
+}
+
+namespace {
+/// Wires of their own between all devices: only ports can hold a transfer up.
+struct ports_only {
+  transfers_alone x{4, {1, 1, 1, 1}};
+  int next = 0;
+  void add(int from, int to, double volume, double release_s = 0, int priority = 0, double latency_s = 0) {
+    x.add(from, to, volume, release_s, {{next++, 1}}, priority, latency_s);
+  }
+};
+}  // namespace
+
+TEST_CASE("exclusive ports: one transfer out and one in at a time, and later ones may pass") {
+  ports_only w;
+  w.add(0, 1, 4);  // holds d0's out-port and d1's in-port until 4
+  w.add(0, 2, 1);  // waits for d0
+  w.add(3, 2, 2);  // passes it: both its ports are free
+  w.add(2, 1, 1);  // waits for d1
+  const trace t = std::move(w.x).run(exclusive_ports{});
+  check_interval(t.transfers[0], 0, 4);
+  check_interval(t.transfers[1], 4, 5);
+  check_interval(t.transfers[2], 0, 2);
+  check_interval(t.transfers[3], 4, 5);
+}
+
+TEST_CASE("exclusive ports are held through the latency and not given up to a higher priority") {
+  ports_only w;
+  w.add(0, 1, 2, 0, 5, 0.5);
+  w.add(0, 2, 1, 1, 0, 0.5);  // more urgent, but the port is taken until 2.5
+  w.add(0, 3, 1, 1, 2);
+  const trace t = std::move(w.x).run(exclusive_ports{});
+  check_interval(t.transfers[0], 0, 2.5);
+  check_interval(t.transfers[1], 2.5, 4);
+  check_interval(t.transfers[2], 4, 5);
+}
+
+TEST_CASE("exclusive ports are granted by priority, then microbatch") {
+  ports_only w;
+  w.add(0, 1, 1, 0, 1);
+  w.add(0, 2, 1, 0, 1);
+  w.add(0, 3, 1, 0, 0);
+  const trace t = std::move(w.x).run(exclusive_ports{});
+  check_interval(t.transfers[2], 0, 1);
+  check_interval(t.transfers[0], 1, 2);
+  check_interval(t.transfers[1], 2, 3);
+}
+
+TEST_CASE("transfers that hold their ports still share a medium fairly") {
+  transfers_alone x(4, {1});
+  x.add(0, 1, 1, 0, {{0, 1}});
+  x.add(2, 3, 2, 0, {{0, 1}});
+  x.add(0, 3, 1, 0, {{0, 1}});
+  const trace t = std::move(x).run(exclusive_ports{});
+  // Two at 1/2: the first ends at 2. The second has 1 left; the third needs d3's in-port: 3-4.
+  check_interval(t.transfers[0], 0, 2);
+  check_interval(t.transfers[1], 0, 3);
+  check_interval(t.transfers[2], 3, 4);
+}
+
+namespace {
+struct chunked_plan {
+  planning_graph model = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3}});
+  plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
+
+  void rule(int chunk, int chunks, double release_s = 0, int priority = 0) {
+    p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1),
+                                    .chunk = chunk, .chunks = chunks, .release = seconds(release_s), .priority = priority});
+  }
+};
+}  // namespace
+
+TEST_CASE("chunks follow each other, pay the latency once and keep their release times") {
+  chunked_plan x;
+  x.rule(1, 3, 10);
+  x.rule(0, 3);
+  x.rule(2, 3, 5);
+  const judgement j = judged(x.p, x.model, wired(2, 0.5));
+  // The producer ends at 1. 1 byte: 1.5-2.5; released at 10: 10-11; then 11-12 although released at 5.
+  check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 0), 1, 2.5);
+  check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 1), 10, 11);
+  check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 2), 11, 12);
+  CHECK(j.evaluation.latency.value() == near(13));
+  CHECK(j.evaluation.resource_bytes[1 - 1].value() == near(3));
+}
+
+TEST_CASE("without release times chunks change nothing") {
+  chunked_plan x;
+  for (int k = 0; k < 4; ++k) x.rule(k, 4);
+  const judgement j = judged(x.p, x.model, wired(2, 0.5));
+  CHECK(j.graph.transfers.size() == 4);
+  CHECK(j.evaluation.latency.value() == near(1 + 0.5 + 3 + 1));
+}
+
+TEST_CASE("a release time delays a transfer, counted before its latency") {
+  chunked_plan x;
+  x.rule(0, 1, 2);
+  const judgement j = judged(x.p, x.model, wired(2, 0.5));
+  check_interval(sent(j, transfer_kind::forward, 0, 1), 2, 5.5);
+  x.p.schedule.transfers[0].release = seconds(0.25);  // before the producer ends
+  check_interval(sent(judged(x.p, x.model, wired(2, 0.5)), transfer_kind::forward, 0, 1), 1, 4.5);
+}
+
+TEST_CASE("the priorities of a plan work when its network says so") {
+  // a feeds b (1 byte, priority 1) and c (2 bytes, priority 0) at 1 on one medium: c's first 1-3, b's 3-4.
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1), work_of("c", 1)}, {{0, 1, 1}, {0, 2, 2}});
+  plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})});
+  p.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .priority = 1}};
+  p.network = sharing::priority;
+  const judgement j = judged(p, m, wireless(3));
+  check_interval(sent(j, transfer_kind::forward, 0, 2), 1, 3);
+  check_interval(sent(j, transfer_kind::forward, 0, 1), 1, 4);
+  p.network = sharing::fair_share;
+  check_interval(sent(judged(p, m, wireless(3)), transfer_kind::forward, 0, 1), 1, 3);
+  p.network = sharing::exclusive;  // d0's out-port: c's before b's
+  const judgement k = judged(p, m, wireless(3));
+  check_interval(sent(k, transfer_kind::forward, 0, 2), 1, 3);
+  check_interval(sent(k, transfer_kind::forward, 0, 1), 3, 4);
+}
+
+TEST_CASE("a task goes on at the speed that its device has") {
+  const planning_graph m = model_of({work_of("a", 3)}, {});
+  const plan p = plan_of(mode::inference, 1, 2, {stage_of({0}, {{0, 1}})});
+  const auto at = [](double t, double speed) { return speed_change{seconds(t), device_id(0), speed}; };
+  // Half speed from 1 on: 1 + 2 / 0.5 = 5, the next 6 s.
+  const judgement half = judged(p, m, wired(1), {.speeds = {at(1, 0.5)}});
+  check_interval(when(half, phase::forward, 0, 0), 0, 5);
+  check_interval(when(half, phase::forward, 0, 1), 5, 11);
+  CHECK(half.evaluation.devices[0].busy.value() == near(11));
+  // A pause 1-2, then double speed from 4 - 1 second of work left at 4 - on.
+  const judgement pause = judged(p, m, wired(1), {.speeds = {at(1, 0), at(2, 1), at(4, 2)}});
+  check_interval(when(pause, phase::forward, 0, 0), 0, 4);
+  check_interval(when(pause, phase::forward, 0, 1), 4, 5.5);
+  // Changes while idle only set the speed of what comes.
+  const judgement before = judged(p, m, wired(1), {.speeds = {at(0, 3)}});
+  CHECK(before.evaluation.latency.value() == near(2));
+}
+
+TEST_CASE("a transfer goes on at the capacity that its resource has") {
+  const auto at = [](double t, double capacity) { return capacity_change{seconds(t), resource_id(0), bytes_per_second(capacity)}; };
+  const auto end = [&](const std::vector<capacity_change>& changes, double latency_s = 0) {
+    transfers_alone x(2, {1});
+    x.add(0, 1, 4, 0, {{0, 1}}, 0, latency_s);
+    return std::move(x).run(fair_share{}, {.capacities = changes}).latency.value();
+  };
+  CHECK(end({}) == near(4));
+  CHECK(end({at(2, 0.5)}) == near(6));
+  CHECK(end({at(2, 0.5), at(4, 2)}) == near(4.5));
+  CHECK(end({at(1, 0), at(3, 1)}) == near(6));
+  CHECK(end({at(0, 2)}, 0.5) == near(2.5));
+  CHECK(end({at(9, 2)}) == near(4));  // later than everything
+  CHECK_THROWS_AS(end({at(1, 0)}), invalid_input);
+}
+
+TEST_CASE("background traffic takes its share") {
+  // F 0-1, 2 bytes from 1 on; 1 byte of others released at 1.5, latency 0.25, with weight 1 on the same medium.
+  const cluster c = wireless(3);
+  tasks::task_graph_builder b(3);
+  tasks::compute_task a{.stage = stage_id(0), .device = device_id(0), .duration_s = 1};
+  const auto first = b.add(a);
+  b.append_to_order(first);
+  const auto route = b.add_route(*c.network().find(device_id(0), device_id(1)));
+  const auto mine = b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = route, .volume_bytes = 2});
+  b.depend(first, mine);
+  a.device = device_id(1);
+  const auto second = b.add(a);
+  b.append_to_order(second);
+  b.depend(mine, second);
+  b.add(tasks::transfer{.kind = transfer_kind::sync, .from = device_id(2), .to = device_id(1), .route = route, .volume_bytes = 1,
+                        .latency_s = 0.25, .release_s = 1.5});
+  const tasks::task_graph g = std::move(b).build();
+  const trace t = simulate(g, c.network());
+  // Alone 1-1.75 (0.75 bytes); half each: the others need 2 s: 1.75-3.75; then 0.25 left: 4. F 4-5.
+  check_interval(t.transfers[1], 1.5, 3.75);
+  check_interval(t.transfers[0], 1, 4);
+  CHECK(t.latency.value() == near(5));
+  CHECK(g.used == std::vector<char>{1, 1, 1});
+  CHECK(t.received_bytes[1] == near(3));
+}
+
+TEST_CASE("a run that can never end says so") {
+  tasks::task_graph_builder b(2);
+  const auto x = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(0), .duration_s = 1});
+  const auto y = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(1), .duration_s = 1});
+  b.append_to_order(x);
+  b.append_to_order(y);
+  b.depend(x, y);
+  b.depend(y, x);
+  const tasks::task_graph g = std::move(b).build();
+  CHECK_THROWS_WITH(simulate(g, wired(2).network()), Catch::Contains("device 0 waits forever"));
+}
+
+TEST_CASE("observers see every end in time order and may stop the run") {
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 1}});
+  const plan p = plan_of(mode::inference, 1, 3, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
+  const tasks::task_graph g = tasks::expand(p, m, wired(2), roofline{});
+  double last = 0;
+  int tasks_seen = 0, transfers_seen = 0;
+  const auto see_tasks = [&](const task_ended& e) {
+    CHECK(e.when.end_s >= last);
+    CHECK(e.when.end_s - e.when.start_s == near(e.task.duration_s));
+    last = e.when.end_s;
+    ++tasks_seen;
+    return flow::go;
+  };
+  const auto see_transfers = [&](const transfer_ended& e) {
+    CHECK(e.when.end_s >= last);
+    last = e.when.end_s;
+    return ++transfers_seen == 2 ? flow::stop : flow::go;
+  };
+  const trace all = simulate(g, wired(2).network(), fair_share{}, {}, see_tasks);
+  CHECK(all.status.ok());
+  CHECK(tasks_seen == 6);
+  last = 0;
+  // Transfers end at 2 and 3; the run stops with the second.
+  const trace part = simulate(g, wired(2).network(), fair_share{}, {}, see_tasks, see_transfers);
+  CHECK(part.status.result == outcome::stopped);
+  CHECK(transfers_seen == 2);
+  CHECK(part.latency.value() == near(3));
+}
