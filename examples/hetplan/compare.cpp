@@ -16,11 +16,11 @@ namespace {
 void print(const std::vector<io::comparison_row>& rows, const cluster& devices) {
   std::printf("%-14s %10s %10s %10s %10s   %s\n", "planner", "latency", "energy", "bound", "gap", "per device: energy, memory");
   for (const io::comparison_row& row : rows) {
-    if (!row.evaluation) {
-      std::printf("%-14s %s\n", row.planner.c_str(), (row.status + ", " + row.reason).c_str());
+    if (!row.best) {
+      std::printf("%-14s no plan fits: %s\n", row.planner.c_str(), row.status.reason.c_str());
       continue;
     }
-    const evaluation& e = *row.evaluation;
+    const evaluation& e = *row.best->predicted;
     std::printf("%-14s %10s %10s %10s %8.1f %%  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(),
                 readable(e.bound).c_str(), 100 * e.gap);
     for (const device& d : devices.devices()) {
@@ -45,15 +45,13 @@ int compare(const common_options& options, const compare_options& o) {
     progress bar(options, name);
     plan_result result = run_planner(name, p, 1, bar);
     any = any || !result.plans.empty();
-    io::comparison_row row{.planner = name, .status = std::string(to_string(result.status.result)), .reason = result.status.reason, .elapsed = result.elapsed};
-    if (!result.plans.empty()) {
-      row.plan = std::move(result.plans.front());
-      row.evaluation = row.plan->predicted;
-    }
+    io::comparison_row row{.planner = name, .status = result.status, .elapsed = result.elapsed};
+    if (result.binding) row.broken = result.binding->kind;
+    if (!result.plans.empty()) row.best = std::move(result.plans.front());
     rows.push_back(std::move(row));
   }
   if (options.json) {
-    std::cout << io::json_text(io::write_comparison(rows, model, devices));
+    std::cout << io::write_comparison(rows, model, devices);
   } else {
     print(rows, devices);
   }

@@ -34,7 +34,7 @@ int plan(const common_options& options, const plan_options& o) {
   }
   if (!result.plans.empty()) {
     const hetplan::plan& best = result.plans.front();
-    if (!o.out.empty()) io::write_atomically(o.out, io::json_text(io::write_plan(best, model, devices)));
+    if (!o.out.empty()) io::write_atomically(o.out, io::write_plan(best, model, devices));
     if (!o.svg.empty() || !o.trace.empty()) {
       judgement j = judge(best, model, devices, p.cost, p.models, {.record = true});
       j.evaluation = *best.predicted;
@@ -43,7 +43,7 @@ int plan(const common_options& options, const plan_options& o) {
     }
   }
   if (options.json) {
-    std::cout << io::json_text(io::write_plan_result(result, model, devices));
+    std::cout << io::write_plan_result(result, model, devices);
   } else if (result.plans.empty()) {
     std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
   } else {

@@ -54,7 +54,7 @@ int show(const common_options& options, const show_options& o) {
   const auto present = [&](const auto& noun, const auto& document) {
     if (!o.dot.empty()) io::write_atomically(o.dot, io::dot(noun));
     if (options.json) {
-      std::cout << io::json_text(document);
+      std::cout << document;
     } else {
       print(noun);
     }

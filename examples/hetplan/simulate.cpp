@@ -29,7 +29,7 @@ int simulate(const common_options& options, const simulate_options& o) {
   if (!o.trace.empty()) io::write_atomically(o.trace, io::chrome_trace(p, devices, j));
   if (!o.svg.empty()) io::write_atomically(o.svg, io::gantt_svg(p, devices, j));
   if (options.json) {
-    std::cout << io::json_text(io::write_evaluation(j.evaluation, devices));
+    std::cout << io::write_evaluation(j.evaluation, devices);
   } else {
     std::cout << describe(p, model, devices);
     if (const auto limit = find_broken_limit(j.evaluation, devices)) std::cout << "  breaks a limit: " << to_string(*limit, devices) << "\n";

@@ -17,6 +17,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/topological_order.hpp>
 
 using namespace hetplan;
 
@@ -167,4 +168,39 @@ TEST_CASE("a planning graph is bidirectional: algorithms run against the edges t
   REQUIRE(order.size() == 4);
   CHECK(order.front() == 0);  // the reverse graph's last is our source
   CHECK(order.back() == 3);
+}
+
+TEST_CASE("the topological order takes the smallest ready node each time, and stops before a cycle") {
+  using pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+  const auto order = [](std::size_t n, const pairs& edges) { return topological_order(n, edges); };
+  CHECK(order(0, {}).empty());
+  CHECK(order(3, {}) == std::vector<std::size_t>{0, 1, 2});
+  CHECK(order(4, {{3, 0}, {1, 0}}) == std::vector<std::size_t>{1, 2, 3, 0});
+  CHECK(order(4, {{2, 0}, {3, 1}}) == std::vector<std::size_t>{2, 0, 3, 1});  // 0 before 3: it is ready by then
+  CHECK(order(2, {{1, 0}, {1, 0}}) == std::vector<std::size_t>{1, 0});        // twice is as good as once
+  CHECK(order(5, {{0, 1}, {1, 2}, {2, 1}, {2, 3}}) == std::vector<std::size_t>{0, 4});
+}
+
+TEST_CASE("a cycle is named by an edge that is on it, whatever hangs on either side") {
+  const unsigned seed = 4;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 300; ++trial) {
+    const std::size_t n = 3 + random() % 8;
+    std::vector<std::pair<std::size_t, std::size_t>> edges;
+    for (std::size_t i = 0; i < 2 * n; ++i) {
+      const std::size_t u = random() % n, v = random() % n;
+      if (u != v) edges.emplace_back(u, v);
+    }
+    const auto order = topological_order(n, edges);
+    if (order.size() == n) continue;
+    const auto [from, to] = edge_on_cycle(n, edges, order);
+    REQUIRE(std::find(edges.begin(), edges.end(), std::pair(from, to)) != edges.end());
+    std::vector<char> reached(n, 0);  // on a cycle: its source can be reached from its target
+    reached[to] = 1;
+    for (std::size_t round = 0; round < n; ++round) {
+      for (const auto& [u, v] : edges) reached[v] = static_cast<char>(reached[v] | reached[u]);
+    }
+    CHECK(reached[from]);
+  }
 }

@@ -155,7 +155,7 @@ TEST_CASE("chunks follow each other, pay the latency once and keep their release
   check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 1), 10, 11);
   check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 2), 11, 12);
   CHECK(j.evaluation.latency.value() == near(13));
-  CHECK(j.evaluation.resource_bytes[1 - 1].value() == near(3));
+  CHECK(j.evaluation.resource_bytes[0].value() == near(3));
 }
 
 TEST_CASE("without release times chunks change nothing") {

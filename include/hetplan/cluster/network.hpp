@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
@@ -70,7 +72,9 @@ class network {
   template <network_model M>
   network(const M& model, std::span<const device> devices)
       : resources_(model.resources(devices)), devices_(devices.size()), routes_(devices_ * devices_) {
+    std::unordered_set<std::string_view> names;
     for (const resource& r : resources_) {
+      if (!names.insert(r.name).second) throw invalid_model("network: resource \"" + r.name + "\" appears twice");
       if (!is_finite(r.capacity) || r.capacity.value() <= 0) {
         throw invalid_model("network: resource \"" + r.name + "\" has capacity " + to_text(r.capacity.value()) +
                             " B/s; expected finite > 0");
@@ -87,8 +91,9 @@ class network {
   [[nodiscard]] std::span<const resource> resources() const { return resources_; }
   [[nodiscard]] const resource& operator[](resource_id r) const { return resources_[r.index()]; }
 
-  /// The route of an ordered pair, or null where there is none.
+  /// The route of an ordered pair, or null where there is none (a device has none to itself).
   [[nodiscard]] const route* find(device_id from, device_id to) const {
+    if (from == to) return nullptr;
     const auto& r = routes_[from.index() * devices_ + to.index()];
     return r ? &*r : nullptr;
   }

@@ -173,6 +173,7 @@ class planning_graph_builder {
       for (const layer_edge& e : graph_.out_edges(id)) largest_out = std::max(largest_out, e.forward);
       const flops forward = s.forward_flops.value_or(flops{});
       const bool learns = s.trainable && s.weight > bytes{};
+      const std::int32_t group = group_of(s, id);
       graph_.layers_.push_back({.id = id,
                                 .name = std::move(s.name),
                                 .kind = std::move(s.kind),
@@ -182,7 +183,7 @@ class planning_graph_builder {
                                 .weight = s.weight,
                                 .trainable = s.trainable,
                                 .weight_traffic = s.weight_traffic.value_or(s.weight),
-                                .weight_group = group_of(s, id),
+                                .weight_group = group,
                                 .activation = s.activation,
                                 .traffic = s.traffic.value_or(in + largest_out),
                                 .largest_output = largest_out,

@@ -5,13 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <hetplan/io/gantt_rows.hpp>
 
 namespace hetplan::io {
+
+struct gantt_options {
+  std::string title = "";          ///< = "MODEL on CLUSTER"
+  double width = 1200;             ///< of the picture, in pixels; at least 480
+  bool memory = true;              ///< a strip per device, if the trace was recorded
+  std::size_t max_bars = 4000;     ///< with more, what is narrower than a pixel is put together
+  std::size_t max_resources = 12;  ///< the busiest are shown
+};
 
 namespace detail {
 
@@ -19,30 +27,237 @@ namespace detail {
 class gantt_painter {
  public:
   gantt_painter(const plan& p, const cluster& c, const judgement& j, const gantt_options& o)
-      : plan_(p), cluster_(c), judgement_(j), options_(o), view_(p, c, j), resources_(view_.resources()) {
-    for (const tasks::compute_task& t : j.graph.computes) phases_[static_cast<std::size_t>(t.what)] = true;
-    for (const tasks::transfer& t : j.graph.transfers) kinds_[static_cast<std::size_t>(t.kind)] = true;
-    choose_rows();
+      : plan_(p), cluster_(c), judgement_(j), options_(o), view_(p, c, j), resources_(view_.resources()), width_(std::max(480.0, o.width)) {
+    std::size_t bars = j.graph.computes.size();
+    for (const resource_view& r : resources_) bars += r.bands.size();
+    merge_ = bars > o.max_bars;
+    for (std::size_t d = 0; d < c.size(); ++d) {
+      if (j.graph.used[d]) devices_.push_back(device_id(d));
+    }
+    keep_busiest();
+    memory_ = o.memory && !j.trace.memory.empty();
+    axis_.latency_s = j.trace.latency.value() > 0 ? j.trace.latency.value() : 1;
+    axis_.left = margin + name_column();
+    axis_.width = width_ - axis_.left - number_column - margin;
   }
 
   [[nodiscard]] std::string paint() && {
     const std::string title = options_.title.empty() ? plan_.model + " on " + plan_.cluster : options_.title;
-    header(title);
-    legend();
-    const double grid_top = y_;
-    double y = y_ + 4;
-    heading("DEVICES", y);
-    for (const device_row& row : devices_) y = row.height() + row.gap + (row.top = y, y);
-    if (!networks_.empty()) {
-      y += 10;
-      network_heading_ = y;
-      y += heading_height;
-      for (resource_row& row : networks_) y = row.height + row.gap + (row.top = y, y);
+    const double rows_top = legend(header(title));
+    const double rows_end = rows_top + rows_height();
+    ticks(rows_top, rows_end);
+    row_painter rows(out_, plan_, cluster_, judgement_, view_, axis_, merge_);
+    double y = rows_top;
+    for (const device_id d : devices_) {
+      names(view_.device_name(d), stages_of(d), y, bar_height());
+      rows.tasks(d, {y, bar_height()});
+      const double busy = judgement_.trace.busy_s[d.index()] / axis_.latency_s;
+      number(fixed(100 * busy, 0) + " % busy", y + bar_height() / 2 + 4, palette::ink);
+      y += bar_height();
+      if (memory_) {
+        rows.memory(d, {y + 2, strip_height()});
+        const double peak = judgement_.trace.peak_bytes[d.index()], usable = cluster_[d].usable_memory().value();
+        number(engineering(peak, "B") + " of " + engineering(usable, "B"), y + 2 + strip_height() / 2 + 4, peak > usable ? palette::alarm : palette::quiet);
+        y += 2 + strip_height();
+      }
+      y += gap();
     }
-    return finish(title, grid_top, y);
+    if (!resources_.empty()) y += section_gap;
+    for (const resource_view& r : resources_) {
+      y += contention_room;
+      resource_row(rows, r, y);
+      y += band_height() + gap();
+    }
+    y = notes(rows_end + 40, rows.merged());
+    return std::move(out_).document(width_, y, title);
   }
+
+ private:
+  static constexpr double margin = 28, number_column = 118, section_gap = 14, contention_room = 12;
+
+  [[nodiscard]] double bar_height() const { return devices_.size() <= 6 ? 30 : devices_.size() <= 16 ? 22 : 14; }
+  [[nodiscard]] double strip_height() const { return devices_.size() <= 6 ? 11 : 7; }
+  [[nodiscard]] double band_height() const { return resources_.size() <= 2 ? 72 : resources_.size() <= 6 ? 40 : 24; }
+  [[nodiscard]] double gap() const { return devices_.size() <= 16 ? 10 : 5; }
+  [[nodiscard]] double rows_height() const {
+    const double device = bar_height() + (memory_ ? 2 + strip_height() : 0) + gap();
+    const double network = resources_.empty() ? 0 : section_gap + static_cast<double>(resources_.size()) * (contention_room + band_height() + gap());
+    return static_cast<double>(devices_.size()) * device + network;
+  }
+  [[nodiscard]] double name_column() const {
+    double widest = 60;
+    for (const device_id d : devices_) widest = std::max(widest, svg_writer::text_width(view_.device_name(d), 12.5));
+    for (const resource_view& r : resources_) widest = std::max(widest, svg_writer::text_width(cluster_.network()[r.resource].name, 12.5));
+    return std::min(widest, 0.16 * width_) + 14;
+  }
+
+  void keep_busiest() {
+    if (resources_.size() <= options_.max_resources) return;
+    const auto load = [&](const resource_view& r) {
+      return judgement_.trace.resource_bytes[r.resource.index()] / cluster_.network()[r.resource].capacity.value();
+    };
+    hidden_ = resources_.size() - options_.max_resources;
+    std::stable_sort(resources_.begin(), resources_.end(), [&](const auto& a, const auto& b) { return load(a) > load(b); });
+    resources_.resize(options_.max_resources);
+    std::sort(resources_.begin(), resources_.end(), [](const auto& a, const auto& b) { return a.resource < b.resource; });
+  }
+
+  /// Title and what was planned on the left, what it costs on the right; returns where they end.
+  double header(const std::string& title) {
+    const evaluation& e = judgement_.evaluation;
+    const double right = width_ - margin;
+    const auto room = static_cast<std::size_t>((width_ - 2 * margin - 330) / 10.8);
+    out_.text(margin, 42, fitted(title, room), {.size = 18, .weight = 600});
+    std::string facts = plan_.planner + " · " + std::string(to_string(plan_.workload.mode)) + " · " + std::to_string(plan_.microbatches) +
+                        (plan_.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(plan_.microbatch_size);
+    if (plan_.workload.mode == mode::training) facts += " · " + std::string(to_string(plan_.schedule.kind));
+    if (plan_.network != sharing::fair_share) facts += " · network: " + std::string(to_string(plan_.network));
+    out_.text(margin, 63, fitted(facts, static_cast<std::size_t>((width_ - 2 * margin - 330) / 7.2)), {.size = 12, .fill = palette::quiet});
+    const std::string response = e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");
+    out_.text(right, 42, response, {.size = 18, .anchor = "end", .weight = 600});
+    std::string gap = e.time_between_tokens ? "all tokens: " + engineering(e.latency.value(), "s") : "latency";
+    if (e.bound.value() > 0) gap += ", at most " + fixed(100 * e.gap, 1) + " % above any plan";
+    out_.text(right, 63, gap, {.size = 12, .fill = palette::quiet, .anchor = "end"});
+    return 80;
+  }
+
+  struct legend_item {
+    std::vector<std::string> fills;
+    std::string text;
+    bool line = false;
+  };
+
+  /// Only what occurs in this chart; returns where the rows may begin.
+  double legend(double y) {
+    std::array<bool, 3> phases{};
+    std::array<bool, 4> kinds{};
+    for (const tasks::compute_task& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
+    for (const tasks::transfer& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
+    const std::array<std::string, 3> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient"};
+    constexpr std::array<std::string_view, 4> kind_names{"forward transfer", "backward transfer", "gradient reduction", "token"};
+    std::vector<legend_item> items;
+    const std::size_t stages = plan_.stages.size();
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      if (!phases[i]) continue;
+      legend_item item{.fills = {}, .text = phase_names[i]};
+      for (std::size_t s = 0; s < std::min<std::size_t>(stages, 3); ++s) item.fills.push_back(palette::phase_color(static_cast<phase>(i), s, std::min<std::size_t>(stages, 3)).hex());
+      items.push_back(item);
+    }
+    if (stages > 1 && !items.empty()) items.back().text += " (lighter: later stage)";
+    if (memory_) items.push_back({.fills = {palette::held.hex(), palette::activations.hex()}, .text = "memory: state, activations"});
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] && !resources_.empty()) items.push_back({.fills = {transfer_fill(static_cast<transfer_kind>(i))}, .text = std::string(kind_names[i])});
+    }
+    const bool contended = std::any_of(resources_.begin(), resources_.end(), [](const resource_view& r) { return r.contended_s() > 0; });
+    if (contended) items.push_back({.fills = {palette::alarm.hex()}, .text = "contention: how many transfers share", .line = true});
+    out_.raw("<defs><pattern id=\"hetplan-sync\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"" +
+             palette::transfer_color(transfer_kind::sync).hex() + "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs>\n");
+    double x = margin;
+    for (const legend_item& item : items) {
+      const double swatch = item.fills.size() > 1 ? 9.0 * static_cast<double>(item.fills.size()) : 16;
+      const double needed = swatch + 6 + svg_writer::text_width(item.text, 11) + 16;
+      if (x + needed > width_ - margin && x > margin) x = margin, y += 20;
+      const double each = swatch / static_cast<double>(item.fills.size());
+      for (std::size_t i = 0; i < item.fills.size(); ++i) {
+        out_.rect(x + each * static_cast<double>(i), item.line ? y + 9 : y + 5, each, item.line ? 3 : 11, item.fills[i]);
+      }
+      out_.text(x + swatch + 6, y + 15, item.text, {.fill = palette::quiet});
+      x += needed;
+    }
+    return y + 40;
+  }
+
+  /// The time axis below, with lines through all rows.
+  void ticks(double top, double bottom) {
+    const double latency = axis_.latency_s, unit = latency >= 1 ? 1 : latency >= 1e-3 ? 1e-3 : latency >= 1e-6 ? 1e-6 : 1e-9;
+    const char* const name = latency >= 1 ? " s" : latency >= 1e-3 ? " ms" : latency >= 1e-6 ? " µs" : " ns";
+    const double rough = latency / unit / std::max(2.0, std::floor(axis_.width / 95)), power = std::pow(10.0, std::floor(std::log10(rough)));
+    const double step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
+    for (int i = 0; i * step * unit <= latency * (1 + 1e-9) && i < 1000; ++i) {
+      const double x = axis_.at(i * step * unit);
+      out_.line(x, top - 10, x, bottom + 4, palette::grid);
+      out_.text(x, bottom + 20, fixed(i * step, 6) + name, {.fill = palette::quiet, .anchor = "middle"});
+    }
+    out_.line(axis_.left, bottom + 4, axis_.left + axis_.width, bottom + 4, palette::frame);
+  }
+
+  void names(std::string_view name, std::string_view below, double top, double height) {
+    const auto room = [&](double size) { return static_cast<std::size_t>(std::max(1.0, (axis_.left - margin - 10) / (0.6 * size))); };
+    const bool two_lines = height >= 24 && !below.empty();
+    const double size = std::min(12.5, height * 0.75), middle = top + height / 2;
+    out_.text(margin, two_lines ? middle - 2 : middle + 0.36 * size, fitted(name, room(size)), {.size = size, .weight = 600});
+    if (two_lines) out_.text(margin, middle + 12, fitted(below, room(10.5)), {.size = 10.5, .fill = palette::quiet});
+  }
+  void number(std::string_view text, double baseline, color fill) {
+    out_.text(width_ - margin, baseline, text, {.size = 11, .fill = fill, .anchor = "end"});
+  }
+
+  [[nodiscard]] std::string stages_of(device_id d) const {
+    std::string text;
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      for (const assignment& a : plan_.stages[s].devices) {
+        if (a.device != d) continue;
+        text += (text.empty() ? "" : ", ") + view_.stage_name(stage_id(s));
+        if (plan_.stages[s].devices.size() > 1) text += " (" + std::to_string(a.samples) + ")";
+        if (a.tensor_parallel > 1) text += " ×" + std::to_string(a.tensor_parallel);
+      }
+    }
+    return text;
+  }
+
+  void resource_row(row_painter& rows, const resource_view& r, double y) {
+    const resource& net = cluster_.network()[r.resource];
+    names(net.name, engineering(8 * net.capacity.value(), "bit/s"), y, band_height());
+    rows.resource(r, {y, band_height()});
+    const double used = judgement_.trace.resource_bytes[r.resource.index()] / (net.capacity.value() * axis_.latency_s);
+    const double contended = r.contended_s() / axis_.latency_s, middle = y + band_height() / 2;
+    const bool both = contended > 0 && band_height() >= 24;
+    number(fixed(100 * used, 0) + " % used", both ? middle - 3 : middle + 4, palette::ink);
+    if (both) number(fixed(100 * contended, 0) + " % contended", middle + 12, palette::alarm);
+  }
+
+  /// What the chart leaves out, below the axis; returns the height of the picture.
+  double notes(double y, std::size_t merged) {
+    std::vector<std::string> lines;
+    if (merge_) {
+      lines.push_back(std::to_string(merged) + " tasks narrower than a pixel are put together (the colour is that of most of their time), transfers are averaged over each pixel.");
+    }
+    if (hidden_ > 0) lines.push_back("The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) + " quieter ones are not.");
+    if (!resources_.empty() && !resources_.front().recorded) lines.emplace_back("Rates were not recorded: bands show which transfers are under way, not how much they get.");
+    if (!judgement_.trace.status.ok()) lines.push_back("Incomplete: " + judgement_.trace.status.reason + ".");
+    for (const std::string& line : lines) {
+      out_.text(margin, y, line, {.size = 10.5, .fill = palette::quiet});
+      y += 16;
+    }
+    return y + (lines.empty() ? 4 : 8);
+  }
+
+  const plan& plan_;
+  const cluster& cluster_;
+  const judgement& judgement_;
+  const gantt_options& options_;
+  trace_view view_;
+  std::vector<resource_view> resources_;
+  std::vector<device_id> devices_;
+  double width_;
+  time_axis axis_;
+  bool merge_ = false, memory_ = false;
+  std::size_t hidden_ = 0;
+  svg_writer out_;
 };
 
 }  // namespace detail
+
+/// Draws a judged plan as one self-contained SVG: a row per used device with its tasks (and its memory, if
+/// recorded), a row per used resource in which every transfer is a band as high as its share of the capacity.
+/// Where transfers share a resource, a line above says how many. Bars explain themselves on hover.
+///
+/// @param j      from evaluate or judge of this plan on this cluster, best with simulator_options{.record = true};
+///               without rates the transfers are lanes.
+/// Complexity    linear in the trace and in width * rows.
+/// Determinism   same input, same bytes.
+[[nodiscard]] inline std::string gantt_svg(const plan& p, const cluster& c, const judgement& j, const gantt_options& options = {}) {
+  return detail::gantt_painter(p, c, j, options).paint();
+}
 
 }  // namespace hetplan::io

@@ -2,10 +2,12 @@
 #pragma once
 /// What a planner answers.
 
+#include <optional>
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan {
@@ -14,6 +16,7 @@ namespace hetplan {
 /// binds, the device and the smallest overflow. Stopped: the best so far.
 struct plan_result {
   hetplan::status status;
+  std::optional<broken_limit> binding = {};  ///< infeasible: of the candidate that came nearest
   std::vector<plan> plans;
   long long candidates = 0;  ///< plans that were judged
   seconds elapsed = {};

@@ -97,6 +97,7 @@ class ranking {
     if (stopped_) {
       r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(judged_) + " candidates"};
     } else if (r.plans.empty()) {
+      r.binding = nearest_;
       r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : "no candidate plan exists"};
     }
     r.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The program as its users see it: documents, exit statuses, messages, and that nothing is half-written."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+CLI = os.environ["HETPLAN_CLI"]
+SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
+
+
+def run(*arguments, cwd=None):
+    return subprocess.run([CLI, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL, timeout=120)
+
+
+class folder_test(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def done(self, *arguments):
+        result = run(*arguments, cwd=self.path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")  # progress is for terminals only
+        return result.stdout
+
+    def document(self, *arguments):
+        return json.loads(self.done(*arguments, "--json"), parse_constant=self.fail)
+
+    def refused(self, *arguments):
+        result = run(*arguments, cwd=self.path)
+        self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        return result.stderr
+
+
+class a_first_session(folder_test):
+    def test_init_plan_simulate(self):
+        self.done("init", "start")
+        files = [f"start/{name}.json" for name in ("model", "cluster", "job")]
+        self.done("plan", *files, "--out", "p.json", "--svg", "p.svg", "--trace", "p.trace.json")
+        plan = json.loads((self.path / "p.json").read_text())
+        self.assertEqual(plan["format"], "hetplan/plan/1")
+        self.assertTrue((self.path / "p.svg").read_text().startswith("<svg"))
+        self.assertIn("traceEvents", json.loads((self.path / "p.trace.json").read_text()))
+
+        judged = self.document("simulate", *files[:2], "p.json")
+        for key, value in plan["predicted"].items():
+            self.assertEqual(judged[key], value, key)  # bit for bit
+        self.assertGreaterEqual(judged["gap"], -1e-9)
+
+    def test_init_keeps_what_exists(self):
+        self.done("init", "start")
+        (self.path / "start/model.json").write_text("mine")
+        result = run("init", "start", cwd=self.path)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("model.json exists and is kept", result.stderr)
+        self.assertEqual((self.path / "start/model.json").read_text(), "mine")
+
+    def test_the_same_command_prints_the_same_bytes(self):
+        command = ("simulate", "qwen3-0.6b", "smart-home-2", "p.json", "--json")
+        self.done("plan", "qwen3-0.6b", "smart-home-2", "--out", "p.json")
+        self.assertEqual(self.done(*command), self.done(*command))
+        first = (self.path / "p.json").read_bytes()
+        self.done("plan", "qwen3-0.6b", "smart-home-2", "--out", "p.json")
+        self.assertEqual((self.path / "p.json").read_bytes(), first)
+
+    def test_the_network_policy_can_be_overridden(self):
+        self.done("plan", "bert-base", "traffic-monitor", "--out", "p.json")
+        latency = {network: self.document("simulate", "bert-base", "traffic-monitor", "p.json", "--network", network)["latency"]
+                   for network in ("fair_share", "priority", "exclusive")}
+        self.assertEqual(latency["fair_share"], latency["priority"])  # no priorities given
+
+
+class documents(folder_test):
+    def test_list_names_what_is_built_in(self):
+        listed = self.document("list")
+        self.assertEqual(listed["planners"], ["on-device", "data-parallel", "pipeline"])
+        for name in ("bert-base", "bert-small", "qwen3-0.6b", "qwen3-1.7b", "qwen-omni", "llama3-8b", "gpt2", "resnet50", "resnet101",
+                     "efficientnet-b1", "mobilenetv2"):
+            self.assertIn(name, listed["models"])
+        self.assertEqual(listed["clusters"], ["smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"])
+        self.assertEqual(list(self.document("list", "planners")), ["planners"])
+
+    def test_show_is_a_file_that_reads_back(self):
+        for name in ("mobilenetv2", "traffic-monitor"):
+            document = self.document("show", name)
+            for total in ("parameters", "forward_flops"):
+                document.pop(total, None)
+            (self.path / "again.json").write_text(json.dumps(document))
+            again = self.document("show", "again.json")
+            for total in ("parameters", "forward_flops"):
+                again.pop(total, None)
+            self.assertEqual(again, document)
+
+    def test_show_honours_the_options_of_built_in_models(self):
+        bf16, fp32 = self.document("show", "gpt2"), self.document("show", "gpt2", "--dtype", "fp32", "--tokens", "128")
+        self.assertEqual((bf16["bytes_per_parameter"], fp32.get("bytes_per_parameter", 4)), (2, 4))
+        self.assertAlmostEqual(bf16["parameters"], fp32["parameters"])
+        self.assertEqual((bf16["tokens_per_sample"], fp32["tokens_per_sample"]), (512, 128))
+        small = self.document("show", "resnet50", "--input", "3,112,112")
+        self.assertLess(small["forward_flops"], 0.3 * self.document("show", "resnet50")["forward_flops"])
+
+    def test_show_draws_a_graph(self):
+        self.done("show", "bert-small", "--dot", "g.dot")
+        self.assertTrue((self.path / "g.dot").read_text().lstrip().startswith("digraph"))
+
+    def test_plan_prints_the_best_plans_first(self):
+        document = self.document("plan", "bert-base", "smart-home-1", "--top", "4")
+        self.assertEqual(document["status"], "feasible")
+        latencies = [p["predicted"]["latency"] for p in document["plans"]]
+        self.assertEqual(latencies, sorted(latencies))
+        self.assertLessEqual(len(latencies), 4)
+        self.assertGreater(document["candidates"], 4)
+        self.assertGreaterEqual(document["elapsed"], 0)
+
+    def test_the_objective_can_be_overridden(self):
+        energy = self.document("plan", "bert-base", "smart-home-1", "--objective", "energy")["plans"][0]["predicted"]["energy"]
+        latency = self.document("plan", "bert-base", "smart-home-1")["plans"][0]["predicted"]["energy"]
+        self.assertLess(sum(energy.values()), sum(latency.values()))
+
+    def test_compare_has_a_row_per_planner(self):
+        rows = self.document("compare", "qwen3-1.7b", "smart-home-2")["rows"]
+        self.assertEqual([r["planner"] for r in rows], ["on-device", "data-parallel", "pipeline"])
+        self.assertEqual([r["status"] for r in rows], ["out_of_memory", "out_of_memory", "feasible"])
+        self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
+        best = rows[2]
+        self.assertEqual(best["plan"]["predicted"]["latency"], best["latency"])
+        self.assertAlmostEqual(best["energy"], sum(best["plan"]["predicted"]["energy"].values()))
+        self.assertEqual(best["peak_memory"], max(best["plan"]["predicted"]["peak_memory"].values()))
+        self.assertGreaterEqual(best["gap"], 0)
+        only = self.document("compare", "bert-small", "smart-home-1", "--planners", "pipeline,on-device")["rows"]
+        self.assertEqual([r["planner"] for r in only], ["pipeline", "on-device"])
+
+    def test_the_table_for_people_says_what_fails_and_by_how_much(self):
+        text = self.done("compare", "qwen3-1.7b", "smart-home-2")
+        self.assertIn("data-parallel  no plan fits: memory: laptop0 needs 14.98 GB and may use 6 GB: 8.981 GB too much", text)
+
+
+class infeasible(folder_test):
+    def test_status_1_and_the_document_all_the_same(self):
+        result = run("plan", "llama3-8b", "traffic-monitor", "--planner", "on-device", "--json", "--out", "p.json", cwd=self.path)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        document = json.loads(result.stdout)
+        self.assertEqual((document["status"], document["plans"]), ("infeasible", []))
+        self.assertRegex(document["reason"], r"memory: camera\d needs .* and may use 12 GB: .* too much")
+        self.assertEqual(list(self.path.iterdir()), [])
+
+
+class bad_input(folder_test):
+    def test_the_command_line(self):
+        self.assertIn("--help", self.refused("plan"))
+        self.assertIn("--frobnicate", self.refused("plan", "gpt2", "smart-home-1", "--frobnicate"))
+        self.assertIn("expected one of on-device, data-parallel, pipeline, got \"magic\"",
+                      self.refused("plan", "gpt2", "smart-home-1", "--planner", "magic"))
+        self.refused("simulate", "gpt2", "smart-home-1")
+        self.refused("plan", "gpt2", "smart-home-1", "--top", "0")
+        self.refused("show", "gpt2", "--tokens", "many")
+        self.refused("show", "resnet50", "--input", "3,224")
+        self.refused("nonsense")
+
+    def test_names_that_are_neither_file_nor_built_in(self):
+        message = self.refused("plan", "gpt5", "smart-home-1")
+        self.assertIn("gpt5: expected a model file or one of", message)
+        self.assertIn("bert-base", message)
+        self.assertIn("smart-home-1", self.refused("plan", "gpt2", "mars"))
+        self.assertIn("nowhere.json", self.refused("simulate", "gpt2", "smart-home-1", "nowhere.json"))
+
+    def test_files_name_file_pointer_found_and_expected(self):
+        self.done("init", "start")
+        cluster = (self.path / "start/cluster.json").read_text()
+        (self.path / "broken.json").write_text(cluster.replace('"memory": "6 GB"', '"memory": "six"'))
+        message = self.refused("plan", "start/model.json", "broken.json", "--out", "p.json", "--svg", "p.svg")
+        self.assertIn("broken.json: /devices/0/memory: expected", message)
+        self.assertIn('got "six"', message)
+        self.assertEqual(sorted(p.name for p in self.path.iterdir()), ["broken.json", "start"])
+
+    def test_warm_ups_that_never_finish(self):
+        self.done("init", "start")
+        plan = {"format": "hetplan/plan/1", "model": "starter", "cluster": "home", "mode": "training", "microbatch_size": 2, "microbatches": 8,
+                "schedule": {"kind": "1f1b", "warmup": [1, 3]},
+                "stages": [{"layers": ["embed", "left"], "devices": [{"name": "laptop", "samples": 2}]},
+                           {"layers": ["right", "head"], "devices": [{"name": "phone0", "samples": 2}]}]}
+        (self.path / "p.json").write_text(json.dumps(plan))
+        self.assertIn("cyclic order at device", self.refused("simulate", "start/model.json", "start/cluster.json", "p.json"))
+
+    def test_outputs_that_cannot_be_written_leave_nothing(self):
+        message = self.refused("plan", "bert-small", "smart-home-1", "--out", "no/such/folder/p.json")
+        self.assertIn("no/such/folder", message)
+        self.assertEqual(list(self.path.iterdir()), [])
+
+
+@unittest.skipUnless((SHARED / "reference/simulator_cases.json").exists(), "SKIPPED: ../shared/reference is not here")
+class reference_cases(folder_test):
+    def test_plans_of_others_give_their_numbers(self):
+        cases = json.loads((SHARED / "reference/simulator_cases.json").read_text())["cases"]
+        for case in cases[::9]:
+            for part in ("model", "cluster", "plan"):
+                (self.path / f"{part}.json").write_text(json.dumps(case[part]))
+            got = self.document("simulate", "model.json", "cluster.json", "plan.json")
+            self.assertAlmostEqual(got["latency"] / case["expected"]["latency"], 1, delta=1e-9)
+            for key in ("energy", "peak_memory", "busy"):
+                for device, value in case["expected"][key].items():
+                    self.assertAlmostEqual(got[key][device], value, delta=1e-9 * max(1, abs(value)))
+
+
+if __name__ == "__main__":
+    unittest.main()

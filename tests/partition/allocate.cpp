@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include <hetplan/partition/allocate.hpp>
+
+using hetplan::partition::allocate;
+
+namespace {
+
+/// The smallest largest time over every integer share within the caps; negative if there is none.
+double brute_force(int samples, const std::vector<int>& caps, const std::vector<std::vector<double>>& time_s) {
+  double best = -1;
+  std::function<void(std::size_t, int, double)> place = [&](std::size_t d, int left, double worst) {
+    if (d == caps.size()) {
+      if (left == 0 && (best < 0 || worst < best)) best = worst;
+      return;
+    }
+    for (int n = 0; n <= std::min(caps[d], left); ++n) place(d + 1, left - n, n == 0 ? worst : std::max(worst, time_s[d][static_cast<std::size_t>(n)]));
+  };
+  place(0, samples, 0);
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("shares by hand: a device twice as fast takes twice the samples") {
+  const auto shares = allocate(6, {6, 6}, [](std::size_t d, int n) { return n * (d == 0 ? 1.0 : 2.0); });
+  REQUIRE(shares == std::vector<int>{4, 2});
+}
+
+TEST_CASE("a device without memory takes nothing, and too little memory in all is said so") {
+  const auto time_s = [](std::size_t, int n) { return 1.0 * n; };
+  REQUIRE(allocate(4, {0, 4}, time_s) == std::vector<int>{0, 4});
+  REQUIRE_FALSE(allocate(4, {1, 2}, time_s).has_value());
+}
+
+TEST_CASE("greedy shares reach the brute-force optimum for every non-decreasing time") {
+  const unsigned seed = GENERATE(1U, 2U, 3U, 4U);
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 250; ++round) {
+    const std::size_t devices = 1 + random() % 4;
+    const int samples = 1 + static_cast<int>(random() % 9);
+    std::vector<int> caps;
+    std::vector<std::vector<double>> time_s(devices, std::vector<double>{0});
+    for (std::size_t d = 0; d < devices; ++d) {
+      caps.push_back(static_cast<int>(random() % 8));
+      for (int n = 1; n <= samples; ++n) time_s[d].push_back(time_s[d].back() + static_cast<double>(random() % 5));  // plateaus too
+    }
+    const auto shares = allocate(samples, caps, [&](std::size_t d, int n) { return time_s[d][static_cast<std::size_t>(n)]; });
+    const double best = brute_force(samples, caps, time_s);
+    INFO("round " << round);
+    REQUIRE(shares.has_value() == (best >= 0));
+    if (!shares) continue;
+    double worst = 0;
+    int total = 0;
+    for (std::size_t d = 0; d < devices; ++d) {
+      REQUIRE((*shares)[d] <= caps[d]);
+      total += (*shares)[d];
+      if ((*shares)[d] > 0) worst = std::max(worst, time_s[d][static_cast<std::size_t>((*shares)[d])]);
+    }
+    REQUIRE(total == samples);
+    REQUIRE(worst == best);
+  }
+}

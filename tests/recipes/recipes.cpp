@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+#include <hetplan/hetplan.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
+
+using namespace hetplan;
+
+namespace {
+
+planning_graph chain(int layers, double weight_mb = 10) {
+  planning_graph_builder b("chain");
+  for (int i = 0; i < layers; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(1e10 * (1 + i % 3)), .weight = weight_mb * 1_MB, .activation = 2_MB});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_MB * (1 + i % 2));
+  }
+  return std::move(b).build();
+}
+
+cluster three(bytes memory = 4_GB) {
+  return cluster("three",
+                 {{.name = "fast", .memory = memory, .compute = 4_TFLOP_per_s, .power = {5_W, 40_W}},
+                  {.name = "middle", .memory = memory, .compute = 2_TFLOP_per_s, .power = {2_W, 15_W}},
+                  {.name = "slow", .memory = memory, .compute = 1_TFLOP_per_s, .power = {1_W, 6_W}}},
+                 shared_medium{400_Mbit_per_s, 1_ms});
+}
+
+/// What every feasible answer must be: valid, within limits, best first, and as predicted when judged again.
+template <class Problem, class Objective>
+void require_sound(const plan_result& r, const Problem& problem, const Objective& objective) {
+  REQUIRE(r.status.ok());
+  REQUIRE_FALSE(r.plans.empty());
+  double before = -1;
+  for (const plan& p : r.plans) {
+    REQUIRE_FALSE(validate(p, problem.model, problem.cluster));
+    const evaluation again = evaluate(p, problem.model, problem.cluster, problem.cost, problem.models, problem.lp).evaluation;
+    REQUIRE(again == *p.predicted);
+    REQUIRE_FALSE(find_broken_limit(again, problem.cluster));
+    REQUIRE(objective.score(again) >= before);
+    before = objective.score(again);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every planner's plans are valid, within limits, ranked, and simulate to what they promise") {
+  const planning_graph model = chain(9);
+  const cluster c = three();
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    for (const schedule_kind schedule : {schedule_kind::one_f_one_b, schedule_kind::gpipe}) {
+      job j{.workload = {.mode = how, .tokens = 4}, .batch = 8, .schedule = schedule};
+      const planning_problem problem{model, c, roofline{}, j};
+      require_sound(recipes::on_device(problem, minimize_latency{}), problem, minimize_latency{});
+      require_sound(recipes::data_parallel(problem, minimize_energy{}), problem, minimize_energy{});
+      require_sound(recipes::pipeline(problem, minimize_latency{}), problem, minimize_latency{});
+    }
+  }
+}
+
+TEST_CASE("on-device finds the best single device and microbatch size by trying all") {
+  const planning_graph model = chain(4);
+  const cluster c = three();
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  const plan_result r = recipes::on_device(problem, minimize_latency{}, 1000);
+  REQUIRE(r.candidates == 3 * 4);  // devices x divisors of 8
+  REQUIRE(r.plans.size() == 12);
+  REQUIRE(r.plans.front().stages.front().devices.front().device == c.find("fast"));
+}
+
+TEST_CASE("the pipeline is no worse than every contiguous plan with one device a stage, simulated, by more than its estimate is off") {
+  // 6 layers, 3 devices, batch 4: small enough to simulate every contiguous cut on every increasing choice of devices.
+  const planning_graph model = chain(6);
+  const cluster c = three();
+  const job j{.batch = 4};
+  const planning_problem problem{model, c, roofline{}, j};
+  double best = 1e300;
+  for (const int size : j.candidate_microbatch_sizes()) {
+    std::function<void(plan, std::size_t, std::size_t)> extend = [&](plan p, std::size_t first, std::size_t device) {
+      if (first == model.size()) {
+        best = std::min(best, judge(p, model, c, roofline{}).evaluation.latency.value());
+        return;
+      }
+      for (std::size_t d = device; d < c.size(); ++d) {
+        stage s{.name = "s", .devices = {{device_id(d), size}}};
+        for (std::size_t l = first; l < model.size(); ++l) {
+          s.layers.push_back(layer_id(l));
+          plan longer = p;
+          longer.stages.push_back(s);
+          extend(longer, l + 1, d + 1);
+        }
+      }
+    };
+    extend(problem.blank("brute force", size), 0, 0);
+  }
+  const double found = recipes::pipeline(problem, minimize_latency{}).plans.front().predicted->latency.value();
+  REQUIRE(found >= best * (1 - 1e-9));
+  REQUIRE(found <= best * 1.15);
+}
+
+TEST_CASE("when nothing fits, the answer names the limit, the device and the overflow") {
+  const planning_graph model = chain(4, 400);
+  const cluster c = three(200_MB);
+  const planning_problem problem{model, c, roofline{}, job{.batch = 4}};
+  for (const auto& r : {recipes::on_device(problem, minimize_latency{}), recipes::data_parallel(problem, minimize_latency{}),
+                        recipes::pipeline(problem, minimize_latency{})}) {
+    REQUIRE(r.status.result == outcome::infeasible);
+    REQUIRE(r.plans.empty());
+    REQUIRE_THAT(r.status.reason, Catch::Contains("memory: ") && Catch::Contains(" needs ") && Catch::Contains("may use 200 MB") && Catch::Contains("too much"));
+  }
+}
+
+TEST_CASE("the pipeline lowers its warm-up before it gives up on memory") {
+  const planning_graph model = chain(6, 1);
+  const job j{.batch = 16, .microbatch_sizes = {4}};
+  const auto needed = [&](const plan_result& r) { return r.plans.front().predicted->peak_memory(); };
+  const cluster roomy = three();
+  const planning_problem easy{model, roomy, roofline{}, j};
+  // Just less than what the default warm-up needs, but enough for fewer microbatches in flight.
+  plan three_stages = recipes::pipeline(easy, minimize_latency{}).plans.front();
+  const bytes most = needed(recipes::pipeline(easy, minimize_latency{}));
+  const cluster tight = three(most * 0.7);
+  const planning_problem hard{model, tight, roofline{}, j};
+  const plan_result r = recipes::pipeline(hard, minimize_latency{});
+  REQUIRE(r.status.ok());
+  REQUIRE(needed(r) <= most * 0.7);
+}
+
+TEST_CASE("an energy budget and a busy share are limits as memory is") {
+  const planning_graph model = chain(4);
+  device d{.name = "only", .memory = 4_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 10_W}, .energy_budget = 1_J};
+  const cluster frugal("frugal", d);
+  REQUIRE_THAT(recipes::on_device(planning_problem{model, frugal, roofline{}}, minimize_latency{}).status.reason,
+               Catch::StartsWith("energy: only needs"));
+  d.energy_budget.reset();
+  d.max_busy = 0.5;
+  const cluster polite("polite", d);
+  REQUIRE_THAT(recipes::on_device(planning_problem{model, polite, roofline{}}, minimize_latency{}).status.reason,
+               Catch::StartsWith("busy share: only needs 100 %"));
+}
+
+TEST_CASE("an observer stops a planner, which returns the best so far") {
+  const planning_graph model = chain(6);
+  const cluster c = three();
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  int events = 0;
+  const auto stop_at_two = [&](const candidate_judged& e) {
+    ++events;
+    REQUIRE(e.judged == events);
+    return events == 2 ? flow::stop : flow::go;
+  };
+  for (const auto& r : {recipes::on_device(problem, minimize_latency{}, 10, stop_at_two)}) {
+    REQUIRE(r.status.result == outcome::stopped);
+    REQUIRE(r.candidates == 2);
+    REQUIRE_FALSE(r.plans.empty());
+  }
+}
+
+TEST_CASE("the real models plan on the real settings, or say which limit binds") {
+  for (const char* setting : {"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"}) {
+    const cluster c = zoo::cluster(setting);
+    for (const char* name : {"qwen3-0.6b", "bert-base", "resnet50"}) {
+      const planning_graph model = zoo::model(name, {});
+      const planning_problem problem{model, c, profiled_or_roofline{}};
+      const plan_result r = recipes::pipeline(problem, minimize_latency{}, 2);
+      INFO(name << " on " << setting << ": " << r.status.reason);
+      REQUIRE(r.status.ok());
+      for (const plan& p : r.plans) {
+        REQUIRE(p.predicted->gap >= -1e-9);
+        REQUIRE(p.predicted->schedule_gap >= -1e-9);
+      }
+    }
+  }
+}

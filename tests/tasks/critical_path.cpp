@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+// The earliest ends of random task graphs against Boost.Graph's shortest paths on negated weights.
+
+#include <hetplan/tasks/critical_path.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dag_shortest_paths.hpp>
+#include <catch2/catch.hpp>
+
+#include "support/by_hand.hpp"
+#include "support/random_instance.hpp"
+
+using namespace hetplan;
+using namespace hetplan::test;
+
+namespace {
+
+double alone_s(const tasks::task_graph& g, const network& net, tasks::node_id n) {
+  if (g.is_compute(n)) return g.computes[n].duration_s;
+  if (!g.is_transfer(n)) return 0;
+  const tasks::transfer& t = g.transfer_at(n);
+  double slowest = 0;
+  for (const resource_use& u : g.routes[t.route].via) slowest = std::max(slowest, t.volume_bytes / (net[u.resource].capacity.value() / u.weight));
+  return t.latency_s + slowest;
+}
+
+std::vector<double> longest_paths(const tasks::task_graph& g, const network& net) {
+  using graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+                                      boost::property<boost::edge_weight_t, double>>;
+  graph b(g.size() + 1);
+  const auto source = static_cast<tasks::node_id>(g.size());
+  const auto join = [&](tasks::node_id from, tasks::node_id to) { boost::add_edge(from, to, -alone_s(g, net, to), b); };
+  for (tasks::node_id n = 0; n < g.size(); ++n) {
+    const double release = g.is_transfer(n) ? g.transfer_at(n).release_s : 0;
+    boost::add_edge(source, n, -(release + alone_s(g, net, n)), b);
+    for (const tasks::node_id m : g.successors_of(n)) join(n, m);
+  }
+  for (const auto& order : g.device_order) {
+    for (std::size_t i = 1; i < order.size(); ++i) join(order[i - 1], order[i]);
+  }
+  std::vector<double> distance(g.size() + 1);
+  boost::dag_shortest_paths(b, source, boost::distance_map(distance.data()));
+  distance.pop_back();
+  for (double& d : distance) d = -d;
+  return distance;
+}
+
+void check_against_boost(const tasks::task_graph& g, const network& net) {
+  const std::vector<double> ours = tasks::earliest_ends_s(g, net), theirs = longest_paths(g, net);
+  REQUIRE(ours.size() == theirs.size());
+  double off = 0, last = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    off = std::max(off, std::abs(ours[i] - theirs[i]) / std::max(1e-9, theirs[i]));
+    last = std::max(last, theirs[i]);
+  }
+  CHECK(off < 1e-12);
+  CHECK(tasks::schedule_bound(g, net).value() >= last * (1 - 1e-12));
+}
+
+}  // namespace
+
+TEST_CASE("earliest ends are Boost.Graph's longest paths on random task graphs") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 1000; ++seed) {
+    INFO("seed " << seed);
+    random_source random(seed);
+    const int devices = random.integer(2, 5);
+    const cluster c = wireless(devices, 0, random.between(0.5, 2));
+    tasks::task_graph_builder b(static_cast<std::size_t>(devices));
+    const auto air = b.add_route({{}, {{resource_id(0), random.between(0.5, 2)}}});
+    const auto beam = b.add_route({});
+    std::vector<tasks::task_graph_builder::handle> nodes;
+    for (int n = random.integer(1, 40); n > 0; --n) {
+      const double what = random.unit();
+      if (what < 0.5) {
+        nodes.push_back(b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(random.integer(0, devices - 1)),
+                                                  .duration_s = random.chance(0.2) ? 0 : random.unit()}));
+        b.append_to_order(nodes.back());
+      } else if (what < 0.9) {
+        nodes.push_back(b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = random.chance(0.8) ? air : beam,
+                                              .volume_bytes = random.unit(), .latency_s = random.chance(0.5) ? 0 : random.unit(),
+                                              .release_s = random.chance(0.7) ? 0 : random.between(0, 5)}));
+      } else {
+        nodes.push_back(b.add_barrier());
+      }
+      for (int k = random.integer(0, 3); k > 0 && nodes.size() > 1; --k) b.depend(nodes[random.index(nodes.size() - 1)], nodes.back());
+    }
+    check_against_boost(std::move(b).build(), c.network());
+  }
+}
+
+TEST_CASE("earliest ends are Boost.Graph's longest paths on the task graphs of plans") {
+  for_random_instances(20, [](const instance& i) {
+    const cluster c = i.cluster();
+    check_against_boost(tasks::expand(i.plan, i.model(), c, roofline{}), c.network());
+  });
+}
+
+TEST_CASE("the schedule bound is the largest of critical path, busiest device and busiest resource") {
+  // Path: F 1, 2 bytes at peak 1, F 1: 4. Device: two tasks of 1.
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 2}});
+  plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
+  const auto bound = [&](const cluster& c) { return tasks::schedule_bound(tasks::expand(p, m, c, roofline{}), c.network()).value(); };
+  CHECK(bound(wired(2, 0.5)) == near(4.5));
+  p.microbatches = 5;
+  CHECK(bound(wired(2, 0, 0.5)) == near(20));  // 10 bytes at 1/2; the path is 1 + 4 + 1 behind the fifth task: 10
+  // 20 tasks of one second and hardly a byte: the last one's path, 20 + 1.
+  p.microbatches = 20;
+  CHECK(bound(wired(2, 0, 1e6)) == near(21 + 2e-6));
+}

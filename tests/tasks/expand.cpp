@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <hetplan/tasks/expand.hpp>
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "support/by_hand.hpp"
+#include "support/random_instance.hpp"
+
+using namespace hetplan;
+using namespace hetplan::test;
+
+namespace {
+
+/// Counts its questions.
+struct counting_cost {
+  long long* asked;
+  [[nodiscard]] seconds time(const work& w, const device& d) const {
+    ++*asked;
+    return roofline{}.time(w, d);
+  }
+};
+
+/// Who works on a sample of a stage: (microbatch, position of the device).
+std::pair<long long, std::size_t> owner(const stage& s, int size, long long sample) {
+  long long left = sample % size;
+  std::size_t i = 0;
+  while (left >= s.devices[i].samples) left -= s.devices[i++].samples;
+  return {sample / size, i};
+}
+
+/// (producer, consumer) -> samples they share, found sample by sample; pairs on one device are left out.
+using exchange = std::map<std::tuple<int, int, long long, device_id, long long, device_id>, int>;
+void add_exchange(exchange& all, const plan& p, stage_id from, stage_id to) {
+  const stage &a = p[from], &b = p[to];
+  for (long long x = 0; x < p.pipeline_samples(a.pipeline); ++x) {
+    const auto [m, i] = owner(a, p.size_of(a), x);
+    const auto [n, j] = owner(b, p.size_of(b), x);
+    if (a.devices[i].device == b.devices[j].device) continue;
+    ++all[{from.value, to.value, m, a.devices[i].device, n, b.devices[j].device}];
+  }
+}
+
+double sum_of(const exchange& e, int from, int to) {
+  double n = 0;
+  for (const auto& [key, samples] : e) {
+    if (std::get<0>(key) == from && std::get<1>(key) == to) n += samples;
+  }
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("an expansion has the tasks and transfers that the plan's samples ask for") {
+  for_random_instances(60, [](const instance& i) {
+    instance x = i;
+    x.plan.schedule.transfers.clear();  // chunks are counted elsewhere
+    const plan& p = x.plan;
+    const planning_graph model = x.model();
+    const tasks::task_graph g = tasks::expand(p, model, x.cluster(), roofline{});
+    const stage_graph stages = make_stage_graph(p, model);
+    const bool training = p.workload.mode == mode::training;
+    const int steps = p.workload.mode == mode::generation ? p.workload.tokens : 1;
+
+    std::size_t computes = 0;
+    for (std::size_t s = 0; s < p.stages.size(); ++s) {
+      for (const assignment& a : p.stages[s].devices) {
+        std::size_t phases = training ? 2 : 1;
+        if (p.schedule.kind == schedule_kind::explicit_orders) {
+          const auto& order = p.schedule.orders[a.device.index()];
+          phases += std::any_of(order.begin(), order.end(), [&](const order_entry& e) {
+            return e.stage.index() == s && e.what == phase::backward_weight;
+          });
+        }
+        computes += phases * static_cast<std::size_t>(stages.nodes[s].microbatches) * static_cast<std::size_t>(steps);
+      }
+    }
+    CHECK(g.computes.size() == computes);
+
+    exchange forward, backward, token;
+    for (const stage_edge& e : stages.edges) {
+      add_exchange(forward, p, e.from, e.to);
+      if (training && e.backward_cut.value() > 0) add_exchange(backward, p, e.to, e.from);
+    }
+    for (std::size_t t = 0; t < p.stages.size(); ++t) {
+      for (std::size_t s = 0; s < p.stages.size(); ++s) {
+        if (stages.nodes[t].out.empty() && stages.nodes[s].in.empty() && p.stages[s].pipeline == p.stages[t].pipeline) {
+          add_exchange(token, p, stage_id(t), stage_id(s));
+        }
+      }
+    }
+    std::map<transfer_kind, std::size_t> count;
+    std::map<transfer_kind, double> volume;
+    for (const tasks::transfer& t : g.transfers) {
+      ++count[t.kind];
+      volume[t.kind] += t.volume_bytes;
+    }
+    CHECK(count[transfer_kind::forward] == forward.size() * static_cast<std::size_t>(steps));
+    CHECK(count[transfer_kind::backward] == backward.size());
+    CHECK(count[transfer_kind::token] == (steps > 1 ? token.size() * static_cast<std::size_t>(steps - 1) : 0));
+    double expected_forward = 0, expected_backward = 0;
+    for (const stage_edge& e : stages.edges) {
+      expected_forward += e.forward_cut.value() * sum_of(forward, e.from.value, e.to.value) * steps;
+      expected_backward += e.backward_cut.value() * sum_of(backward, e.to.value, e.from.value);
+    }
+    CHECK(volume[transfer_kind::forward] == Approx(expected_forward).epsilon(1e-9));
+    CHECK(volume[transfer_kind::backward] == Approx(expected_backward).epsilon(1e-9));
+
+    // Rings: in every stage with several devices and something to reduce; across stages for every set that shares tensors.
+    std::size_t rings = 0;
+    std::map<std::pair<bool, int>, std::vector<std::size_t>> holders;
+    for (std::size_t s = 0; training && s < p.stages.size(); ++s) {
+      bool any = false;
+      std::set<int> groups;
+      for (const layer_id l : p.stages[s].layers) {
+        if (model[l].trainable_weight().value() <= 0) continue;
+        any = true;
+        const int group = model[l].weight_group;
+        if (group < 0 || groups.insert(group).second) holders[{group >= 0, group >= 0 ? group : l.value}].push_back(s);
+      }
+      if (any && p.stages[s].devices.size() > 1) rings += p.stages[s].devices.size();
+    }
+    std::set<std::vector<std::size_t>> sets;
+    for (const auto& [_, stages_of] : holders) {
+      if (stages_of.size() > 1) sets.insert(stages_of);
+    }
+    for (const auto& set : sets) {
+      std::set<device_id> firsts;
+      for (const std::size_t s : set) firsts.insert(p.stages[s].devices.front().device);
+      if (firsts.size() < 2) continue;
+      rings += p.parameter_server ? 2 * (firsts.size() - firsts.count(*p.parameter_server)) : firsts.size();
+    }
+    CHECK(count[transfer_kind::sync] == rings);
+  });
+}
+
+TEST_CASE("a straight pipeline has the closed-form number of tasks and transfers") {
+  std::vector<layer_spec> layers;
+  std::vector<tensor> edges;
+  std::vector<stage> stages;
+  constexpr int depth = 4, microbatches = 9;
+  for (int s = 0; s < depth; ++s) {
+    layers.push_back(work_of("l" + std::to_string(s), 1, 1));
+    if (s > 0) edges.push_back({s - 1, s, 1, 1});
+    stages.push_back(stage_of({s}, {{s, 1}}));
+  }
+  const planning_graph m = model_of(layers, edges);
+  const tasks::task_graph g = tasks::expand(plan_of(mode::training, 1, microbatches, stages), m, wired(depth), roofline{});
+  CHECK(g.computes.size() == 2 * depth * microbatches);
+  CHECK(g.transfers.size() == 2 * (depth - 1) * microbatches);
+  CHECK(g.device_order[0].size() == 2 * microbatches);
+  CHECK(g.static_bytes.size() == depth);
+  // Tasks are numbered by stage, microbatch, phase.
+  CHECK(g.computes[2 * microbatches + 3].stage == stage_id(1));
+  CHECK(g.computes[2 * microbatches + 3].microbatch == 1);
+  CHECK(g.computes[2 * microbatches + 3].what == phase::backward_input);
+}
+
+TEST_CASE("the cost model is asked once per layer, device of its stage and phase") {
+  for_random_instances(20, [](const instance& i) {
+    long long asked = 0, expected = 0;
+    const int phases = i.plan.workload.mode == mode::training ? 3 : 1;
+    for (const stage& s : i.plan.stages) expected += static_cast<long long>(s.layers.size() * s.devices.size()) * phases;
+    const tasks::task_graph g = tasks::expand(i.plan, i.model(), i.cluster(), counting_cost{&asked});
+    CHECK(asked == expected);
+    CHECK(g.computes.size() >= i.plan.stages.size());
+  });
+}
+
+TEST_CASE("a task has the time of its stage's layers, its samples and its bytes") {
+  for_random_instances(30, [](const instance& i) {
+    const planning_graph model = i.model();
+    const cluster c = i.cluster();
+    const tasks::task_graph g = tasks::expand(i.plan, model, c, roofline{});
+    const stage_graph stages = make_stage_graph(i.plan, model);
+    double off = 0;
+    std::map<std::tuple<int, int, int>, double> held;  // stage, device, microbatch
+    for (const tasks::compute_task& t : g.computes) {
+      const stage& s = i.plan[t.stage];
+      const auto at = std::find_if(s.devices.begin(), s.devices.end(), [&](const assignment& a) { return a.device == t.device; });
+      REQUIRE(at != s.devices.end());
+      CHECK(t.last_sample - t.first_sample == at->samples);
+      const auto [microbatch, position] = owner(s, i.plan.size_of(s), t.first_sample - stages[t.stage].first_sample);
+      CHECK(microbatch == t.microbatch);
+      CHECK(s.devices[position].device == t.device);
+      const bool split = std::any_of(g.computes.begin(), g.computes.end(), [&](const tasks::compute_task& o) {
+        return o.stage == t.stage && o.device == t.device && o.what == phase::backward_weight;
+      });
+      double expected = 0, activations = 0;
+      for (const layer_id l : s.layers) {
+        const auto time = [&](phase what) {
+          return roofline{}.time({.layer = model[l], .phase = what, .batch = static_cast<double>(at->samples), .tensor_parallel = at->tensor_parallel}, c[t.device]).value();
+        };
+        expected += time(t.what);
+        if (t.what == phase::backward_input && !split) expected += time(phase::backward_weight);
+        activations += model[l].activation.value() * at->samples;
+      }
+      off = std::max(off, std::abs(t.duration_s - expected) / std::max(expected, 1e-12));
+      held[{t.stage.value, t.device.value, t.microbatch}] += t.takes_bytes - t.releases_bytes;
+      if (t.what == phase::forward) CHECK(t.takes_bytes == Approx(activations));
+    }
+    CHECK(off < 1e-12);
+    for (const auto& [_, bytes] : held) REQUIRE(bytes == 0);
+  });
+}
+
+TEST_CASE("a transfer rule that names no transfer is an error, and a missing route only where it is needed") {
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3}});
+  plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
+  const cluster one_way("one way", workers(3), route_table{{{"w", bytes_per_second(1)}}, {{"d0", "d1", {{}, {{resource_id(0), 1}}}}}});
+  CHECK_NOTHROW(tasks::expand(p, m, one_way, roofline{}));
+  p.stages[1].devices[0].device = device_id(2);
+  CHECK_THROWS_WITH(tasks::expand(p, m, one_way, roofline{}), Catch::Contains("\"d0\" to \"d2\"") && Catch::Contains("no route"));
+  p.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1)}};
+  CHECK_THROWS_WITH(tasks::expand(p, m, wired(3), roofline{}), Catch::Contains("no forward transfer goes from device \"d0\" to \"d1\""));
+}
+
+TEST_CASE("a cost that is not a time stops the expansion with its place") {
+  struct broken {
+    [[nodiscard]] seconds time(const work& w, const device&) const { return seconds(w.phase == phase::backward_weight ? -1 : 1); }
+  };
+  const planning_graph m = model_of({work_of("a", 1)}, {});
+  plan p = plan_of(mode::training, 1, 1, {stage_of({0}, {{0, 1}})});
+  CHECK_THROWS_WITH(tasks::expand(p, m, wired(1), broken{}), Catch::Contains("layer 0 \"a\", backward_weight") && Catch::Contains("-1 s"));
+  p.workload.mode = mode::inference;
+  CHECK_NOTHROW(tasks::expand(p, m, wired(1), broken{}));
+}
