@@ -17,7 +17,5 @@ is_present catch2 || tests=OFF
 cmake --preset release -DHETPLAN_BUILD_TESTS=$tests
 cmake --build --preset release --target examples
 
-if [ -f examples/main_job.sh ]; then
-  mkdir -p examples/out
-  sh examples/main_job.sh build/release/bin/hetplan examples/out
-fi
+mkdir -p examples/out
+sh examples/main_job.sh build/release/bin/hetplan examples/out

@@ -27,7 +27,7 @@ struct simulate_options {
   std::string model, cluster, plan, network, trace, svg;
 };
 struct plan_options {
-  std::string model, cluster, job, planner = "pipeline", objective, out, html, svg, trace;
+  std::string model, cluster, job, planner = "pipeline", objective, out, svg, trace;
   int phase = 0;
   int top = 10;
 };

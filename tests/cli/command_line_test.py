@@ -122,8 +122,8 @@ class documents(folder_test):
         self.assertGreaterEqual(document["elapsed"], 0)
 
     def test_the_objective_can_be_overridden(self):
-        energy = self.document("plan", "bert-base", "smart-home-1", "--objective", "energy")["plans"][0]["predicted"]["energy"]
-        latency = self.document("plan", "bert-base", "smart-home-1")["plans"][0]["predicted"]["energy"]
+        energy = self.document("plan", "bert-base", "traffic-monitor", "--objective", "energy")["plans"][0]["predicted"]["energy"]
+        latency = self.document("plan", "bert-base", "traffic-monitor")["plans"][0]["predicted"]["energy"]
         self.assertLess(sum(energy.values()), sum(latency.values()))
 
     def test_compare_has_a_row_per_planner(self):

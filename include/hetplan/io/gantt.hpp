@@ -17,7 +17,7 @@ struct gantt_options {
   std::string title = "";          ///< = "MODEL on CLUSTER"
   double width = 1200;             ///< of the picture, in pixels; at least 480
   bool memory = true;              ///< a strip per device, if the trace was recorded
-  std::size_t max_bars = 4000;     ///< with more, what is narrower than a pixel is put together
+  std::size_t max_bars = 4000;     ///< with more, short tasks and transfers are averaged over pixels
   std::size_t max_resources = 12;  ///< the busiest are shown
 };
 
@@ -68,6 +68,7 @@ class gantt_painter {
       resource_row(rows, r, y);
       y += band_height() + gap();
     }
+    bound_mark(rows_top, rows_end);
     y = notes(rows_end + 40, rows.merged());
     return std::move(out_).document(width_, y, title);
   }
@@ -86,9 +87,9 @@ class gantt_painter {
   }
   [[nodiscard]] double name_column() const {
     double widest = 60;
-    for (const device_id d : devices_) widest = std::max(widest, svg_writer::text_width(view_.device_name(d), 12.5));
-    for (const resource_view& r : resources_) widest = std::max(widest, svg_writer::text_width(cluster_.network()[r.resource].name, 12.5));
-    return std::min(widest, 0.16 * width_) + 14;
+    for (const device_id d : devices_) widest = std::max(widest, svg_writer::bold_width(view_.device_name(d), 12.5));
+    for (const resource_view& r : resources_) widest = std::max(widest, svg_writer::bold_width(cluster_.network()[r.resource].name, 12.5));
+    return std::min(widest, 0.2 * width_) + 12;
   }
 
   void keep_busiest() {
@@ -116,7 +117,7 @@ class gantt_painter {
     const std::string response = e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");
     out_.text(right, 42, response, {.size = 18, .anchor = "end", .weight = 600});
     std::string gap = e.time_between_tokens ? "all tokens: " + engineering(e.latency.value(), "s") : "latency";
-    if (e.bound.value() > 0) gap += ", at most " + fixed(100 * e.gap, 1) + " % above any plan";
+    if (e.bound.value() > 0) gap += ", at most " + fixed(100 * e.gap, e.gap < 1 ? 1 : 0) + " % above any plan";
     out_.text(right, 63, gap, {.size = 12, .fill = palette::quiet, .anchor = "end"});
     return 80;
   }
@@ -131,8 +132,8 @@ class gantt_painter {
   double legend(double y) {
     std::array<bool, 3> phases{};
     std::array<bool, 4> kinds{};
-    for (const tasks::compute_task& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
-    for (const tasks::transfer& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
+    for (const auto& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
+    for (const auto& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
     const std::array<std::string, 3> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient"};
     constexpr std::array<std::string_view, 4> kind_names{"forward transfer", "backward transfer", "gradient reduction", "token"};
     std::vector<legend_item> items;
@@ -145,6 +146,7 @@ class gantt_painter {
     }
     if (stages > 1 && !items.empty()) items.back().text += " (lighter: later stage)";
     if (memory_) items.push_back({.fills = {palette::held.hex(), palette::activations.hex()}, .text = "memory: state, activations"});
+    const std::size_t network_items = items.size();
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       if (kinds[i] && !resources_.empty()) items.push_back({.fills = {transfer_fill(static_cast<transfer_kind>(i))}, .text = std::string(kind_names[i])});
     }
@@ -152,11 +154,16 @@ class gantt_painter {
     if (contended) items.push_back({.fills = {palette::alarm.hex()}, .text = "contention: how many transfers share", .line = true});
     out_.raw("<defs><pattern id=\"hetplan-sync\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"" +
              palette::transfer_color(transfer_kind::sync).hex() + "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs>\n");
-    double x = margin;
-    for (const legend_item& item : items) {
-      const double swatch = item.fills.size() > 1 ? 9.0 * static_cast<double>(item.fills.size()) : 16;
-      const double needed = swatch + 6 + svg_writer::text_width(item.text, 11) + 16;
-      if (x + needed > width_ - margin && x > margin) x = margin, y += 20;
+    const auto swatch_width = [](const legend_item& item) { return item.fills.size() > 1 ? 9.0 * static_cast<double>(item.fills.size()) : 16; };
+    const auto item_width = [&](const legend_item& item) { return swatch_width(item) + 6 + svg_writer::prose_width(item.text, 11) + 20; };
+    double x = margin, all = margin;
+    for (const legend_item& item : items) all += item_width(item);
+    const bool one_line = all <= width_ - margin + 20;
+    for (std::size_t n = 0; n < items.size(); ++n) {
+      const legend_item& item = items[n];
+      const double swatch = swatch_width(item), needed = item_width(item);
+      const bool network_begins = n == network_items && !one_line;
+      if (x > margin && (network_begins || x + needed > width_ - margin + 20)) x = margin, y += 20;
       const double each = swatch / static_cast<double>(item.fills.size());
       for (std::size_t i = 0; i < item.fills.size(); ++i) {
         out_.rect(x + each * static_cast<double>(i), item.line ? y + 9 : y + 5, each, item.line ? 3 : 11, item.fills[i]);
@@ -171,7 +178,7 @@ class gantt_painter {
   void ticks(double top, double bottom) {
     const double latency = axis_.latency_s, unit = latency >= 1 ? 1 : latency >= 1e-3 ? 1e-3 : latency >= 1e-6 ? 1e-6 : 1e-9;
     const char* const name = latency >= 1 ? " s" : latency >= 1e-3 ? " ms" : latency >= 1e-6 ? " µs" : " ns";
-    const double rough = latency / unit / std::max(2.0, std::floor(axis_.width / 95)), power = std::pow(10.0, std::floor(std::log10(rough)));
+    const double rough = latency / unit / std::max(2.0, std::floor(axis_.width / 90)), power = std::pow(10.0, std::floor(std::log10(rough)));
     const double step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
     for (int i = 0; i * step * unit <= latency * (1 + 1e-9) && i < 1000; ++i) {
       const double x = axis_.at(i * step * unit);
@@ -181,12 +188,23 @@ class gantt_painter {
     out_.line(axis_.left, bottom + 4, axis_.left + axis_.width, bottom + 4, palette::frame);
   }
 
+  /// No plan can end before this line.
+  void bound_mark(double top, double bottom) {
+    const double bound = judgement_.evaluation.bound.value();
+    if (bound <= 0 || bound >= axis_.latency_s) return;
+    const double x = axis_.at(bound);
+    out_.line(x, top - 10, x, bottom + 4, palette::ink, 1, " stroke-dasharray=\"2 3\"");
+    out_.text(x, top - 13, "bound", {.size = 9.5, .anchor = "middle"});
+  }
+
   void names(std::string_view name, std::string_view below, double top, double height) {
-    const auto room = [&](double size) { return static_cast<std::size_t>(std::max(1.0, (axis_.left - margin - 10) / (0.6 * size))); };
+    const auto room = [&](double size, double per_character) {
+      return static_cast<std::size_t>(std::max(1.0, (axis_.left - margin - 8) / (per_character * size)));
+    };
     const bool two_lines = height >= 24 && !below.empty();
     const double size = std::min(12.5, height * 0.75), middle = top + height / 2;
-    out_.text(margin, two_lines ? middle - 2 : middle + 0.36 * size, fitted(name, room(size)), {.size = size, .weight = 600});
-    if (two_lines) out_.text(margin, middle + 12, fitted(below, room(10.5)), {.size = 10.5, .fill = palette::quiet});
+    out_.text(margin, two_lines ? middle - 2 : middle + 0.36 * size, fitted(name, room(size, 0.69)), {.size = size, .weight = 600});
+    if (two_lines) out_.text(margin, middle + 12, fitted(below, room(10.5, 0.6)), {.size = 10.5, .fill = palette::quiet});
   }
   void number(std::string_view text, double baseline, color fill) {
     out_.text(width_ - margin, baseline, text, {.size = 11, .fill = fill, .anchor = "end"});
@@ -213,14 +231,14 @@ class gantt_painter {
     const double contended = r.contended_s() / axis_.latency_s, middle = y + band_height() / 2;
     const bool both = contended > 0 && band_height() >= 24;
     number(fixed(100 * used, 0) + " % used", both ? middle - 3 : middle + 4, palette::ink);
-    if (both) number(fixed(100 * contended, 0) + " % contended", middle + 12, palette::alarm);
+    if (both) number((contended < 0.01 ? "<1" : fixed(100 * contended, 0)) + " % contended", middle + 12, palette::alarm);
   }
 
   /// What the chart leaves out, below the axis; returns the height of the picture.
   double notes(double y, std::size_t merged) {
     std::vector<std::string> lines;
     if (merge_) {
-      lines.push_back(std::to_string(merged) + " tasks narrower than a pixel are put together (the colour is that of most of their time), transfers are averaged over each pixel.");
+      lines.push_back(std::to_string(merged) + " short tasks and all transfers are averaged over each pixel: heights are shares of time and of capacity.");
     }
     if (hidden_ > 0) lines.push_back("The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) + " quieter ones are not.");
     if (!resources_.empty() && !resources_.front().recorded) lines.emplace_back("Rates were not recorded: bands show which transfers are under way, not how much they get.");

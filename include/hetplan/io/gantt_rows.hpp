@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,32 +29,69 @@ struct row_box {
   [[nodiscard]] double level(double share) const { return top + height * (1 - std::clamp(share, 0.0, 1.0)); }
 };
 
-inline constexpr const char* sync_pattern = "url(#hetplan-sync)";
-
-[[nodiscard]] inline std::string transfer_fill(transfer_kind k) {
-  return k == transfer_kind::sync ? sync_pattern : palette::transfer_color(k).hex();
+/// Reductions are hatched, to stay apart from other transfers in grey print.
+[[nodiscard]] inline std::string transfer_fill(transfer_kind k, std::size_t stage = 0, std::size_t stages = 1) {
+  return k == transfer_kind::sync ? "url(#hetplan-sync)" : palette::transfer_color(k, stage, stages).hex();
 }
 
-/// Paints rows into a writer. With `merge` set, what is narrower than a pixel is put together.
+/// What is too fine for bars: the mean share of each kind in every pixel, stacked.
+template <std::size_t Kinds>
+class pixel_areas {
+ public:
+  pixel_areas(time_axis axis, row_box box) : axis_(axis), box_(box) {
+    for (auto& kind : mean_) kind.assign(axis_.pixels(), 0);
+  }
+
+  void add(std::size_t kind, double start_s, double end_s, double share) {
+    const double pixel_s = axis_.latency_s / static_cast<double>(axis_.pixels());
+    for (std::size_t x = axis_.pixel(start_s); x <= axis_.pixel(end_s); ++x) {
+      const double from = std::max(start_s, static_cast<double>(x) * pixel_s), to = std::min(end_s, static_cast<double>(x + 1) * pixel_s);
+      if (to > from) mean_[kind][x] += (to - from) / pixel_s * share;
+    }
+  }
+
+  void paint(svg_writer& out, const std::array<std::string, Kinds>& fills, const std::array<std::string, Kinds>& hovers) const {
+    std::vector<double> below(axis_.pixels(), 0);
+    for (std::size_t k = 0; k < Kinds; ++k) {
+      if (std::none_of(mean_[k].begin(), mean_[k].end(), [](double share) { return share > 0; })) continue;
+      const auto outline = [&](std::size_t x) { return fixed(box_.level(below[x] + mean_[k][x]), 1); };
+      const auto base = [&](std::size_t x) { return fixed(box_.level(below[x]), 1); };
+      std::string d = "M" + fixed(axis_.left) + " " + base(0);
+      for (std::size_t x = 0; x < below.size(); ++x) {
+        if (x == 0 || outline(x) != outline(x - 1)) d += "H" + edge(x) + "V" + outline(x);
+      }
+      d += "H" + edge(below.size()) + "V" + base(below.size() - 1);
+      for (std::size_t x = below.size(); x-- > 0;) {
+        if (x == 0 || base(x) != base(x - 1)) d += "H" + edge(x) + "V" + base(x == 0 ? 0 : x - 1);
+      }
+      out.path(d + "Z", fills[k], hovers[k]);
+      for (std::size_t x = 0; x < below.size(); ++x) below[x] += mean_[k][x];
+    }
+  }
+
+ private:
+  [[nodiscard]] std::string edge(std::size_t x) const { return fixed(axis_.left + std::min(static_cast<double>(x), axis_.width)); }
+
+  time_axis axis_;
+  row_box box_;
+  std::array<std::vector<double>, Kinds> mean_;
+};
+
+/// Paints rows into a writer. With `merge` set, short tasks and all transfers are averaged over pixels.
 class row_painter {
  public:
   row_painter(svg_writer& out, const plan& p, const cluster& c, const judgement& j, const trace_view& view, time_axis axis, bool merge)
       : out_(out), plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace), view_(view), axis_(axis), merge_(merge) {}
 
-  /// How many tasks were put together with others so far.
+  /// How many tasks were too short for a bar so far.
   [[nodiscard]] std::size_t merged() const { return merged_; }
 
   void tasks(device_id d, row_box box) {
     out_.rect(axis_.left, box.top, axis_.width, box.height, palette::track.hex());
-    std::vector<tasks::node_id> group;
+    if (merge_) density(d, box);
     for (const tasks::node_id n : graph_.device_order[d.index()]) {
-      if (!view_.ended(n)) continue;
-      const bool narrow = merge_ && width_of(n) < 1;
-      const bool joins = narrow && !group.empty() && axis_.at(trace_.computes[n].start_s) < axis_.at(trace_.computes[group.front()].start_s) + 1;
-      if (!joins) flush(group, box);
-      if (narrow) group.push_back(n); else task(n, box);
+      if (view_.ended(n) && !too_fine(n)) task(n, box);
     }
-    flush(group, box);
   }
 
   /// State as a plain level, activations on top; a device's whole usable memory is the full height.
@@ -93,7 +129,14 @@ class row_painter {
     out_.rect(axis_.left, box.top, axis_.width, box.height, palette::track.hex());
     const double full = r.peak > 1 + 1e-6 ? r.peak : 1;  // a capacity that was raised during the run
     if (merge_) {
-      areas(r, box, full);
+      pixel_areas<4> areas(axis_, box);
+      std::array<std::string, 4> fills, hovers;
+      for (std::size_t k = 0; k < 4; ++k) {
+        fills[k] = transfer_fill(static_cast<transfer_kind>(k));
+        hovers[k] = std::string(to_string(static_cast<transfer_kind>(k))) + " transfers over " + cluster_.network()[r.resource].name;
+      }
+      for (const share_band& b : r.bands) areas.add(static_cast<std::size_t>(graph_.transfers[b.transfer].kind), b.start_s, b.end_s, (b.high - b.low) / full);
+      areas.paint(out_, fills, hovers);
     } else {
       for (std::size_t begin = 0; begin < r.bands.size();) {
         std::size_t end = begin;
@@ -108,6 +151,7 @@ class row_painter {
 
  private:
   [[nodiscard]] double width_of(tasks::node_id n) const { return axis_.at(trace_.computes[n].end_s) - axis_.at(trace_.computes[n].start_s); }
+  [[nodiscard]] bool too_fine(tasks::node_id n) const { return merge_ && width_of(n) < 3; }
   [[nodiscard]] color fill_of(tasks::node_id n) const {
     const tasks::compute_task& t = graph_.computes[n];
     return palette::phase_color(t.what, t.stage.valid() ? t.stage.index() : 0, plan_.stages.size());
@@ -138,24 +182,20 @@ class row_painter {
     out_.rect(x + seam, box.top, std::max(0.5, width - 2 * seam), box.height, fill.hex(), hover, width > 8 ? " rx=\"1.5\"" : "");
   }
 
-  void flush(std::vector<tasks::node_id>& group, row_box box) {
-    if (group.empty()) return;
-    if (group.size() == 1) {
-      task(group.front(), box);
-    } else {
-      merged_ += group.size();
-      std::map<std::pair<phase, stage_id>, double> time;
-      auto most = std::pair(-1.0, group.front());
-      for (const tasks::node_id n : group) {
-        double& sum = time[{graph_.computes[n].what, graph_.computes[n].stage}];
-        sum += trace_.computes[n].end_s - trace_.computes[n].start_s;
-        if (sum > most.first) most = {sum, n};
-      }
-      const double start = trace_.computes[group.front()].start_s, end = trace_.computes[group.back()].end_s;
-      bar(axis_.at(start), axis_.at(end) - axis_.at(start), box, fill_of(most.second),
-          std::to_string(group.size()) + " tasks\n" + engineering(start, "s") + " to " + engineering(end, "s"));
+  /// Tasks that are too fine for a bar: how much of each pixel goes to each phase.
+  void density(device_id d, row_box box) {
+    pixel_areas<3> areas(axis_, box);
+    std::array<std::string, 3> fills, hovers;
+    std::array<std::size_t, 3> count{};
+    for (const tasks::node_id n : graph_.device_order[d.index()]) {
+      if (!view_.ended(n) || !too_fine(n)) continue;
+      const auto p = static_cast<std::size_t>(graph_.computes[n].what);
+      areas.add(p, trace_.computes[n].start_s, trace_.computes[n].end_s, 1);
+      if (count[p]++ == 0) fills[p] = fill_of(n).hex();
+      ++merged_;
     }
-    group.clear();
+    for (std::size_t p = 0; p < 3; ++p) hovers[p] = std::to_string(count[p]) + " short tasks on " + view_.device_name(d) + ": " + std::string(to_string(static_cast<phase>(p)));
+    areas.paint(out_, fills, hovers);
   }
 
   /// The bands [begin, end) of one transfer: one outline for each run without a gap.
@@ -175,8 +215,10 @@ class row_painter {
     }
     if (d.empty()) return;
     const tasks::transfer& x = graph_.transfers[t];
-    const double span = axis_.at(r.bands[end - 1].end_s) - axis_.at(r.bands[begin].start_s);
-    out_.path(d, transfer_fill(x.kind), hover(t, r), span > 2.5 ? " stroke=\"#ffffff\" stroke-width=\"0.7\"" : "");
+    // Seams in proportion to the pieces, or many short ones would bleach the picture.
+    const double piece = (axis_.at(r.bands[end - 1].end_s) - axis_.at(r.bands[begin].start_s)) / static_cast<double>(end - begin);
+    const std::string seam = " stroke=\"#ffffff\"" + svg_writer::attribute("stroke-width", std::clamp(piece / 8, 0.15, 0.8));
+    out_.path(d, transfer_fill(x.kind, x.from_stage.valid() ? x.from_stage.index() : 0, plan_.stages.size()), hover(t, r), piece > 1 ? seam : "");
     label(r, begin, end, box, full);
   }
 
@@ -211,41 +253,12 @@ class row_painter {
     }
   }
 
-  /// For traces with more bands than pixels: the mean share of each kind of transfer, pixel by pixel, stacked.
-  void areas(const resource_view& r, row_box box, double full) {
-    std::array<std::vector<double>, 4> mean;
-    for (auto& kind : mean) kind.assign(axis_.pixels(), 0);
-    const double pixel_s = axis_.latency_s / static_cast<double>(axis_.pixels());
-    for (const share_band& b : r.bands) {
-      auto& kind = mean[static_cast<std::size_t>(graph_.transfers[b.transfer].kind)];
-      for (std::size_t x = axis_.pixel(b.start_s); x <= axis_.pixel(b.end_s); ++x) {
-        const double from = std::max(b.start_s, static_cast<double>(x) * pixel_s), to = std::min(b.end_s, static_cast<double>(x + 1) * pixel_s);
-        if (to > from) kind[x] += (to - from) / pixel_s * (b.high - b.low) / full;
-      }
-    }
-    std::vector<double> below(axis_.pixels(), 0);
-    for (std::size_t k = 0; k < mean.size(); ++k) {
-      std::string upper, lower;
-      bool any = false;
-      for (std::size_t x = 0; x < below.size(); ++x) {
-        const std::string right = fixed(std::min(axis_.left + static_cast<double>(x + 1), axis_.left + axis_.width));
-        upper += "V" + fixed(box.level(below[x] + mean[k][x]), 1) + "H" + right;
-        lower.insert(0, "H" + fixed(axis_.left + static_cast<double>(x)));
-        lower.insert(0, "V" + fixed(box.level(below[x]), 1));
-        below[x] += mean[k][x];
-        any = any || mean[k][x] > 0;
-      }
-      const auto kind = static_cast<transfer_kind>(k);
-      if (any) out_.path("M" + fixed(axis_.left) + " " + fixed(box.top + box.height) + upper + lower + "Z", transfer_fill(kind), std::string(to_string(kind)) + " transfers");
-    }
-  }
-
   /// A line above the row wherever transfers share the resource, with their number where it fits.
   void contention(const resource_view& r, row_box box) {
     std::vector<resource_load> runs;
     for (const resource_load& l : r.loads) {
       if (l.active < 2) continue;
-      const bool touches = !runs.empty() && (runs.back().end_s == l.start_s || (merge_ && axis_.at(l.start_s) - axis_.at(runs.back().end_s) < 1));
+      const bool touches = !runs.empty() && (runs.back().end_s == l.start_s || (merge_ && axis_.at(l.start_s) - axis_.at(runs.back().end_s) < 2));
       if (touches && (runs.back().active == l.active || merge_)) {
         runs.back().end_s = l.end_s;
         runs.back().active = std::max(runs.back().active, l.active);

@@ -56,16 +56,21 @@ inline constexpr color alarm{183, 22, 66};       ///< contention, memory over it
 inline constexpr color held{196, 203, 212};      ///< memory held for the whole run
 inline constexpr color activations{134, 146, 160};
 
+/// How much paper a stage's colours get: none in the first stage, half in the last.
+[[nodiscard]] inline double lightening(std::size_t stage, std::size_t stages) {
+  return stages > 1 ? 0.5 * static_cast<double>(std::min(stage, stages - 1)) / static_cast<double>(stages - 1) : 0;
+}
+
 /// A phase of a stage; later stages are lighter.
 [[nodiscard]] inline color phase_color(phase p, std::size_t stage, std::size_t stages) {
   constexpr std::array<color, 3> base{{{31, 95, 168}, {214, 106, 18}, {26, 138, 107}}};
-  const double lighter = stages > 1 ? 0.5 * static_cast<double>(std::min(stage, stages - 1)) / static_cast<double>(stages - 1) : 0;
-  return mix(base[static_cast<std::size_t>(p)], paper, lighter);
+  return mix(base[static_cast<std::size_t>(p)], paper, lightening(stage, stages));
 }
 
-[[nodiscard]] inline color transfer_color(transfer_kind k) {
-  constexpr std::array<color, 4> base{{{138, 183, 229}, {245, 189, 122}, {166, 140, 204}, {104, 188, 170}}};
-  return base[static_cast<std::size_t>(k)];
+/// A kind of transfer; those of later stages are lighter.
+[[nodiscard]] inline color transfer_color(transfer_kind k, std::size_t from_stage = 0, std::size_t stages = 1) {
+  constexpr std::array<color, 4> base{{{122, 173, 224}, {243, 178, 100}, {166, 140, 204}, {104, 188, 170}}};
+  return mix(base[static_cast<std::size_t>(k)], paper, 0.8 * lightening(from_stage, stages));
 }
 
 /// Light fills for things that have no order (devices); repeats after ten.

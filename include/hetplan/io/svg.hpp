@@ -21,8 +21,10 @@ struct text_style {
 /// Writes elements one after the other. Self-contained output: no style sheet, no script, no link.
 class svg_writer {
  public:
-  /// Pixels that a text of this size needs, for common sans-serif fonts, rather too many than too few.
-  [[nodiscard]] static double text_width(std::string_view text, double size) { return 0.6 * size * static_cast<double>(characters(text)); }
+  /// Pixels that a text needs in a wide sans-serif font; digits and capitals, bold, or running text.
+  [[nodiscard]] static double text_width(std::string_view text, double size) { return 0.62 * size * static_cast<double>(characters(text)); }
+  [[nodiscard]] static double bold_width(std::string_view text, double size) { return 0.69 * size * static_cast<double>(characters(text)); }
+  [[nodiscard]] static double prose_width(std::string_view text, double size) { return 0.56 * size * static_cast<double>(characters(text)); }
 
   void rect(double x, double y, double width, double height, std::string_view fill, std::string_view hover = {}, std::string_view more = {}) {
     out_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) + attribute("height", height);

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSL-1.0
+// The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
+
+#include <hetplan/hetplan.hpp>
+
+#include <map>
+
+#include <catch2/catch.hpp>
+
+using namespace hetplan;
+
+namespace {
+
+struct least_cost {
+  seconds time(const work&, const device&) const { return 1_ms; }
+};
+static_assert(check_cost_model<least_cost>());
+
+struct least_energy {
+  joules energy(const device_usage&, const device&) const { return {}; }
+};
+static_assert(check_energy_model<least_energy>());
+
+struct least_memory {
+  bytes state(const layer&, const workload&) const { return {}; }
+  bytes activations(const layer&, const workload&) const { return {}; }
+  bytes cache(const layer&, const workload&) const { return {}; }
+};
+static_assert(check_memory_model<least_memory>());
+
+struct least_network {
+  std::vector<resource> resources(std::span<const device>) const { return {}; }
+  std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{}; }
+};
+static_assert(check_network_model<least_network>());
+
+struct least_policy {
+  int tier(const tasks::transfer&) const { return 0; }
+  bool one_port() const { return false; }
+};
+static_assert(check_network_policy<least_policy>());
+
+struct least_objective {
+  double score(const evaluation&) const { return 0; }
+};
+static_assert(check_objective<least_objective>());
+
+struct least_lp {
+  lp_solution solve(const lp_problem&) const { return {}; }
+};
+static_assert(check_lp_solver<least_lp>());
+
+struct least_observer {
+  flow operator()(const task_ended&) const { return flow::go; }
+};
+static_assert(check_observer<least_observer, task_ended, transfer_ended>());
+
+/// Seconds per sample by kind of layer, from a table that was measured elsewhere.
+struct table_model {
+  std::map<std::string, double> forward_s;
+
+  seconds time(const work& w, const device& d) const {
+    const auto it = forward_s.find(w.layer.kind);
+    if (it == forward_s.end()) return roofline{}.time(w, d);
+    const double passes = w.phase == phase::forward ? 1 : w.layer.trainable_weight() > 0_B ? 1 : 0.5;
+    return seconds(passes * it->second * w.batch) + d.launch;
+  }
+};
+static_assert(check_cost_model<table_model>());
+
+/// Activation checkpointing: blocks keep nothing and run their forward again before the backward.
+struct recomputing_memory {
+  bytes state(const layer& l, const workload& w) const { return plain_memory{}.state(l, w); }
+  bytes activations(const layer& l, const workload&) const { return l.kind == "block" ? 0_B : l.activation; }
+  bytes cache(const layer& l, const workload& w) const { return plain_memory{}.cache(l, w); }
+};
+static_assert(check_memory_model<recomputing_memory>());
+struct recomputing_time {
+  seconds time(const work& w, const device& d) const {
+    const seconds t = roofline{}.time(w, d);
+    if (w.layer.kind != "block" || w.phase != phase::backward_input) return t;
+    work again = w;
+    again.phase = phase::forward;
+    return t + roofline{}.time(again, d);
+  }
+};
+static_assert(check_cost_model<recomputing_time>());
+
+/// Two rooms, each with a Wi-Fi of its own, joined by one powerline that both directions share.
+struct two_rooms {
+  std::size_t in_first_room;  ///< devices, in cluster order
+  bytes_per_second wifi = 300_Mbit_per_s, powerline = 80_Mbit_per_s;
+
+  std::vector<resource> resources(std::span<const device>) const {
+    return {{"wifi 0", wifi}, {"wifi 1", wifi}, {"powerline", powerline}};
+  }
+  std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
+    const resource_id a(from.index() < in_first_room ? 0 : 1), b(to.index() < in_first_room ? 0 : 1);
+    if (a == b) return route{2_ms, {{a, 2}}};  // the access point repeats every frame
+    return route{6_ms, {{a, 1}, {resource_id(2), 1}, {b, 1}}};
+  }
+};
+static_assert(check_network_model<two_rooms>());
+
+/// Gradient reductions take only what activations and gradients leave.
+struct reductions_last {
+  int tier(const tasks::transfer& t) const { return t.kind == transfer_kind::sync ? 1 : 0; }
+  bool one_port() const { return false; }
+};
+static_assert(check_network_policy<reductions_last>());
+
+/// Energy times delay: a compromise that needs no target.
+struct energy_delay {
+  double score(const evaluation& e) const { return e.energy().value() * e.response().value(); }
+};
+static_assert(check_objective<energy_delay>());
+
+/// Leaves large programs to the closed bound: a simplex of thousands of columns takes seconds.
+template <lp_solver Inner>
+struct small_only {
+  Inner inner = {};
+  std::size_t max_columns = 2000;
+
+  lp_solution solve(const lp_problem& p) const {
+    return p.objective.size() > max_columns ? lp_solution{} : inner.solve(p);
+  }
+};
+static_assert(check_lp_solver<small_only<no_lp>>());
+
+/// The two fastest devices, the model cut in two where the slower step is shortest by FLOP.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result two_halves(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+  ranking best(problem, objective, keep);
+  std::vector<device> fastest(problem.cluster.devices().begin(), problem.cluster.devices().end());
+  std::stable_sort(fastest.begin(), fastest.end(), [](const device& a, const device& b) { return a.compute > b.compute; });
+  if (fastest.size() < 2 || problem.model.size() < 2) return std::move(best).result();
+
+  std::size_t cut = 1;
+  double least = std::numeric_limits<double>::infinity();
+  flops before;
+  for (std::size_t l = 1; l < problem.model.size(); ++l) {
+    before += problem.model.layers()[l - 1].forward_flops;
+    const flops behind = problem.model.forward_flops() - before;
+    const double step = std::max(before / fastest[0].compute, behind / fastest[1].compute).value();
+    if (step < least) least = step, cut = l;
+  }
+
+  const auto layers = all_layers(problem.model);
+  const auto middle = layers.begin() + static_cast<std::ptrdiff_t>(cut);
+  const auto sizes = problem.job.candidate_microbatch_sizes();
+  for (const int size : sizes) {
+    plan p = problem.blank("two-halves", size);
+    p.stages = {{.name = "front", .layers = {layers.begin(), middle}, .devices = {{fastest[0].id, size}}},
+                {.name = "back", .layers = {middle, layers.end()}, .devices = {{fastest[1].id, size}}}};
+    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observers...) == flow::stop) break;
+  }
+  return std::move(best).result();
+}
+
+planning_graph blocks(int n) {
+  planning_graph_builder b("blocks");
+  for (int i = 0; i < n; ++i) {
+    b.add_layer({.name = "block" + std::to_string(i), .kind = "block", .forward_flops = 30_GFLOP, .weight = 40_MB, .activation = 8_MB});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_MB);
+  }
+  return std::move(b).build();
+}
+
+std::vector<device> laptop_and_phone() {
+  return {{.name = "laptop", .memory = 4_GB, .compute = 5_TFLOP_per_s, .power = {8_W, 50_W}},
+          {.name = "phone", .memory = 2_GB, .compute = 1.6_TFLOP_per_s, .power = {1_W, 8_W}}};
+}
+
+}  // namespace
+
+TEST_CASE("the minimal models plan and judge") {
+  const planning_graph model = blocks(4);
+  const cluster home("home", laptop_and_phone(), least_network{});
+  const planning_problem problem{model, home, least_cost{}, job{.batch = 4}, judge_models<least_memory, least_energy>{}, least_lp{}};
+  const plan_result r = recipes::pipeline(problem, least_objective{}, 10);
+  REQUIRE(r.status.ok());
+  const trace t = simulate(tasks::expand(r.plans.front(), model, home, least_cost{}, least_memory{}), home.network(), least_policy{}, {}, least_observer{});
+  CHECK(t.latency.value() > 0);
+}
+
+TEST_CASE("a graph, a cluster and a plan are values that are made in one expression each") {
+  planning_graph_builder b("toy");
+  const layer_id stem = b.add_layer({.name = "stem", .forward_flops = 4_GFLOP, .weight = 8_MB, .activation = 2_MB});
+  const layer_id left = b.add_layer({.name = "left", .forward_flops = 20_GFLOP, .weight = 60_MB, .activation = 4_MB});
+  const layer_id right = b.add_layer({.name = "right", .forward_flops = 12_GFLOP, .trainable = false});
+  const layer_id join = b.add_layer({.name = "join", .forward_flops = 2_GFLOP, .weight = 1_MB});
+  b.add_edge(stem, left, 600_kB);
+  b.add_edge(stem, right, 600_kB, 0_B);  // nothing flows back: right does not learn
+  b.add_edge(left, join, 300_kB);
+  b.add_edge(right, join, 300_kB, 0_B);
+  const planning_graph model = std::move(b).build();
+
+  const device laptop{.name = "laptop", .kind = "rtx4050", .memory = 6_GB, .compute = 9_TFLOP_per_s,
+                      .memory_bandwidth = 192_GB_per_s, .half_batch = 3, .launch = 10_us, .power = {8_W, 50_W}};
+  device phone{.name = "phone", .memory = 12_GB, .memory_budget = 8_GB, .compute = 1.6_TFLOP_per_s};
+  phone.max_busy = 0.5;  // the owner uses it too
+  const cluster home("home", {laptop, phone}, shared_medium{600_Mbit_per_s, 2_ms});
+
+  plan p{.model = model.name(), .cluster = home.name(), .microbatch_size = 2, .microbatches = 4};
+  p.stages = {{.name = "front", .layers = {stem, left}, .devices = {{home.find("laptop"), 2}}},
+              {.name = "back", .layers = {right, join}, .devices = {{home.find("phone"), 2}}}};
+  if (const auto v = validate(p, model, home)) throw invalid_input(v->where + ": " + v->what);
+
+  const judgement j = evaluate(p, model, home, roofline{});
+  const evaluation& e = j.evaluation;
+  const auto limit = find_broken_limit(e, home);  // the phone's memory, energy budget, busy share
+  CHECK_FALSE(validate(p, model, home));
+  CHECK(e.latency > 0_s);
+  CHECK(e.bound <= e.latency);
+  CHECK(e.schedule_bound <= e.latency);
+  CHECK((limit.has_value() == (e.devices[1].busy / e.latency > 0.5)));
+
+  const stage_graph g = make_stage_graph(p, model);
+  CHECK(g.edges.size() == 1);
+  CHECK(g.edges[0].forward_cut == 900_kB);  // stem -> right and left -> join
+  CHECK(g.edges[0].backward_cut == 300_kB);
+  CHECK(g[stage_id(0)].depth == 2);
+
+  p.stages[0].devices[0].samples = 3;
+  CHECK(validate(p, model, home)->where == "/stages/0/devices");
+}
+
+TEST_CASE("work that no plan describes is a task graph too") {
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const device_id laptop(0), phone(1);
+
+  tasks::task_graph_builder b(home.size());
+  const auto produce = b.add(tasks::compute_task{.device = laptop, .duration_s = 0.5, .takes_bytes = 1e8, .releases_bytes = 1e8});
+  const auto consume = b.add(tasks::compute_task{.device = phone, .duration_s = 0.2});
+  const std::uint32_t way = b.add_route(*home.network().find(laptop, phone));
+  const auto send = b.add(tasks::transfer{.from = laptop, .to = phone, .route = way, .volume_bytes = 15e6, .latency_s = 0.002});
+  b.depend(produce, send);
+  b.depend(send, consume);
+  b.append_to_order(produce);
+  b.append_to_order(consume);
+  b.add(tasks::transfer{.from = phone, .to = laptop, .route = way, .volume_bytes = 75e6, .release_s = 0.1});  // somebody's download
+  const trace t = simulate(std::move(b).build(), home.network());
+
+  // Alone, 15 MB at 75 MB/s take 0.2 s; beside the download they take 0.4 s.
+  CHECK(t.transfers[0].end_s == Approx(0.5 + 0.002 + 0.4));
+  CHECK(t.computes[1].end_s == Approx(1.102));
+  CHECK(t.peak_bytes[0] == 1e8);
+}
+
+TEST_CASE("a table of times is a cost model, and any model can be chosen at run time") {
+  const planning_graph model = blocks(4);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const bool measured = true;
+  const any_cost_model chosen = measured ? any_cost_model(table_model{{{"block", 0.004}}}) : any_cost_model(roofline{});
+  const planning_problem problem{model, home, chosen, job{.batch = 8}};
+  const plan_result r = recipes::on_device(problem, minimize_latency{});
+  REQUIRE(r.status.ok());
+  CHECK(r.plans.front().predicted->latency.value() == Approx(4 * 3 * 8 * 0.004));
+}
+
+TEST_CASE("recomputing activations saves memory and costs time") {
+  const planning_graph model = blocks(4);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const job training{.batch = 8};
+  const planning_problem keeping{model, home, roofline{}, training};
+  const planning_problem recomputing{model, home, recomputing_time{}, training, judge_models<recomputing_memory>{}};
+  const plan_result a = recipes::on_device(keeping, minimize_latency{}), b = recipes::on_device(recomputing, minimize_latency{});
+  CHECK(b.plans.front().predicted->peak_memory() < a.plans.front().predicted->peak_memory());
+  CHECK(b.plans.front().predicted->latency > a.plans.front().predicted->latency);
+}
+
+TEST_CASE("a network of one's own joins a cluster") {
+  std::vector<device> devices = laptop_and_phone();
+  devices.push_back({.name = "tv", .memory = 2_GB, .compute = 1_TFLOP_per_s});
+  const cluster flat("flat", devices, two_rooms{.in_first_room = 2});
+  CHECK(flat.network().peak_bandwidth(device_id(0), device_id(1)) == 150_Mbit_per_s);
+  CHECK(flat.network().peak_bandwidth(device_id(0), device_id(2)) == 80_Mbit_per_s);
+  const planning_graph model = blocks(6);
+  CHECK(recipes::pipeline(planning_problem{model, flat, roofline{}, job{.batch = 8}}, minimize_latency{}).status.ok());
+}
+
+TEST_CASE("a policy of one's own decides who waits") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const plan_result r = recipes::data_parallel(planning_problem{model, home, roofline{}, job{.batch = 8}}, minimize_latency{});
+  REQUIRE(r.status.ok());
+  const plan& p = r.plans.front();
+  const tasks::task_graph work = tasks::expand(p, model, home, roofline{});
+  const trace polite = simulate(work, home.network(), reductions_last{});
+  CHECK(polite.latency.value() > 0);
+}
+
+TEST_CASE("an objective and a solver of one's own are arguments like any other") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}, judge_models<>{}, small_only<no_lp>{}};
+  const plan_result r = recipes::pipeline(problem, energy_delay{});
+  REQUIRE(r.status.ok());
+  for (const plan& p : r.plans) CHECK(energy_delay{}.score(*r.plans.front().predicted) <= energy_delay{}.score(*p.predicted));
+}
+
+TEST_CASE("a planner of one's own is a function and is ranked by the same judge") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
+  const plan_result r = two_halves(problem, minimize_latency{});
+  REQUIRE(r.status.ok());
+  CHECK(r.plans.front().stages.size() == 2);
+  CHECK(r.plans.front().stages[0].layers.size() == 5);
+  CHECK(r.candidates == 4);
+  CHECK(r.plans.front().predicted->bound <= r.plans.front().predicted->latency);
+}

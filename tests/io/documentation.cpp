@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/job_json.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
+
+#include "io/reading.hpp"
+
+using namespace hetplan;
+using names = std::set<std::string>;
+
+namespace {
+
+std::string reference(const std::string& file) { return io::read_text(std::string(HETPLAN_SOURCE_DIR) + "/docs/reference/" + file); }
+
+/// Property names of every object that a schema describes; "" is the document.
+std::map<std::string, names> properties(const std::string& kind) {
+  const auto schema = nlohmann::json::parse(reference(kind + ".schema.json"));
+  CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
+  CHECK(schema["properties"]["format"]["const"] == "hetplan/" + kind + "/1");
+  std::map<std::string, names> all;
+  const auto add = [&](const std::string& name, const nlohmann::json& object) {
+    if (!object.contains("properties")) return;
+    INFO(kind << " " << name);
+    CHECK(object["additionalProperties"] == false);
+    for (const auto& [key, value] : object["properties"].items()) all[name].insert(key);
+    if (!object.contains("required")) return;
+    for (const auto& key : object["required"]) CHECK(all[name].contains(key.get<std::string>()));
+  };
+  add("", schema);
+  for (const auto& [name, object] : schema["$defs"].items()) add(name, object);
+  return all;
+}
+
+names set_of(io::key_list keys) { return {keys.begin(), keys.end()}; }
+
+}  // namespace
+
+TEST_CASE("the schemas describe the keys that the readers accept") {
+  using map = std::map<std::string, names>;
+  namespace k = io::keys;
+  CHECK(properties("model") == map{{"", set_of(k::model)}, {"layer", set_of(k::layer)}, {"profile", set_of(k::profile)}, {"edge", set_of(k::edge)}});
+  CHECK(properties("cluster") == map{{"", set_of(k::cluster)},
+                                     {"device", set_of(k::device)},
+                                     {"power", set_of(k::power)},
+                                     {"topology", set_of(k::topology)},
+                                     {"group", set_of(k::group)},
+                                     {"resource", set_of(k::resource)},
+                                     {"route", set_of(k::route)},
+                                     {"via", set_of(k::via)}});
+  CHECK(properties("job") == map{{"", set_of(k::job)}, {"qoe", set_of(k::qoe)}});
+  CHECK(properties("plan") == map{{"", set_of(k::plan)},
+                                  {"workload", set_of(k::workload)},
+                                  {"stage", set_of(k::stage)},
+                                  {"assignment", set_of(k::assignment)},
+                                  {"pipeline", set_of(k::pipeline)},
+                                  {"sync", set_of(k::sync)},
+                                  {"schedule", set_of(k::schedule)},
+                                  {"flow", set_of(k::flow)},
+                                  {"predicted", set_of(k::predicted)}});
+  CHECK(properties("timeline")[""] == names{"format", "duration", "events", "traces"});
+}
+
+TEST_CASE("the examples of the reference page are read") {
+  const std::string page = reference("files.md");
+  std::optional<planning_graph> model;
+  std::optional<cluster> home;
+  std::map<std::string, int> seen;
+  for (std::size_t at = page.find("```json\n"); at != std::string::npos; at = page.find("```json\n", at + 1)) {
+    const std::string text = page.substr(at + 8, page.find("```", at + 8) - at - 8);
+    INFO(text);
+    const auto d = test::document(text, "files.md");
+    const std::string format = io::document_format(d);
+    ++seen[format];
+    if (format == io::model_format) model = io::read_model(d);
+    if (format == io::cluster_format) {
+      const cluster c = io::read_cluster(d);
+      if (!home) home = c;
+    }
+    if (format == io::job_format) static_cast<void>(io::read_job(d));
+    if (format == io::plan_format) {
+      REQUIRE(model);
+      REQUIRE(home);
+      io::check_together(*model, *home, "files.md", mode::training);
+      CHECK_NOTHROW(io::read_plan(d, *model, *home));
+    }
+  }
+  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/timeline/1", 1}});
+}
+
+TEST_CASE("the reference page names every key") {
+  const std::string page = reference("files.md");
+  for (const char* kind : {"model", "cluster", "job", "plan", "timeline"}) {
+    for (const auto& [object, keys] : properties(kind)) {
+      for (const std::string& key : keys) {
+        INFO(kind << " " << object << " " << key);
+        CHECK((page.find("`" + key + "`") != std::string::npos || page.find("\"" + key + "\"") != std::string::npos));
+      }
+    }
+  }
+}

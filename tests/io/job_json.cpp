@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/io/job_json.hpp>
+
+#include "io/reading.hpp"
+
+using namespace hetplan;
+using test::document;
+using test::message_of;
+using test::with;
+
+namespace {
+
+const std::string good = R"({"format": "hetplan/job/1", "mode": "training", "batch": 32})";
+job read(const std::string& text) { return io::read_job(document(text, "j.json")); }
+std::string error(const std::string& more) {
+  return message_of([&] { return read(with(good, "32}", "32, " + more + "}")); });
+}
+
+}  // namespace
+
+TEST_CASE("a short job file is the default job") {
+  CHECK(read(good) == job{});
+  CHECK(read(good).candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16});
+}
+
+TEST_CASE("a long job file means what it says and is written again") {
+  const job j = read(R"({"format": "hetplan/job/1", "mode": "generation", "batch": 12, "microbatch_sizes": [3, 5], "optimizer_factor": 0.5,
+    "context": 100, "tokens": 20, "schedule": "gpipe", "objective": "energy",
+    "qoe": {"latency": "200 ms", "lambda": "2 kW", "deadline": "1 h", "iterations": 3000000000}})");
+  CHECK(j.workload == workload{mode::generation, 0.5, 100, 20});
+  CHECK(j.batch == 12);
+  CHECK(j.candidate_microbatch_sizes() == std::vector<int>{3});
+  CHECK(j.schedule == schedule_kind::gpipe);
+  CHECK(j.objective == objective_kind::energy);
+  CHECK(j.qoe == qoe_target{seconds(0.2), 2000, seconds(3600), 3000000000});
+  CHECK(read(io::write_job(j)) == j);
+  CHECK(read(io::write_job(job{})) == job{});
+}
+
+TEST_CASE("the objective is qoe where a latency is asked for") {
+  CHECK(read(with(good, "32}", "32, \"qoe\": {\"latency\": 2}}")).effective_objective() == objective_kind::qoe);
+  CHECK(read(with(good, "32}", "32, \"qoe\": {\"deadline\": 2}}")).effective_objective() == objective_kind::latency);
+}
+
+TEST_CASE("a bad job file ends in one message") {
+  CHECK(message_of([] { return read(R"({"format": "hetplan/job/1", "batch": 1})"); }) ==
+        "j.json: /mode: expected \"training\", \"inference\" or \"generation\", got nothing");
+  CHECK(message_of([] { return read(R"({"format": "hetplan/job/1", "mode": "train", "batch": 1})"); }) ==
+        "j.json: /mode: expected \"training\", \"inference\" or \"generation\", got \"train\"");
+  CHECK(message_of([] { return read(R"({"format": "hetplan/job/1", "mode": "training"})"); }) == "j.json: /batch: expected an integer >= 1, got nothing");
+  CHECK(message_of([] { return read(with(good, "32", "0")); }) == "j.json: /batch: expected an integer >= 1, got 0");
+  CHECK(message_of([] { return read(with(good, "32", "\"32\"")); }) == "j.json: /batch: expected an integer >= 1, got \"32\"");
+  CHECK(message_of([] { return read(with(good, "32", "99999999999")); }) == "j.json: /batch: expected an integer from 1 to 2147483647, got 99999999999");
+  CHECK(error("\"microbatch_sizes\": [3, 5]") == "j.json: /microbatch_sizes: no microbatch size divides the batch 32");
+  CHECK(error("\"microbatch_sizes\": []") == "j.json: /microbatch_sizes: expected at least one microbatch size, got an empty array");
+  CHECK(error("\"microbatch_sizes\": [1, 0]") == "j.json: /microbatch_sizes/1: expected an integer >= 1, got 0");
+  CHECK(error("\"optimizer_factor\": -1") == "j.json: /optimizer_factor: expected a number >= 0, got -1");
+  CHECK(error("\"context\": -1") == "j.json: /context: expected an integer >= 0, got -1");
+  CHECK(error("\"tokens\": 1") == "j.json: /tokens: expected an integer >= 2, got 1");
+  CHECK(error("\"schedule\": \"explicit\"") == "j.json: /schedule: expected \"1f1b\" or \"gpipe\", got \"explicit\"");
+  CHECK(error("\"objective\": \"speed\"") == "j.json: /objective: expected \"latency\", \"throughput\", \"energy\" or \"qoe\", got \"speed\"");
+  CHECK(error("\"objective\": \"qoe\"") == "j.json: /objective: expected qoe.latency with objective \"qoe\", got nothing");
+  CHECK(error("\"qoe\": {\"latency\": 0}") == "j.json: /qoe/latency: expected seconds > 0, got 0");
+  CHECK(error("\"qoe\": {\"lambda\": -1}") == "j.json: /qoe/lambda: expected watts (J/s) >= 0, got -1");
+  CHECK(error("\"qoe\": {\"iterations\": 0}") == "j.json: /qoe/iterations: expected an integer >= 1, got 0");
+  CHECK(error("\"qoe\": 3") == "j.json: /qoe: expected an object with latency, lambda, deadline, iterations, got 3");
+  CHECK(error("\"qoe\": {\"latancy\": 1}") == "j.json: /qoe/latancy: expected a known key, got \"latancy\"; did you mean \"latency\"?");
+  CHECK(error("\"seed\": 3").starts_with("j.json: /seed: expected a known key, got \"seed\"; known keys: format, mode"));
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
+
+#include "io/reading.hpp"
+
+using namespace hetplan;
+using test::document;
+using test::message_of;
+using test::with;
+
+namespace {
+
+planning_graph model() {
+  planning_graph_builder b("toy");
+  for (const char* name : {"a", "b", "c"}) b.add_layer({.name = name, .forward_flops = 1_GFLOP, .weight = 4_MB});
+  b.add_edge("a", "b", 1_kB);
+  b.add_edge("b", "c", 1_kB);
+  return std::move(b).build();
+}
+cluster home() {
+  std::vector<device> devices;
+  for (const char* name : {"laptop0", "phone0", "hub"}) {
+    device d;
+    d.name = name;
+    d.memory = 1_GB;
+    d.compute = 1_TFLOP_per_s;
+    d.accelerators = 2;
+    if (d.name != "phone0") d.interconnect = 1_GB_per_s;
+    devices.push_back(d);
+  }
+  return {"home", devices, shared_medium{600_Mbit_per_s}};
+}
+
+const std::string good = R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "planner": "dora", "mode": "training",
+  "workload": {"optimizer_factor": 2, "context": 0, "tokens": 16},
+  "microbatch_size": 4, "microbatches": 8, "schedule": {"kind": "1f1b", "warmup": [3, 1]}, "network": "priority",
+  "stages": [{"name": "front", "layers": ["a", "b"], "devices": [{"name": "laptop0", "samples": 3, "tensor_parallel": 2}, {"name": "phone0", "samples": 1}]},
+             {"name": "back", "layers": ["c"], "devices": [{"name": "hub", "samples": 4}]}]})";
+const std::string ordered = R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1, "microbatches": 2,
+  "schedule": {"kind": "explicit",
+    "orders": {"laptop0": [["F", "x", 0], ["F", 0, 1], ["F", 2, 0], ["F", 2, 1], ["B", 2, 0], ["W", 2, 0], ["B", 2, 1], ["W", 2, 1], ["B", 0, 0], ["B", "x", 1]],
+               "phone0": [["F", "y", 0], ["F", 1, 1], ["B", 1, 0], ["B", 1, 1]]},
+    "flows": [{"from": "laptop0", "to": "phone0", "from_stage": "x", "microbatch": 1, "phase": "forward", "chunk": 0, "of": 2, "release": "1 s"},
+              {"from": "laptop0", "to": "phone0", "from_stage": 0, "to_stage": "y", "microbatch": 1, "phase": "forward", "chunk": 1, "of": 2, "priority": -3}]},
+  "stages": [{"name": "x", "layers": ["a"], "devices": [{"name": "laptop0", "samples": 1}]},
+             {"name": "y", "layers": ["b"], "devices": [{"name": "phone0", "samples": 1}]},
+             {"layers": ["c"], "devices": [{"name": "laptop0", "samples": 1}]}]})";
+const std::string piped = R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 2, "microbatches": 3,
+  "sync": {"parameter_server": "hub"},
+  "schedule": {"flows": [{"from": "laptop0", "to": "hub", "phase": "sync", "priority": 1}, {"from": "hub", "to": "phone0", "phase": "sync", "priority": 2}]},
+  "pipelines": [{"samples": 2, "stages": [{"layers": ["a", "b", "c"], "microbatch_size": 1, "devices": [{"name": "laptop0", "samples": 1}]}]},
+                {"samples": 4, "stages": [{"layers": ["a", "b", "c"], "devices": [{"name": "phone0", "samples": 2}]}]}]})";
+
+plan read(const std::string& text) { return io::read_plan(document(text, "p.json"), model(), home()); }
+std::string error(const std::string& text) {
+  return message_of([&] { return read(text); });
+}
+std::string error(const std::string& part, const std::string& replacement) { return error(with(good, part, replacement)); }
+std::string order_error(const std::string& part, const std::string& replacement) { return error(with(ordered, part, replacement)); }
+std::string pipe_error(const std::string& part, const std::string& replacement) { return error(with(piped, part, replacement)); }
+
+}  // namespace
+
+TEST_CASE("a plan file means what it says") {
+  const plan p = read(good);
+  CHECK(p.model == "toy");
+  CHECK(p.cluster == "home");
+  CHECK(p.planner == "dora");
+  CHECK(p.workload == workload{});
+  CHECK(p.batch() == 32);
+  CHECK(p.network == sharing::priority);
+  CHECK(p.schedule.warmup == std::vector<int>{3, 1});
+  REQUIRE(p.stages.size() == 2);
+  CHECK(p.stages[0] == stage{"front", {layer_id(0), layer_id(1)}, {{device_id(0), 3, 2}, {device_id(1), 1, 1}}, 0, 0});
+  CHECK_FALSE(p.predicted);
+  CHECK(read(io::write_plan(p, model(), home())) == p);
+}
+
+TEST_CASE("a short plan file has the defaults") {
+  const plan p = read(R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "inference", "microbatch_size": 1, "microbatches": 1,
+    "stages": [{"layers": ["c", "a", "b"], "devices": [{"name": "hub", "samples": 1}]}]})");
+  CHECK(p.planner == "given");
+  CHECK(p.workload == workload{.mode = mode::inference});
+  CHECK(p.schedule == plan_schedule{});
+  CHECK(p.network == sharing::fair_share);
+  CHECK(p.stages[0].name == "s0");
+  CHECK(p.stages[0].devices[0].tensor_parallel == 1);
+}
+
+TEST_CASE("explicit orders and flows are read and written") {
+  const plan p = read(ordered);
+  CHECK(p.stages[2].name == "s2");
+  REQUIRE(p.schedule.orders.size() == 3);
+  CHECK(p.schedule.orders[0].size() == 10);
+  CHECK(p.schedule.orders[0][5] == order_entry{phase::backward_weight, stage_id(2), 0});
+  CHECK(p.schedule.orders[2].empty());
+  REQUIRE(p.schedule.transfers.size() == 2);
+  CHECK(p.schedule.transfers[0] == transfer_rule{device_id(0), device_id(1), stage_id(0), stage_id(1), 1, transfer_kind::forward, 0, 2, seconds(1), 0});
+  CHECK(p.schedule.transfers[1] == transfer_rule{device_id(0), device_id(1), stage_id(0), stage_id(1), 1, transfer_kind::forward, 1, 2, {}, -3});
+  CHECK(read(io::write_plan(p, model(), home())) == p);
+}
+
+TEST_CASE("pipelines and a parameter server are read and written") {
+  const plan p = read(piped);
+  CHECK(p.pipelines == std::vector<long long>{2, 4});
+  CHECK(p.stages[0].microbatch_size == 1);
+  CHECK(p.stages[1].pipeline == 1);
+  CHECK(p.parameter_server == device_id(2));
+  // The server holds no stage: a transfer from or to it is about the stage of the other device.
+  CHECK(p.schedule.transfers[0].to_stage == stage_id(0));
+  CHECK(p.schedule.transfers[1].from_stage == stage_id(1));
+  CHECK(read(io::write_plan(p, model(), home())) == p);
+}
+
+TEST_CASE("predictions are read and written") {
+  plan p = read(good);
+  evaluation e;
+  e.latency = seconds(1.93);
+  e.devices.resize(3);
+  e.devices[0] = {true, joules(0.1 + 0.2), bytes(4.1e9), {}};
+  e.devices[1] = {true, joules(0), bytes(1e17), {}};
+  e.resource_bytes.resize(1);
+  e.bound = seconds(1.71);
+  e.gap = 1.93 / 1.71 - 1;
+  e.schedule_bound = seconds(1.88);
+  e.schedule_gap = -1e-17;
+  p.predicted = e;
+  CHECK(read(io::write_plan(p, model(), home())) == p);
+  p.workload.mode = mode::generation;
+  p.schedule.warmup.clear();
+  p.predicted->time_between_tokens = seconds(0.1);
+  CHECK(read(io::write_plan(p, model(), home())) == p);
+  CHECK(error("\"training\",", "\"training\", \"predicted\": {\"latency\": 1, \"energy\": {\"laptop1\": 3}},") ==
+        "p.json: /predicted/energy/laptop1: expected the name of a device of cluster \"home\" as key, got \"laptop1\"; did you mean \"laptop0\"?");
+  CHECK(error("\"training\",", "\"training\", \"predicted\": {\"latency\": -1},") == "p.json: /predicted/latency: expected seconds >= 0, got -1");
+}
+
+TEST_CASE("a bad plan file ends in one message with file, pointer, expectation and finding") {
+  CHECK(error("plan/1", "plan/3") == "p.json: /format: expected \"hetplan/plan/1\", got \"hetplan/plan/3\"");
+  CHECK(error("\"model\": \"toy\", ", "") == "p.json: /model: expected the name of a model, got nothing");
+  CHECK(error("\"mode\": \"training\"", "\"mode\": \"test\"") == "p.json: /mode: expected \"training\", \"inference\" or \"generation\", got \"test\"");
+  CHECK(error("\"microbatches\": 8", "\"microbatches\": 0") == "p.json: /microbatches: expected an integer >= 1, got 0");
+  CHECK(error("\"microbatches\": 8", "\"microbatches\": 4294967304") == "p.json: /microbatches: expected an integer from 1 to 2147483647, got 4294967304");
+  CHECK(error("\"microbatches\": 8", "\"microbatches\": 2147483647").starts_with("p.json: /microbatches: expected a plan of at most 2e+07 tasks, got "));
+  CHECK(error("\"tokens\": 16", "\"tokens\": 1.5") == "p.json: /workload/tokens: expected an integer >= 0, got 1.5");
+  CHECK(error("\"context\": 0", "\"contexts\": 0") == "p.json: /workload/contexts: expected a known key, got \"contexts\"; did you mean \"context\"?");
+  CHECK(error("\"network\": \"priority\"", "\"network\": \"prescribed\"") ==
+        "p.json: /network: expected \"fair_share\", \"priority\" or \"exclusive\", got \"prescribed\"");
+  CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"zb\"") == "p.json: /schedule/kind: expected \"1f1b\", \"gpipe\" or \"explicit\", got \"zb\"");
+  CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"gpipe\"") == "p.json: /schedule/warmup: expected warmup with kind \"1f1b\" only, got kind \"gpipe\"");
+  CHECK(error("[3, 1]", "[3]") == "p.json: /schedule/warmup: expected one entry per stage (2), got 1");
+  CHECK(error("[3, 1]", "[]") == "p.json: /schedule/warmup: expected one entry per stage (2), got 0");
+  CHECK(error("[3, 1]", "[0, 1]") == "p.json: /schedule/warmup/0: expected an integer >= 1, got 0");
+  CHECK(error("[3, 1]", "[1, 3]").starts_with("p.json: /schedule/warmup: cyclic order at device \"laptop0\""));
+  CHECK(error("[\"c\"]", "[\"c\", \"d\"]") == "p.json: /stages/1/layers/1: expected the name of a layer of model \"toy\", got \"d\"; did you mean \"a\"?");
+  CHECK(error("[\"c\"]", "[\"b\"]") == "p.json: /stages/1/layers/0: layer \"b\" is in two stages of one pipeline");
+  CHECK(error("[\"a\", \"b\"]", "[\"a\"]") == "p.json: /stages: expected every layer in a stage, got none with layer \"b\"");
+  CHECK(error("[\"c\"]", "[]") == "p.json: /stages/1/layers: expected at least one layer, got an empty array");
+  CHECK(error("\"hub\"", "\"hob\"") == "p.json: /stages/1/devices/0/name: expected the name of a device of cluster \"home\", got \"hob\"; did you mean \"hub\"?");
+  CHECK(error(", \"samples\": 4", "") == "p.json: /stages/1/devices/0/samples: expected an integer >= 1, got nothing");
+  CHECK(error("\"samples\": 4", "\"samples\": 3") == "p.json: /stages/1/devices: expected samples that sum to the microbatch size 4, got 3");
+  CHECK(error("\"phone0\"", "\"laptop0\"") == "p.json: /stages/0/devices/1: device \"laptop0\" appears twice in the stage");
+  CHECK(error("\"tensor_parallel\": 2", "\"tensor_parallel\": 3") ==
+        "p.json: /stages/0/devices/0/tensor_parallel: expected 1 to the 2 accelerators of device \"laptop0\", got 3");
+  CHECK(error("\"stages\"", "\"pipelines\": [], \"stages\"") == "p.json: /pipelines: expected either stages or pipelines, got both");
+  CHECK(error("\"stages\"", "\"stags\"") == "p.json: /stags: expected a known key, got \"stags\"; did you mean \"stages\"?");
+  CHECK(error(R"({"format": "hetplan/plan/1", "model": "m", "cluster": "c", "mode": "training", "microbatch_size": 1, "microbatches": 1})") ==
+        "p.json: /stages: expected an array of stages, got nothing");
+  CHECK(error("\"network\"", "\"sync\": \"tree\", \"network\"") == "p.json: /sync: expected \"ring\" or {\"parameter_server\": a device}, got \"tree\"");
+  CHECK(error("\"network\"", "\"sync\": {}, \"network\"") == "p.json: /sync/parameter_server: expected the name of a device, got nothing");
+  CHECK(error("\"network\"", "\"sync\": \"ring\", \"network\"") == "no error");
+}
+
+TEST_CASE("a bad explicit order is found") {
+  CHECK(order_error("\"explicit\"", "\"1f1b\"") == "p.json: /schedule/orders: expected orders with kind \"explicit\" only, got kind \"1f1b\"");
+  CHECK(order_error("\"phone0\": [[", "\"phone1\": [[") ==
+        "p.json: /schedule/orders/phone1: expected the name of a device of cluster \"home\" as key, got \"phone1\"; did you mean \"phone0\"?");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\"]") == "p.json: /schedule/orders/laptop0/0: expected [phase, stage, microbatch], got an array");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", 0, 0]") == "p.json: /schedule/orders/laptop0/0: expected [phase, stage, microbatch], got an array");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"G\", \"x\", 0]") == "p.json: /schedule/orders/laptop0/0/0: expected \"F\", \"B\" or \"W\", got \"G\"");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"xx\", 0]") ==
+        "p.json: /schedule/orders/laptop0/0/1: expected the index or name of a stage, got \"xx\"; did you mean \"x\"?");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", 3, 0]") == "p.json: /schedule/orders/laptop0/0/1: expected an integer from 0 to 2, got 3");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", 1, 0]") == "p.json: /schedule/orders/laptop0/0: stage \"y\" is not on device \"laptop0\"");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", -1]") == "p.json: /schedule/orders/laptop0/0/2: expected an integer >= 0, got -1");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", 2]") == "p.json: /schedule/orders/laptop0/0: expected a microbatch from 0 to 1, got 2");
+  CHECK(order_error("[\"F\", \"x\", 0], ", "").starts_with("p.json: /schedule/orders/laptop0: missing: forward of stage \"x\", microbatch 0"));
+  CHECK(order_error("\"name\": \"y\"", "\"name\": \"x\"") ==
+        "p.json: /schedule/orders/laptop0/0/1: expected the index of a stage, or a name that only one has, got \"x\"");
+  CHECK(order_error("[\"F\", \"y\", 0], [\"F\", 1, 1], [\"B\", 1, 0], [\"B\", 1, 1]", "[\"F\", \"y\", 0], [\"B\", 1, 0], [\"F\", 1, 1], [\"B\", 1, 1]")
+            .starts_with("p.json: /schedule/orders/"));
+  CHECK(error(with(good, "{\"kind\": \"1f1b\", \"warmup\": [3, 1]}", "{\"kind\": \"explicit\"}")) ==
+        "p.json: /schedule/orders: expected an object from device to its order, got nothing");
+  CHECK(error(with(ordered, "\"schedule\": {\"kind\": \"explicit\",", "\"schedule\": {\"kind\": \"explicit\", \"order\": {},")) ==
+        "p.json: /schedule/order: expected a known key, got \"order\"; did you mean \"orders\"?");
+}
+
+TEST_CASE("a bad flow is found") {
+  CHECK(order_error("\"from_stage\": \"x\", ", "") ==
+        "p.json: /schedule/flows/0/from_stage: expected a stage, because device \"laptop0\" holds 2 of them, got nothing");
+  CHECK(order_error("\"microbatch\": 1, ", "") == "p.json: /schedule/flows/0/microbatch: expected an integer >= 0, got nothing");
+  CHECK(order_error("\"phase\": \"forward\"", "\"phase\": \"forwards\"") ==
+        "p.json: /schedule/flows/0/phase: expected \"forward\", \"backward\", \"sync\" or \"token\", got \"forwards\"");
+  CHECK(order_error("\"chunk\": 0", "\"chunk\": 2") == "p.json: /schedule/flows/0/chunk: expected 0 to 1, got 2");
+  CHECK(order_error("\"chunk\": 0", "\"chunk\": 1").starts_with("p.json: /schedule/flows/1: chunk 1 of this flow is listed twice"));
+  CHECK(order_error("\"1 s\"", "-1") == "p.json: /schedule/flows/0/release: expected seconds >= 0, got -1");
+  CHECK(order_error("\"of\": 2, \"release\"", "\"of\": 0, \"release\"") == "p.json: /schedule/flows/0/of: expected an integer >= 1, got 0");
+  CHECK(order_error("\"priority\": -3", "\"priority\": 0.5") == "p.json: /schedule/flows/1/priority: expected an integer >= -2147483648, got 0.5");
+  CHECK(order_error("\"to\": \"phone0\"", "\"to\": \"laptop0\"").starts_with("p.json: /schedule/flows/0"));
+}
+
+TEST_CASE("bad pipelines are found") {
+  CHECK(pipe_error("\"samples\": 4", "\"samples\": 3") == "p.json: /pipelines: expected samples that sum to microbatch_size * microbatches = 6, got 5");
+  CHECK(pipe_error("\"samples\": 4", "\"samples\": 9223372036854775807") ==
+        "p.json: /pipelines/1/samples: expected at most the 4 samples that are left, got 9223372036854775807");
+  CHECK(pipe_error("\"samples\": 4, ", "") == "p.json: /pipelines/1/samples: expected an integer >= 1, got nothing");
+  CHECK(pipe_error("[\"a\", \"b\", \"c\"], \"devices\"", "[\"a\", \"b\"], \"devices\"") ==
+        "p.json: /pipelines/1/stages: expected every layer in a stage, got none with layer \"c\"");
+  CHECK(pipe_error("\"microbatch_size\": 1", "\"microbatch_size\": 3").starts_with("p.json: /pipelines/0/stages/0/microbatch_size: expected a size that divides"));
+  CHECK(pipe_error("\"hub\"}", "\"pub\"}") == "p.json: /sync/parameter_server: expected the name of a device of cluster \"home\", got \"pub\"; did you mean \"hub\"?");
+}

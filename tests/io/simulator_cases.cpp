@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+#include "io/reading.hpp"
+
+using namespace hetplan;
+
+TEST_CASE("the hundred agreed cases, read from files, have the agreed numbers") {
+  const std::string path = std::string(HETPLAN_SHARED_DIR) + "/reference/simulator_cases.json";
+  if (!std::filesystem::exists(path)) {
+    std::cout << "SKIPPED: the hundred agreed cases: no " << path << "\n";
+    return;
+  }
+  const auto all = nlohmann::json::parse(io::read_text(path));
+  REQUIRE(all["cases"].size() == 100);
+  const auto agree = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); };
+  for (std::size_t i = 0; i < 100; ++i) {
+    INFO("case " << i);
+    const auto& x = all["cases"][i];
+    const planning_graph model = io::read_model(test::document(x["model"].dump(), "model"));
+    const cluster c = io::read_cluster(test::document(x["cluster"].dump(), "cluster"));
+    io::check_together(model, c, "cluster");
+    plan p = io::read_plan(test::document(x["plan"].dump(), "plan"), model, c);
+    const evaluation e = evaluate(p, model, c, profiled_or_roofline{}).evaluation;
+    const auto& expected = x["expected"];
+    CHECK(agree(e.latency.value(), expected["latency"].get<double>()));
+    for (const device& d : c.devices()) {
+      const device_evaluation& mine = e.devices[d.id.index()];
+      REQUIRE(mine.used == expected["energy"].contains(d.name));
+      if (!mine.used) continue;
+      CHECK(agree(mine.energy.value(), expected["energy"][d.name].get<double>()));
+      CHECK(agree(mine.peak_memory.value(), expected["peak_memory"][d.name].get<double>()));
+      CHECK(agree(mine.busy.value(), expected["busy"][d.name].get<double>()));
+    }
+    // "simulate of a plan file gives the numbers in predicted again, bit for bit"
+    p.predicted = e;
+    const plan again = io::read_plan(test::document(io::write_plan(p, model, c), "plan"), model, c);
+    const evaluation f = evaluate(again, model, c, profiled_or_roofline{}).evaluation;
+    CHECK(f == e);
+    CHECK(again.predicted->latency == e.latency);
+    CHECK(again.predicted->gap == e.gap);
+    CHECK(again.predicted->schedule_gap == e.schedule_gap);
+    for (std::size_t d = 0; d < c.size(); ++d) CHECK(again.predicted->devices[d].energy == e.devices[d].energy);
+  }
+}
