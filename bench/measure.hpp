@@ -44,10 +44,10 @@ class table {
   template <class Work>
   double run(const std::string& name, double amount, const std::string& unit, double target, Work&& work) {
     std::vector<double> times;
-    work();  // warm-up
+    static_cast<void>(work());  // warm-up
     for (int i = 0; i < (options_.quick ? 3 : 21); ++i) {
       const auto begin = std::chrono::steady_clock::now();
-      work();
+      static_cast<void>(work());
       times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
     std::sort(times.begin(), times.end());

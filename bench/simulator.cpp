@@ -66,12 +66,12 @@ int main(int argc, char** argv) {
   const auto chain_case = [&](const std::string& name, const chain& c, double target) {
     const auto g = tasks::expand(c.p, c.model, c.devices, roofline{});
     const double tasks = static_cast<double>(g.computes.size());
-    table.run(name, tasks, "compute tasks/s", target, [&] { simulate(g, c.devices.network()); });
+    table.run(name, tasks, "compute tasks/s", target, [&] { return simulate(g, c.devices.network()); });
     return g;
   };
   const chain eight = make_chain(8, 64, mesh{1_Gbit_per_s, 100_us});
   chain_case("chain 8 x 64, a wire each", eight, 1e6);
-  table.run("  expansion of the same", 1024, "compute tasks/s", 0, [&] { tasks::expand(eight.p, eight.model, eight.devices, roofline{}); });
+  table.run("  expansion of the same", 1024, "compute tasks/s", 0, [&] { return tasks::expand(eight.p, eight.model, eight.devices, roofline{}); });
   chain_case("chain 8 x 64, one shared medium", make_chain(8, 64, shared_medium{1_Gbit_per_s, 100_us}), 0);
   chain_case("chain 8 x 1024, a wire each", make_chain(8, 1024, mesh{1_Gbit_per_s, 100_us}), 0);
   chain_case("chain 64 x 256, a wire each", make_chain(64, 256, mesh{1_Gbit_per_s, 100_us}), 0);
@@ -86,6 +86,6 @@ int main(int argc, char** argv) {
     }
     const cluster c("hosts", std::move(devices), links);
     table.run(std::to_string(hosts) + " hosts sharing " + std::to_string(hosts) + " links", static_cast<double>(g.transfers.size()), "flows/s",
-              hosts == 64 ? 7e4 : 0, [&] { simulate(g, c.network()); });
+              hosts == 64 ? 7e4 : 0, [&] { return simulate(g, c.network()); });
   }
 }

@@ -97,7 +97,7 @@ TEST_CASE("a bad profile is found") {
 }
 
 TEST_CASE("a bad edge is found") {
-  CHECK(error("\"from\": \"b\"", "\"from\": \"B\"") == "m.json: /edges/1/from: expected the name of a layer, got \"B\"");
+  CHECK(error("\"from\": \"b\"", "\"from\": \"B\"") == "m.json: /edges/1/from: expected the name of a layer, got \"B\"; did you mean \"a\"?");
   CHECK(error(with(good, "\"name\": \"toy\"", "\"name\": \"encoder\"").replace(0, 0, "")) == "no error");
   CHECK(error("\"to\": \"c\"", "\"to\": 3") == "m.json: /edges/1/to: expected the name of a layer, got 3");
   CHECK(error("\"to\": \"c\"", "\"to\": \"b\"") == "m.json: /edges/1/to: expected another layer than from, got \"b\"");

@@ -63,7 +63,7 @@ TEST_CASE("a number that is not finite is left out") {
 }
 
 TEST_CASE("a planner's answer has its plans, best first, or the reason why there is none") {
-  const plan_result found{{}, {some_plan(), some_plan()}, 7, seconds(0.5)};
+  const plan_result found{.status = {}, .binding = {}, .plans = {some_plan(), some_plan()}, .candidates = 7, .elapsed = seconds(0.5)};
   const auto j = parsed::parse(io::write_plan_result(found, model(), home()));
   CHECK(j["status"] == "feasible");
   CHECK(j["reason"] == "");
@@ -71,7 +71,7 @@ TEST_CASE("a planner's answer has its plans, best first, or the reason why there
   CHECK(j["plans"][0]["predicted"]["latency"] == 0.1 + 0.2);
   CHECK(j["candidates"] == 7);
   CHECK(j["elapsed"] == 0.5);
-  const plan_result none{{outcome::infeasible, "memory: used needs 2 GB"}, {}, 3, {}};
+  const plan_result none{.status = {outcome::infeasible, "memory: used needs 2 GB"}, .binding = {}, .plans = {}, .candidates = 3, .elapsed = {}};
   const auto k = parsed::parse(io::write_plan_result(none, model(), home()));
   CHECK(k["status"] == "infeasible");
   CHECK(k["reason"] == "memory: used needs 2 GB");

@@ -76,7 +76,6 @@ TEST_CASE("a slip of the unit is met with the unit that was meant") {
   const auto meant = [](const char* text, io::dimension d) { return parse_quantity(text, d).meant; };
   constexpr auto data = dimension_of<bytes>, rate = dimension_of<bytes_per_second>;
   CHECK(meant("600 Mb/s", rate) == "600 Mbit/s");
-  CHECK(meant("600 mbps", rate) == "600 Mbit/s");
   CHECK(meant("50 GBps", rate) == "50 GB/s");
   CHECK(meant("8 Mb", data) == "8 Mbit");
   CHECK(meant("8 kb", data) == "8 kbit");

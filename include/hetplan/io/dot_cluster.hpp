@@ -16,7 +16,7 @@ namespace hetplan::io {
 
 namespace detail {
 
-/// Finds out what is a wire (a resource that alone joins exactly one pair), what is a shared medium.
+/// Finds out what is a wire (a resource that alone joins exactly one pair) and what is shared.
 class cluster_picture {
  public:
   explicit cluster_picture(const cluster& c) : cluster_(c), wires_(c.network().resources().size()) {
@@ -28,6 +28,16 @@ class cluster_picture {
       std::set<std::pair<device_id, device_id>> pairs;
       for (const auto& [a, b] : alone[i]) pairs.emplace(std::min(a, b), std::max(a, b));
       if (pairs.size() == 1) wires_[i] = {.from = alone[i].begin()->first, .to = alone[i].begin()->second, .both_ways = alone[i].size() == 2, .is_wire = true};
+    }
+    // A wire that a route joins with something else (a group's medium with an uplink) is a node after all.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for_each_route([&](device_id, device_id, const route& r) {
+        const auto wire_here = [&](const resource_use& u) { return wires_[u.resource.index()].is_wire; };
+        if (std::all_of(r.via.begin(), r.via.end(), wire_here) || std::none_of(r.via.begin(), r.via.end(), wire_here)) return;
+        for (const resource_use& u : r.via) wires_[u.resource.index()].is_wire = false;
+        changed = true;
+      });
     }
   }
 
@@ -79,24 +89,17 @@ class cluster_picture {
     }
   }
 
-  /// The chain of a route: wires show themselves, everything else is a node on the way.
+  /// The chain of a route; routes over wires show themselves.
   void connect(device_id a, device_id b, const route& r) {
-    if (std::all_of(r.via.begin(), r.via.end(), [&](const resource_use& u) { return wires_[u.resource.index()].is_wire; })) {
-      if (r.via.empty()) links_.emplace(device_node(a), device_node(b));
-      return;
-    }
+    if (!r.via.empty() && wires_[r.via.front().resource.index()].is_wire) return;
     std::string at = device_node(a);
     for (const resource_use& u : r.via) {
-      const std::size_t i = u.resource.index();
-      // A wire that a longer route uses too stands for the device at its far end.
-      const std::string next = wires_[i].is_wire ? device_node(wires_[i].from == a || !wires_[i].both_ways ? wires_[i].to : wires_[i].from) : resource_node(i);
-      if (!wires_[i].is_wire) {
-        used_.insert(i);
-        if (at != next) links_.emplace(at, next);
-      }
+      const std::string next = resource_node(u.resource.index());
+      used_.insert(u.resource.index());
+      links_.emplace(at, next);
       at = next;
     }
-    if (at != device_node(b)) links_.emplace(at, device_node(b));
+    links_.emplace(at, device_node(b));
   }
 
   /// Where (almost) every one of three or more resources leads to every other, a switch is what is meant.

@@ -29,13 +29,13 @@ class gantt_painter {
   gantt_painter(const plan& p, const cluster& c, const judgement& j, const gantt_options& o)
       : plan_(p), cluster_(c), judgement_(j), options_(o), view_(p, c, j), resources_(view_.resources()), width_(std::max(480.0, o.width)) {
     std::size_t bars = j.graph.computes.size();
-    for (const resource_view& r : resources_) bars += r.bands.size();
+    for (const resource_view& r : resources_) bars += r.bands.size() / 4;  // several pieces are one outline
     merge_ = bars > o.max_bars;
     for (std::size_t d = 0; d < c.size(); ++d) {
       if (j.graph.used[d]) devices_.push_back(device_id(d));
     }
     keep_busiest();
-    memory_ = o.memory && !j.trace.memory.empty();
+    memory_ = o.memory && (!j.trace.memory.empty() || !j.trace.rates.empty());
     axis_.latency_s = j.trace.latency.value() > 0 ? j.trace.latency.value() : 1;
     axis_.left = margin + name_column();
     axis_.width = width_ - axis_.left - number_column - margin;
@@ -171,7 +171,7 @@ class gantt_painter {
       out_.text(x + swatch + 6, y + 15, item.text, {.fill = palette::quiet});
       x += needed;
     }
-    return y + 40;
+    return y + 46;
   }
 
   /// The time axis below, with lines through all rows.

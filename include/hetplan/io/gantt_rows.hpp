@@ -169,10 +169,11 @@ class row_painter {
     const color fill = fill_of(n);
     bar(axis_.at(when.start_s), width_of(n), box, fill, hover);
     const std::string label = std::to_string(graph_.computes[n].microbatch);
-    const double size = std::min(11.0, 0.6 * box.height);
-    if (size >= 7 && svg_writer::text_width(label, size) + 3 <= width_of(n)) {
+    for (const double size : {11.0, 9.5, 8.0}) {
+      if (size > 0.7 * box.height || svg_writer::text_width(label, size) + 2 > width_of(n)) continue;
       out_.text((axis_.at(when.start_s) + axis_.at(when.end_s)) / 2, box.top + box.height / 2 + 0.36 * size, label,
                 {.size = size, .fill = palette::text_on(fill), .anchor = "middle"});
+      break;
     }
   }
 

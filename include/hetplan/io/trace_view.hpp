@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/io/markup.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 namespace hetplan::io {

@@ -37,7 +37,13 @@ template <cost_model Cost>
   const bool training = w.mode == mode::training;
   layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),
                  std::vector<double>(model.size(), inf)};
-  const double questions = 3.0 * static_cast<double>(model.size() * c.size()) * max_batch;
+  const auto degrees = [](const layer& l, const device& d) {
+    return d.interconnect && l.profile_for(d.kind) == nullptr ? d.accelerators : 1;
+  };
+  double questions = 0;
+  for (const layer& l : model.layers()) {
+    for (const device& d : c.devices()) questions += 3.0 * max_batch * degrees(l, d);
+  }
   if (questions > max_bound_questions) {
     m.per_sample_s.assign(m.per_sample_s.size(), 0);
     m.forward_s.assign(model.size(), 0);
@@ -46,8 +52,7 @@ template <cost_model Cost>
   }
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices()) {
-      const int degrees = d.interconnect && l.profile_for(d.kind) == nullptr ? d.accelerators : 1;
-      for (int g = 1; g <= degrees; ++g) {
+      for (int g = 1; g <= degrees(l, d); ++g) {
         for (int b = 1; b <= max_batch; ++b) {
           work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
           const double f = checked_time_s(cost, q, d);

@@ -68,6 +68,7 @@ class fluid_network {
     flows_[active_[x.slot]].slot = x.slot;
     active_.pop_back();
     ends_.pop_back();
+    next_end_known_ = false;
     free_.push_back(f);
   }
 
@@ -88,10 +89,13 @@ class fluid_network {
   }
 
   /// The time of the next end at the present rates; infinite if none.
-  [[nodiscard]] double next_end() const {
-    double first = never;
-    for (const double end : ends_) first = std::min(first, end);
-    return first;
+  [[nodiscard]] double next_end() {
+    if (!next_end_known_) {
+      next_end_ = never;
+      for (const double end : ends_) next_end_ = std::min(next_end_, end);
+      next_end_known_ = true;
+    }
+    return next_end_;
   }
 
   /// Takes the flows that end by then and calls done(tag), in order of tags.
@@ -185,6 +189,7 @@ class fluid_network {
       x.since = now;
       x.rate = rate;
       ends_[x.slot] = rate > 0 ? now + x.remaining / rate : never;
+      next_end_known_ = false;
       changed(x.tag, rate);
     }
     component_.clear();
@@ -242,6 +247,8 @@ class fluid_network {
   std::vector<flow> flows_;
   std::vector<flow_id> active_, free_, members_, finished_;
   std::vector<double> ends_;  ///< beside active_
+  double next_end_ = never;   ///< the smallest of ends_, if known
+  bool next_end_known_ = true;
   std::vector<std::uint32_t> dirty_, component_, open_;
 };
 

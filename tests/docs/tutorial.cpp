@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+// What docs/tutorial.md adds to examples/01: compare, judge again, change the network, draw, keep as a file.
+
+#include <hetplan/hetplan.hpp>
+#include <hetplan/io/gantt.hpp>
+#include <hetplan/io/plan_json.hpp>
+
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+
+using namespace hetplan;
+
+TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn") {
+  planning_graph_builder layers("chain");
+  layers.add_layer({.name = "embed", .forward_flops = 1_GFLOP, .weight = 40_MB, .activation = 2_MB});
+  for (const char* name : {"block1", "block2", "block3"}) {
+    layers.add_layer({.name = name, .forward_flops = 30_GFLOP, .weight = 120_MB, .activation = 8_MB});
+  }
+  layers.add_layer({.name = "head", .forward_flops = 10_GFLOP, .weight = 40_MB, .activation = 4_MB});
+  for (int l = 1; l < 5; ++l) layers.add_edge(layer_id(l - 1), layer_id(l), 1_MB);
+  const planning_graph model = std::move(layers).build();
+  const cluster home("home",
+                     {{.name = "laptop", .memory = 2_GB, .compute = 9_TFLOP_per_s, .power = {8_W, 50_W}},
+                      {.name = "tablet", .memory = 1_GB, .compute = 2_TFLOP_per_s, .power = {2_W, 12_W}},
+                      {.name = "phone", .memory = 1_GB, .compute = 1.6_TFLOP_per_s, .power = {1_W, 8_W}}},
+                     shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
+  const plan_result result = recipes::pipeline(problem, minimize_latency{});
+
+  std::vector<std::string> lines;
+  const auto print = [&](std::string line) { lines.push_back(std::move(line)); };
+  for (const plan_result& r : {recipes::on_device(problem, minimize_latency{}), recipes::data_parallel(problem, minimize_latency{}),
+                               recipes::pipeline(problem, minimize_latency{})}) {
+    if (r.plans.empty()) {
+      print(r.status.reason);  // which limit, on which device, by how much
+      continue;
+    }
+    const plan& p = r.plans.front();
+    print(p.planner + ": " + readable(p.predicted->latency) + ", " + readable(p.predicted->energy()));
+  }
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[2] == "pipeline: 532.1 ms, 28.11 J");
+
+  plan best = result.plans.front();
+  const judgement again = evaluate(best, model, home, roofline{});
+  CHECK(again.evaluation == *best.predicted);  // the same judge, the same bits
+
+  best.network = sharing::exclusive;
+  const judgement one_at_a_time = evaluate(best, model, home, roofline{});
+  CHECK(one_at_a_time.evaluation.latency != again.evaluation.latency);
+  best.network = sharing::fair_share;
+
+  const std::string file = "docs_tutorial";  // in the build folder
+  const judgement j = evaluate(best, model, home, roofline{}, judge_models<>{}, no_lp{}, {.record = true});
+  io::write_atomically(file + ".svg", io::gantt_svg(best, home, j));
+  io::write_atomically(file + ".json", io::write_plan(best, model, home));
+  CHECK(std::filesystem::file_size(file + ".svg") > 1000);
+  std::filesystem::remove(file + ".svg");
+  std::filesystem::remove(file + ".json");
+}

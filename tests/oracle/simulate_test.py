@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The oracle against the reference numbers, then the command line program against the oracle.
+
+Prints its seed; HETPLAN_TEST_SEED gives another. What is not there (the data folder, the program) is
+skipped aloud.
+"""
+import fractions
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import semantics  # noqa: E402  (it lies beside this file)
+
+SHARED = pathlib.Path(os.environ.get("HETPLAN_SHARED_DIR", HERE.parents[2] / "shared"))
+CLI = os.environ.get("HETPLAN_CLI", "")
+SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
+PER_KIND = 14
+
+
+def reference(name):
+    path = SHARED / "reference" / name
+    if not path.exists():
+        raise unittest.SkipTest(f"{path} is absent")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+class OracleAgainstReference(unittest.TestCase):
+    def test_flows_end_at_the_exact_fractions(self):
+        document = reference("fluid_scenarios.json")
+        found = semantics.fluid(document)
+        for scenario, result in zip(document["scenarios"], found):
+            for flow in scenario["flows"]:
+                exact = float(fractions.Fraction(flow["finish_exact"]))
+                self.assertLessEqual(abs(result["finish"][flow["name"]] - exact), 1e-9 * exact,
+                                     f"{scenario['scenario']} {flow['name']}")
+
+    def test_plans_have_the_reference_numbers(self):
+        cases = reference("simulator_cases.json")["cases"]
+        for i, case in enumerate(cases):
+            self.assertLessEqual(semantics.deviation(semantics.simulate(case), case["expected"]), 1e-9, f"case {i}")
+
+
+class ProgramAgainstOracle(unittest.TestCase):
+    def setUp(self):
+        if not CLI or not pathlib.Path(CLI).exists():
+            self.skipTest(f"the command line program {CLI!r} is not built")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def simulate(self, case, *options):
+        """Exit status, standard output and standard error of `hetplan simulate` on the case's files."""
+        plan = dict(case["plan"])
+        if "flows" in plan:     # the oracle writes them beside the schedule; plan files have them inside
+            plan["schedule"] = {**plan.get("schedule", {}), "flows": plan.pop("flows")}
+        names = []
+        for part in ("model", "cluster", "plan"):
+            path = self.folder / f"{part}.json"
+            path.write_text(json.dumps(plan if part == "plan" else case[part]), encoding="utf-8")
+            names.append(str(path))
+        run = subprocess.run([CLI, "simulate", *names, *options], capture_output=True, text=True, timeout=120)
+        return run.returncode, run.stdout, run.stderr
+
+    def generated(self):
+        command = [sys.executable, "-B", str(HERE / "generate.py"), "--seed", str(SEED), "--count", str(15 * PER_KIND)]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["cases"]
+
+    def test_plans_of_every_kind_have_the_oracles_numbers(self):
+        worst, kinds, cases = 0.0, set(), self.generated()
+        for number, case in enumerate(cases):
+            name = f"seed {SEED}, case {number}, kind {case['kind']}"
+            status, out, err = self.simulate(case, "--json")
+            self.assertEqual(status, 0, f"{name}: {err}")
+            found, expected = json.loads(out), case["expected"]
+            for part in ("energy", "peak_memory", "busy"):
+                self.assertEqual(set(found[part]), set(expected[part]), f"{name}: devices of {part}")
+            self.assertEqual("time_between_tokens" in found, "time_between_tokens" in expected, name)
+            off = semantics.deviation(found, expected)
+            self.assertLessEqual(off, 1e-9, f"{name}: {found} instead of {expected}")
+            # A resource that carries nothing may be left out by the oracle, too.
+            for resource, amount in found["bytes"].items():
+                self.assertAlmostEqual(amount, expected["bytes"].get(resource, 0.0), delta=1e-9 * max(1.0, amount), msg=name)
+            self.assertGreaterEqual(found["gap"], -1e-9, name)
+            self.assertGreaterEqual(found["schedule_gap"], -1e-9, name)
+            self.assertLessEqual(found["bound"], found["latency"] * (1 + 1e-9), name)
+            worst = max(worst, off)
+            kinds.add(case["kind"])
+        print(f"seed {SEED}: {len(cases)} plans of {len(kinds)} kinds, largest deviation {worst:.3g}")
+        self.assertGreaterEqual(len(kinds), 15)
+
+    def test_the_network_option_overrides_the_plan(self):
+        case = next(c for c in self.generated() if c["kind"] == "priority" and self.policies_differ(c))
+        for policy in ("fair_share", "priority", "exclusive"):
+            status, out, err = self.simulate(case, "--json", "--network", policy)
+            self.assertEqual(status, 0, err)
+            told = {**case, "plan": {**case["plan"], "network": policy}}
+            self.assertLessEqual(abs(json.loads(out)["latency"] / semantics.simulate(told)["latency"] - 1), 1e-9, policy)
+
+    @staticmethod
+    def policies_differ(case):
+        latencies = {round(semantics.simulate({**case, "plan": {**case["plan"], "network": p}})["latency"], 9)
+                     for p in ("fair_share", "priority", "exclusive")}
+        return len(latencies) == 3
+
+
+if __name__ == "__main__":
+    print(f"seed {SEED}")
+    result = unittest.main(verbosity=2, exit=False).result
+    for test, why in result.skipped:
+        print(f"SKIPPED: {test}: {why}")
+    sys.exit(0 if result.wasSuccessful() else 1)

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/plan/describe.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/objective.hpp>
+#include "support.hpp"
+
+using namespace plan_tests;
+
+namespace {
+
+/// 4 s, d0 busy 3 s with 10 J, d1 busy 1 s with 20 J, d2 unused.
+evaluation two_used() {
+  return {.latency = 4_s, .devices = {{true, 10_J, 600_MB, 3_s}, {true, 20_J, 400_MB, 1_s}, {}}};
+}
+
+cluster limited(const std::function<void(std::vector<device>&)>& change) {
+  std::vector<device> all;
+  for (const char* name : {"d0", "d1", "d2"}) all.push_back({.name = name, .memory = 3_GB});
+  change(all);
+  return {"c", all, shared_medium{1_MB_per_s}};
+}
+std::string broken(const evaluation& e, const std::function<void(std::vector<device>&)>& change) {
+  const cluster c = limited(change);
+  const auto b = find_broken_limit(e, c);
+  return b ? to_string(*b, c) : "none";
+}
+
+std::string refusal(const std::function<void(job&)>& change) {
+  job j;
+  change(j);
+  try {
+    check_job(j);
+  } catch (const invalid_input& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("an evaluation adds up energy, takes the largest memory, and answers with its own response") {
+  evaluation e = two_used();
+  CHECK(e.energy() == 30_J);
+  CHECK(e.peak_memory() == 600_MB);
+  CHECK(e.response() == 4_s);
+  e.time_between_tokens = 0.5_s;
+  CHECK(e.response() == 0.5_s);
+  CHECK(evaluation{}.energy() == 0_J);
+}
+
+TEST_CASE("objectives score latency, seconds per sample, energy, and energy with a price for lateness") {
+  evaluation e = two_used();
+  CHECK(minimize_latency{}.score(e) == 4);
+  CHECK(maximize_throughput{8}.score(e) == 0.5);
+  CHECK(minimize_energy{}.score(e) == 30);
+  CHECK(keep_qoe{5_s, 100}.score(e) == 30);  // early is worth nothing
+  CHECK(keep_qoe{4_s, 100}.score(e) == 30);
+  CHECK(keep_qoe{1_s, 100}.score(e) == 330);
+  e.time_between_tokens = 2_s;
+  CHECK(minimize_latency{}.score(e) == 2);
+  CHECK(maximize_throughput{8}.score(e) == 0.5);  // the whole run
+  CHECK(keep_qoe{1_s, 100}.score(e) == 130);
+}
+
+TEST_CASE("a job's objective is what it names, else qoe where it has a latency to keep, else latency") {
+  const evaluation e = two_used();
+  CHECK(objective_of_job({}).score(e) == 4);
+  CHECK(objective_of_job({.qoe = {.latency = 3_s}}).score(e) == 1030);
+  CHECK(objective_of_job({.qoe = {.latency = 3_s, .lambda_J_per_s = 7}}).score(e) == 37);
+  CHECK(objective_of_job({.objective = objective_kind::energy, .qoe = {.latency = 3_s}}).score(e) == 30);
+  CHECK(objective_of_job({.batch = 16, .objective = objective_kind::throughput}).score(e) == 0.25);
+  CHECK(objective_of_job({.objective = objective_kind::latency, .qoe = {.latency = 3_s}}).score(e) == 4);
+  CHECK(to_string(job{}.effective_objective()) == "latency");
+  CHECK(to_string(job{.qoe = {.latency = 3_s}}.effective_objective()) == "qoe");
+  CHECK(to_string(objective_kind::throughput) == "throughput");
+  CHECK(to_string(objective_kind::energy) == "energy");
+}
+
+TEST_CASE("a job tries the sizes that divide its batch, ascending, 1 to 16 if it names none") {
+  CHECK(job{.batch = 32}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16});
+  CHECK(job{.batch = 12}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 3, 4, 6, 12});
+  CHECK(job{.batch = 12, .microbatch_sizes = {6, 5, 3, 6, 24}}.candidate_microbatch_sizes() == std::vector<int>{3, 6});
+  CHECK_THROWS_MATCHES((job{.batch = 12, .microbatch_sizes = {5}}.candidate_microbatch_sizes()), invalid_input,
+                       Catch::Message("job: no microbatch size divides the batch 12"));
+}
+
+TEST_CASE("a job's fields are checked one by one") {
+  CHECK(refusal([](job&) {}) == "accepted");
+  CHECK(refusal([](job& j) { j.batch = 0; }) == "job: batch = 0; expected an integer >= 1");
+  CHECK(refusal([](job& j) { j.microbatch_sizes = {4, 0}; }) == "job: microbatch_sizes = 0; expected integers >= 1");
+  CHECK(refusal([](job& j) { j.microbatch_sizes = {5}; }) == "job: no microbatch size divides the batch 32");
+  CHECK(refusal([](job& j) { j.workload.optimizer_factor = not_a_number; }) == "job: optimizer_factor = nan; expected a finite number >= 0");
+  CHECK(refusal([](job& j) { j.workload.context = -1; }) == "job: context = -1; expected an integer >= 0");
+  CHECK(refusal([](job& j) { j.workload.tokens = 1; }) == "job: tokens = 1; expected an integer >= 2");
+  CHECK(refusal([](job& j) { j.qoe.lambda_J_per_s = -1; }) == "job: qoe.lambda = -1; expected a finite number >= 0");
+  CHECK(refusal([](job& j) { j.qoe.latency = 0_s; }) == "job: qoe.latency = 0; expected seconds > 0");
+  CHECK(refusal([](job& j) { j.qoe.latency = seconds(not_a_number); }) == "job: qoe.latency = nan; expected seconds > 0");
+  CHECK(refusal([](job& j) { j.qoe.deadline = seconds(-1); }) == "job: qoe.deadline = -1; expected seconds > 0");
+  CHECK(refusal([](job& j) { j.qoe.iterations = 0; }) == "job: qoe.iterations = 0; expected an integer >= 1");
+  CHECK(refusal([](job& j) { j.objective = objective_kind::qoe; }) == "job: objective qoe needs qoe.latency");
+}
+
+TEST_CASE("a plan within all limits breaks none, a hair of rounding included") {
+  CHECK(broken(two_used(), [](auto&) {}) == "none");
+  CHECK(broken(two_used(), [](auto& d) {
+          d[0].memory_budget = 600_MB;
+          d[0].energy_budget = 10_J;
+          d[0].max_busy = 0.75;
+        }) == "none");
+  CHECK(broken(two_used(), [](auto& d) { d[0].energy_budget = joules(10 * (1 - 0.9e-9)); }) == "none");
+  CHECK(broken(two_used(), [](auto& d) { d[0].energy_budget = joules(10 * (1 - 1e-8)); }) != "none");
+}
+
+TEST_CASE("a broken limit says which, where, how much is needed, allowed and too much") {
+  CHECK(broken(two_used(), [](auto& d) { d[1].memory_budget = 250_MB; }) == "memory: d1 needs 400 MB and may use 250 MB: 150 MB too much");
+  CHECK(broken(two_used(), [](auto& d) { d[0].energy_budget = 7.5_J; }) == "energy: d0 needs 10 J and may use 7.5 J: 2.5 J too much");
+  CHECK(broken(two_used(), [](auto& d) { d[0].max_busy = 0.5; }) == "busy share: d0 needs 75 % and may use 50 %: 25 % too much");
+  evaluation big = two_used();
+  big.devices[0].peak_memory = 13.9_GB;
+  CHECK(broken(big, [](auto& d) { d[0].memory = 8_GB; }) == "memory: d0 needs 13.9 GB and may use 8 GB: 5.9 GB too much");
+}
+
+TEST_CASE("the limit with the largest relative overflow binds; memory, energy, busy share and the smaller device on a tie") {
+  CHECK(broken(two_used(), [](auto& d) {
+          d[0].memory_budget = 500_MB;  // 20 % over
+          d[0].max_busy = 0.5;          // 50 %
+          d[1].energy_budget = 15_J;    // 33 %
+        }).starts_with("busy share: d0"));
+  CHECK(broken(two_used(), [](auto& d) {
+          d[0].max_busy = 0.375;  // each twice
+          d[1].energy_budget = 10_J;
+          d[1].memory_budget = 200_MB;
+        }).starts_with("memory: d1"));
+  CHECK(broken(two_used(), [](auto& d) {
+          d[1].energy_budget = 10_J;
+          d[0].max_busy = 0.375;
+        }).starts_with("energy: d1"));
+  CHECK(broken(two_used(), [](auto& d) {
+          d[1].memory_budget = 200_MB;
+          d[0].memory_budget = 300_MB;
+        }).starts_with("memory: d0"));
+  CHECK(broken(two_used(), [](auto& d) {  // no budget at all: infinitely over
+          d[1].energy_budget = 0_J;
+          d[0].memory_budget = 1_MB;
+        }).starts_with("energy: d1"));
+}
+
+TEST_CASE("a device that the plan leaves alone breaks nothing, and a run of no time is never busy") {
+  evaluation e = two_used();
+  e.devices[0].used = false;
+  CHECK(broken(e, [](auto& d) { d[0].memory_budget = 1_MB; }) == "none");
+  CHECK(broken({.latency = 0_s, .devices = {{.used = true}, {}, {}}}, [](auto& d) { d[0].max_busy = 0.1; }) == "none");
+}
+
+TEST_CASE("amounts read with the unit that fits") {
+  CHECK(readable(1.934_s) == "1.934 s");
+  CHECK(readable(0_s) == "0 s");
+  CHECK(readable(214_ms) == "214 ms");
+  CHECK(readable(40_us) == "40 us");
+  CHECK(readable(4.1_GB) == "4.1 GB");
+  CHECK(readable(12_MB) == "12 MB");
+  CHECK(readable(12_kB) == "12 kB");
+  CHECK(readable(88.1_J) == "88.1 J");
+  CHECK(readable(20000_J) == "20 kJ");
+}
+
+TEST_CASE("a description has a line per stage, and per used device once the plan was judged") {
+  plan p = stage_per_device({{0}, {1, 2}}, 2, 4);
+  p.stages[0].devices = {{device_id(0), 1}, {device_id(2), 1}};
+  const std::string before = describe(p, chain(3), devices(3));
+  CHECK(before.find("chain on cluster, given: training, 4 microbatches of 2\n") == 0);
+  CHECK(before.find("s0        1 layers  a .. a  on d0 (1) d2 (1)\n") != std::string::npos);
+  CHECK(before.find("s1        2 layers  b .. c  on d1\n") != std::string::npos);
+  CHECK(before.find("latency") == std::string::npos);
+  p.predicted = two_used();
+  const std::string after = describe(p, chain(3), devices(3));
+  CHECK(after.find("d0           busy  75.0 %   memory    600 MB of      1 GB   energy      10 J\n") != std::string::npos);
+  CHECK(after.find("d1           busy  25.0 %") != std::string::npos);
+  CHECK(after.find("d2           busy") == std::string::npos);
+  CHECK(after.find("latency 4 s, energy 30 J") != std::string::npos);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cctype>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/job_json.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/results_json.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+#include "support/random_source.hpp"
+
+using namespace hetplan;
+
+namespace {
+
+const std::string model_text = R"({"format": "hetplan/model/1", "name": "toy", "bytes_per_parameter": 2, "tokens_per_sample": 8, // comment
+ "layers": [{"name": "a", "forward_flops": "2 GFLOP", "weight": "4 MB", "kind": "conv", "activation": 600000, "weight_group": "t"},
+  {"name": "b", "forward_flops": 1e9, "trainable": false, "weight": 100, "traffic": "1 MiB", "kv_bytes_per_token": 3,
+   "profile": {"k": {"batch": [1, 2.5], "forward": ["1 ms", 2e-3], "backward": [3e-3, 4e-3]}}},
+  {"name": "c", "forward_flops": 5e8, "backward_input_flops": 7, "backward_weight_flops": 0, "weight": 4000000, "weight_traffic": 9, "weight_group": "t"}],
+ "edges": [{"from": "a", "to": "b", "bytes": "600 kB"}, {"from": "b", "to": "c", "bytes": 0, "gradient": 7}, {"from": "a", "to": "c", "bytes": 12}]})";
+
+const std::vector<std::string> cluster_texts{
+    R"({"format": "hetplan/cluster/1", "name": "home",
+ "devices": [{"name": "p", "kind": "k", "memory": "6 GB", "memory_budget": 5e9, "compute": "9.1 TFLOP/s", "memory_bandwidth": "50 GB/s", "half_batch": 2,
+   "launch": "10 us", "accelerators": 2, "interconnect": "1 GB/s", "power": {"idle": 2, "active": "35 W", "send": "40 nJ/B", "receive": 1e-9}},
+  {"name": "q", "memory": 8e9, "compute": 1e12, "energy_budget": "3 Wh", "max_busy": 0.5}, {"name": "r", "memory": 1e9, "compute": 1e12}],
+ "topology": {"kind": "hierarchical", "capacity": "600 Mbit/s", "latency": "2 ms", "duplex": "half",
+  "groups": [{"name": "g", "devices": ["p", "q"], "capacity": 1e7}, {"name": "h", "devices": ["r"], "capacity": 1e8, "latency": 1}]}})",
+    R"({"format": "hetplan/cluster/1", "name": "home",
+ "devices": [{"name": "p", "memory": 1e9, "compute": 1e12}, {"name": "q", "memory": 1e9, "compute": 1e12}, {"name": "r", "memory": 1e9, "compute": 1e12}],
+ "resources": [{"name": "air", "capacity": 1e7}, {"name": "wire", "capacity": "1 Gbps"}],
+ "routes": [{"from": "*", "to": "*", "via": [{"resource": "air", "weight": 2}], "latency": 0.001},
+  {"from": "p", "to": "*", "via": [{"resource": "wire"}, {"resource": "air"}, {"resource": "wire", "weight": 0.5}]}, {"from": "q", "to": "p", "via": []}]})"};
+
+const std::string job_text = R"({"format": "hetplan/job/1", "mode": "generation", "batch": 12, "microbatch_sizes": [3, 5], "optimizer_factor": 0.5,
+ "context": 100, "tokens": 20, "schedule": "gpipe", "objective": "qoe", "qoe": {"latency": "200 ms", "lambda": "2 kW", "deadline": "1 h", "iterations": 300}})";
+
+const std::vector<std::string> plan_texts{
+    R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "planner": "dora", "mode": "training",
+ "workload": {"optimizer_factor": 2, "context": 0, "tokens": 16}, "microbatch_size": 4, "microbatches": 8,
+ "schedule": {"kind": "1f1b", "warmup": [3, 1]}, "network": "fair_share",
+ "stages": [{"name": "s0", "layers": ["a", "b"], "devices": [{"name": "p", "samples": 3}, {"name": "q", "samples": 1}]},
+  {"name": "s1", "microbatch_size": 4, "layers": ["c"], "devices": [{"name": "r", "samples": 4, "tensor_parallel": 1}]}],
+ "predicted": {"latency": 1.93, "energy": {"p": 88.1}, "peak_memory": {"p": 4.1e9}, "bound": 1.71, "gap": 0.129, "schedule_bound": 1.88, "schedule_gap": 0.027}})",
+    R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1, "microbatches": 2, "network": "priority",
+ "schedule": {"kind": "explicit", "orders": {"p": [["F", "x", 0], ["F", 0, 1], ["F", 2, 0], ["F", 2, 1], ["B", 2, 0], ["W", 2, 0], ["B", 2, 1], ["W", 2, 1],
+   ["B", 0, 0], ["B", "x", 1]], "q": [["F", "y", 0], ["F", 1, 1], ["B", 1, 0], ["B", 1, 1]]},
+  "flows": [{"from": "p", "to": "q", "from_stage": "x", "microbatch": 1, "phase": "forward", "chunk": 0, "of": 2, "release": "1 s"},
+   {"from": "p", "to": "q", "from_stage": 0, "to_stage": "y", "microbatch": 1, "phase": "forward", "chunk": 1, "of": 2, "priority": -3}]},
+ "stages": [{"name": "x", "layers": ["a"], "devices": [{"name": "p", "samples": 1}]}, {"name": "y", "layers": ["b"], "devices": [{"name": "q", "samples": 1}]},
+  {"layers": ["c"], "devices": [{"name": "p", "samples": 1}]}]})",
+    R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "generation", "microbatch_size": 2, "microbatches": 3, "network": "exclusive",
+ "workload": {"tokens": 4}, "sync": {"parameter_server": "r"}, "schedule": {"kind": "gpipe"},
+ "pipelines": [{"samples": 2, "stages": [{"layers": ["a", "b", "c"], "devices": [{"name": "p", "samples": 2}]}]},
+  {"samples": 4, "stages": [{"layers": ["a", "b"], "microbatch_size": 1, "devices": [{"name": "q", "samples": 1}]},
+   {"layers": ["c"], "devices": [{"name": "r", "samples": 2}]}]}]})"};
+
+/// Damages a JSON text in one to four ways: bytes, tokens, structure.
+class mutator {
+ public:
+  explicit mutator(test::random_source& random) : random_(random) {}
+
+  std::string operator()(std::string text) {
+    for (int n = random_.integer(1, 4); n > 0 && !text.empty(); --n) once(text);
+    return text;
+  }
+
+ private:
+  struct span {
+    std::size_t begin, length;
+  };
+
+  void once(std::string& text) {
+    switch (random_.integer(0, 13)) {
+      case 0: text[random_.index(text.size())] = static_cast<char>(random_.integer(0, 255)); return;
+      case 1: text[random_.index(text.size())] ^= static_cast<char>(1 << random_.integer(0, 7)); return;
+      case 2: text.resize(random_.index(text.size())); return;
+      case 3: text.erase(random_.index(text.size()), static_cast<std::size_t>(random_.integer(1, 20))); return;
+      case 4: text.insert(random_.index(text.size()), std::string(static_cast<std::size_t>(random_.integer(1, 200)), random_.pick(std::vector{'[', '{', '"', ']', '/', '9'}))); return;
+      case 5: duplicate(text); return;
+      case 6: swap_tokens(text); return;
+      case 7: erase_token(text); return;
+      default: replace_token(text); return;
+    }
+  }
+
+  /// Strings, and runs of what numbers and words are made of.
+  [[nodiscard]] static std::vector<span> tokens(const std::string& text) {
+    std::vector<span> all;
+    for (std::size_t i = 0; i < text.size();) {
+      const std::size_t begin = i;
+      if (text[i] == '"') {
+        for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+        i = std::min(i + 1, text.size());
+      } else if (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-') {
+        while (i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-' || text[i] == '.' || text[i] == '+')) ++i;
+      } else {
+        ++i;
+        continue;
+      }
+      all.push_back({begin, i - begin});
+    }
+    return all;
+  }
+  void replace_token(std::string& text) {
+    static const std::vector<std::string> others{
+        "0", "-0", "1", "-1", "2", "3", "0.5", "4.0", "1e308", "1.7976931348623157e308", "-1e308", "5e-324", "1e-320", "1e999", "2147483647", "2147483648",
+        "-2147483649", "4294967297", "9223372036854775807", "9223372036854775808", "18446744073709551616", "1000000", "null", "true", "false", "[]", "{}", "[[]]",
+        "\"\"", "\"*\"", "\"a\"", "\"p\"", "\"x\"", "\"1 GB\"", "\"1e308 TB\"", "\"1e-320 ms\"", "\"5 Mb\"", "\"-3 s\"", "\"inf s\"", "\"0 FLOP\"", "\"ring\"", "\"mesh\"",
+        "\"star\"", "\"shared\"", "\"training\"", "\"inference\"", "\"generation\"", "\"gpipe\"", "\"explicit\"", "\"1f1b\"", "\"W\"", "\"\\u0000\"", "\"\\ud83d\\ude00\"",
+        "\"sync\"", "\"token\"", "\"backward\"", "\"exclusive\"", "\"priority\"", "\"samples\"", "\"release\"", "\"gradient\""};
+    const auto all = tokens(text);
+    if (all.empty()) return;
+    const span t = all[random_.index(all.size())];
+    // Replacing a string by a number at a key's place is a syntax error; values are what matters.
+    std::string other = random_.pick(others);
+    if (random_.chance(0.4)) {
+      const span u = all[random_.index(all.size())];
+      other = text.substr(u.begin, u.length);
+    }
+    text.replace(t.begin, t.length, other);
+  }
+  void swap_tokens(std::string& text) {
+    const auto all = tokens(text);
+    if (all.size() < 2) return;
+    span a = all[random_.index(all.size())], b = all[random_.index(all.size())];
+    if (a.begin > b.begin) std::swap(a, b);
+    if (a.begin == b.begin) return;
+    const std::string first = text.substr(a.begin, a.length), second = text.substr(b.begin, b.length);
+    text.replace(b.begin, b.length, first);
+    text.replace(a.begin, a.length, second);
+  }
+  void erase_token(std::string& text) {
+    const auto all = tokens(text);
+    if (all.empty()) return;
+    const span t = all[random_.index(all.size())];
+    text.erase(t.begin, t.length);
+  }
+  /// Repeats an array or object some times, separated by commas, or nests it deeply.
+  void duplicate(std::string& text) {
+    std::vector<std::size_t> opens;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '{' || text[i] == '[') opens.push_back(i);
+    }
+    if (opens.empty()) return;
+    const std::size_t begin = opens[random_.index(opens.size())];
+    std::size_t end = begin;
+    for (int depth = 0; end < text.size(); ++end) {
+      depth += text[end] == '{' || text[end] == '[' ? 1 : text[end] == '}' || text[end] == ']' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    const std::string part = text.substr(begin, end - begin + 1);
+    std::string more;
+    if (random_.chance(0.2)) {
+      const auto deep = static_cast<std::size_t>(random_.integer(1, 100));
+      text.insert(begin, std::string(deep, '['));
+      text.insert(std::min(text.size(), begin + deep + part.size()), std::string(deep, ']'));
+      return;
+    }
+    for (int n = random_.integer(1, 3); n > 0; --n) more += part + ",";
+    text.insert(begin, more);
+  }
+
+  test::random_source& random_;
+};
+
+struct counts {
+  long long read = 0, refused = 0, simulated = 0, refused_later = 0;
+};
+
+/// One damaged text: a value or invalid_input, nothing else; what was read can be written and read again.
+template <class Read, class Write, class Same>
+auto try_text(counts& n, const std::string& text, Read&& read, Write&& write, Same&& same) {
+  using value = decltype(read(std::declval<const io::json_document&>()));
+  std::optional<value> found;
+  try {
+    found.emplace(read(io::json_document::parse(text, "f.json")));
+  } catch (const invalid_input& e) {
+    const std::string_view what(e.what());
+    if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    ++n.refused;
+    return found;
+  } catch (const std::exception& e) {
+    FAIL("another exception, " << e.what() << ", for " << text);
+  }
+  ++n.read;
+  const std::string written = write(*found);
+  try {
+    if (!same(read(io::json_document::parse(written, "again")), *found)) FAIL("read again as something else:\n" << text << "\n" << written);
+  } catch (const std::exception& e) {
+    FAIL("not read again, " << e.what() << ":\n" << text << "\n" << written);
+  }
+  return found;
+}
+
+bool is_small(const plan& p) {
+  if (p.batch() > 1000) return false;
+  for (const stage& s : p.stages) {
+    if (s.devices.size() > 10) return false;
+  }
+  return p.workload.mode != mode::generation || p.workload.tokens * p.batch() < 1000;
+}
+
+}  // namespace
+
+TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
+  const std::uint64_t seed = test::first_seed();
+  std::cout << "fuzz_readers: seed " << seed << std::endl;
+  test::random_source random(seed);
+  mutator damaged(random);
+  const planning_graph model = io::read_model(io::json_document::parse(model_text, "model"));
+  std::vector<cluster> clusters;
+  for (const std::string& text : cluster_texts) clusters.push_back(io::read_cluster(io::json_document::parse(text, "cluster")));
+  counts n;
+  long long tried = 0;
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+
+  const auto simulate = [&](const plan& p, const planning_graph& m, const cluster& c) {
+    if (!is_small(p)) return;
+    try {
+      io::check_together(m, c, "f.json", p.workload.mode);
+      plan judged = p;
+      judged.predicted = evaluate(p, m, c, profiled_or_roofline{}).evaluation;
+      ++n.simulated;
+      static_cast<void>(io::json_document::parse(io::write_plan(judged, m, c), "again"));
+      static_cast<void>(io::json_document::parse(io::write_evaluation(*judged.predicted, c), "again"));
+    } catch (const invalid_input&) {
+      ++n.refused_later;
+    } catch (const invalid_model&) {
+      ++n.refused_later;  // finite numbers whose sum is not
+    } catch (const std::exception& e) {
+      FAIL("another exception, " << e.what() << ", for " << io::write_plan(p, m, c) << io::write_model(m) << io::write_cluster(c));
+    }
+  };
+
+  for (; tried < 300'000 && elapsed() < 300; ++tried) {
+    switch (random.integer(0, 4)) {
+      case 0: {
+        const auto g = try_text(n, damaged(model_text), io::read_model, io::write_model, std::equal_to<>{});
+        if (!g) break;
+        const cluster& c = clusters[random.index(clusters.size())];
+        try {
+          simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), *g, c), *g, c);
+        } catch (const invalid_input&) {
+          ++n.refused_later;
+        }
+        break;
+      }
+      case 1: {
+        const auto c = try_text(n, damaged(random.pick(cluster_texts)), io::read_cluster, io::write_cluster, [](const cluster& a, const cluster& b) {
+          // Of a single device with a network nothing but the device is left.
+          return a == b || (a.size() == 1 && a[device_id(0)] == b[device_id(0)]);
+        });
+        if (!c) break;
+        try {
+          simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), model, *c), model, *c);
+        } catch (const invalid_input&) {
+          ++n.refused_later;
+        }
+        break;
+      }
+      case 2: try_text(n, damaged(job_text), io::read_job, io::write_job, std::equal_to<>{}); break;
+      default: {
+        const cluster& c = clusters[random.index(clusters.size())];
+        const auto write = [&](const plan& p) { return io::write_plan(p, model, c); };
+        const auto p = try_text(
+            n, damaged(random.pick(plan_texts)), [&](const io::json_document& d) { return io::read_plan(d, model, c); }, write,
+            [&](const plan& a, const plan& b) { return write(a) == write(b); });
+        if (p) simulate(*p, model, c);
+      }
+    }
+  }
+  std::cout << "fuzz_readers: " << tried << " files, " << n.read << " read, " << n.refused << " refused, " << n.simulated << " simulated, "
+            << n.refused_later << " refused by what came after, " << elapsed() << " s" << std::endl;
+  CHECK(tried == 300'000);
+  CHECK(n.read > 10'000);
+  CHECK(n.simulated > 5'000);
+}
