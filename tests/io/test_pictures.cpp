@@ -183,13 +183,13 @@ TEST_CASE("bands add up to the bytes of the trace and never pass the capacity") 
   const auto check = [](const plan& p, const planning_graph& g, const cluster& c) {
     const judgement j = run(p, g, c);
     double drawn = 0, carried = 0;
-    for (const io::resource_view& r : io::trace_view(p, c, j).resources()) {
+    for (const io::resource_view& r : io::trace_view(p, c, j).resources(io::sweep_detail::bands)) {
       const double capacity = c.network()[r.resource].capacity.value();
       CHECK(r.recorded);
       CHECK(r.peak <= 1 + 1e-9);
       double bytes = 0, loaded = 0;
       for (const io::share_band& b : r.bands) bytes += (b.high - b.low) * (b.end_s - b.start_s) * capacity;
-      for (const io::resource_load& l : r.loads) loaded += l.share * (l.end_s - l.start_s) * capacity;
+      for (const io::resource_load& l : r.loads) loaded += l.share() * (l.end_s - l.start_s) * capacity;
       CHECK(bytes == Approx(j.trace.resource_bytes[r.resource.index()]).epsilon(1e-6));
       CHECK(loaded == Approx(bytes).epsilon(1e-9));
       drawn += bytes;
@@ -210,7 +210,7 @@ TEST_CASE("without recorded rates transfers lie in lanes, and the chart says so"
   CHECK(xml_fault(svg) == "");
   CHECK(svg.find("Rates were not recorded") != std::string::npos);
   CHECK(svg.find("data-mark=\"contention\"") != std::string::npos);
-  for (const io::resource_view& r : io::trace_view(x.p, x.home, j).resources()) {
+  for (const io::resource_view& r : io::trace_view(x.p, x.home, j).resources(io::sweep_detail::bands)) {
     for (const io::share_band& a : r.bands) {
       for (const io::share_band& b : r.bands) {
         if (a.transfer == b.transfer || a.start_s >= b.end_s || b.start_s >= a.end_s) continue;

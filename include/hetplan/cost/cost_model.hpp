@@ -26,6 +26,15 @@ consteval bool check_cost_model() {
   return cost_model<M>;
 }
 
+/// A refinement: seconds of the optimizer's step for one tensor of a layer. Without it the step takes 0 s.
+template <class M>
+concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer& l, const device& d) {
+  { m.optimizer_step(l, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
+};
+/// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent".
+template <class M>
+concept names_optimizer_step = requires { &M::optimizer_step; };
+
 /// Asks the model and checks the answer. Throws invalid_model, naming layer, device, phase and batch.
 template <cost_model M>
 [[nodiscard]] double checked_time_s(const M& model, const work& w, const device& d) {
@@ -33,6 +42,17 @@ template <cost_model M>
   if (!(t >= 0) || !std::isfinite(t)) {
     throw invalid_model("cost model: time(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
                         std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " +
+                        std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
+  }
+  return t;
+}
+
+/// The same for the optimizer's step.
+template <times_optimizer_step M>
+[[nodiscard]] double checked_optimizer_step_s(const M& model, const layer& l, const device& d) {
+  const double t = model.optimizer_step(l, d).value();
+  if (!(t >= 0) || !std::isfinite(t)) {
+    throw invalid_model("cost model: optimizer_step(layer " + std::to_string(l.id.value) + " \"" + l.name + "\", device " +
                         std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
   }
   return t;

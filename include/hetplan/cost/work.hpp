@@ -10,15 +10,24 @@ namespace hetplan {
 
 enum class mode { training, inference, generation };
 
-/// The parts of a layer's work. An unsplit backward is backward_input followed by backward_weight.
-enum class phase { forward, backward_input, backward_weight };
+/// The parts of a layer's work. An unsplit backward is backward_input followed by backward_weight. A cost
+/// model's `time` is asked about these three; the optimizer's step is a question of its own.
+enum class phase { forward, backward_input, backward_weight, optimizer_step };
 
 [[nodiscard]] constexpr std::string_view to_string(mode m) {
   return m == mode::training ? "training" : m == mode::inference ? "inference" : "generation";
 }
 [[nodiscard]] constexpr std::string_view to_string(phase p) {
-  return p == phase::forward ? "forward" : p == phase::backward_input ? "backward_input" : "backward_weight";
+  switch (p) {
+    case phase::forward: return "forward";
+    case phase::backward_input: return "backward_input";
+    case phase::backward_weight: return "backward_weight";
+    case phase::optimizer_step: return "optimizer_step";
+  }
+  return "?";
 }
+/// F, B, W and U (update): how plan files, charts and traces write phases.
+[[nodiscard]] constexpr char letter(phase p) { return "FBWU"[static_cast<int>(p)]; }
 
 /// What surrounds the model in every plan of a job.
 struct workload {
@@ -44,6 +53,7 @@ struct work {
       case phase::forward: return layer.forward_flops;
       case phase::backward_input: return layer.backward_input_flops;
       case phase::backward_weight: return layer.backward_weight_flops;
+      case phase::optimizer_step: break;
     }
     return {};
   }

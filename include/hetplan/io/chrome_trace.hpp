@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/io/markup.hpp>
 #include <hetplan/io/trace_view.hpp>
 
 namespace hetplan::io {
@@ -175,7 +176,7 @@ class lane_allocator {
     };
     for (const resource_load& l : r.loads) {
       if (l.start_s > until) count(until, 0, 0);
-      count(l.start_s, l.share, l.active);
+      count(l.start_s, l.share(), l.active);
       until = l.end_s;
     }
     count(until, 0, 0);

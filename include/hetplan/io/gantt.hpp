@@ -29,8 +29,9 @@ class gantt_painter {
   gantt_painter(const plan& p, const cluster& c, const judgement& j, const gantt_options& o)
       : plan_(p), cluster_(c), judgement_(j), options_(o), view_(p, c, j), resources_(view_.resources()), width_(std::max(480.0, o.width)) {
     std::size_t bars = j.graph.computes.size();
-    for (const resource_view& r : resources_) bars += r.bands.size() / 4;  // several pieces are one outline
+    for (const resource_view& r : resources_) bars += r.pieces / 4;  // several pieces are one outline
     merge_ = bars > o.max_bars;
+    if (!merge_) resources_ = view_.resources(sweep_detail::bands);
     for (std::size_t d = 0; d < c.size(); ++d) {
       if (j.graph.used[d]) devices_.push_back(device_id(d));
     }

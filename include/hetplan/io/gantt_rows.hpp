@@ -135,7 +135,9 @@ class row_painter {
         fills[k] = transfer_fill(static_cast<transfer_kind>(k));
         hovers[k] = std::string(to_string(static_cast<transfer_kind>(k))) + " transfers over " + cluster_.network()[r.resource].name;
       }
-      for (const share_band& b : r.bands) areas.add(static_cast<std::size_t>(graph_.transfers[b.transfer].kind), b.start_s, b.end_s, (b.high - b.low) / full);
+      for (const resource_load& l : r.loads) {
+        for (std::size_t k = 0; k < 4; ++k) areas.add(k, l.start_s, l.end_s, l.kinds[k] / full);
+      }
       areas.paint(out_, fills, hovers);
     } else {
       for (std::size_t begin = 0; begin < r.bands.size();) {

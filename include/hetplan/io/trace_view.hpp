@@ -3,10 +3,13 @@
 /// What pictures read out of a judgement: names, who waited for what, how every resource was shared.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -21,20 +24,23 @@ struct share_band {
   double low = 0, high = 0;
 };
 
-/// During [start_s, end_s), `active` transfers (starved ones included) take `share` of the capacity.
+/// During [start_s, end_s), `active` transfers (starved ones included) take these shares of the capacity.
 struct resource_load {
   double start_s = 0, end_s = 0;
-  double share = 0;
+  std::array<double, 4> kinds = {};  ///< by transfer_kind
   std::uint32_t active = 0;
+
+  [[nodiscard]] double share() const { return kinds[0] + kinds[1] + kinds[2] + kinds[3]; }
 };
 
 /// How one resource was shared over time. Contention is more than one transfer at a time.
 struct resource_view {
   resource_id resource;
-  bool recorded = true;             ///< false: no rates in the trace, bands are equal lanes without meaning
-  std::vector<share_band> bands;    ///< by (transfer, time), joined where nothing changes
-  std::vector<resource_load> loads; ///< in time order, without gaps of their own; idle times are left out
-  double peak = 0;                  ///< the largest share
+  bool recorded = true;              ///< false: the trace has no rates, heights only count transfers
+  std::vector<resource_load> loads;  ///< in time order; idle times are left out
+  std::vector<share_band> bands;     ///< by (transfer, time), joined where nothing changes; only if asked for
+  std::size_t pieces = 0;            ///< of bands, at most
+  double peak = 0;                   ///< the largest share
 
   [[nodiscard]] double contended_s() const {
     double total = 0;
@@ -43,9 +49,11 @@ struct resource_view {
   }
 };
 
+enum class sweep_detail { loads, bands };
+
 /// A judgement, read for pictures. Refers to its arguments, which must outlive it.
 ///
-/// Complexity  O(nodes + dependencies), and for each resource events * transfers active at a time.
+/// Complexity  O(nodes + dependencies).
 class trace_view {
  public:
   trace_view(const plan& p, const cluster& c, const judgement& j) : plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace) {
@@ -106,42 +114,15 @@ class trace_view {
   }
 
   /// Every resource that carried a transfer, by id.
-  [[nodiscard]] std::vector<resource_view> resources() const {
-    std::vector<std::vector<event>> events(cluster_.network().resources().size());
-    const bool recorded = !trace_.rates.empty();
-    for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
-      if (graph_.transfers[t].volume_bytes <= 0 || !transfer_ended(t)) continue;
-      for (const resource_use& u : graph_.routes[graph_.transfers[t].route].via) {
-        events[u.resource.index()].push_back({trace_.transfers[t].end_s, t, -1});
-        events[u.resource.index()].push_back({std::min(drain_start_s(t), trace_.transfers[t].end_s), t, 0});
-      }
-    }
-    for (const rate_change& change : trace_.rates) {
-      if (change.rate <= 0 && change.at_s >= trace_.transfers[change.transfer].end_s) continue;
-      for (const resource_use& u : graph_.routes[graph_.transfers[change.transfer].route].via) {
-        const double capacity = cluster_.network()[u.resource].capacity.value();
-        if (transfer_ended(change.transfer)) events[u.resource.index()].push_back({change.at_s, change.transfer, 1 + change.rate * u.weight / capacity});
-      }
-    }
-    std::vector<resource_view> views;
-    for (std::size_t r = 0; r < events.size(); ++r) {
-      if (!events[r].empty()) views.push_back(sweep(resource_id(r), events[r], recorded));
-    }
-    return views;
+  ///
+  /// Complexity  O(transfers log + rate changes) * route length; bands: times the transfers active at a time.
+  [[nodiscard]] std::vector<resource_view> resources(sweep_detail detail = sweep_detail::loads) const {
+    sweep run{*this, detail};
+    run.go();
+    return run.views();
   }
 
  private:
-  /// A transfer leaves (-1), enters (0) or has a new share (1 + share) of a resource: in this order at one time.
-  struct event {
-    double at_s;
-    std::uint32_t transfer;
-    double what;
-  };
-  struct member {
-    std::uint32_t transfer;
-    double share;
-    std::size_t lane;
-  };
   static constexpr tasks::node_id nothing = ~tasks::node_id{0};
 
   static bool has_ended(const interval& i, bool takes_time) { return i.end_s >= i.start_s && (!takes_time || i.end_s > 0); }
@@ -178,52 +159,142 @@ class trace_view {
     }
   }
 
-  /// Goes through the events in time, transfers stacked in the order of entering.
-  [[nodiscard]] resource_view sweep(resource_id r, std::vector<event>& events, bool recorded) const {
-    std::stable_sort(events.begin(), events.end(), [](const event& a, const event& b) {
-      return std::tuple(a.at_s, std::min(a.what, 1.0)) < std::tuple(b.at_s, std::min(b.what, 1.0));
-    });
-    const double instant = 1e-9 * latency_s();  // ends and starts that only rounding tells apart
-    resource_view view{.resource = r, .recorded = recorded, .bands = {}, .loads = {}};
-    std::vector<member> active;
-    std::size_t lanes = 0;
-    for (std::size_t i = 0; i < events.size();) {
-      const double now = events[i].at_s;
-      for (; i < events.size() && events[i].at_s <= now + instant; ++i) {
-        const auto it = std::find_if(active.begin(), active.end(), [&](const member& m) { return m.transfer == events[i].transfer; });
-        if (events[i].what < 0) {
-          if (it != active.end()) active.erase(it);
-        } else if (events[i].what >= 1) {
-          if (it != active.end()) it->share = events[i].what - 1;
-        } else if (trace_.transfers[events[i].transfer].end_s > now + instant) {
-          std::size_t lane = 0;
-          while (std::any_of(active.begin(), active.end(), [&](const member& m) { return m.lane == lane; })) ++lane;
-          lanes = std::max(lanes, lane + 1);
-          active.push_back({events[i].transfer, 0, lane});
+  /// Goes through the run once, all resources together.
+  class sweep {
+   public:
+    sweep(const trace_view& v, sweep_detail detail)
+        : v_(v), bands_(detail == sweep_detail::bands), recorded_(!v.trace_.rates.empty()), instant_s_(1e-9 * v.latency_s()),
+          states_(v.cluster_.network().resources().size()), rate_(v.graph_.transfers.size(), 0), active_(rate_.size(), 0) {
+      for (std::uint32_t t = 0; t < rate_.size(); ++t) {
+        if (v.graph_.transfers[t].volume_bytes <= 0 || !v.transfer_ended(t)) continue;
+        const double end = v.trace_.transfers[t].end_s;
+        ends_.push_back({end, true, t});
+        ends_.push_back({std::min(v.drain_start_s(t), end), false, t});
+      }
+      std::sort(ends_.begin(), ends_.end(), [](const end_of& a, const end_of& b) {
+        return std::tuple(a.at_s, !a.leaves, a.transfer) < std::tuple(b.at_s, !b.leaves, b.transfer);
+      });
+    }
+
+    void go() {
+      const auto& rates = v_.trace_.rates;
+      constexpr double never = std::numeric_limits<double>::infinity();
+      for (std::size_t e = 0, r = 0; e < ends_.size() || r < rates.size();) {
+        const double now = std::min(e < ends_.size() ? ends_[e].at_s : never, r < rates.size() ? rates[r].at_s : never);
+        const double until = now + instant_s_;  // what only rounding tells apart is one time
+        for (; e < ends_.size() && ends_[e].at_s <= until; ++e) {
+          const std::uint32_t t = ends_[e].transfer;
+          if (ends_[e].leaves) leave(t, now); else if (v_.trace_.transfers[t].end_s > until) enter(t, now);
+        }
+        for (; r < rates.size() && rates[r].at_s <= until; ++r) {
+          if (active_[rates[r].transfer]) set_rate(rates[r].transfer, rates[r].rate, now);
         }
       }
-      if (i == events.size() || active.empty()) continue;
-      const double until = events[i].at_s;
+    }
+
+    [[nodiscard]] std::vector<resource_view> views() {
+      std::vector<resource_view> all;
+      for (std::size_t i = 0; i < states_.size(); ++i) {
+        resource_view& view = states_[i].view;
+        if (view.loads.empty()) continue;
+        view.resource = resource_id(i);
+        view.recorded = recorded_;
+        if (!recorded_) {
+          for (resource_load& l : view.loads) for (double& share : l.kinds) share /= view.peak;
+          for (share_band& b : view.bands) b.low /= view.peak, b.high /= view.peak;
+          view.peak = 1;
+        }
+        std::stable_sort(view.bands.begin(), view.bands.end(), [](const share_band& a, const share_band& b) { return a.transfer < b.transfer; });
+        join(view.bands, [](const share_band& a, const share_band& b) { return a.transfer == b.transfer && a.low == b.low && a.high == b.high; });
+        join(view.loads, [](const resource_load& a, const resource_load& b) { return a.kinds == b.kinds && a.active == b.active; });
+        all.push_back(std::move(view));
+      }
+      return all;
+    }
+
+   private:
+    struct end_of {
+      double at_s;
+      bool leaves;
+      std::uint32_t transfer;
+    };
+    struct member {
+      std::uint32_t transfer;
+      double share_per_rate;
+      std::size_t lane;
+    };
+    struct state {
+      resource_view view;
+      std::vector<member> members;  ///< bands only: in the order of entering
+      std::array<double, 4> kinds = {};
+      std::uint32_t active = 0;
+      double since_s = 0;
+    };
+
+    [[nodiscard]] const std::vector<resource_use>& via(std::uint32_t t) const { return v_.graph_.routes[v_.graph_.transfers[t].route].via; }
+    [[nodiscard]] std::size_t kind(std::uint32_t t) const { return static_cast<std::size_t>(v_.graph_.transfers[t].kind); }
+    [[nodiscard]] double share_per_rate(const resource_use& u) const {
+      return recorded_ ? u.weight / v_.cluster_.network()[u.resource].capacity.value() : 1;
+    }
+
+    void enter(std::uint32_t t, double now) {
+      active_[t] = 1;
+      for (const resource_use& u : via(t)) {
+        state& s = states_[u.resource.index()];
+        flush(s, now);
+        ++s.active;
+        if (!bands_) continue;
+        std::size_t lane = 0;
+        while (std::any_of(s.members.begin(), s.members.end(), [&](const member& m) { return m.lane == lane; })) ++lane;
+        s.members.push_back({t, share_per_rate(u), lane});
+      }
+      if (!recorded_) set_rate(t, 1, now);
+    }
+    void leave(std::uint32_t t, double now) {
+      if (!active_[t]) return;
+      set_rate(t, 0, now);
+      active_[t] = 0;
+      for (const resource_use& u : via(t)) {
+        state& s = states_[u.resource.index()];
+        flush(s, now);
+        if (--s.active == 0) s.kinds = {};  // rounding ends here
+        if (bands_) s.members.erase(std::find_if(s.members.begin(), s.members.end(), [&](const member& m) { return m.transfer == t; }));
+      }
+    }
+    void set_rate(std::uint32_t t, double rate, double now) {
+      for (const resource_use& u : via(t)) {
+        state& s = states_[u.resource.index()];
+        flush(s, now);
+        s.kinds[kind(t)] = std::max(0.0, s.kinds[kind(t)] + (rate - rate_[t]) * share_per_rate(u));
+      }
+      rate_[t] = rate;
+    }
+
+    /// Writes down what held until now.
+    void flush(state& s, double now) {
+      if (s.active == 0) s.since_s = now;
+      if (now - s.since_s <= instant_s_) return;
+      const resource_load load{s.since_s, now, s.kinds, s.active};
+      s.view.loads.push_back(load);
+      s.view.pieces += s.active;
+      s.view.peak = std::max(s.view.peak, load.share());
       double level = 0;
-      for (const member& m : active) {
-        const auto lane = static_cast<double>(m.lane);
-        view.bands.push_back({m.transfer, now, until, recorded ? level : lane, recorded ? level + m.share : lane + 1});
-        level += m.share;
+      for (const member& m : s.members) {
+        const double share = rate_[m.transfer] * m.share_per_rate, low = recorded_ ? level : static_cast<double>(m.lane);
+        s.view.bands.push_back({m.transfer, s.since_s, now, low, low + share});
+        level += share;
       }
-      view.loads.push_back({now, until, level, static_cast<std::uint32_t>(active.size())});
-      view.peak = std::max(view.peak, level);
+      s.since_s = now;
     }
-    if (!recorded) {
-      for (share_band& b : view.bands) {
-        b.low /= static_cast<double>(lanes);
-        b.high /= static_cast<double>(lanes);
-      }
-    }
-    std::stable_sort(view.bands.begin(), view.bands.end(), [](const share_band& a, const share_band& b) { return a.transfer < b.transfer; });
-    join(view.bands, [](const share_band& a, const share_band& b) { return a.transfer == b.transfer && a.low == b.low && a.high == b.high; });
-    join(view.loads, [](const resource_load& a, const resource_load& b) { return a.share == b.share && a.active == b.active; });
-    return view;
-  }
+
+    const trace_view& v_;
+    bool bands_, recorded_;
+    double instant_s_;
+    std::vector<state> states_;  ///< by resource
+    std::vector<double> rate_;   ///< by transfer
+    std::vector<char> active_;
+    std::vector<end_of> ends_;
+  };
 
   template <class Pieces, class Same>
   static void join(Pieces& pieces, Same&& same) {

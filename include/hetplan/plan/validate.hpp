@@ -244,6 +244,7 @@ class plan_validator {
       }
       require(e.microbatch >= 0 && e.microbatch < g[e.stage].microbatches, here,
               "a microbatch from 0 to " + std::to_string(g[e.stage].microbatches - 1), std::to_string(e.microbatch));
+      if (e.what == phase::optimizer_step) fail(here, "expected phase F, B or W; the optimizer's step follows by itself");
       if (p_.workload.mode != mode::training && e.what != phase::forward) fail(here, "expected phase F outside training");
       if (!position.emplace(std::tuple(e.stage, e.what, e.microbatch), i).second) fail(here, "this piece of work is listed twice");
       if (e.what == phase::backward_weight) split.insert(e.stage);

@@ -14,38 +14,11 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulator_options.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {
-
-/// Events for observers: a compute task or a transfer has ended.
-struct task_ended {
-  const tasks::compute_task& task;
-  interval when;
-};
-struct transfer_ended {
-  const tasks::transfer& transfer;
-  interval when;
-};
-
-/// From `at` on, a resource has another capacity or a device another speed (1 = as its cost model says).
-struct capacity_change {
-  seconds at;
-  resource_id resource;
-  bytes_per_second capacity;
-};
-struct speed_change {
-  seconds at;
-  device_id device;
-  double speed;
-};
-
-struct simulator_options {
-  bool record = false;  ///< keep rate and memory changes in the trace (for charts)
-  std::vector<capacity_change> capacities = {};
-  std::vector<speed_change> speeds = {};
-};
 
 namespace detail {
 
@@ -256,8 +229,8 @@ class simulator {
   }
   [[nodiscard]] auto turn(std::uint32_t i) const {
     const tasks::transfer& t = g_.transfers[i];
-    const bool reduction = t.kind == transfer_kind::sync;  // reductions come after every microbatch
-    return std::tuple(t.priority, reduction, t.microbatch, t.from_stage, t.from, t.to_stage, t.to, t.step, i);
+    const bool reduction = t.kind == transfer_kind::sync;  // has no microbatch of its own and comes after all of them
+    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.from_stage, t.from, t.to_stage, t.to, t.step, i);
   }
 
   void send(std::uint32_t t) {
@@ -324,6 +297,22 @@ class simulator {
   trace out_;
 };
 
+/// Throws invalid_input for a change that names nothing or is no number.
+inline void check_options(const simulator_options& o, std::size_t resources, std::size_t devices) {
+  const auto require = [](bool ok, const char* what, std::size_t i) {
+    if (!ok) throw invalid_input("simulate: " + std::string(what) + " " + std::to_string(i) + " is out of range; expected a known id, a finite time >= 0 and a finite value >= 0");
+  };
+  const auto amount = [](double v) { return std::isfinite(v) && v >= 0; };
+  for (std::size_t i = 0; i < o.capacities.size(); ++i) {
+    const capacity_change& c = o.capacities[i];
+    require(c.resource.valid() && c.resource.index() < resources && amount(c.at.value()) && amount(c.capacity.value()), "capacity change", i);
+  }
+  for (std::size_t i = 0; i < o.speeds.size(); ++i) {
+    const speed_change& s = o.speeds[i];
+    require(s.device.valid() && s.device.index() < devices && amount(s.at.value()) && amount(s.speed), "speed change", i);
+  }
+}
+
 }  // namespace detail
 
 /// Runs a task graph: every device works off its order, transfers share the network as the policy says.
@@ -341,6 +330,7 @@ class simulator {
 template <network_policy Policy = fair_share, observer<task_ended, transfer_ended>... Observers>
 [[nodiscard]] trace simulate(const tasks::task_graph& g, const network& net, const Policy& policy = {},
                              const simulator_options& options = {}, Observers&&... observers) {
+  detail::check_options(options, net.resources().size(), g.device_order.size());
   return detail::simulator<Policy, std::remove_reference_t<Observers>...>(g, net, policy, options, observers...).run();
 }
 

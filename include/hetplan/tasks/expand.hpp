@@ -2,15 +2,14 @@
 #pragma once
 /// plan + model + cluster + cost + memory -> one task graph.
 
-#include <map>
-#include <tuple>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include <hetplan/plan/validate.hpp>
+#include <hetplan/tasks/reduction.hpp>
 #include <hetplan/tasks/stage_cost.hpp>
-#include <hetplan/tasks/task_graph.hpp>
-#include <hetplan/tasks/transfer_rules.hpp>
+#include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::tasks {
 
@@ -21,9 +20,8 @@ class expander {
  public:
   expander(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory)
       : p_(p), model_(model), cluster_(c), cost_(cost), memory_(memory), stages_(make_stage_graph(p, model)),
-        orders_(device_orders(p, stages_, c.size())), rules_(p), out_(c.size()),
-        steps_(p.workload.mode == mode::generation ? p.workload.tokens : 1),
-        route_of_(c.size() * c.size(), no_route) {}
+        orders_(device_orders(p, stages_, c.size())), out_(c.size()), sender_(p, c, out_),
+        steps_(p.workload.mode == mode::generation ? p.workload.tokens : 1) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
@@ -37,14 +35,13 @@ class expander {
     }
     if (p_.workload.mode == mode::generation) connect_tokens();
     order_devices();
-    if (p_.workload.mode == mode::training) reduce_gradients();
-    rules_.require_all_used(cluster_);
+    if (p_.workload.mode == mode::training) end_iteration();
+    sender_.require_all_rules_used();
     return std::move(out_).build();
   }
 
  private:
   using handle = task_graph_builder::handle;
-  static constexpr std::uint32_t no_route = ~std::uint32_t{0};
 
   /// A device's part of a stage: where its tasks are (phase by phase for each microbatch of each step).
   struct part {
@@ -144,7 +141,7 @@ class expander {
                 const transfer t{.kind = kind, .from = producers[i].device, .to = consumers[j].device, .from_stage = from,
                                  .to_stage = to, .microbatch = m, .step = step,
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
-                const auto [first_chunk, last_chunk] = send(t);
+                const auto [first_chunk, last_chunk] = sender_.send(t);
                 out_.depend(producer, first_chunk);
                 out_.depend(last_chunk, consumer);
               }
@@ -189,114 +186,35 @@ class expander {
     return at(s, position, it->what, it->microbatch, 0);
   }
 
-  void reduce_gradients() {
-    // Which stages hold each trainable tensor: a weight group, or a layer that several pipelines hold.
-    std::map<std::pair<bool, std::int32_t>, std::pair<double, std::vector<stage_id>>> holders;
-    std::vector<handle> reduced;
+  /// The reductions behind the last backward parts, and behind them the optimizer where the cost model has a step.
+  void end_iteration() {
+    std::vector<handle> finished;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      for_each_tensor(model_, p_.stages[s], [&](const layer& l) {
-        if (l.trainable_weight().value() <= 0) return;
-        auto& [weight, stages] = holders[{l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value}];
-        weight = l.weight.value();
-        stages.push_back(stage_id(s));
-      });
-      reduced.push_back(reduce_inside(stage_id(s)));
+      finished.push_back(out_.add_barrier());
+      for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) out_.depend(last_backward(stage_id(s), i), finished.back());
     }
-    std::map<std::vector<stage_id>, double> sets;
-    for (const auto& [tensor, held] : holders) {
-      if (held.second.size() > 1) sets[held.second] += held.first;
-    }
-    for (const auto& [stages, weight] : sets) reduce_across(stages, weight, reduced);
-  }
-
-  /// A ring among the devices of one stage; the barrier that ends it.
-  handle reduce_inside(stage_id s) {
-    const auto& devices = p_[s].devices;
-    const handle done = out_.add_barrier();
-    for (std::size_t i = 0; i < devices.size(); ++i) out_.depend(last_backward(s, i), done);
-    const double weight = trainable_bytes(model_, p_[s]);
-    if (devices.size() < 2 || weight <= 0) return done;
-    std::vector<std::pair<device_id, stage_id>> members;
-    for (const assignment& a : devices) members.emplace_back(a.device, s);
-    return ring_reduce(members, weight, done);
-  }
-
-  void reduce_across(const std::vector<stage_id>& stages, double weight, const std::vector<handle>& reduced) {
-    std::vector<std::pair<device_id, stage_id>> members;
-    const handle ready = out_.add_barrier();
-    for (const stage_id s : stages) {
-      out_.depend(reduced[s.index()], ready);
-      const device_id first = p_[s].devices.front().device;
-      if (std::none_of(members.begin(), members.end(), [&](const auto& m) { return m.first == first; })) members.emplace_back(first, s);
-    }
-    if (members.size() < 2) return;
-    if (!p_.parameter_server) {
-      ring_reduce(members, weight, ready);
-      return;
-    }
-    const handle gathered = out_.add_barrier();
-    out_.depend(ready, gathered);
-    for (const bool back : {false, true}) {
-      for (const auto& [d, s] : members) {
-        if (d == *p_.parameter_server) continue;
-        const transfer t{.kind = transfer_kind::sync, .from = back ? *p_.parameter_server : d, .to = back ? d : *p_.parameter_server,
-                         .from_stage = s, .to_stage = s, .microbatch = stages_[s].microbatches - 1, .volume_bytes = weight};
-        const auto [first, last] = send(t);
-        out_.depend(back ? gathered : ready, first);
-        if (!back) out_.depend(last, gathered);
+    const std::vector<handle> reduced = reduce_gradients(p_, model_, stages_, finished, sender_);
+    static_assert(times_optimizer_step<Cost> || !names_optimizer_step<Cost>,
+                  "a cost model's optimizer step is: hetplan::seconds optimizer_step(const hetplan::layer&, const hetplan::device&) const");
+    if constexpr (times_optimizer_step<Cost>) {
+      for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+        for (const assignment& a : p_.stages[s].devices) add_optimizer_step(stage_id(s), a, reduced[s]);
       }
     }
   }
 
-  /// n transfers from member i to i + 1 (cyclic), each 2(n-1)/n of the bytes; the barrier that ends them.
-  handle ring_reduce(const std::vector<std::pair<device_id, stage_id>>& members, double weight, handle start) {
-    const auto n = static_cast<double>(members.size());
-    const handle end = out_.add_barrier();
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto& [from, s] = members[i];
-      const auto& [to, t] = members[(i + 1) % members.size()];
-      const auto [first, last] = send({.kind = transfer_kind::sync, .from = from, .to = to, .from_stage = s, .to_stage = t,
-                                       .microbatch = stages_[s].microbatches - 1, .volume_bytes = 2 * (n - 1) / n * weight});
-      out_.depend(start, first);
-      out_.depend(last, end);
-    }
-    return end;
-  }
-
-  /// Adds a transfer, in chunks where the plan says so; its first and last chunk.
-  std::pair<handle, handle> send(transfer t) {
-    t.route = route_between(t.from, t.to);
-    const auto chunks = rules_.find(t);
-    t.latency_s = out_.route_at(t.route).latency.value();
-    if (chunks.empty()) {
-      const handle whole = out_.add(t);
-      return {whole, whole};
-    }
-    t.volume_bytes /= static_cast<double>(chunks.size());
-    std::pair<handle, handle> ends;
-    for (const transfer_rule* rule : chunks) {
-      t.chunk = rule->chunk;
-      t.priority = rule->priority;
-      t.release_s = rule->release.value();
-      const handle h = out_.add(t);
-      if (rule->chunk == 0) ends.first = h; else out_.depend(ends.second, h);
-      ends.second = h;
-      t.latency_s = 0;
-    }
-    return ends;
-  }
-
-  std::uint32_t route_between(device_id from, device_id to) {
-    std::uint32_t& known = route_of_[from.index() * cluster_.size() + to.index()];
-    if (known == no_route) {
-      const route* r = cluster_.network().find(from, to);
-      if (r == nullptr) {
-        throw invalid_input("plan: needs a transfer from device \"" + cluster_[from].name + "\" to \"" + cluster_[to].name +
-                            "\", but cluster \"" + cluster_.name() + "\" has no route for that pair");
-      }
-      known = out_.add_route(*r);
-    }
-    return known;
+  void add_optimizer_step(stage_id s, const assignment& a, handle reduced) {
+    double duration = 0;
+    for_each_tensor(model_, p_[s], [&](const layer& l) {
+      if (l.trainable_weight().value() > 0) duration += checked_optimizer_step_s(cost_, l, cluster_[a.device]);
+    });
+    if (duration <= 0) return;
+    const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
+    const handle step = out_.add(compute_task{.what = phase::optimizer_step, .stage = s, .device = a.device,
+                                              .microbatch = stages_[s].microbatches - 1, .first_sample = first,
+                                              .last_sample = last, .duration_s = duration});
+    out_.depend(reduced, step);
+    out_.append_to_order(step);
   }
 
   const plan& p_;
@@ -306,12 +224,11 @@ class expander {
   const Memory& memory_;
   stage_graph stages_;
   std::vector<std::vector<order_entry>> orders_;
-  transfer_rules rules_;
   task_graph_builder out_;
+  transfer_sender sender_;
   int steps_;
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
   std::size_t count_ = 0;
-  std::vector<std::uint32_t> route_of_;
 };
 
 }  // namespace detail

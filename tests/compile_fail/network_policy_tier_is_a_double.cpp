@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: network_policy needs: int tier(const hetplan::tasks::transfer&) const
+#include <hetplan/simulate/network_policy.hpp>
+
+struct my_policy {
+  double tier(const hetplan::tasks::transfer& t) const { return t.volume_bytes; }
+  bool one_port() const { return false; }
+};
+static_assert(hetplan::check_network_policy<my_policy>());

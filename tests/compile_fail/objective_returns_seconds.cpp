@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: objective needs: double score(const hetplan::evaluation&) const
+#include <hetplan/plan/objective.hpp>
+
+struct my_objective {
+  hetplan::seconds score(const hetplan::evaluation& e) const { return e.latency; }
+};
+static_assert(hetplan::check_objective<my_objective>());

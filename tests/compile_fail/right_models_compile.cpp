@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect-ok
+// The twins of the wrong models in this folder, each with the one fault mended.
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/energy_model.hpp>
+#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/plan/objective.hpp>
+#include <hetplan/simulate/simulator.hpp>
+#include <hetplan/solve/lp.hpp>
+
+using namespace hetplan;
+
+struct my_cost {
+  seconds time(const work& w, const device&) const { return 1_ms * w.batch; }
+};
+struct my_energy {
+  joules energy(const device_usage& u, const device& d) const { return d.power.active * u.busy; }
+};
+struct my_memory {
+  bytes state(const layer& l, const workload&) const { return l.weight; }
+  bytes activations(const layer& l, const workload&) const { return l.activation; }
+  bytes cache(const layer&, const workload&) const { return {}; }
+};
+struct my_network {
+  std::vector<resource> resources(std::span<const device>) const { return {{"air", 1_MB_per_s}}; }
+  std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{1_ms, {{resource_id(0), 1}}}; }
+};
+struct my_policy {
+  int tier(const tasks::transfer& t) const { return t.microbatch; }
+  bool one_port() const { return false; }
+};
+struct my_objective {
+  double score(const evaluation& e) const { return e.latency.value(); }
+};
+struct my_solver {
+  lp_solution solve(const lp_problem&) const { return {}; }
+};
+struct my_observer {
+  flow operator()(const task_ended&) { return flow::go; }
+};
+static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && check_memory_model<my_memory>());
+static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
+static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
+
+const device_id d = device_id(0);
+const auto sum = 5_ms + 3_s;
+const device phone{.name = "phone", .memory = 8_GB};
+const device& right(const cluster& c) { return c[d]; }
+trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
