@@ -68,6 +68,12 @@ struct table_model {
 };
 static_assert(check_cost_model<table_model>());
 
+/// Adam reads weights, gradients and two moments and writes all but the gradients: seven passes over the weights.
+struct with_adam : roofline {
+  seconds optimizer_step(const layer& l, const device& d) const { return 7 * l.weight / d.memory_bandwidth + d.launch; }
+};
+static_assert(check_cost_model<with_adam>() && times_optimizer_step<with_adam>);
+
 /// Activation checkpointing: blocks keep nothing and run their forward again before the backward.
 struct recomputing_memory {
   bytes state(const layer& l, const workload& w) const { return plain_memory{}.state(l, w); }
@@ -256,6 +262,17 @@ TEST_CASE("a table of times is a cost model, and any model can be chosen at run 
   const plan_result r = recipes::on_device(problem, minimize_latency{});
   REQUIRE(r.status.ok());
   CHECK(r.plans.front().predicted->latency.value() == Approx(4 * 3 * 8 * 0.004));
+}
+
+TEST_CASE("a cost model that times the optimizer's step makes an iteration longer by it") {
+  const planning_graph model = blocks(4);
+  device d = laptop_and_phone().front();
+  d.memory_bandwidth = 28_GB_per_s;
+  const cluster alone("alone", d);
+  const auto latency = [&](auto cost) {
+    return recipes::on_device(planning_problem{model, alone, cost, job{.batch = 8}}, minimize_latency{}).plans.front().predicted->latency;
+  };
+  CHECK((latency(with_adam{}) - latency(roofline{})).value() == Approx(4 * 7 * 40e6 / 28e9));
 }
 
 TEST_CASE("recomputing activations saves memory and costs time") {

@@ -30,7 +30,7 @@ std::string refusal(const std::function<void(planning_graph_builder&)>& steps) {
   }
   return "accepted";
 }
-std::string refusal(const layer_spec& spec) {
+std::string layer_refusal(const layer_spec& spec) {
   return refusal([&](planning_graph_builder& b) { b.add_layer(spec); });
 }
 
@@ -45,7 +45,7 @@ planning_graph one_layer(layer_spec spec) {
 TEST_CASE("a model has at least one layer, and every layer a name of its own") {
   using builder = planning_graph_builder;
   CHECK(refusal([](builder&) {}) == R"(model "toy": a model has at least one layer)");
-  CHECK(refusal(plain("")) == R"(model "toy": a layer has an empty name)");
+  CHECK(layer_refusal(plain("")) == R"(model "toy": a layer has an empty name)");
   CHECK(refusal([](builder& b) {
           b.add_layer(plain("a"));
           b.add_layer(plain("a"));
@@ -77,21 +77,21 @@ TEST_CASE("every amount of a layer is finite and not negative, and the message n
     for (const double bad : {-1.0, inf, not_a_number}) {
       layer_spec s = plain("a");
       set(s, bad);
-      CHECK(refusal(s) == R"(model "toy": layer "a" )" + field + " = " + to_text(bad) + "; expected a finite number >= 0");
+      CHECK(layer_refusal(s) == R"(model "toy": layer "a" )" + field + " = " + to_text(bad) + "; expected a finite number >= 0");
     }
     layer_spec s = plain("a");
     set(s, 0);
-    CHECK(refusal(s) == "accepted");
+    CHECK(layer_refusal(s) == "accepted");
   }
 }
 
 TEST_CASE("a layer's time is known from FLOP or from a profile") {
-  CHECK(refusal({.name = "a"}) == R"(model "toy": layer "a" needs forward_flops or a profile)");
-  CHECK(refusal({.name = "a", .profiles = {{"phone", {1}, {0.5}, {}}}}) == "accepted");
+  CHECK(layer_refusal({.name = "a"}) == R"(model "toy": layer "a" needs forward_flops or a profile)");
+  CHECK(layer_refusal({.name = "a", .profiles = {{"phone", {1}, {0.5}, {}}}}) == "accepted");
 }
 
 TEST_CASE("a profile has ascending batches from 1 and as many finite times") {
-  const auto with = [](layer_profile p) { return refusal({.name = "a", .forward_flops = 1_GFLOP, .profiles = {std::move(p)}}); };
+  const auto with = [](layer_profile p) { return layer_refusal({.name = "a", .forward_flops = 1_GFLOP, .profiles = {std::move(p)}}); };
   const std::string at = R"(model "toy": layer "a" profile "phone" )";
   CHECK(with({"phone", {1, 2.5, 8}, {0, 1, 1}, {1, 0, 2}}) == "accepted");
   CHECK(with({"phone", {1}, {1}, {}}) == "accepted");
@@ -110,8 +110,8 @@ TEST_CASE("a profile has ascending batches from 1 and as many finite times") {
 
 TEST_CASE("a layer has at most one profile for a kind") {
   const layer_profile phone{"phone", {1}, {1}, {}}, laptop{"laptop", {1}, {1}, {}};
-  CHECK(refusal({.name = "a", .profiles = {phone, laptop}}) == "accepted");
-  CHECK(refusal({.name = "a", .profiles = {phone, laptop, phone}}) == R"(model "toy": layer "a" profile "phone" appears twice)");
+  CHECK(layer_refusal({.name = "a", .profiles = {phone, laptop}}) == "accepted");
+  CHECK(layer_refusal({.name = "a", .profiles = {phone, laptop, phone}}) == R"(model "toy": layer "a" profile "phone" appears twice)");
 }
 
 TEST_CASE("an edge joins two different added layers once, with amounts that are finite and not negative") {

@@ -171,7 +171,7 @@ TEST_CASE("contention is marked exactly where transfers share a resource") {
   CHECK(calm.find("forward d0 → d1") != std::string::npos);
 
   // One transfer follows the other, kept waiting by its ports: the end of one and the start of the next are no contention.
-  plan turns = x.p;
+  plan turns = pipeline(x.model, 2, 4, {.mode = mode::inference});
   turns.network = sharing::exclusive;
   const std::string taking_turns = io::gantt_svg(turns, x.home, run(turns, x.model, x.home));
   CHECK(taking_turns.find("contention") == std::string::npos);

@@ -120,6 +120,25 @@ TEST_CASE("exclusive ports are granted by priority, then microbatch") {
   check_interval(t.transfers[1], 2, 3);
 }
 
+TEST_CASE("exclusive ports: reductions come after all microbatches and among themselves by stage") {
+  // What a reduction carries as its microbatch is only the number of its stage's microbatches.
+  const cluster c = wired(4);
+  tasks::task_graph_builder b(4);
+  const auto add = [&](transfer_kind kind, int stage, int microbatch, int to) {
+    const auto route = b.add_route(*c.network().find(device_id(0), device_id(to)));
+    b.add(tasks::transfer{.kind = kind, .from = device_id(0), .to = device_id(to), .from_stage = stage_id(stage), .to_stage = stage_id(stage),
+                          .microbatch = microbatch, .route = route, .volume_bytes = 1});
+  };
+  add(transfer_kind::sync, 5, 1, 1);
+  add(transfer_kind::sync, 3, 3, 2);
+  add(transfer_kind::forward, 7, 9, 3);
+  const tasks::task_graph g = std::move(b).build();
+  const trace t = simulate(g, c.network(), exclusive_ports{});
+  check_interval(t.transfers[2], 0, 1);
+  check_interval(t.transfers[1], 1, 2);
+  check_interval(t.transfers[0], 2, 3);
+}
+
 TEST_CASE("transfers that hold their ports still share a medium fairly") {
   transfers_alone x(4, {1});
   x.add(0, 1, 1, 0, {{0, 1}});

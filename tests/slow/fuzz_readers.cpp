@@ -73,7 +73,11 @@ class mutator {
   explicit mutator(test::random_source& random) : random_(random) {}
 
   std::string operator()(std::string text) {
-    for (int n = random_.integer(1, 4); n > 0 && !text.empty(); --n) once(text);
+    if (random_.chance(0.5)) {  // what a person gets wrong: one value, of the right type
+      replace_value(text);
+      return text;
+    }
+    for (int n = random_.chance(0.5) ? 1 : random_.integer(2, 4); n > 0 && !text.empty(); --n) once(text);
     return text;
   }
 
@@ -114,17 +118,37 @@ class mutator {
     }
     return all;
   }
+  void replace_value(std::string& text) {
+    static const std::vector<std::string> numbers{
+        "0", "-0", "1", "-1", "2", "3", "4", "8", "0.5", "4.0", "1e3", "1e9", "1e17", "1e308", "1.7976931348623157e308", "-1e308", "5e-324", "1e-320", "1e-12", "1e999",
+        "2147483647", "2147483648", "-2147483649", "4294967297", "9223372036854775807", "9223372036854775808", "18446744073709551616", "1000000"};
+    const auto all = tokens(text);
+    std::vector<span> values;
+    for (const span& t : all) {
+      if (text.compare(t.begin + t.length, 1, ":") != 0) values.push_back(t);
+    }
+    const span t = random_.pick(values);
+    std::string other = random_.pick(numbers);
+    if (text[t.begin] == '"') {
+      const span u = random_.pick(values);
+      other = text.substr(u.begin, u.length);
+      const bool amount = text[t.begin + 1] >= '0' && text[t.begin + 1] <= '9';
+      if (amount || other.front() != '"') {
+        const std::size_t unit = text.find(' ', t.begin);
+        other = unit < t.begin + t.length ? "\"" + random_.pick(numbers) + text.substr(unit, t.begin + t.length - unit) : "\"" + other + "\"";
+      }
+    }
+    text.replace(t.begin, t.length, other);
+  }
   void replace_token(std::string& text) {
     static const std::vector<std::string> others{
-        "0", "-0", "1", "-1", "2", "3", "0.5", "4.0", "1e308", "1.7976931348623157e308", "-1e308", "5e-324", "1e-320", "1e999", "2147483647", "2147483648",
-        "-2147483649", "4294967297", "9223372036854775807", "9223372036854775808", "18446744073709551616", "1000000", "null", "true", "false", "[]", "{}", "[[]]",
+        "0", "-1", "1e308", "5e-324", "1e999", "2147483648", "9223372036854775808", "null", "true", "false", "[]", "{}", "[[]]",
         "\"\"", "\"*\"", "\"a\"", "\"p\"", "\"x\"", "\"1 GB\"", "\"1e308 TB\"", "\"1e-320 ms\"", "\"5 Mb\"", "\"-3 s\"", "\"inf s\"", "\"0 FLOP\"", "\"ring\"", "\"mesh\"",
         "\"star\"", "\"shared\"", "\"training\"", "\"inference\"", "\"generation\"", "\"gpipe\"", "\"explicit\"", "\"1f1b\"", "\"W\"", "\"\\u0000\"", "\"\\ud83d\\ude00\"",
         "\"sync\"", "\"token\"", "\"backward\"", "\"exclusive\"", "\"priority\"", "\"samples\"", "\"release\"", "\"gradient\""};
     const auto all = tokens(text);
     if (all.empty()) return;
     const span t = all[random_.index(all.size())];
-    // Replacing a string by a number at a key's place is a syntax error; values are what matters.
     std::string other = random_.pick(others);
     if (random_.chance(0.4)) {
       const span u = all[random_.index(all.size())];

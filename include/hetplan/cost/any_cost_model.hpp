@@ -42,6 +42,8 @@ struct assume_si {
     return seconds(model.time(w, d));
   }
 };
+template <class M>
+assume_si(M) -> assume_si<M>;
 
 static_assert(check_cost_model<any_cost_model>());
 

@@ -223,9 +223,10 @@ struct unit_meaning {
   }
   const std::string number = std::string(text.substr(0, mantissa)) + "e" + std::to_string(exponent + meaning->exponent);
   double value = 0;
-  if (std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc() &&
-      (exponent + meaning->exponent > 0 || mantissa > 300)) {
-    return {};  // too large; what is too small is 0, as for numbers without unit
+  if (std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc()) {
+    // Too large is an error; what is too small is 0, as for numbers without unit.
+    if (exponent + meaning->exponent > 0 || mantissa > 300) return {};
+    value = 0;
   }
   value = value * meaning->times / meaning->divided;
   return {std::isfinite(value) ? std::optional(value) : std::nullopt, {}};

@@ -90,7 +90,7 @@ class simulator {
 
   /// Everything that happens at the present time: ends before starts, until nothing moves; then rates.
   void settle() {
-    const double until = now_ * (1 + same_time);
+    const double until = std::min(now_ * (1 + same_time), std::numeric_limits<double>::max());  // never beyond `never`
     for (bool again = true; again && !stopped_;) {
       again = false;
       if (const double end = fluid_.next_end(); end <= until) {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+// Every algorithm that asks for a concept works with a type that has the members of the concept and nothing else:
+// no default constructor, no copy or move (where the algorithm only refers to it), no comparison, no address.
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/hetplan.hpp>
+
+using namespace hetplan;
+
+namespace {
+
+/// What an archetype lacks.
+struct bare {
+  explicit bare(int) {}
+  bare() = delete;
+  bare(const bare&) = delete;
+  bare(bare&&) = delete;
+  bare& operator=(const bare&) = delete;
+  bare& operator=(bare&&) = delete;
+  ~bare() = default;
+  bare* operator&() = delete;
+  const bare* operator&() const = delete;
+  template <class T>
+  void operator,(T&&) const = delete;
+};
+
+struct cost_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] seconds time(const work& w, const device&) const { return 1_ms * w.batch; }
+};
+struct memory_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] bytes state(const layer&, const workload&) const { return 100_B; }
+  [[nodiscard]] bytes activations(const layer&, const workload&) const { return 10_B; }
+  [[nodiscard]] bytes cache(const layer&, const workload&) const { return 1_B; }
+};
+struct energy_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] joules energy(const device_usage& u, const device&) const { return u.busy * 3_W; }
+};
+struct network_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {{"air", 1_MB_per_s}}; }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id, device_id) const {
+    return route{0_s, {{resource_id(0), 1}}};
+  }
+};
+struct policy_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
+  [[nodiscard]] bool one_port() const { return false; }
+};
+struct objective_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
+};
+struct solver_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
+};
+struct task_observer_archetype : bare {
+  using bare::bare;
+  int seen = 0;
+  flow operator()(const task_ended&) {
+    ++seen;
+    return flow::go;
+  }
+};
+struct candidate_observer_archetype : bare {
+  using bare::bare;
+  int seen = 0;
+  flow operator()(const candidate_judged&) { return ++seen < 2 ? flow::go : flow::stop; }
+};
+
+static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
+static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
+static_assert(check_objective<objective_archetype>() && check_lp_solver<solver_archetype>());
+static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
+
+using models = judge_models<memory_archetype, energy_archetype>;
+
+planning_graph three_layers() {
+  planning_graph_builder b("m");
+  for (const char* name : {"a", "b", "c"}) b.add_layer({.name = name, .forward_flops = 1_GFLOP, .weight = 1_kB});
+  b.add_edge("a", "b", 1_kB);
+  b.add_edge("b", "c", 1_kB);
+  return std::move(b).build();
+}
+cluster pair() {
+  return {"pair",
+          {{.name = "x", .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "y", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+          network_archetype(0)};
+}
+plan two_stages(mode m = mode::training) {
+  return {.workload = {.mode = m},
+          .microbatches = 4,
+          .stages = {{.name = "s", .layers = {layer_id(0)}, .devices = {{device_id(0)}}},
+                     {.name = "t", .layers = {layer_id(1), layer_id(2)}, .devices = {{device_id(1)}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("a bare network makes a cluster") {
+  const cluster c = pair();
+  REQUIRE(c.network().find(device_id(0), device_id(1)) != nullptr);
+  CHECK(c.network().peak_bandwidth(device_id(0), device_id(1)) == 1_MB_per_s);
+}
+
+TEST_CASE("bare models, a bare solver and a bare observer evaluate a plan in every mode") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  for (const mode m : {mode::training, mode::inference, mode::generation}) {
+    const cost_archetype cost(0);
+    const models judges{.memory = memory_archetype(0), .energy = energy_archetype(0)};
+    const solver_archetype solver(0);
+    task_observer_archetype watch(0);
+    const judgement j = evaluate(two_stages(m), g, c, cost, judges, solver, {}, watch);
+    CHECK(j.evaluation.latency.value() > 0);
+    CHECK(j.evaluation.bound.value() > 0);
+    CHECK(j.evaluation.peak_memory() >= 200_B);  // two layers, no matter which mode
+    CHECK(j.evaluation.devices[0].energy == j.evaluation.devices[0].busy * 3_W);
+    CHECK(watch.seen == static_cast<int>(j.graph.computes.size()));
+  }
+}
+
+TEST_CASE("a bare policy simulates a task graph") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const tasks::task_graph work = tasks::expand(two_stages(), g, c, cost_archetype(0), memory_archetype(0));
+  const policy_archetype policy(0);
+  const trace bare_run = simulate(work, c.network(), policy, {}, task_observer_archetype(0));
+  CHECK(bare_run == simulate(work, c.network(), fair_share{}));
+}
+
+TEST_CASE("bare models fill a stage table and the bounds") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const stage_table t(g, c, cost_archetype(0), memory_archetype(0), {}, 2);
+  CHECK(t.time_s(0, 3, 0) == Approx(3 * 3 * 0.002));
+  CHECK(t.state_bytes(0, 3) == Approx(300));
+  CHECK(plan_bound(two_stages(), g, c, cost_archetype(0), memory_archetype(0), solver_archetype(0), true).value() == Approx(3 * 3 * 4e-3 / 2));
+}
+
+TEST_CASE("bare models, a bare objective and a bare observer plan") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem<cost_archetype, memory_archetype, energy_archetype, solver_archetype> problem{
+      g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
+  const objective_archetype slowest(0);
+  for (const auto& result : {recipes::pipeline(problem, slowest), recipes::on_device(problem, slowest), recipes::data_parallel(problem, slowest)}) {
+    REQUIRE(result.status.ok());
+    REQUIRE_FALSE(result.plans.empty());
+    for (const plan& p : result.plans) CHECK(p.predicted->latency <= result.plans.front().predicted->latency);
+  }
+  candidate_observer_archetype impatient(0);
+  const plan_result stopped = recipes::pipeline(problem, slowest, 10, impatient);
+  CHECK(impatient.seen == 2);
+  CHECK(stopped.status.result == outcome::stopped);
+}
+
+TEST_CASE("a move-only cost model is held by value and adapted from plain seconds") {
+  struct plain_seconds {
+    std::unique_ptr<double> per_sample;
+    [[nodiscard]] double time(const work& w, const device&) const { return *per_sample * w.batch; }
+  };
+  const any_cost_model held = assume_si<plain_seconds>{{std::make_unique<double>(0.001)}};
+  const planning_graph g = three_layers();
+  CHECK(evaluate(two_stages(), g, pair(), held).evaluation.latency == evaluate(two_stages(), g, pair(), cost_archetype(0)).evaluation.latency);
+}
