@@ -55,7 +55,7 @@ hetplan::cluster load_cluster(const std::string& name);
 /// Without a file: training, batch 32.
 hetplan::job load_job(const std::string& file);
 
-using problem = hetplan::planning_problem<hetplan::any_cost_model, hetplan::plain_memory, hetplan::linear_power, hetplan::glpk_lp>;
+using problem = hetplan::planning_problem<hetplan::any_cost_model, hetplan::judge_models<>, hetplan::glpk_lp>;
 
 /// Called with every judged candidate: draws a progress line on a terminal, never elsewhere.
 class progress {

@@ -151,7 +151,7 @@ TEST_CASE("bare models fill a stage table and the bounds") {
 TEST_CASE("bare models, a bare objective and a bare observer plan") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const planning_problem<cost_archetype, memory_archetype, energy_archetype, solver_archetype> problem{
+  const planning_problem<cost_archetype, models, solver_archetype> problem{
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
   const objective_archetype slowest(0);
   for (const auto& result : {recipes::pipeline(problem, slowest), recipes::on_device(problem, slowest), recipes::data_parallel(problem, slowest)}) {

@@ -64,18 +64,18 @@ TEST_CASE("traces and evaluations have the same bytes with every compiler and bu
   std::string digests;
   for (const plan_kind kind : all_plan_kinds) digests += digest_of(kind) + "\n";
   CHECK(digests ==
-        "973f8d9ad3678b9e\n"
-        "1799ebf786f03a89\n"
-        "f52d6762b2e46045\n"
-        "125d93949cb6d92c\n"
-        "39cf73e9f8abb825\n"
-        "729adfe7d4ac7606\n"
-        "253efcfebee4830a\n"
-        "26588f9227b19d3d\n"
-        "eabd3d3e73999c20\n"
-        "32582b4037c790cd\n"
-        "5ff71760dca20a10\n"
-        "7b39965fdd311da6\n"
-        "e32ca81d9d8f961b\n"
-        "364359c1ecc082a5\n");
+        "af17244427f6f94f\n"
+        "400037704b84bdec\n"
+        "17230cdf3cd87946\n"
+        "70dda75f65908679\n"
+        "d2cc238099a19a9c\n"
+        "83fc95a77d46012b\n"
+        "7ef8a5a9e2d445a2\n"
+        "1b467dcb0e1df6e4\n"
+        "12aa066163f35de2\n"
+        "67eed820d0753361\n"
+        "1a715a8d0d059712\n"
+        "67c4938986619928\n"
+        "de639e272c5ec943\n"
+        "1975f6edaacaae7b\n");
 }

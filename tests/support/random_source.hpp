@@ -32,7 +32,10 @@ class random_source {
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   double between(double low, double high) { return low + (high - low) * unit(); }
   /// low * 2^[0, octaves): spread over orders of magnitude.
-  double spread(double low, int octaves) { return std::ldexp(low * (1 + unit()), integer(0, octaves - 1)); }
+  double spread(double low, int octaves) {
+    const double mantissa = low * (1 + unit());  // a statement of its own: compilers evaluate arguments in any order
+    return std::ldexp(mantissa, integer(0, octaves - 1));
+  }
   int integer(int low, int high) {
     return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1));
   }

@@ -17,16 +17,23 @@ class any_cost_model {
   any_cost_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {}
 
   [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }
+  /// 0 s where the model that it holds has no step of its own.
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_->optimizer_step(l, d); }
 
  private:
   struct interface {
     virtual ~interface() = default;
     [[nodiscard]] virtual seconds time(const work&, const device&) const = 0;
+    [[nodiscard]] virtual seconds optimizer_step(const layer&, const device&) const = 0;
   };
   template <class M>
   struct holder final : interface {
     explicit holder(M m) : model(std::move(m)) {}
     [[nodiscard]] seconds time(const work& w, const device& d) const override { return model.time(w, d); }
+    [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const override {
+      if constexpr (times_optimizer_step<M>) return model.optimizer_step(l, d);
+      return {};
+    }
     M model;
   };
   std::shared_ptr<const interface> model_;
@@ -40,6 +47,11 @@ struct assume_si {
     requires requires(const M& m) { { m.time(w, d) } -> std::same_as<double>; }
   {
     return seconds(model.time(w, d));
+  }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const
+    requires requires(const M& m) { { m.optimizer_step(l, d) } -> std::same_as<double>; }
+  {
+    return seconds(model.optimizer_step(l, d));
   }
 };
 template <class M>

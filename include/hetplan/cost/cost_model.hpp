@@ -20,12 +20,6 @@ concept times_work = requires(const M& m, const work& w, const device& d) {
 template <class M>
 concept cost_model = times_work<M>;
 
-template <class M>
-consteval bool check_cost_model() {
-  static_assert(times_work<M>, "cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const");
-  return cost_model<M>;
-}
-
 /// A refinement: seconds of the optimizer's step for one tensor of a layer. Without it the step takes 0 s.
 template <class M>
 concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer& l, const device& d) {
@@ -34,6 +28,14 @@ concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer
 /// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent".
 template <class M>
 concept names_optimizer_step = requires { &M::optimizer_step; };
+
+template <class M>
+consteval bool check_cost_model() {
+  static_assert(times_work<M>, "cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const");
+  static_assert(times_optimizer_step<M> || !names_optimizer_step<M>,
+                "a cost_model's optimizer step is: hetplan::seconds optimizer_step(const hetplan::layer&, const hetplan::device&) const");
+  return cost_model<M>;
+}
 
 /// Asks the model and checks the answer. Throws invalid_model, naming layer, device, phase and batch.
 template <cost_model M>

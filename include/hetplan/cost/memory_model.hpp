@@ -2,8 +2,11 @@
 #pragma once
 /// The door for users' memory models, and the two that ship.
 
+#include <cmath>
 #include <concepts>
+#include <string>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
 
 namespace hetplan {
@@ -32,6 +35,16 @@ consteval bool check_memory_model() {
   static_assert(holds_activations<M>, "memory_model needs: hetplan::bytes activations(const hetplan::layer&, const hetplan::workload&) const");
   static_assert(holds_cache<M>, "memory_model needs: hetplan::bytes cache(const hetplan::layer&, const hetplan::workload&) const");
   return memory_model<M>;
+}
+
+/// Checks what a memory model answered. Throws invalid_model, naming member and layer.
+[[nodiscard]] inline double checked_bytes(bytes given, const char* member, const layer& l) {
+  const double b = given.value();
+  if (!(b >= 0) || !std::isfinite(b)) {
+    throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name + "\") = " +
+                        to_text(b) + " B; expected finite >= 0");
+  }
+  return b;
 }
 
 /// Training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.

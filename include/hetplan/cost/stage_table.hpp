@@ -40,10 +40,10 @@ class stage_table {
         const auto column = static_cast<Eigen::Index>(d.id.index());
         time_s_(i + 1, column) = time_s_(i, column) + t;
       }
-      const double state = memory.state(l, w).value();
+      const double state = checked_bytes(memory.state(l, w), "state", l);
       state_(i + 1) = state_(i) + state;
-      activations_(i + 1) = activations_(i) + memory.activations(l, w).value() * batch;
-      if (w.mode == mode::generation) cache_(i + 1) = cache_(i) + memory.cache(l, w).value() * batch;
+      activations_(i + 1) = activations_(i) + checked_bytes(memory.activations(l, w), "activations", l) * batch;
+      if (w.mode == mode::generation) cache_(i + 1) = cache_(i) + checked_bytes(memory.cache(l, w), "cache", l) * batch;
       if (l.weight_group >= 0) {
         std::ptrdiff_t& before = last_of_group[static_cast<std::size_t>(l.weight_group)];
         if (before >= 0) shared_.push_back({before, i, state});

@@ -296,7 +296,7 @@ inline json write_device(const device& d) {
 
 /// Reads a cluster file.
 ///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever formats.md calls bad input. That a device
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input. That a device
 ///         without compute needs profiles is for `check_together`, which knows the model.
 [[nodiscard]] inline cluster read_cluster(const json_document& d) { return detail::cluster_reader(d).read(); }
 

@@ -36,7 +36,7 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 
 /// Reads a job file.
 ///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever formats.md calls bad input.
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
 [[nodiscard]] inline job read_job(const json_document& d) {
   const json_object o = open_document(d, job_format, keys::job);
   const workload standard;

@@ -238,7 +238,7 @@ inline json model_json(const planning_graph& g) {
 
 /// Reads a model file.
 ///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever formats.md calls bad input.
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
 [[nodiscard]] inline planning_graph read_model(const json_document& d) { return detail::model_reader(d).read(); }
 
 /// The model file of a graph, without what equals a default; reading it gives the identical graph.

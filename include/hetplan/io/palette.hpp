@@ -70,7 +70,7 @@ inline constexpr color activations{134, 146, 160};
 /// A kind of transfer; those of later stages are lighter.
 [[nodiscard]] inline color transfer_color(transfer_kind k, std::size_t from_stage = 0, std::size_t stages = 1) {
   constexpr std::array<color, 4> base{{{122, 173, 224}, {243, 178, 100}, {166, 140, 204}, {104, 188, 170}}};
-  return mix(base[static_cast<std::size_t>(k)], paper, 0.8 * lightening(from_stage, stages));
+  return mix(base[static_cast<std::size_t>(k)], paper, 0.6 * lightening(from_stage, stages));
 }
 
 /// Light fills for things that have no order (devices); repeats after ten.

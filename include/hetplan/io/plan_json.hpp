@@ -13,7 +13,7 @@ namespace hetplan::io {
 /// Reads a plan file for a model and a cluster, and validates the plan.
 ///
 /// `predicted` has no busy times and no bytes: those are 0 in what is read.
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever formats.md calls bad input, an order that
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input, an order that
 ///         can never finish included.
 [[nodiscard]] inline plan read_plan(const json_document& d, const planning_graph& model, const cluster& c) {
   plan p = detail::plan_reader(d, model, c).read();
@@ -38,8 +38,10 @@ inline json write_peak_memory(const evaluation& e, const cluster& c) {
 }
 /// The bounds, and in generation the time between tokens.
 inline void put_bounds(json& o, const evaluation& e) {
-  put(o, "bound", e.bound);
-  put(o, "gap", e.gap);
+  if (e.bound.value() > 0) {
+    put(o, "bound", e.bound);
+    put(o, "gap", e.gap);
+  }
   put(o, "schedule_bound", e.schedule_bound);
   put(o, "schedule_gap", e.schedule_gap);
   if (e.time_between_tokens) put(o, "time_between_tokens", *e.time_between_tokens);

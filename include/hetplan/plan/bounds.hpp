@@ -27,12 +27,12 @@ struct layer_minima {
 };
 
 /// More questions than this to the cost model, and the compute bound is left out (0, still a bound).
-inline constexpr double max_bound_questions = 3e8;
+inline constexpr double max_bound_questions = 3e7;
 
 /// Complexity  layers x devices x batch sizes x degrees questions to the cost model.
 template <cost_model Cost>
 [[nodiscard]] layer_minima minimal_times(const planning_graph& model, const cluster& c, const Cost& cost, const workload& w,
-                                         int max_batch) {
+                                         long long max_batch) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const bool training = w.mode == mode::training;
   layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),
@@ -42,7 +42,7 @@ template <cost_model Cost>
   };
   double questions = 0;
   for (const layer& l : model.layers()) {
-    for (const device& d : c.devices()) questions += 3.0 * max_batch * degrees(l, d);
+    for (const device& d : c.devices()) questions += 3.0 * static_cast<double>(max_batch) * degrees(l, d);
   }
   if (questions > max_bound_questions) {
     m.per_sample_s.assign(m.per_sample_s.size(), 0);
@@ -53,7 +53,7 @@ template <cost_model Cost>
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices()) {
       for (int g = 1; g <= degrees(l, d); ++g) {
-        for (int b = 1; b <= max_batch; ++b) {
+        for (long long b = 1; b <= max_batch; ++b) {
           work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
           const double f = checked_time_s(cost, q, d);
           double input = 0, weight = 0;
@@ -64,7 +64,7 @@ template <cost_model Cost>
             weight = checked_time_s(cost, q, d);
           }
           double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
-          per_sample = std::min(per_sample, (f + input + weight) / b);
+          per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
           m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
           m.forward_back_s[l.id.index()] = std::min(m.forward_back_s[l.id.index()], f + input);
         }
@@ -209,16 +209,16 @@ template <memory_model Memory, lp_solver Lp>
   return seconds(std::max(closed, detail::lagrangian_bound(classes, u, v, finite)));
 }
 
-/// max(compute bound, path bound) over all plans with this plan's batch and microbatches no larger than its
-/// largest; in generation for all its tokens.
+/// max(compute bound, path bound) over all plans of this plan's model, cluster and batch, whatever their
+/// microbatches; in generation for all tokens. 0 where there is no bound (see max_bound_questions).
 ///
 /// @param within_memory  false for a plan that breaks its memory: it may beat every plan that does not.
+/// Source                semantics, section 9. Deviation: batch sizes up to the whole batch, not up to this
+///                       plan's microbatch, so that plans of one job have one bound.
 template <cost_model Cost, memory_model Memory, lp_solver Lp>
 [[nodiscard]] seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
                                  const Memory& memory, const Lp& lp, bool within_memory) {
-  int max_batch = p.microbatch_size;
-  for (const stage& s : p.stages) max_batch = std::max(max_batch, p.size_of(s));
-  const layer_minima m = minimal_times(model, c, cost, p.workload, max_batch);
+  const layer_minima m = minimal_times(model, c, cost, p.workload, p.batch());
   std::vector<double> capacity;
   for (const device& d : c.devices()) {
     capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());

@@ -62,7 +62,8 @@ template <class... Args>
   text += "  latency " + readable(e.latency);
   if (e.time_between_tokens) text += ", between tokens " + readable(*e.time_between_tokens);
   text += ", energy " + readable(e.energy());
-  text += detail::format_line("\n  at most %.3g %% slower than the best plan, ", 100 * e.gap);
+  text += "\n  ";
+  if (e.bound.value() > 0) text += detail::format_line("at most %.3g %% slower than the best plan, ", 100 * e.gap);
   text += detail::format_line("%.3g %% slower than this plan's own bound\n", 100 * e.schedule_gap);
   return text;
 }

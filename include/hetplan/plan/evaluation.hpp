@@ -26,7 +26,7 @@ struct evaluation {
   std::optional<seconds> time_between_tokens = {};       ///< generation
   std::vector<device_evaluation> devices = {};           ///< by device id
   std::vector<bytes> resource_bytes = {};                ///< by resource id: payload * weight
-  seconds bound = {};                                    ///< no plan of this model, cluster, batch is faster
+  seconds bound = {};                                    ///< no plan of this model, cluster, batch is faster; 0: none known
   double gap = 0;                                        ///< latency / bound - 1
   seconds schedule_bound = {};                           ///< no schedule of this plan is faster
   double schedule_gap = 0;

@@ -24,13 +24,25 @@ struct broken_limit {
   [[nodiscard]] double overflow() const { return used / allowed - 1; }
 };
 
+/// Checks use a relative tolerance: sums of the same numbers in another order are no violation.
+inline constexpr double limit_tolerance = 1e-9;
+
+/// Does every used device keep its memory?
+[[nodiscard]] inline bool within_memory(const evaluation& e, const cluster& c) {
+  for (const device& d : c.devices()) {
+    const device_evaluation& x = e.devices[d.id.index()];
+    if (x.used && x.peak_memory > d.usable_memory() * (1 + limit_tolerance)) return false;
+  }
+  return true;
+}
+
 /// The limit that binds: the broken one with the largest relative overflow, or nothing.
 ///
-/// Tolerance 1e-9 relative, as for all checks. Ties: memory, energy, busy share; then the smaller device.
+/// Ties: memory, energy, busy share; then the smaller device.
 [[nodiscard]] inline std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c) {
   std::optional<broken_limit> worst;
   const auto check = [&](limit_kind kind, device_id d, double used, double allowed) {
-    if (used <= allowed * (1 + 1e-9)) return;
+    if (used <= allowed * (1 + limit_tolerance)) return;
     const broken_limit b{kind, d, used, allowed};
     if (!worst || b.overflow() > worst->overflow()) worst = b;
   };

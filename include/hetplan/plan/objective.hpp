@@ -28,7 +28,7 @@ consteval bool check_objective() {
 struct minimize_latency {
   [[nodiscard]] double score(const evaluation& e) const { return e.response().value(); }
 };
-/// Seconds per sample: the inverse of throughput.
+/// Seconds per sample: the inverse of throughput. Plans of one job share the batch, so it ranks them as T does.
 struct maximize_throughput {
   double batch = 1;
   [[nodiscard]] double score(const evaluation& e) const { return e.latency.value() / batch; }

@@ -3,22 +3,30 @@
 /// What a plan costs: expand, simulate, charge energy, certify.
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <vector>
 
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/plan/bounds.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 namespace hetplan {
 
+/// Stands for the network policy that the plan names.
+struct as_planned {};
+template <class P>
+concept network_choice = network_policy<P> || std::same_as<P, as_planned>;
+
 /// The user's models of a judgement beside the cost model; each defaults to what files mean.
-template <memory_model Memory = plain_memory, energy_model Energy = linear_power>
+template <memory_model Memory = plain_memory, energy_model Energy = linear_power, network_choice Network = as_planned>
 struct judge_models {
   Memory memory = {};
   Energy energy = {};
+  Network network = {};
 };
 
 /// A simulated plan: its numbers, and the graph and trace behind them.
@@ -46,6 +54,9 @@ struct judgement {
   return seconds(worst);
 }
 
+/// T / bound - 1; 0 where there is no bound.
+[[nodiscard]] inline double gap_to(seconds latency, seconds bound) { return bound.value() > 0 ? latency / bound - 1 : 0; }
+
 /// Energy, memory, busy time and bytes of a trace; no bounds.
 template <energy_model Energy>
 [[nodiscard]] evaluation measure(const tasks::task_graph& g, const trace& t, const cluster& c, const Energy& energy) {
@@ -69,18 +80,23 @@ template <energy_model Energy>
 ///
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
 /// Source        semantics, sections 6, 8, 9 (c).
-template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, class... Observers>
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power,
+          network_choice Network = as_planned, class... Observers>
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
-                              const judge_models<Memory, Energy>& models = {}, const simulator_options& options = {},
+                              const judge_models<Memory, Energy, Network>& models = {}, const simulator_options& options = {},
                               Observers&&... observers) {
   judgement j;
   j.graph = tasks::expand(p, model, c, cost, models.memory);
-  j.trace = simulate(j.graph, c.network(), policy_of_plan{p.network}, options, observers...);
+  if constexpr (std::same_as<Network, as_planned>) {
+    j.trace = simulate(j.graph, c.network(), policy_of_plan{p.network}, options, observers...);
+  } else {
+    j.trace = simulate(j.graph, c.network(), models.network, options, observers...);
+  }
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, models.energy);
   if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
   e.schedule_bound = tasks::schedule_bound(j.graph, c.network());
-  e.schedule_gap = e.schedule_bound.value() > 0 ? e.latency / e.schedule_bound - 1 : 0;
+  e.schedule_gap = gap_to(e.latency, e.schedule_bound);
   return j;
 }
 
@@ -90,20 +106,17 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
 template <cost_model Cost, memory_model Memory, lp_solver Lp>
 void certify(evaluation& e, const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
              const Lp& lp) {
-  const bool fits = std::all_of(c.devices().begin(), c.devices().end(), [&](const device& d) {
-    return e.devices[d.id.index()].peak_memory <= d.usable_memory();
-  });
-  e.bound = plan_bound(p, model, c, cost, memory, lp, fits);
-  e.gap = e.bound.value() > 0 ? e.latency / e.bound - 1 : 0;
+  e.bound = plan_bound(p, model, c, cost, memory, lp, within_memory(e, c));
+  e.gap = gap_to(e.latency, e.bound);
 }
 
 /// Judges and certifies a plan: the one place where its latency, energy, memory and gaps come from.
 ///
 /// A plan over its memory is judged all the same; find_broken_limit says so.
-template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, lp_solver Lp = no_lp,
-          class... Observers>
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power,
+          network_choice Network = as_planned, lp_solver Lp = no_lp, class... Observers>
 [[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
-                                 const judge_models<Memory, Energy>& models = {}, const Lp& lp = {},
+                                 const judge_models<Memory, Energy, Network>& models = {}, const Lp& lp = {},
                                  const simulator_options& options = {}, Observers&&... observers) {
   judgement j = judge(p, model, c, cost, models, options, observers...);
   certify(j.evaluation, p, model, c, cost, models.memory, lp);

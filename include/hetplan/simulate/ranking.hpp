@@ -3,6 +3,7 @@
 /// Candidates under one judge: keeps the best that fit, or the reason why none does.
 
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -21,13 +22,13 @@ namespace hetplan {
 /// outlive it; the models are copied.
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
-template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, lp_solver Lp = no_lp>
+template <cost_model Cost, class Models = judge_models<>, lp_solver Lp = no_lp>
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
   Cost cost;
   hetplan::job job = {};
-  judge_models<Memory, Energy> models = {};
+  Models models = {};
   Lp lp = {};
 
   /// A plan of this job with nothing decided yet.
@@ -38,16 +39,14 @@ struct planning_problem {
     return p;
   }
 };
-
 template <class Cost>
 planning_problem(const planning_graph&, const cluster&, Cost) -> planning_problem<Cost>;
 template <class Cost>
 planning_problem(const planning_graph&, const cluster&, Cost, job) -> planning_problem<Cost>;
-template <class Cost, class Memory, class Energy>
-planning_problem(const planning_graph&, const cluster&, Cost, job, judge_models<Memory, Energy>) -> planning_problem<Cost, Memory, Energy>;
-template <class Cost, class Memory, class Energy, class Lp>
-planning_problem(const planning_graph&, const cluster&, Cost, job, judge_models<Memory, Energy>, Lp)
-    -> planning_problem<Cost, Memory, Energy, Lp>;
+template <class Cost, class Models>
+planning_problem(const planning_graph&, const cluster&, Cost, job, Models) -> planning_problem<Cost, Models>;
+template <class Cost, class Models, class Lp>
+planning_problem(const planning_graph&, const cluster&, Cost, job, Models, Lp) -> planning_problem<Cost, Models, Lp>;
 
 /// Every layer of a model, in its topological numbering.
 [[nodiscard]] inline std::vector<layer_id> all_layers(const planning_graph& model) {
@@ -56,7 +55,8 @@ planning_problem(const planning_graph&, const cluster&, Cost, job, judge_models<
   return layers;
 }
 
-/// Simulates candidates as they come and ranks them: score first, then fewer stages, then first come.
+/// Simulates candidates as they come and ranks them: score first, then fewer stages, then first come. Bounds
+/// come last, for the plans that are kept: an objective sees them as 0.
 ///
 /// Determinism  yes, but for `elapsed`.
 template <class Problem, class Objective>
@@ -91,7 +91,13 @@ class ranking {
     plan_result r;
     r.candidates = judged_;
     for (auto& [score, p] : best_) {
-      certify(*p.predicted, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
+      evaluation& e = *p.predicted;
+      if (r.plans.empty()) {
+        certify(e, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
+      } else {  // one job, and all within memory: one bound
+        e.bound = r.plans.front().predicted->bound;
+        e.gap = gap_to(e.latency, e.bound);
+      }
       r.plans.push_back(std::move(p));
     }
     if (stopped_) {
@@ -107,6 +113,7 @@ class ranking {
  private:
   void insert(plan&& p, evaluation&& e) {
     const double score = objective_.score(e);
+    if (std::isnan(score)) throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
     p.predicted = std::move(e);
     const auto key = [](double s, const plan& x) { return std::pair(s, x.stages.size()); };
     const auto at = std::find_if(best_.begin(), best_.end(), [&](const auto& b) { return key(score, p) < key(b.first, b.second); });

@@ -194,8 +194,7 @@ class expander {
       for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) out_.depend(last_backward(stage_id(s), i), finished.back());
     }
     const std::vector<handle> reduced = reduce_gradients(p_, model_, stages_, finished, sender_);
-    static_assert(times_optimizer_step<Cost> || !names_optimizer_step<Cost>,
-                  "a cost model's optimizer step is: hetplan::seconds optimizer_step(const hetplan::layer&, const hetplan::device&) const");
+    static_assert(check_cost_model<Cost>());
     if constexpr (times_optimizer_step<Cost>) {
       for (std::size_t s = 0; s < p_.stages.size(); ++s) {
         for (const assignment& a : p_.stages[s].devices) add_optimizer_step(stage_id(s), a, reduced[s]);

@@ -49,10 +49,10 @@ template <memory_model Memory>
 [[nodiscard]] double stage_static_bytes(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
                                         const workload& w, int microbatches) {
   double total = 0;
-  for_each_tensor(model, s, [&](const layer& l) { total += memory.state(l, w).value(); });
+  for_each_tensor(model, s, [&](const layer& l) { total += checked_bytes(memory.state(l, w), "state", l); });
   if (w.mode == mode::generation) {
     double cache = 0;
-    for (const layer_id l : s.layers) cache += memory.cache(model[l], w).value();
+    for (const layer_id l : s.layers) cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]);
     total += cache * a.samples * microbatches;
   }
   return total;
@@ -63,7 +63,7 @@ template <memory_model Memory>
 [[nodiscard]] double stage_activation_bytes(const Memory& memory, const planning_graph& model, const stage& s,
                                             const assignment& a, const workload& w) {
   double per_sample = 0;
-  for (const layer_id l : s.layers) per_sample += memory.activations(model[l], w).value();
+  for (const layer_id l : s.layers) per_sample += checked_bytes(memory.activations(model[l], w), "activations", model[l]);
   return per_sample * a.samples;
 }
 
