@@ -47,7 +47,7 @@ struct energy_archetype : bare {
 };
 struct network_archetype : bare {
   using bare::bare;
-  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {{"air", 1_MB_per_s}}; }
+  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {{"air", 0.1_MB_per_s}}; }
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id, device_id) const {
     return route{0_s, {{resource_id(0), 1}}};
   }
@@ -110,7 +110,7 @@ plan two_stages(mode m = mode::training) {
 TEST_CASE("a bare network makes a cluster") {
   const cluster c = pair();
   REQUIRE(c.network().find(device_id(0), device_id(1)) != nullptr);
-  CHECK(c.network().peak_bandwidth(device_id(0), device_id(1)) == 1_MB_per_s);
+  CHECK(c.network().peak_bandwidth(device_id(0), device_id(1)) == 0.1_MB_per_s);
 }
 
 TEST_CASE("bare models, a bare solver and a bare observer evaluate a plan in every mode") {
@@ -137,6 +137,19 @@ TEST_CASE("a bare policy simulates a task graph") {
   const policy_archetype policy(0);
   const trace bare_run = simulate(work, c.network(), policy, {}, task_observer_archetype(0));
   CHECK(bare_run == simulate(work, c.network(), fair_share{}));
+}
+
+TEST_CASE("a bare policy of the user's judges a plan instead of the one that the plan names") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  plan p = two_stages();
+  p.network = sharing::exclusive;
+  const judge_models<memory_archetype, energy_archetype, policy_archetype> judges{
+      .memory = memory_archetype(0), .energy = energy_archetype(0), .network = policy_archetype(0)};
+  const auto mine = judge(p, g, c, cost_archetype(0), judges).trace.transfers;
+  CHECK(mine != judge(p, g, c, cost_archetype(0)).trace.transfers);
+  p.network = sharing::fair_share;
+  CHECK(mine == judge(p, g, c, cost_archetype(0)).trace.transfers);
 }
 
 TEST_CASE("bare models fill a stage table and the bounds") {

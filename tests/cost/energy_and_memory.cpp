@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,24 @@ TEST_CASE("a framework takes a fraction more, and may keep its optimizer in anot
   CHECK(m.state(dense(true), {.mode = mode::inference}) == 150_MB);
   CHECK(m.activations(dense(true), {}) == 4.5_MB);
   CHECK(m.cache(dense(true), {.context = 100}) == 750_B);
+}
+
+TEST_CASE("a memory model's answer is finite and not negative, or it is refused by member and layer") {
+  struct spoilt {
+    double state_B = 0, activations_B = 0, cache_B = 0;
+    [[nodiscard]] bytes state(const layer&, const workload&) const { return bytes(state_B); }
+    [[nodiscard]] bytes activations(const layer&, const workload&) const { return bytes(activations_B); }
+    [[nodiscard]] bytes cache(const layer&, const workload&) const { return bytes(cache_B); }
+  };
+  const auto table = [](const spoilt& m) { return stage_table(skip_chain(), pair(), roofline{}, m, {.mode = mode::generation}, 1); };
+  CHECK_NOTHROW(table({}));
+  const double nowhere = std::numeric_limits<double>::quiet_NaN(), endless = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_MATCHES(table({.state_B = nowhere}), invalid_model,
+                       Catch::Message(R"(memory model: state(layer 0 "a") = nan B; expected finite >= 0)"));
+  CHECK_THROWS_MATCHES(table({.activations_B = -1}), invalid_model,
+                       Catch::Message(R"(memory model: activations(layer 0 "a") = -1 B; expected finite >= 0)"));
+  CHECK_THROWS_MATCHES(table({.cache_B = endless}), invalid_model,
+                       Catch::Message(R"(memory model: cache(layer 0 "a") = inf B; expected finite >= 0)"));
 }
 
 TEST_CASE("a stage table sums times and memory of consecutive layers") {

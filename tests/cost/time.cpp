@@ -234,10 +234,46 @@ TEST_CASE("an answer that is no time is refused with layer, phase, batch and dev
   }
 }
 
+namespace {
+struct steps {
+  [[nodiscard]] seconds time(const work&, const device&) const { return 1_s; }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device&) const { return l.weight / 1_MB_per_s; }
+};
+struct si_steps {
+  [[nodiscard]] double time(const work&, const device&) const { return 1; }
+  [[nodiscard]] double optimizer_step(const layer& l, const device&) const { return 1e-6 * l.weight.value(); }
+};
+struct bad_step {
+  double s;
+  [[nodiscard]] seconds time(const work&, const device&) const { return 1_s; }
+  [[nodiscard]] seconds optimizer_step(const layer&, const device&) const { return seconds(s); }
+};
+}  // namespace
+
+TEST_CASE("the optimizer's step is an ability that a cost model may have") {
+  static_assert(!times_optimizer_step<roofline> && !names_optimizer_step<roofline>);
+  static_assert(check_cost_model<steps>() && times_optimizer_step<steps>);
+  static_assert(check_cost_model<assume_si<si_steps>>() && times_optimizer_step<assume_si<si_steps>>);
+  static_assert(check_cost_model<assume_si<si_time>>() && !times_optimizer_step<assume_si<si_time>>);
+  const planning_graph g = model();
+  const layer& conv = g.layers()[0];
+  CHECK(any_cost_model(steps{}).optimizer_step(conv, gpu()) == 100_s);
+  CHECK(any_cost_model(roofline{}).optimizer_step(conv, gpu()) == 0_s);
+  CHECK(assume_si{si_steps{}}.optimizer_step(conv, gpu()).value() == Approx(100));
+  CHECK(checked_optimizer_step_s(steps{}, conv, gpu()) == 100);
+  for (const double bad : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_MATCHES(checked_optimizer_step_s(bad_step{bad}, conv, gpu()), invalid_model,
+                         Catch::Message(R"(cost model: optimizer_step(layer 0 "conv", device 1 "gpu") = )" + to_text(bad) +
+                                        " s; expected finite >= 0"));
+  }
+}
+
 TEST_CASE("phases and modes have the names that messages use") {
   CHECK(to_string(phase::forward) == "forward");
   CHECK(to_string(phase::backward_input) == "backward_input");
   CHECK(to_string(phase::backward_weight) == "backward_weight");
+  CHECK(to_string(phase::optimizer_step) == "optimizer_step");
+  CHECK(std::string{letter(phase::forward), letter(phase::backward_input), letter(phase::backward_weight), letter(phase::optimizer_step)} == "FBWU");
   CHECK(to_string(mode::training) == "training");
   CHECK(to_string(mode::inference) == "inference");
   CHECK(to_string(mode::generation) == "generation");

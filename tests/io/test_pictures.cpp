@@ -109,6 +109,8 @@ struct contended {
   judgement j = run(p, model, home);
 };
 
+std::string palette_of(phase p) { return io::palette::phase_color(p, 0, 2).hex(); }
+
 constexpr const char* nasty = "a<b>&\"'\\\n\t\x01\xff\xC3\xA4 \xE2\x86\x92 ]]> {x} &amp;";
 
 }  // namespace
@@ -294,6 +296,25 @@ TEST_CASE("one device, tasks without time, inference and generation have picture
   const plan timeless = pipeline(nothing, 2, 2);
   CHECK(run(timeless, nothing, devices(2, shared_medium{100_Mbit_per_s})).evaluation.latency.value() == 0);
   check(timeless, nothing, devices(2, shared_medium{100_Mbit_per_s}));
+}
+
+TEST_CASE("an optimizer's step is drawn where the cost model has one") {
+  struct with_step {
+    [[nodiscard]] seconds time(const work& w, const device& d) const { return roofline{}.time(w, d); }
+    [[nodiscard]] seconds optimizer_step(const layer&, const device&) const { return 5_ms; }
+  };
+  const contended x;
+  const judgement j = judge(x.p, x.model, x.home, with_step{}, {}, simulator_options{.record = true});
+  REQUIRE(std::any_of(j.graph.computes.begin(), j.graph.computes.end(), [](const auto& t) { return t.what == phase::optimizer_step; }));
+  for (const std::size_t max_bars : {4000U, 0U}) {
+    const std::string svg = io::gantt_svg(x.p, x.home, j, {.max_bars = max_bars});
+    CHECK(xml_fault(svg) == "");
+    CHECK(svg.find(">optimizer") != std::string::npos);
+    CHECK(svg.find(palette_of(phase::optimizer_step)) != std::string::npos);
+  }
+  CHECK(io::gantt_svg(x.p, x.home, x.j).find("optimizer") == std::string::npos);
+  CHECK(io::chrome_trace(x.p, x.home, j).find("\"U s1\"") != std::string::npos);
+  CHECK(io::dot(j.graph).find("U s1") != std::string::npos);
 }
 
 TEST_CASE("a run that was stopped is drawn as far as it came") {

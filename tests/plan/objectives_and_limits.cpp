@@ -161,6 +161,16 @@ TEST_CASE("a device that the plan leaves alone breaks nothing, and a run of no t
   CHECK(broken({.latency = 0_s, .devices = {{.used = true}, {}, {}}}, [](auto& d) { d[0].max_busy = 0.1; }) == "none");
 }
 
+TEST_CASE("memory is kept up to rounding, by the devices that are used") {
+  const auto kept = [](const evaluation& e, bytes budget) { return within_memory(e, limited([&](auto& d) { d[0].memory_budget = budget; })); };
+  evaluation e = two_used();
+  CHECK(kept(e, 600_MB));
+  CHECK(kept(e, 600_MB * (1 - 0.9e-9)));
+  CHECK_FALSE(kept(e, 600_MB * (1 - 1e-8)));
+  e.devices[0].used = false;
+  CHECK(kept(e, 1_MB));
+}
+
 TEST_CASE("amounts read with the unit that fits") {
   CHECK(readable(1.934_s) == "1.934 s");
   CHECK(readable(0_s) == "0 s");
@@ -187,4 +197,8 @@ TEST_CASE("a description has a line per stage, and per used device once the plan
   CHECK(after.find("d1           busy  25.0 %") != std::string::npos);
   CHECK(after.find("d2           busy") == std::string::npos);
   CHECK(after.find("latency 4 s, energy 30 J") != std::string::npos);
+  CHECK(after.find("slower than the best plan") == std::string::npos);  // no bound, no claim
+  p.predicted->bound = 2_s;
+  p.predicted->gap = 1;
+  CHECK(describe(p, chain(3), devices(3)).find("at most 100 % slower than the best plan") != std::string::npos);
 }

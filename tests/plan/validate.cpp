@@ -275,6 +275,8 @@ TEST_CASE("an explicit order names each piece of work of the device's stages onc
   CHECK(with("F0 1F0", good) == d0 + R"(/1: stage "s1" is not on device "d0")");
   CHECK(with("F0 F2", good) == d0 + "/1: expected a microbatch from 0 to 1, got 2");
   CHECK(answer(ordered(), [](plan& p) { p.schedule.orders[0][1].microbatch = -1; }) == d0 + "/1: expected a microbatch from 0 to 1, got -1");
+  CHECK(answer(ordered(), [](plan& p) { p.schedule.orders[0][1].what = phase::optimizer_step; }) ==
+        d0 + "/1: expected phase F, B or W; the optimizer's step follows by itself");
   CHECK(with("F0 B0 F1 F1", good) == d0 + "/3: this piece of work is listed twice");
   CHECK(with("F0 B0 F1", good) == d0 + R"(: missing: backward_input of stage "s0", microbatch 1)");
   CHECK(with("F0 B0 B1", good) == d0 + R"(: missing: forward of stage "s0", microbatch 1)");

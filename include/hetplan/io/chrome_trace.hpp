@@ -118,8 +118,8 @@ class lane_allocator {
       if (std::string reason = view.waited_for(n); !reason.empty()) args.emplace_back("waited_for", json_string(reason));
       if (t.takes_bytes > 0) args.emplace_back("takes_memory", number(t.takes_bytes));
       if (t.releases_bytes > 0) args.emplace_back("releases_memory", number(t.releases_bytes));
-      const char* const letter = t.what == phase::forward ? "F " : t.what == phase::backward_input ? "B " : "W ";
-      out.slice(letter + view.stage_name(t.stage) + " " + std::to_string(t.microbatch), to_string(t.what), devices, thread,
+      const std::string name = std::string(1, letter(t.what)) + " " + view.stage_name(t.stage);
+      out.slice(t.what == phase::optimizer_step ? name : name + " " + std::to_string(t.microbatch), to_string(t.what), devices, thread,
                 j.trace.computes[n].start_s, j.trace.computes[n].end_s, args);
     }
   }

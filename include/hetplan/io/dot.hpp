@@ -125,9 +125,8 @@ namespace detail {
     out.open_box(d, device_name(device_id(d)));
     for (const std::size_t n : on[d]) {
       const tasks::compute_task& t = g.computes[n];
-      const char* const letter = t.what == phase::forward ? "F" : t.what == phase::backward_input ? "B" : "W";
       const std::string place = (t.stage.valid() ? " s" + std::to_string(t.stage.value) : std::string()) + " " + std::to_string(t.microbatch);
-      out.node(id(n), letter + place + (t.step > 0 ? " token " + std::to_string(t.step) : std::string()) + "\n" + engineering(t.duration_s, "s"),
+      out.node(id(n), letter(t.what) + place + (t.step > 0 ? " token " + std::to_string(t.step) : std::string()) + "\n" + engineering(t.duration_s, "s"),
                dot_writer::fill(palette::phase_color(t.what, t.stage.valid() ? t.stage.index() : 0, stages)));
     }
     out.close_box();

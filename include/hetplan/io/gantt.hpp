@@ -131,12 +131,12 @@ class gantt_painter {
 
   /// Only what occurs in this chart; returns where the rows may begin.
   double legend(double y) {
-    std::array<bool, 3> phases{};
-    std::array<bool, 4> kinds{};
+    std::array<bool, phase_count> phases{};
+    std::array<bool, transfer_kind_count> kinds{};
     for (const auto& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
     for (const auto& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
-    const std::array<std::string, 3> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient"};
-    constexpr std::array<std::string_view, 4> kind_names{"forward transfer", "backward transfer", "gradient reduction", "token"};
+    const std::array<std::string, phase_count> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient", "optimizer"};
+    constexpr std::array<std::string_view, transfer_kind_count> kind_names{"forward transfer", "backward transfer", "gradient reduction", "token"};
     std::vector<legend_item> items;
     const std::size_t stages = plan_.stages.size();
     for (std::size_t i = 0; i < phases.size(); ++i) {

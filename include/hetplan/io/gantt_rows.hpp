@@ -129,14 +129,14 @@ class row_painter {
     out_.rect(axis_.left, box.top, axis_.width, box.height, palette::track.hex());
     const double full = r.peak > 1 + 1e-6 ? r.peak : 1;  // a capacity that was raised during the run
     if (merge_) {
-      pixel_areas<4> areas(axis_, box);
-      std::array<std::string, 4> fills, hovers;
-      for (std::size_t k = 0; k < 4; ++k) {
+      pixel_areas<transfer_kind_count> areas(axis_, box);
+      std::array<std::string, transfer_kind_count> fills, hovers;
+      for (std::size_t k = 0; k < transfer_kind_count; ++k) {
         fills[k] = transfer_fill(static_cast<transfer_kind>(k));
         hovers[k] = std::string(to_string(static_cast<transfer_kind>(k))) + " transfers over " + cluster_.network()[r.resource].name;
       }
       for (const resource_load& l : r.loads) {
-        for (std::size_t k = 0; k < 4; ++k) areas.add(k, l.start_s, l.end_s, l.kinds[k] / full);
+        for (std::size_t k = 0; k < transfer_kind_count; ++k) areas.add(k, l.start_s, l.end_s, l.kinds[k] / full);
       }
       areas.paint(out_, fills, hovers);
     } else {
@@ -155,7 +155,7 @@ class row_painter {
   [[nodiscard]] double width_of(tasks::node_id n) const { return axis_.at(trace_.computes[n].end_s) - axis_.at(trace_.computes[n].start_s); }
   [[nodiscard]] bool too_fine(tasks::node_id n) const { return merge_ && width_of(n) < 3; }
   [[nodiscard]] color fill_of(tasks::node_id n) const {
-    const tasks::compute_task& t = graph_.computes[n];
+    const hetplan::tasks::compute_task& t = graph_.computes[n];
     return palette::phase_color(t.what, t.stage.valid() ? t.stage.index() : 0, plan_.stages.size());
   }
   [[nodiscard]] static std::string during(double start_s, double end_s) {
@@ -170,7 +170,8 @@ class row_painter {
     }
     const color fill = fill_of(n);
     bar(axis_.at(when.start_s), width_of(n), box, fill, hover);
-    const std::string label = std::to_string(graph_.computes[n].microbatch);
+    const hetplan::tasks::compute_task& t = graph_.computes[n];
+    const std::string label = t.what == phase::optimizer_step ? std::string(1, letter(t.what)) : std::to_string(t.microbatch);
     for (const double size : {11.0, 9.5, 8.0}) {
       if (size > 0.7 * box.height || svg_writer::text_width(label, size) + 2 > width_of(n)) continue;
       out_.text((axis_.at(when.start_s) + axis_.at(when.end_s)) / 2, box.top + box.height / 2 + 0.36 * size, label,
@@ -187,9 +188,9 @@ class row_painter {
 
   /// Tasks that are too fine for a bar: how much of each pixel goes to each phase.
   void density(device_id d, row_box box) {
-    pixel_areas<3> areas(axis_, box);
-    std::array<std::string, 3> fills, hovers;
-    std::array<std::size_t, 3> count{};
+    pixel_areas<phase_count> areas(axis_, box);
+    std::array<std::string, phase_count> fills, hovers;
+    std::array<std::size_t, phase_count> count{};
     for (const tasks::node_id n : graph_.device_order[d.index()]) {
       if (!view_.ended(n) || !too_fine(n)) continue;
       const auto p = static_cast<std::size_t>(graph_.computes[n].what);
@@ -197,7 +198,7 @@ class row_painter {
       if (count[p]++ == 0) fills[p] = fill_of(n).hex();
       ++merged_;
     }
-    for (std::size_t p = 0; p < 3; ++p) hovers[p] = std::to_string(count[p]) + " short tasks on " + view_.device_name(d) + ": " + std::string(to_string(static_cast<phase>(p)));
+    for (std::size_t p = 0; p < phase_count; ++p) hovers[p] = std::to_string(count[p]) + " short tasks on " + view_.device_name(d) + ": " + std::string(to_string(static_cast<phase>(p)));
     areas.paint(out_, fills, hovers);
   }
 

@@ -44,6 +44,10 @@ struct color {
   return {blend(a.red, b.red), blend(a.green, b.green), blend(a.blue, b.blue)};
 }
 
+/// How many phases and kinds of transfer there are: tables of colours are indexed by them.
+inline constexpr std::size_t phase_count = static_cast<std::size_t>(phase::optimizer_step) + 1;
+inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::token) + 1;
+
 namespace palette {
 
 inline constexpr color paper{255, 255, 255};
@@ -63,13 +67,13 @@ inline constexpr color activations{134, 146, 160};
 
 /// A phase of a stage; later stages are lighter.
 [[nodiscard]] inline color phase_color(phase p, std::size_t stage, std::size_t stages) {
-  constexpr std::array<color, 3> base{{{31, 95, 168}, {214, 106, 18}, {26, 138, 107}}};
+  constexpr std::array<color, phase_count> base{{{31, 95, 168}, {214, 106, 18}, {26, 138, 107}, {108, 62, 128}}};
   return mix(base[static_cast<std::size_t>(p)], paper, lightening(stage, stages));
 }
 
 /// A kind of transfer; those of later stages are lighter.
 [[nodiscard]] inline color transfer_color(transfer_kind k, std::size_t from_stage = 0, std::size_t stages = 1) {
-  constexpr std::array<color, 4> base{{{122, 173, 224}, {243, 178, 100}, {166, 140, 204}, {104, 188, 170}}};
+  constexpr std::array<color, transfer_kind_count> base{{{122, 173, 224}, {243, 178, 100}, {166, 140, 204}, {104, 188, 170}}};
   return mix(base[static_cast<std::size_t>(k)], paper, 0.6 * lightening(from_stage, stages));
 }
 

@@ -102,6 +102,7 @@ class trace_view {
   /// "forward s1, microbatch 3": an unsplit backward is just that.
   [[nodiscard]] std::string compute_name(std::size_t n) const {
     const tasks::compute_task& t = graph_.computes[n];
+    if (t.what == phase::optimizer_step) return "optimizer step " + stage_name(t.stage);
     const char* what = t.what == phase::forward ? "forward " : t.what == phase::backward_input ? "backward " : "weight gradient ";
     return what + stage_name(t.stage) + ", microbatch " + std::to_string(t.microbatch) + step_name(t.step);
   }
