@@ -36,7 +36,7 @@ struct profiled {
     std::size_t right = 1;
     while (right + 1 < x.size() && x[right] < at) ++right;
     const double slope = (y[right] - y[right - 1]) / (x[right] - x[right - 1]);
-    return y[right - 1] + slope * (at - x[right - 1]);
+    return std::max(0.0, y[right - 1] + slope * (at - x[right - 1]));  // a falling last slope must not end below zero
   }
 };
 
