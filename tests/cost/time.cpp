@@ -143,6 +143,7 @@ TEST_CASE("a profile is linear between its batches, constant below and straight 
   CHECK(profiled_s(l, 5) == Approx(3));
   CHECK(profiled_s(l, 8) == Approx(6));
   CHECK(profiled_s(l, 10) == Approx(8));  // the last slope, 1 s per sample
+  CHECK(profiled_s(measured({1, 2}, {2, 1}, {}), 10) == 0);  // a falling last slope ends at 0, not below
   const layer one = measured({4}, {3}, {});
   for (const double batch : {1.0, 4.0, 400.0}) CHECK(profiled_s(one, batch) == 3);
 }

@@ -168,4 +168,13 @@ TEST_CASE("a cluster that would cost gigabytes is refused") {
   std::string half = devices.substr(0, devices.find(",{\"name\":\"d500\""));
   CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [)" + half + R"(], "topology": {"kind": "ring", "capacity": 1}})") ==
         "c.json: /topology: expected a ring of at most 430 devices, got 500");
+  std::string resources, via;
+  for (int i = 0; i < 1001; ++i) {
+    const std::string name = "\"r" + std::to_string(i) + "\"";
+    resources += std::string(i == 0 ? "" : ",") + "{\"name\":" + name + ",\"capacity\":1}";
+    via += std::string(i == 0 ? "" : ",") + "{\"resource\":" + name + "}";
+  }
+  CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [{"name": "a", "memory": 1}], "resources": [)" + resources +
+              R"(], "routes": [{"from": "*", "to": "*", "via": [)" + via + "]}]}") ==
+        "c.json: /routes/0/via/1000: expected at most 1000 resources in a route, got more");
 }

@@ -244,6 +244,24 @@ TEST_CASE("two pipelines reduce through a parameter server") {
   CHECK_FALSE(member.evaluation.devices[2].used);
 }
 
+TEST_CASE("each set of stages that share tensors reduces the sum of what exactly these share") {
+  layer_spec a = work_of("a", 1, 1), b = work_of("b", 1, 1), c = work_of("c", 1, 1);
+  a.weight = 4_B;
+  b.weight = 2_B;
+  c.weight = 3_B;
+  const planning_graph m = model_of({a, b, c}, {{0, 1, 0}, {1, 2, 0}});
+  // Pipeline 0: a and b on d0, c on d1. Pipeline 1: all on d2. Sets: a and b (6 bytes) in stages 0, 2; c (3) in 1, 2.
+  plan p = plan_of(mode::training, 1, 2,
+                   {stage_of({0, 1}, {{0, 1}}, 1, 0), stage_of({2}, {{1, 1}}, 1, 0), stage_of({0, 1, 2}, {{2, 1}}, 1, 1)});
+  p.pipelines = {1, 1};
+  const judgement j = judged(p, m, wired(3));
+  // d0: F 0-2, B 2-4 (nothing flows back). d1: F 2-3, B 3-4. d2: 0-6.
+  check_interval(sent(j, transfer_kind::sync, 0, 2), 6, 12);
+  check_interval(sent(j, transfer_kind::sync, 2, 1), 6, 9);
+  CHECK(j.graph.transfers.size() == 1 + 4);
+  CHECK(j.evaluation.latency.value() == near(12));
+}
+
 TEST_CASE("a split backward lets the stage before go on, and the weight part fills a bubble") {
   // F, B, W 1 each, wires of 1 byte there and back, two microbatches.
   const planning_graph m = model_of({work_of("a", 1, 1, 1), work_of("b", 1, 1, 1)}, {{0, 1, 1, 1}});

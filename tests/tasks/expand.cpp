@@ -113,29 +113,43 @@ TEST_CASE("an expansion has the tasks and transfers that the plan's samples ask 
 
     // Rings: in every stage with several devices and something to reduce; across stages for every set that shares tensors.
     std::size_t rings = 0;
-    std::map<std::pair<bool, int>, std::vector<std::size_t>> holders;
+    double reduced = 0;  // a ring of n carries 2 (n - 1) times its bytes, a server's pair of transfers twice
+    struct tensor_of {
+      double bytes;
+      std::vector<std::size_t> stages;
+    };
+    std::map<std::pair<bool, int>, tensor_of> holders;
     for (std::size_t s = 0; training && s < p.stages.size(); ++s) {
-      bool any = false;
+      double own = 0;
       std::set<int> groups;
       for (const layer_id l : p.stages[s].layers) {
-        if (model[l].trainable_weight().value() <= 0) continue;
-        any = true;
+        const double bytes = model[l].trainable_weight().value();
         const int group = model[l].weight_group;
-        if (group < 0 || groups.insert(group).second) holders[{group >= 0, group >= 0 ? group : l.value}].push_back(s);
+        if (bytes <= 0 || (group >= 0 && !groups.insert(group).second)) continue;
+        own += bytes;
+        tensor_of& t = holders[{group >= 0, group >= 0 ? group : l.value}];
+        t.bytes = bytes;
+        t.stages.push_back(s);
       }
-      if (any && p.stages[s].devices.size() > 1) rings += p.stages[s].devices.size();
+      const std::size_t n = p.stages[s].devices.size();
+      if (own <= 0 || n < 2) continue;
+      rings += n;
+      reduced += 2 * static_cast<double>(n - 1) * own;
     }
-    std::set<std::vector<std::size_t>> sets;
-    for (const auto& [_, stages_of] : holders) {
-      if (stages_of.size() > 1) sets.insert(stages_of);
+    std::map<std::vector<std::size_t>, double> sets;
+    for (const auto& [_, t] : holders) {
+      if (t.stages.size() > 1) sets[t.stages] += t.bytes;
     }
-    for (const auto& set : sets) {
+    for (const auto& [set, bytes] : sets) {
       std::set<device_id> firsts;
       for (const std::size_t s : set) firsts.insert(p.stages[s].devices.front().device);
       if (firsts.size() < 2) continue;
-      rings += p.parameter_server ? 2 * (firsts.size() - firsts.count(*p.parameter_server)) : firsts.size();
+      const std::size_t transfers = p.parameter_server ? 2 * (firsts.size() - firsts.count(*p.parameter_server)) : firsts.size();
+      rings += transfers;
+      reduced += bytes * (p.parameter_server ? static_cast<double>(transfers) : 2 * static_cast<double>(firsts.size() - 1));
     }
     CHECK(count[transfer_kind::sync] == rings);
+    CHECK(volume[transfer_kind::sync] == Approx(reduced).epsilon(1e-9));
   });
 }
 

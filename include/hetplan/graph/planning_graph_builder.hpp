@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -195,11 +196,10 @@ class planning_graph_builder {
 
   std::int32_t group_of(const layer_spec& s, layer_id id) {
     if (s.weight_group.empty()) return -1;
-    auto& groups = graph_.groups_;
-    const auto it = std::find(groups.begin(), groups.end(), s.weight_group);
-    const auto index = static_cast<std::int32_t>(it - groups.begin());
-    if (it == groups.end()) {
-      groups.push_back(s.weight_group);
+    const auto [known, fresh] = group_index_.emplace(s.weight_group, static_cast<std::int32_t>(graph_.groups_.size()));
+    const std::int32_t index = known->second;
+    if (fresh) {
+      graph_.groups_.push_back(s.weight_group);
       group_head_.push_back(id);
       return index;
     }
@@ -214,6 +214,7 @@ class planning_graph_builder {
   planning_graph graph_;
   std::vector<layer_spec> specs_;
   std::vector<layer_id> group_head_;
+  std::unordered_map<std::string, std::int32_t> group_index_;
   std::set<std::pair<layer_id, layer_id>> pairs_;
 };
 

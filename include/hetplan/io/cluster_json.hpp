@@ -21,7 +21,8 @@ inline constexpr std::string_view cluster_format = "hetplan/cluster/1";
 
 /// A cluster knows the route of every ordered pair: more than this is refused before it costs gigabytes.
 inline constexpr std::size_t max_devices = 1000;
-/// Resources that all routes together may take, for the same reason.
+/// Resources that one route, and all routes together, may take, for the same reason.
+inline constexpr std::size_t max_steps_of_route = 1000;
 inline constexpr std::size_t max_route_steps = 20'000'000;
 
 namespace keys {
@@ -255,6 +256,7 @@ class cluster_reader {
       const double weight = o.number("weight", range::above_zero).value_or(1);
       const auto [place, fresh] = listed.emplace(it->second.value, via.size());
       if (fresh) {
+        if (via.size() == max_steps_of_route) n.fail_with("expected at most " + std::to_string(max_steps_of_route) + " resources in a route, got more");
         via.push_back({it->second, weight});
       } else if (!std::isfinite(via[place->second].weight += weight)) {
         o.find("weight")->fail("weights with a finite sum");
