@@ -106,6 +106,15 @@ TEST_CASE("explicit orders and flows are read and written") {
   CHECK(read(io::write_plan(p, model(), home())) == p);
 }
 
+TEST_CASE("flows may stand beside the schedule, and are found there when they are wrong") {
+  std::string beside = with(piped, "\"schedule\": {\"flows\": [", "\"flows\": [");
+  beside = with(beside, "\"priority\": 2}]},", "\"priority\": 2}],");
+  CHECK(read(beside) == read(piped));
+  CHECK(message_of([&] { return read(with(beside, "\"flows\"", "\"schedule\": {\"flows\": []}, \"flows\"")); }) ==
+        "p.json: /flows: expected flows once, here or in the schedule, got both");
+  CHECK_THAT(message_of([&] { return read(with(beside, "\"priority\": 1}", "\"of\": 2}")); }), Catch::StartsWith("p.json: /flows/0: expected every chunk"));
+}
+
 TEST_CASE("pipelines and a parameter server are read and written") {
   const plan p = read(piped);
   CHECK(p.pipelines == std::vector<long long>{2, 4});

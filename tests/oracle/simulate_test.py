@@ -57,8 +57,6 @@ class ProgramAgainstOracle(unittest.TestCase):
     def simulate(self, case, *options):
         """Exit status, standard output and standard error of `hetplan simulate` on the case's files."""
         plan = dict(case["plan"])
-        if "flows" in plan:     # the oracle writes them beside the schedule; plan files have them inside
-            plan["schedule"] = {**plan.get("schedule", {}), "flows": plan.pop("flows")}
         names = []
         for part in ("model", "cluster", "plan"):
             path = self.folder / f"{part}.json"

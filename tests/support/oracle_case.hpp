@@ -34,19 +34,9 @@ struct deviation {
   }
 };
 
-/// The oracle writes a plan's `flows` beside its `schedule`; plan files have them inside.
-inline nlohmann::json with_flows_in_schedule(nlohmann::json given) {
-  nlohmann::json& p = given.at("plan");
-  if (p.contains("flows")) {
-    p["schedule"]["flows"] = p["flows"];
-    p.erase("flows");
-  }
-  return given;
-}
-
 template <lp_solver Lp>
 deviation check_case(const nlohmann::json& from_oracle, const Lp& lp) {
-  const nlohmann::json given = with_flows_in_schedule(from_oracle);
+  const nlohmann::json& given = from_oracle;
   const auto document = [&](const char* part) { return io::json_document::parse(given.at(part).dump(), part); };
   const planning_graph model = io::read_model(document("model"));
   const cluster c = io::read_cluster(document("cluster"));

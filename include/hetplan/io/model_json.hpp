@@ -138,40 +138,17 @@ class model_reader {
     n.fail("the name of a layer", suggestion(n.text(), known));
   }
 
-  /// Names the edge that closes a cycle; does nothing if there is none.
+  /// Names an edge on a cycle; does nothing if there is none.
   void fail_on_cycle() const {
-    // Layers that an unfinished layer feeds never finish; walking back among them runs into a cycle.
-    std::vector<std::size_t> waiting(ids_.size(), 0);
-    std::vector<std::vector<std::size_t>> out(ids_.size()), in(ids_.size());
-    for (std::size_t e = 0; e < edges_.size(); ++e) {
-      out[edges_[e].from.index()].push_back(e);
-      in[edges_[e].to.index()].push_back(e);
-      ++waiting[edges_[e].to.index()];
-    }
-    std::vector<std::size_t> ready;
-    for (std::size_t v = 0; v < waiting.size(); ++v) {
-      if (waiting[v] == 0) ready.push_back(v);
-    }
-    for (std::size_t i = 0; i < ready.size(); ++i) {
-      for (const std::size_t e : out[ready[i]]) {
-        if (--waiting[edges_[e].to.index()] == 0) ready.push_back(edges_[e].to.index());
-      }
-    }
-    std::size_t v = 0;
-    while (v < waiting.size() && waiting[v] == 0) ++v;
-    if (v == waiting.size()) return;
-    std::vector<bool> seen(waiting.size(), false);
-    for (;;) {
-      std::size_t back = 0;
-      for (const std::size_t e : in[v]) {
-        if (waiting[edges_[e].from.index()] > 0) back = e;
-      }
-      seen[v] = true;
-      v = edges_[back].from.index();
-      if (!seen[v]) continue;
-      edges_[back].node.fail_with("expected edges without a cycle, got " + in_quotes(json_object(edges_[back].node, keys::edge).at("from", "").text()) +
-                                  " -> " + in_quotes(json_object(edges_[back].node, keys::edge).at("to", "").text()) + ", which is on one");
-    }
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    for (const listed_edge& e : edges_) pairs.emplace_back(e.from.index(), e.to.index());
+    const std::vector<std::size_t> order = topological_order(ids_.size(), pairs);
+    if (order.size() == ids_.size()) return;
+    const auto at = std::find(pairs.begin(), pairs.end(), edge_on_cycle(ids_.size(), pairs, order)) - pairs.begin();
+    const json_node& node = edges_[static_cast<std::size_t>(at)].node;
+    const json_object edge(node, keys::edge);
+    node.fail_with("expected edges without a cycle, got " + in_quotes(edge.at("from", "").text()) + " -> " + in_quotes(edge.at("to", "").text()) +
+                   ", which is on one");
   }
 
   json_object top_;

@@ -16,8 +16,11 @@ namespace hetplan::io {
 /// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input, an order that
 ///         can never finish included.
 [[nodiscard]] inline plan read_plan(const json_document& d, const planning_graph& model, const cluster& c) {
-  plan p = detail::plan_reader(d, model, c).read();
-  if (const auto v = validate(p, model, c)) throw invalid_input(escaped(d.file()) + ": " + escaped(v->where) + ": " + escaped(v->what));
+  detail::plan_reader reader(d, model, c);
+  plan p = reader.read();
+  if (const auto v = validate(p, model, c)) {
+    throw invalid_input(escaped(d.file()) + ": " + escaped(reader.pointer_of(v->where)) + ": " + escaped(v->what));
+  }
   return p;
 }
 

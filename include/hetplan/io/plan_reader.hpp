@@ -24,8 +24,9 @@ namespace hetplan::io {
 inline constexpr std::string_view plan_format = "hetplan/plan/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 14> plan{"format", "model", "cluster", "planner", "mode", "workload", "microbatch_size",
-                                                       "microbatches", "schedule", "network", "sync", "stages", "pipelines", "predicted"};
+inline constexpr std::array<std::string_view, 15> plan{"format",       "model",    "cluster", "planner", "mode",   "workload",  "microbatch_size",
+                                                       "microbatches", "schedule", "flows",   "network", "sync",   "stages",    "pipelines",
+                                                       "predicted"};
 inline constexpr std::array<std::string_view, 3> workload{"optimizer_factor", "context", "tokens"};
 inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
 inline constexpr std::array<std::string_view, 10> flow{"from", "to", "from_stage", "to_stage", "microbatch",
@@ -71,8 +72,19 @@ class plan_reader {
     p_.network = top_.one_of("network", sharings, std::optional(sharing::fair_share));
     if (const auto sync = top_.find("sync")) read_sync(*sync);
     if (const auto schedule = top_.find("schedule")) read_schedule(*schedule);
+    if (const auto flows = top_.find("flows")) {
+      if (flows_given_) flows->fail_with("expected flows once, here or in the schedule, got both");
+      flows_beside_schedule_ = true;
+      read_flows(*flows);
+    }
     if (const auto predicted = top_.find("predicted")) read_predicted(*predicted);
     return std::move(p_);
+  }
+
+  /// Where the file has what validate() calls `where`.
+  [[nodiscard]] std::string pointer_of(const std::string& where) const {
+    constexpr std::string_view schedule = "/schedule";
+    return flows_beside_schedule_ && where.starts_with("/schedule/flows") ? where.substr(schedule.size()) : where;
   }
 
  private:
@@ -181,9 +193,13 @@ class plan_reader {
       orders->fail_with("expected orders with kind \"explicit\" only, got kind " + in_quotes(to_string(s.kind)));
     }
     if (s.kind == schedule_kind::explicit_orders) read_orders(o.at("orders", "an object from device to its order"));
-    if (const auto flows = o.find("flows")) {
-      for (const json_node f : flows->elements("an array of flows")) s.transfers.push_back(read_flow(f));
-    }
+    if (const auto flows = o.find("flows")) read_flows(*flows);
+  }
+
+  /// Part of the schedule; beside it they are understood too.
+  void read_flows(const json_node& flows) {
+    flows_given_ = true;
+    for (const json_node f : flows.elements("an array of flows")) p_.schedule.transfers.push_back(read_flow(f));
   }
 
   /// A stage by index or by a name that is its alone.
@@ -289,6 +305,7 @@ class plan_reader {
   std::unordered_map<std::string_view, device_id> devices_;
   std::map<device_id, std::vector<stage_id>> stages_of_;
   std::unordered_map<std::string, stage_id> stage_names_;
+  bool flows_given_ = false, flows_beside_schedule_ = false;
 };
 
 }  // namespace detail

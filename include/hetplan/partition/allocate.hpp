@@ -2,6 +2,7 @@
 #pragma once
 /// Shares of a microbatch for the devices of a replica group.
 
+#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <optional>
@@ -33,7 +34,7 @@ template <std::invocable<std::size_t, int> Time>
     }
     if (next[best] == std::numeric_limits<double>::infinity()) return std::nullopt;
     ++shares[best];
-    next[best] = shares[best] < caps[best] ? time_s(best, shares[best] + 1) : std::numeric_limits<double>::infinity();
+    next[best] = shares[best] < std::min(caps[best], samples) ? time_s(best, shares[best] + 1) : std::numeric_limits<double>::infinity();
   }
   return shares;
 }
