@@ -152,7 +152,7 @@ TEST_CASE("a Gantt chart is well-formed and the same bytes each time") {
   CHECK(svg.find("backward d1 → d0, microbatch 0") != std::string::npos);
   CHECK(svg.find("waiting for") != std::string::npos);
   CHECK(svg.find("100 Mbit/s") != std::string::npos);
-  CHECK(svg.find("% above any plan") != std::string::npos);
+  CHECK(svg.find("% slower than the best plan") != std::string::npos);
   CHECK(svg.find("memory at most") != std::string::npos);
   CHECK(io::gantt_svg(x.p, x.home, x.j, {.memory = false}).find("memory at most") == std::string::npos);
   CHECK(svg.find(">bound<") != std::string::npos);
