@@ -21,6 +21,7 @@ struct glpk_lp {
 
   [[nodiscard]] lp_solution solve(const lp_problem& p) const {
     check_lp_problem(p);
+    free_environment_with_thread();
     glp_term_out(GLP_OFF);
     const std::unique_ptr<glp_prob, void (*)(glp_prob*)> owner(glp_create_prob(), [](glp_prob* lp) { glp_delete_prob(lp); });
     glp_prob* lp = owner.get();
@@ -34,6 +35,15 @@ struct glpk_lp {
   }
 
  private:
+  /// GLPK makes an environment for each thread that uses it and leaves it behind.
+  static void free_environment_with_thread() {
+    struct environment {
+      ~environment() { glp_free_env(); }
+    };
+    thread_local const environment owner;
+    static_cast<void>(owner);
+  }
+
   /// GLPK's kind of limits: free, one-sided, double or fixed.
   static int kind(double low, double high) {
     if (std::isinf(low)) return std::isinf(high) ? GLP_FR : GLP_UP;
