@@ -102,7 +102,7 @@ inline tensor talker(operator_graph& g, const std::string& prefix, tensor though
 /// Which parts of the model learn.
 enum class omni_training { all, text_only };
 
-/// The towers' outputs replace placeholder embeddings of the language model, which runs on `tokens` positions in
+/// The towers' outputs take the places of the media tokens in the language model, which runs on `tokens` positions in
 /// all: 512 by default, as the agreed settings have it. With 750 audio and 256 image tokens beside 512 of text the
 /// real sequence has 1518; say tokens = 1518 to plan that.
 /// `text_only` freezes audio, vision and talker: no gradient enters the towers, the talker hands its own back.
