@@ -2,6 +2,7 @@
 #pragma once
 /// The door for users' energy models, and the two that ship.
 
+#include <cmath>
 #include <concepts>
 #include <map>
 #include <string>
@@ -69,6 +70,34 @@ struct measured_power {
     return table.back().draw;
   }
 };
+
+/// What an energy model charges per second and per byte: exact for linear_power, for any other model the straight line
+/// between an idle and a busy device. Planners estimate with it; only the simulator asks the model itself.
+struct energy_slopes {
+  double idle_W = 0;           ///< per second of the run
+  double busy_W = 0;           ///< more per second of work
+  double send_J_per_byte = 0;
+  double receive_J_per_byte = 0;
+
+  friend bool operator==(const energy_slopes&, const energy_slopes&) = default;
+};
+
+/// Throws invalid_model where an answer is not finite or negative, or falls as the usage grows.
+template <energy_model M>
+[[nodiscard]] energy_slopes slopes_of(const M& model, const device& d) {
+  constexpr double gigabyte = 1e9;
+  const auto ask = [&](const device_usage& u) { return model.energy(u, d).value(); };
+  const double idle = ask({.total = seconds(1)}), nothing = ask({});
+  const energy_slopes s{idle, ask({.total = seconds(1), .busy = seconds(1)}) - idle, (ask({.sent = bytes(gigabyte)}) - nothing) / gigabyte,
+                        (ask({.received = bytes(gigabyte)}) - nothing) / gigabyte};
+  for (const double x : {s.idle_W, s.busy_W, s.send_J_per_byte, s.receive_J_per_byte}) {
+    if (!(x >= 0) || !std::isfinite(x)) {
+      throw invalid_model("energy model: energy(device \"" + d.name + "\") rises by " + to_text(x) +
+                          " J per unit of one part of the usage; expected finite >= 0");
+    }
+  }
+  return s;
+}
 
 static_assert(check_energy_model<linear_power>() && check_energy_model<measured_power>());
 

@@ -20,7 +20,7 @@ namespace hetplan::partition {
 /// @param time_s    (device index, share >= 1) -> seconds; non-decreasing in the share.
 /// @return          shares by device (0 = not used), or nothing if the caps hold fewer samples.
 /// Complexity       O(samples x devices) questions.
-/// Determinism      ties: the smaller index.
+/// Determinism      ties: the smaller share, so that equal devices share evenly, then the smaller index.
 /// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily.
 template <std::invocable<std::size_t, int> Time>
 [[nodiscard]] std::optional<std::vector<int>> allocate(int samples, const std::vector<int>& caps, Time&& time_s) {
@@ -30,7 +30,7 @@ template <std::invocable<std::size_t, int> Time>
   for (int i = 0; i < samples; ++i) {
     std::size_t best = 0;
     for (std::size_t d = 1; d < caps.size(); ++d) {
-      if (next[d] < next[best]) best = d;
+      if (next[d] < next[best] || (next[d] == next[best] && shares[d] < shares[best])) best = d;
     }
     if (next[best] == std::numeric_limits<double>::infinity()) return std::nullopt;
     ++shares[best];

@@ -15,34 +15,50 @@ template <class O>
 concept scores_evaluation = requires(const O& o, const evaluation& e) {
   { o.score(e) } -> std::same_as<double>;  // smaller is better; pure
 };
+/// Reads nothing but the response (T, or the time between tokens in generation) and the total energy, and falls with
+/// neither: then a search may drop partial plans that cannot catch up.
 template <class O>
-concept objective = scores_evaluation<O>;
+concept monotone_objective = requires(const O& o, seconds response, joules energy) {
+  { o.score(response, energy) } -> std::same_as<double>;  // smaller is better; non-decreasing in both; pure
+};
+/// Either of the two members will do.
+template <class O>
+concept objective = scores_evaluation<O> || monotone_objective<O>;
 
 template <class O>
 consteval bool check_objective() {
-  static_assert(scores_evaluation<O>, "objective needs: double score(const hetplan::evaluation&) const");
+  static_assert(objective<O>, "objective needs: double score(seconds response, joules energy) const, non-decreasing in both; "
+                              "or: double score(const hetplan::evaluation&) const");
   return objective<O>;
+}
+
+/// The score of an evaluated plan.
+template <objective O>
+[[nodiscard]] double score(const O& o, const evaluation& e) {
+  if constexpr (scores_evaluation<O>) return o.score(e);
+  else return o.score(e.response(), e.energy());
 }
 
 /// T, or the time between tokens in generation [s].
 struct minimize_latency {
-  [[nodiscard]] double score(const evaluation& e) const { return e.response().value(); }
+  [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
 };
-/// Seconds per sample: the inverse of throughput. Plans of one job share the batch, so it ranks them as T does.
+/// Seconds per sample, or per token in generation: the inverse of throughput. Plans of one job share the batch, so it
+/// ranks them as the response does.
 struct maximize_throughput {
   double batch = 1;
-  [[nodiscard]] double score(const evaluation& e) const { return e.latency.value() / batch; }
+  [[nodiscard]] double score(seconds response, joules) const { return response.value() / batch; }
 };
 /// Total energy [J].
 struct minimize_energy {
-  [[nodiscard]] double score(const evaluation& e) const { return e.energy().value(); }
+  [[nodiscard]] double score(seconds, joules energy) const { return energy.value(); }
 };
 /// Energy plus lambda per second beyond the latency that should be kept [J]. Source: Dora, eq. 2.
 struct keep_qoe {
   seconds latency;
   double lambda_J_per_s = 1000;
-  [[nodiscard]] double score(const evaluation& e) const {
-    return e.energy().value() + lambda_J_per_s * std::max(0.0, (e.response() - latency).value());
+  [[nodiscard]] double score(seconds response, joules energy) const {
+    return energy.value() + lambda_J_per_s * std::max(0.0, (response - latency).value());
   }
 };
 
@@ -60,8 +76,8 @@ class objective_of_job {
       case objective_kind::qoe: chosen_ = keep_qoe{j.qoe.latency.value(), j.qoe.lambda_J_per_s}; break;
     }
   }
-  [[nodiscard]] double score(const evaluation& e) const {
-    return std::visit([&](const auto& o) { return o.score(e); }, chosen_);
+  [[nodiscard]] double score(seconds response, joules energy) const {
+    return std::visit([&](const auto& o) { return o.score(response, energy); }, chosen_);
   }
 
  private:

@@ -3,6 +3,7 @@
 /// The order of work on each device: GPipe, 1F1B with its warm-up, or what the plan lists.
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include <hetplan/plan/stage_graph.hpp>
@@ -22,6 +23,19 @@ namespace hetplan {
     if (k_s + i >= s.microbatches) break;  // every forward is out: the rest holds
   }
   return true;
+}
+
+/// How many microbatches of a 1F1B pipeline a stage takes in before its first backward.
+enum class warmup_rule {
+  hide_communication,  ///< 2 depth - 1: a transfer counts as a step (Asteroid, section 3.2)
+  depth,               ///< the classic choice; less memory
+  one                  ///< least memory, the pipeline runs empty
+};
+inline constexpr std::array warmup_rules{warmup_rule::hide_communication, warmup_rule::depth, warmup_rule::one};
+
+/// K for a stage with `depth` stages on its longest way to a sink, itself included.
+[[nodiscard]] constexpr int warmup_of(warmup_rule r, int depth) {
+  return r == warmup_rule::hide_communication ? 2 * depth - 1 : r == warmup_rule::depth ? depth : 1;
 }
 
 /// Warm-up K per stage: what the plan says, else 2 depth - 1, raised from the sinks backwards to the

@@ -24,9 +24,9 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     std::vector<int> caps;
     for (const device& d : devices) {
       const assignment one{d.id, 1};
-      const double each = in_flight * tasks::stage_activation_bytes(problem.models.memory, problem.model, s, one, w);
-      const double fixed = tasks::stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
-      const double cache = tasks::stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
+      const double each = in_flight * stage_activation_bytes(problem.models.memory, problem.model, s, one, w);
+      const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
+      const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
       const double room = d.usable_memory().value() - fixed;
       caps.push_back(room < 0 ? 0 : each + cache > 0 ? static_cast<int>(std::min<double>(size, room / (each + cache))) : size);
     }
@@ -34,7 +34,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       double total = 0;
       for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
         if (what != phase::forward && w.mode != mode::training) break;
-        total += tasks::stage_time_s(problem.cost, problem.model, s, {devices[d].id, share}, devices[d], what, w.context);
+        total += stage_time_s(problem.cost, problem.model, s, {devices[d].id, share}, devices[d], what, w.context);
       }
       return total;
     };

@@ -14,7 +14,7 @@ namespace detail {
 /// boundary carries fewer bytes, which is where one would cut anyway.
 [[nodiscard]] inline std::vector<std::size_t> cut_positions(const stage_table& table) {
   std::vector<std::size_t> positions{0};
-  const std::size_t n = table.layers();
+  const std::size_t n = table.size();
   for (std::size_t i = 1; i < n; ++i) {
     const double here = table.cut_bytes(i);
     const bool least = (i == 1 || here <= table.cut_bytes(i - 1)) && (i + 1 == n || here <= table.cut_bytes(i + 1));
@@ -43,10 +43,11 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const auto total = static_cast<long long>(sizes.size()) * stages;
   const bool training = job.workload.mode == mode::training;
 
+  const layer_sequence sequence = sequence_of(model);
+  const stage_table table(model, sequence, devices, problem.cost, problem.models.memory, job.workload, sizes.back());
+  const auto positions = detail::cut_positions(table);
   for (const int size : sizes) {
-    const stage_table table(model, devices, problem.cost, problem.models.memory, job.workload, size);
     const plan blank = problem.blank("pipeline", size);
-    const auto positions = detail::cut_positions(table);
     // Microbatches in flight for `following` stages behind, under the n-th warm-up policy.
     const auto warmup = [&](int policy, int depth) { return policy == 0 ? 2 * depth - 1 : policy == 1 ? depth : 1; };
     const auto in_flight = [&](int policy, int following) {
@@ -54,13 +55,13 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       return job.schedule == schedule_kind::gpipe ? blank.microbatches : std::min(warmup(policy, following + 1), blank.microbatches);
     };
     const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int kept) {
-      const double needed = table.state_bytes(first, last) + kept * table.activation_bytes(first, last) +
-                            blank.microbatches * table.cache_bytes(first, last);
+      const double needed = table.state_bytes(first, last) + size * (kept * table.activation_bytes(first, last) +
+                                                                     blank.microbatches * table.cache_bytes(first, last));
       return needed / devices.devices()[d].usable_memory().value();
     };
     const auto cut_cost = [&](std::size_t position, std::size_t from, std::size_t to) {
       const auto rate = devices.network().peak_bandwidth(device_id(from), device_id(to));
-      return rate.value() > 0 ? table.cut_bytes(position) / rate.value() : std::numeric_limits<double>::infinity();
+      return rate.value() > 0 ? size * table.cut_bytes(position) / rate.value() : std::numeric_limits<double>::infinity();
     };
     const auto to_plan = [&](const partition::chain_cut& cut, int policy) {
       plan p = blank;
@@ -83,7 +84,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
           positions, model.size(), devices.size(), stages,
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
             if (memory_share(first, last, d, in_flight(policy, following)) > 1) return std::numeric_limits<double>::infinity();
-            return table.time_s(first, last, d);
+            return table.time(first, last, device_id(d), size).total_s;
           },
           cut_cost);
       for (std::size_t q = 0; q < cuts.size(); ++q) {

@@ -112,7 +112,7 @@ class ranking {
 
  private:
   void insert(plan&& p, evaluation&& e) {
-    const double score = objective_.score(e);
+    const double score = hetplan::score(objective_, e);
     if (std::isnan(score)) throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
     p.predicted = std::move(e);
     const auto key = [](double s, const plan& x) { return std::pair(s, x.stages.size()); };

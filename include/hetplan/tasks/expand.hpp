@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/reduction.hpp>
-#include <hetplan/tasks/stage_cost.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::tasks {

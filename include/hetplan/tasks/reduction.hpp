@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/tasks/stage_cost.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::tasks {

@@ -11,7 +11,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan::tasks {
+namespace hetplan {
 
 /// Seconds of one microbatch share in each phase; the sum over the stage's layers.
 template <cost_model Cost>
@@ -67,4 +67,4 @@ template <memory_model Memory>
   return per_sample * a.samples;
 }
 
-}  // namespace hetplan::tasks
+}  // namespace hetplan

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Every plan of a stated space, one after the other: the oracle of planners that search the same space.
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/observer.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/partition/allocate.hpp>
+#include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/objective.hpp>
+
+namespace hetplan::partition {
+
+/// Which plans belong to the space.
+struct space_options {
+  /// Microbatches in flight under 1F1B in training.
+  enum class warmup_policy { twice_depth, depth, one };  // 2 depth - 1, depth, 1
+
+  int max_stages = 16;
+  std::vector<device_id> device_order = {};  ///< a permutation of the devices; empty: by id
+  bool contiguous_groups = false;            ///< groups are runs of device_order, in the order of the stages
+  warmup_policy warmup = warmup_policy::twice_depth;
+  bool all_shares = false;                   ///< every share within memory, not only allocate's
+};
+
+/// A plan with its estimate in `predicted`, and what the objective says of it.
+struct scored_plan {
+  double score = 0;
+  hetplan::plan plan;
+};
+
+/// The largest space that is gone through.
+inline constexpr std::size_t max_space_devices = 10;
+inline constexpr std::size_t max_space_blocks = 24;
+
+namespace detail {
+
+/// Three nested choices, each completing the same plan: where to cut, who runs each stage, on which shares.
+template <cost_model Cost, memory_model Memory, class Visit>
+class plan_enumerator {
+ public:
+  plan_enumerator(const layer_sequence& s, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
+                  const plan& blank, const space_options& o, Visit& visit)
+      : sequence_(s), model_(model), cluster_(c), cost_(cost), memory_(memory), options_(o), visit_(visit), plan_(blank),
+        order_(o.device_order) {
+    if (order_.empty()) {
+      for (const device& d : c.devices()) order_.push_back(d.id);
+    }
+    check();
+    plan_.stages.clear();
+    plan_.schedule.warmup.clear();
+  }
+
+  long long run() {
+    cut(0);
+    return visited_;
+  }
+
+ private:
+  using devices_left = std::uint32_t;  ///< a bit for each position in the device order
+
+  void check() const {
+    const auto fail = [](const std::string& what) { throw invalid_input("for_each_plan: " + what); };
+    if (cluster_.size() > max_space_devices || sequence_.size() > max_space_blocks) {
+      fail(std::to_string(sequence_.size()) + " blocks on " + std::to_string(cluster_.size()) +
+           " devices are too many to go through; expected at most " + std::to_string(max_space_blocks) + " blocks and " +
+           std::to_string(max_space_devices) + " devices");
+    }
+    std::vector<device_id> sorted = order_;
+    std::sort(sorted.begin(), sorted.end());
+    bool permutation = sorted.size() == cluster_.size();
+    for (std::size_t i = 0; permutation && i < sorted.size(); ++i) permutation = sorted[i] == device_id(i);
+    if (!permutation) {
+      fail("device_order has " + std::to_string(order_.size()) + " entries; expected each of the " + std::to_string(cluster_.size()) +
+           " devices once");
+    }
+    if (options_.max_stages < 1) fail("max_stages = " + std::to_string(options_.max_stages) + "; expected an integer >= 1");
+    if (plan_.schedule.kind == schedule_kind::explicit_orders) fail("expected 1F1B or GPipe, got explicit orders");
+    if (!plan_.pipelines.empty()) fail("expected one pipeline, got " + std::to_string(plan_.pipelines.size()));
+    if (plan_.microbatch_size < 1 || plan_.microbatches < 1) {
+      fail("microbatch_size " + std::to_string(plan_.microbatch_size) + " and microbatches " + std::to_string(plan_.microbatches) +
+           "; expected integers >= 1");
+    }
+  }
+
+  /// The stages so far hold blocks [0, first).
+  void cut(std::size_t first) {
+    if (first == sequence_.size()) {
+      if (!plan_.stages.empty()) assign_all();
+      return;
+    }
+    if (plan_.stages.size() == static_cast<std::size_t>(options_.max_stages)) return;
+    for (std::size_t last = first + 1; last <= sequence_.size() && !stopped_; ++last) {
+      if (!sequence_.is_stage(first, last)) continue;
+      stage s{.name = "s" + std::to_string(plan_.stages.size())};
+      for (std::size_t b = first; b < last; ++b) s.layers.insert(s.layers.end(), sequence_.blocks[b].begin(), sequence_.blocks[b].end());
+      plan_.stages.push_back(std::move(s));
+      cut(last);
+      plan_.stages.pop_back();
+    }
+  }
+
+  /// The cut is made: depths are known, and with them how many microbatches a stage holds.
+  void assign_all() {
+    using policy = space_options::warmup_policy;
+    const bool training = plan_.workload.mode == mode::training, gpipe = plan_.schedule.kind == schedule_kind::gpipe;
+    in_flight_.clear();
+    plan_.schedule.warmup.clear();
+    for (const auto& node : make_stage_graph(plan_, model_).nodes) {
+      const int warmup = options_.warmup == policy::twice_depth ? 2 * node.depth - 1 : options_.warmup == policy::depth ? node.depth : 1;
+      in_flight_.push_back(!training ? 1 : gpipe ? plan_.microbatches : std::min(warmup, plan_.microbatches));
+      if (training && !gpipe && options_.warmup != policy::twice_depth) plan_.schedule.warmup.push_back(warmup);
+    }
+    choose_group(0, 0, (devices_left{1} << order_.size()) - 1);
+    plan_.schedule.warmup.clear();
+  }
+
+  /// Stages [0, s) have their devices; `next` is the first position that a contiguous group may take.
+  void choose_group(std::size_t s, std::size_t next, devices_left left) {
+    if (s == plan_.stages.size()) {
+      ++visited_;
+      if constexpr (std::same_as<decltype(visit_(std::as_const(plan_))), flow>) {
+        stopped_ = visit_(std::as_const(plan_)) == flow::stop;
+      } else {
+        visit_(std::as_const(plan_));
+      }
+      return;
+    }
+    const std::size_t n = order_.size();
+    if (options_.contiguous_groups) {
+      for (std::size_t first = next; first < n && !stopped_; ++first) {
+        for (std::size_t last = first + 1; last <= n && !stopped_; ++last) {
+          choose_shares(s, last, left, (devices_left{1} << last) - (devices_left{1} << first));
+        }
+      }
+      return;
+    }
+    for (devices_left group = 1; group < (devices_left{1} << n) && !stopped_; ++group) {
+      if ((group & left) == group) choose_shares(s, next, left, group);
+    }
+  }
+
+  void choose_shares(std::size_t s, std::size_t next, devices_left left, devices_left group) {
+    std::vector<device_id> members;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if ((group >> i) & 1U) members.push_back(order_[i]);
+    }
+    std::vector<int> caps;
+    for (const device_id d : members) caps.push_back(cap(s, d));
+    const auto use = [&](const std::vector<int>& shares) {
+      for (std::size_t i = 0; i < members.size(); ++i) plan_.stages[s].devices.push_back(fastest(s, members[i], shares[i]).first);
+      choose_group(s + 1, next, left & ~group);
+      plan_.stages[s].devices.clear();
+    };
+    if (options_.all_shares) {
+      std::vector<int> shares;
+      every_share(caps, plan_.microbatch_size, shares, use);
+      return;
+    }
+    const auto time_s = [&](std::size_t i, int share) { return fastest(s, members[i], share).second; };
+    const auto shares = allocate(plan_.microbatch_size, caps, time_s);
+    if (shares && std::count(shares->begin(), shares->end(), 0) == 0) use(*shares);
+  }
+
+  /// Calls use(shares) for all positive integers within the caps that sum to the samples; the first grows last.
+  template <class Use>
+  void every_share(const std::vector<int>& caps, int samples, std::vector<int>& shares, const Use& use) {
+    if (shares.size() == caps.size()) {
+      if (samples == 0) use(shares);
+      return;
+    }
+    for (int x = 1; x <= std::min(caps[shares.size()], samples) && !stopped_; ++x) {
+      shares.push_back(x);
+      every_share(caps, samples - x, shares, use);
+      shares.pop_back();
+    }
+  }
+
+  /// The most samples of a microbatch that a device has memory for.
+  [[nodiscard]] int cap(std::size_t s, device_id d) const {
+    const double limit = cluster_[d].usable_memory().value() * (1 + limit_tolerance);
+    int fits = 0;
+    for (int x = 1; x <= plan_.microbatch_size; ++x) {
+      const assignment a{d, x};
+      const double held = stage_static_bytes(memory_, model_, plan_.stages[s], a, plan_.workload, plan_.microbatches) +
+                          in_flight_[s] * stage_activation_bytes(memory_, model_, plan_.stages[s], a, plan_.workload);
+      if (held <= limit) fits = x;
+    }
+    return fits;
+  }
+
+  /// The degree of tensor parallelism with the least time of a microbatch there and back, and that time [s].
+  [[nodiscard]] std::pair<assignment, double> fastest(std::size_t s, device_id id, int share) const {
+    const device& d = cluster_[id];
+    const stage& st = plan_.stages[s];
+    const auto profiled = [&](layer_id l) { return model_[l].profile_for(d.kind) != nullptr; };
+    const int degrees = d.interconnect && std::none_of(st.layers.begin(), st.layers.end(), profiled) ? d.accelerators : 1;
+    std::pair<assignment, double> best;
+    for (int g = 1; g <= degrees; ++g) {
+      const assignment a{id, share, g};
+      double time_s = stage_time_s(cost_, model_, st, a, d, phase::forward, plan_.workload.context);
+      if (plan_.workload.mode == mode::training) {
+        time_s += stage_time_s(cost_, model_, st, a, d, phase::backward_input, plan_.workload.context) +
+                  stage_time_s(cost_, model_, st, a, d, phase::backward_weight, plan_.workload.context);
+      }
+      if (g == 1 || time_s < best.second) best = {a, time_s};
+    }
+    return best;
+  }
+
+  const layer_sequence& sequence_;
+  const planning_graph& model_;
+  const cluster& cluster_;
+  const Cost& cost_;
+  const Memory& memory_;
+  const space_options& options_;
+  Visit& visit_;
+  plan plan_;
+  std::vector<device_id> order_;
+  std::vector<int> in_flight_;  ///< by stage
+  long long visited_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace detail
+
+/// Calls visit(plan) for every plan of a space.
+///
+/// The space: stages are consecutive blocks for which s.is_stage holds, at most max_stages of them; stages have disjoint,
+/// non-empty groups of devices, listed in device order, and devices may stay unused; with contiguous_groups the groups are
+/// runs of the device order, the one of stage i before that of stage i + 1. The shares of a group are those of
+/// partition::allocate under the time of a microbatch there and back, or all positive integers (all_shares); both within
+/// what memory leaves for the stage's microbatches in flight. A group in which some device would get no sample is no part
+/// of the space. Each device runs at the degree of tensor parallelism that is fastest for its share (ties: the smaller).
+///
+/// @param blank    workload, microbatch size, microbatches and schedule: what all plans have in common; its stages and
+///                 warm-up are not read. Warm-up is set where the policy is not the default.
+/// @param visit    (const plan&) -> flow, where stop ends the enumeration, or void; the plan changes after the call.
+/// @return         plans visited. Limits other than memory are the visitor's business, and so are missing routes.
+/// Complexity      O(cuts x groupings x shares); N devices in P groups of their own alone are sum_k C(N,k) P! S(k,P).
+/// Throws          invalid_input (more than 24 blocks or 10 devices, device_order is no permutation, explicit orders,
+///                 several pipelines); invalid_model (a user's model misbehaves).
+/// Determinism     cuts in lexicographic order of their boundaries; groups stage by stage, as binary numbers with the first
+///                 device lowest, runs by (first, last); shares in lexicographic order.
+/// Source          the space of Dora, sec. 4.1, eqs. 3-5, widened to groups in any order.
+template <cost_model Cost, memory_model Memory, class Visit>
+  requires std::invocable<Visit&, const plan&>
+long long for_each_plan(const layer_sequence& s, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
+                        const plan& blank, const space_options& o, Visit&& visit) {
+  return detail::plan_enumerator<Cost, Memory, std::remove_reference_t<Visit>>(s, model, c, cost, memory, blank, o, visit).run();
+}
+
+/// The best plans of a space, by exhaustion.
+///
+/// @param keep      at most so many, best first. Plans that break a limit by their estimate, or for which a route is
+///                  missing, are left out.
+/// @return          fewer than keep, or none, where the space has no more.
+/// Complexity       one estimate per plan of the space.
+/// Throws           as for_each_plan; invalid_input (keep < 1); invalid_model (the objective's score is not a number).
+/// Determinism      ties: fewer stages, then the order of for_each_plan.
+/// Source           the reference for Dora, sec. 4.1: what its dynamic program must find.
+template <latency_estimator Estimator, cost_model Cost, memory_model Memory, energy_model Energy, objective Objective>
+[[nodiscard]] std::vector<scored_plan> brute_force(const layer_sequence& s, const planning_graph& model, const cluster& c, const Cost& cost,
+                                                   const Memory& memory, const Energy& energy, const plan& blank, const space_options& o,
+                                                   const Objective& objective, const Estimator& estimator, int keep) {
+  if (keep < 1) throw invalid_input("brute_force: keep = " + std::to_string(keep) + "; expected an integer >= 1");
+  std::vector<scored_plan> best;
+  for_each_plan(s, model, c, cost, memory, blank, o, [&](const plan& p) {
+    const evaluation e = estimate(p, model, c, cost, memory, energy, estimator);
+    if (!is_finite(e.latency) || find_broken_limit(e, c)) return;
+    const double score = hetplan::score(objective, e);
+    if (std::isnan(score)) {
+      throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
+    }
+    const auto key = [](double x, const plan& q) { return std::pair(x, q.stages.size()); };
+    const auto at = std::find_if(best.begin(), best.end(), [&](const scored_plan& b) { return key(score, p) < key(b.score, b.plan); });
+    if (at == best.end() && best.size() == static_cast<std::size_t>(keep)) return;
+    const auto inserted = best.insert(at, {score, p});
+    inserted->plan.predicted = e;
+    if (best.size() > static_cast<std::size_t>(keep)) best.pop_back();
+  });
+  return best;
+}
+
+}  // namespace hetplan::partition

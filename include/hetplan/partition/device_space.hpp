@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Which groups of devices a search may take, one after the other: all orders of a few devices, or runs of one order.
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+
+namespace hetplan::partition {
+
+/// Devices that nothing tells apart form a class; a group is a number of devices of each class. A search starts in
+/// state 0 with no device taken and moves to later states by taking groups, the group of the last stage first.
+struct device_space {
+  struct part {
+    std::size_t of_class;
+    int devices;
+    friend auto operator<=>(const part&, const part&) = default;
+  };
+  using group = std::vector<part>;  ///< ascending classes
+  struct move {
+    std::size_t group, to;
+  };
+  std::vector<std::vector<device_id>> classes;
+  std::vector<group> groups;
+  std::vector<std::vector<int>> left;    ///< by state: devices of each class that later moves may still take
+  std::vector<std::vector<move>> moves;  ///< by state; targets have larger numbers
+
+  [[nodiscard]] std::size_t states() const { return moves.size(); }
+  /// The devices of a group when nothing else is taken, class by class: what stands for all groups of that kind.
+  [[nodiscard]] std::vector<device_id> example(std::size_t g) const {
+    std::vector<device_id> devices;
+    for (const part& p : groups[g]) {
+      devices.insert(devices.end(), classes[p.of_class].begin(), classes[p.of_class].begin() + p.devices);
+    }
+    return devices;
+  }
+};
+
+/// Does exchanging two devices leave the network as it is, up to the names of its resources?
+///
+/// Complexity  O(devices^2 * resources on a route).
+[[nodiscard]] inline bool exchangeable(const cluster& c, device_id a, device_id b) {
+  const auto other = [&](device_id d) { return d == a ? b : d == b ? a : d; };
+  std::map<resource_id, resource_id> image, preimage;
+  const auto same = [&](const route* x, const route* y) {
+    if ((x == nullptr) != (y == nullptr)) return false;
+    if (x == nullptr) return true;
+    if (x->latency != y->latency || x->via.size() != y->via.size()) return false;
+    for (std::size_t i = 0; i < x->via.size(); ++i) {
+      const resource_use &u = x->via[i], &v = y->via[i];
+      if (u.weight != v.weight || c.network()[u.resource].capacity != c.network()[v.resource].capacity) return false;
+      if (image.emplace(u.resource, v.resource).first->second != v.resource) return false;
+      if (preimage.emplace(v.resource, u.resource).first->second != u.resource) return false;
+    }
+    return true;
+  };
+  for (const device& x : c.devices()) {
+    for (const device& y : c.devices()) {
+      if (x.id != y.id && !same(c.network().find(x.id, y.id), c.network().find(other(x.id), other(y.id)))) return false;
+    }
+  }
+  return true;
+}
+
+/// Classes of devices: alike in all that `same(a, b)` compares, and exchangeable in the network. Ordered by their
+/// first device; ids ascend inside.
+template <std::predicate<const device&, const device&> Same>
+[[nodiscard]] std::vector<std::vector<device_id>> device_classes(const cluster& c, Same&& same) {
+  std::vector<std::vector<device_id>> classes;
+  for (const device& d : c.devices()) {
+    const auto belongs = [&](const auto& members) {
+      return same(c[members.front()], d) && exchangeable(c, members.front(), d.id);
+    };
+    const auto it = std::find_if(classes.begin(), classes.end(), belongs);
+    if (it == classes.end()) classes.push_back({d.id}); else it->push_back(d.id);
+  }
+  return classes;
+}
+
+namespace detail {
+
+class group_numbers {
+ public:
+  explicit group_numbers(std::vector<device_space::group>& groups) : groups_(groups) {}
+  std::size_t of(const device_space::group& g) {
+    const auto [it, fresh] = known_.emplace(g, groups_.size());
+    if (fresh) groups_.push_back(g);
+    return it->second;
+  }
+
+ private:
+  std::vector<device_space::group>& groups_;
+  std::map<device_space::group, std::size_t> known_;
+};
+
+}  // namespace detail
+
+/// How many moves `every_order` makes.
+[[nodiscard]] inline double moves_of_every_order(const std::vector<std::vector<device_id>>& classes) {
+  double moves = 1;
+  for (const auto& members : classes) moves *= static_cast<double>((members.size() + 1) * (members.size() + 2)) / 2;
+  return moves;
+}
+
+/// The state is how many devices of each class are taken: every order, every subset, every mixed group.
+///
+/// Complexity  prod (n_c + 1) states, prod (n_c + 1)(n_c + 2) / 2 moves for classes of n_c devices.
+[[nodiscard]] inline device_space every_order(std::vector<std::vector<device_id>> classes, int largest_group) {
+  device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
+  detail::group_numbers numbers(space.groups);
+  const std::size_t n = space.classes.size();
+  std::vector<std::size_t> stride(n, 1);
+  for (std::size_t c = 1; c < n; ++c) stride[c] = stride[c - 1] * (space.classes[c - 1].size() + 1);
+  const std::size_t states = stride[n - 1] * (space.classes[n - 1].size() + 1);
+  for (std::size_t s = 0; s < states; ++s) {
+    std::vector<int> left(n);
+    for (std::size_t c = 0; c < n; ++c) {
+      const std::size_t size = space.classes[c].size();
+      left[c] = static_cast<int>(size - s / stride[c] % (size + 1));
+    }
+    std::vector<device_space::move> moves;
+    std::vector<int> take(n, 0);
+    for (;;) {  // counts up like a number whose digit c goes from 0 to left[c]
+      std::size_t c = 0;
+      while (c < n && take[c] == left[c]) take[c++] = 0;
+      if (c == n) break;
+      ++take[c];
+      if (std::accumulate(take.begin(), take.end(), 0) > largest_group) continue;
+      device_space::group g;
+      std::size_t to = s;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (take[i] == 0) continue;
+        g.push_back({i, take[i]});
+        to += static_cast<std::size_t>(take[i]) * stride[i];
+      }
+      moves.push_back({numbers.of(g), to});
+    }
+    space.left.push_back(std::move(left));
+    space.moves.push_back(std::move(moves));
+  }
+  return space;
+}
+
+/// Classes stand in one order, head stage first; the state is how many devices have been passed, from the end.
+/// A group is a run of consecutive devices; devices before it may be left out, those of one class being equal.
+///
+/// @param order  a permutation of the class numbers.
+/// Complexity    N + 1 states, O(N G (classes + G)) moves for N devices and groups of at most G.
+[[nodiscard]] inline device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
+                                                 int largest_group) {
+  device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
+  detail::group_numbers numbers(space.groups);
+  std::vector<std::size_t> row, run_begin;  // classes of the devices and where their runs begin, tail stage first
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const std::size_t begin = row.size();
+    row.insert(row.end(), space.classes[order[i]].size(), order[i]);
+    run_begin.resize(row.size(), begin);
+  }
+  const std::size_t n = row.size();
+  for (std::size_t s = 0; s <= n; ++s) {
+    std::vector<int> left(space.classes.size(), 0);
+    for (std::size_t i = s; i < n; ++i) ++left[row[i]];
+    std::vector<device_space::move> moves;
+    for (std::size_t first = s; first < n; ++first) {
+      device_space::group g;
+      const std::size_t end = std::min(n, first + static_cast<std::size_t>(largest_group));
+      for (std::size_t last = first + 1; last <= end; ++last) {
+        const std::size_t taken = row[last - 1];
+        const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
+        if (it == g.end()) g.push_back({taken, 1}); else ++it->devices;
+        // Inside one class it does not matter which devices stay out: those behind the group.
+        if (g.size() == 1 && first != s && first != run_begin[first]) continue;
+        device_space::group sorted = g;
+        std::sort(sorted.begin(), sorted.end());
+        moves.push_back({numbers.of(sorted), last});
+      }
+    }
+    space.left.push_back(std::move(left));
+    space.moves.push_back(std::move(moves));
+  }
+  return space;
+}
+
+}  // namespace hetplan::partition

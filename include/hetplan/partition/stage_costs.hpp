@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What one stage on one group of devices adds to a plan: step times, reductions, memory, energy.
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cost/energy_model.hpp>
+#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/partition/device_space.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan.hpp>
+
+namespace hetplan::partition {
+
+/// Devices of one class that take equally many samples of each microbatch.
+struct share_run {
+  std::size_t of_class;
+  int devices;
+  int samples;
+};
+
+/// A stage on a group, its microbatch shared out.
+struct placed_stage {
+  double total_s = std::numeric_limits<double>::infinity();  ///< e = max over devices of f + b; infinite: no memory
+  double backward_s = 0;    ///< max over devices
+  double collective_s = 0;  ///< A: reductions and the optimizer's step
+  int most_in_flight = 0;   ///< microbatches in flight up to which these shares fit
+  bool exists = false;      ///< false: no memory, or a device would get no sample
+};
+
+/// What the devices of a stage add to energy and limits.
+struct stage_budget {
+  double energy_J = 0;   ///< dynamic, one iteration (one whole run in generation)
+  double idle_W = 0;     ///< J per second of response
+  double limit_s = std::numeric_limits<double>::infinity();
+  double stretch_s = 0;
+};
+
+/// Asks a table about stages on groups of a device space, for one microbatch size.
+///
+/// Shares: each sample to the device that finishes it first within memory, which minimises the slowest device (see
+/// allocate); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
+/// the same group without it is.
+class stage_costs {
+ public:
+  stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
+              const plan& blank)
+      : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size), microbatches_(blank.microbatches),
+        training_(blank.workload.mode == mode::training),
+        repeats_(blank.workload.mode == mode::generation ? blank.workload.tokens : 1), tied_(worst_exchange(c.network(), c.devices())) {
+    for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
+    for (const auto& members : space.classes) {
+      limit_.push_back(c[members.front()].usable_memory().value() * (1 + limit_tolerance));
+    }
+  }
+
+  /// @param in_flight  microbatches whose activations stay; 0: without regard to memory.
+  /// Complexity        O(1) for a group of one class, O(microbatch size * classes) for a mixed one.
+  [[nodiscard]] placed_stage place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+    placed_stage s;
+    const demand need = demand_of(first, last);
+    if (!share_out(first, last, group, need, in_flight)) return s;
+    s.total_s = 0;
+    s.exists = true;
+    s.most_in_flight = std::numeric_limits<int>::max();
+    for (const filling& f : filled_) {
+      if (f.taken < f.devices) s.exists = false;
+      const int most = f.largest_share();
+      if (most == 0) continue;
+      const stage_time t = table_.time(first, last, f.example, most);
+      s.total_s = std::max(s.total_s, t.total_s);
+      s.backward_s = std::max(s.backward_s, t.backward_s);
+      s.most_in_flight = std::min(s.most_in_flight, fits(need, f.of_class, most));
+      if (training_) s.collective_s = std::max(s.collective_s, table_.optimizer_s(first, last, f.example));
+    }
+    if (training_) s.collective_s += reduction_s(first, last, group);
+    return s;
+  }
+  /// How the microbatch is shared out; equal shares of a class together, the larger first.
+  [[nodiscard]] std::vector<share_run> shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+    std::vector<share_run> runs;
+    if (!share_out(first, last, group, demand_of(first, last), in_flight)) return runs;
+    for (const filling& f : filled_) {
+      const int each = f.taken / f.devices, more = f.taken % f.devices;
+      if (more > 0) runs.push_back({f.of_class, more, each + 1});
+      runs.push_back({f.of_class, f.devices - more, each});
+    }
+    return runs;
+  }
+
+  /// Is there memory for a microbatch at all? False once, false for every longer stage.
+  [[nodiscard]] bool has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+    const demand need = demand_of(first, last);
+    long long room = 0;
+    for (const auto& p : space_.groups[group]) room += static_cast<long long>(p.devices) * cap(need, p.of_class, in_flight);
+    return room >= size_;
+  }
+
+  /// @param sent, received  bytes per sample that devices of the stage exchange with other stages.
+  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, double sent,
+                                    double received) const {
+    stage_budget sum;
+    const double n = static_cast<double>(members(space_.groups[group]));
+    const double reduced = training_ && n > 1 ? 2 * (n - 1) / n * table_.trainable_bytes(first, last) : 0;
+    const double microbatches = static_cast<double>(repeats_) * microbatches_;
+    for (const share_run& r : shares(first, last, group, in_flight)) {
+      const device& d = cluster_[space_.classes[r.of_class].front()];
+      const energy_slopes& e = slopes_[d.id.index()];
+      const double busy = microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
+      const double x = e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * sent + reduced) +
+                       e.receive_J_per_byte * (microbatches * r.samples * received + reduced);
+      sum.energy_J += r.devices * x;
+      sum.idle_W += r.devices * e.idle_W * repeats_;
+      sum.stretch_s = std::max(sum.stretch_s, busy / (repeats_ * d.max_busy));
+      if (d.energy_budget) {
+        const double left = d.energy_budget->value() * (1 + limit_tolerance) - x, per_s = e.idle_W * repeats_;
+        sum.limit_s = std::min(sum.limit_s, left < 0 ? -1 : per_s > 0 ? left / per_s : std::numeric_limits<double>::infinity());
+      }
+    }
+    return sum;
+  }
+
+ private:
+  struct demand {
+    double fixed, kept, cache;  ///< bytes; the latter two per sample, of one microbatch in flight and of all sequences
+  };
+  [[nodiscard]] demand demand_of(std::size_t first, std::size_t last) const {
+    return {table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
+  }
+  /// The largest share within memory, at most the microbatch.
+  [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const {
+    if (in_flight == 0) return size_;
+    const double room = limit_[of_class] - need.fixed, each = in_flight * need.kept + need.cache;
+    if (room < 0) return 0;
+    return each > 0 ? static_cast<int>(std::min<double>(size_, room / each)) : size_;
+  }
+  /// The largest number of microbatches in flight with which a share fits.
+  [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const {
+    const double room = limit_[of_class] - need.fixed - samples * need.cache, each = samples * need.kept;
+    if (room < 0) return 0;
+    return each > 0 ? static_cast<int>(std::min<double>(1e9, room / each)) : std::numeric_limits<int>::max();
+  }
+  [[nodiscard]] static int members(const device_space::group& g) {
+    int n = 0;
+    for (const auto& p : g) n += p.devices;
+    return n;
+  }
+  [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const {
+    double total = 0;
+    if (members(space_.groups[group]) > 1) {
+      if (const double reduced = table_.trainable_bytes(first, last); reduced > 0) total += rings_[group].time_s(reduced);
+    }
+    if (const double shared = table_.tied_bytes(first, last); shared > 0) {
+      const double there = tied_.there.time_s(shared), back = tied_.back.time_s(shared);
+      total += tied_.half_duplex ? there + back : std::max(there, back);
+    }
+    return total;
+  }
+
+  /// One class of a group while samples are handed out; equal devices fill evenly.
+  struct filling {
+    std::size_t of_class;
+    device_id example;
+    int devices, cap;
+    int taken = 0;
+    double next_s = 0;  ///< what the next sample makes of its device's time
+
+    [[nodiscard]] int next_share() const { return taken / devices + 1; }
+    [[nodiscard]] int largest_share() const { return (taken + devices - 1) / devices; }
+  };
+
+  /// Fills filled_; false if the memory of the group holds fewer samples.
+  bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    filled_.clear();
+    for (const auto& p : space_.groups[group]) {
+      filled_.push_back({p.of_class, space_.classes[p.of_class].front(), p.devices, cap(need, p.of_class, in_flight)});
+    }
+    if (filled_.size() == 1) {
+      filling& only = filled_.front();
+      only.taken = size_;
+      return only.largest_share() <= only.cap;
+    }
+    const auto next = [&](const filling& f) {
+      return f.next_share() <= f.cap ? table_.time(first, last, f.example, f.next_share()).total_s : inf;
+    };
+    for (filling& f : filled_) f.next_s = next(f);
+    for (int i = 0; i < size_; ++i) {
+      filling* best = &filled_.front();
+      for (filling& f : filled_) {
+        if (f.next_s < best->next_s || (f.next_s == best->next_s && f.next_share() < best->next_share())) best = &f;
+      }
+      if (best->next_s == inf) return false;
+      if (++best->taken % best->devices == 0) best->next_s = next(*best);
+    }
+    return true;
+  }
+
+  const stage_table& table_;
+  const device_space& space_;
+  const cluster& cluster_;
+  const std::vector<energy_slopes>& slopes_;  ///< by device
+  int size_, microbatches_;
+  bool training_;
+  int repeats_;
+  exchange_cost tied_;
+  std::vector<transfer_cost> rings_;  ///< by group
+  std::vector<double> limit_;         ///< bytes, by class
+  mutable std::vector<filling> filled_;  ///< reused: a search asks millions of times
+};
+
+}  // namespace hetplan::partition

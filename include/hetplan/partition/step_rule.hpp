@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The dominant-step estimate taken apart: two numbers per partial plan extend it exactly, one stage at a time.
+
+#include <algorithm>
+#include <limits>
+
+#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/partition/stage_costs.hpp>
+
+namespace hetplan::partition {
+
+/// A communication step between a stage and a tail behind it.
+struct link_step {
+  double total_s = 0;     ///< e = f + b of one microbatch
+  double backward_s = 0;
+  double own_s = 0;       ///< the link's traffic of the whole iteration, latency once each way
+};
+
+/// How steps add up, by mode. Training: T = D + R, D = max_i (M e_i + sum_{j<i} e_j), R = max_s (A_s - sum_{j<s} b_j).
+/// Inference: T = max_i (M e_i + sum_{j != i} e_j). Generation, between tokens: max(M max_i e_i, sum_i e_i).
+/// On a graph of stages, sums run along the longest way.
+///
+/// Source     Asteroid, eqs. 4-6, regrouped (docs/concepts.md, "the estimate"). Deviation: traffic in both directions of
+///            a full-duplex wire overlaps; the token's way back is left out.
+class step_rule {
+ public:
+  /// What all tails behind a stage and the links to them amount to.
+  struct behind {
+    double reach_s = 0;
+    double rest_s = 0;
+  };
+
+  step_rule(mode how, int microbatch_size, int microbatches) : how_(how), size_(microbatch_size), microbatches_(microbatches) {}
+
+  [[nodiscard]] link_step link(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
+    const double f = x.there.time_s(size_ * forward_bytes), f0 = size_ * forward_bytes > 0 ? size_ * forward_bytes * x.there.s_per_byte : 0;
+    double b = 0, b0 = 0;
+    if (how_ == mode::training && gradient_bytes > 0) {
+      b = x.back.time_s(size_ * gradient_bytes);
+      b0 = size_ * gradient_bytes * x.back.s_per_byte;
+    }
+    return {f + b, b, f + b + (microbatches_ - 1) * (x.half_duplex ? f0 + b0 : std::max(f0, b0))};
+  }
+  [[nodiscard]] behind nothing_behind() const {
+    return {0, how_ == mode::training ? -std::numeric_limits<double>::infinity() : 0};
+  }
+  [[nodiscard]] behind through(const link_step& c, double reach_s, double rest_s) const {
+    switch (how_) {
+      case mode::training: return {std::max(c.own_s, c.total_s + reach_s), rest_s - c.backward_s};
+      case mode::inference: return {std::max(c.own_s + rest_s, c.total_s + reach_s), c.total_s + rest_s};
+      case mode::generation: break;
+    }
+    return {std::max(c.own_s, reach_s), c.total_s + rest_s};
+  }
+  /// Prepends a stage.
+  [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
+    const double busy = microbatches_ * total_s;
+    switch (how_) {
+      case mode::training: return {std::max(busy, total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
+      case mode::inference: return {std::max(busy + t.rest_s, total_s + t.reach_s), total_s + t.rest_s};
+      case mode::generation: break;
+    }
+    return {std::max(busy, t.reach_s), total_s + t.rest_s};
+  }
+  /// T of a whole plan from its sources.
+  [[nodiscard]] double response_s(double reach_s, double rest_s) const {
+    return how_ == mode::training ? reach_s + std::max(0.0, rest_s) : how_ == mode::inference ? reach_s : std::max(reach_s, rest_s);
+  }
+  /// T at least, when stages with these least figures are to come before this tail.
+  [[nodiscard]] double response_at_least_s(double reach_s, double rest_s, const link_step& c, double path_s, double busiest_s) const {
+    const double busy = microbatches_ * busiest_s;
+    switch (how_) {
+      case mode::training: return std::max({path_s + std::max(c.own_s, c.total_s + reach_s), reach_s + std::max(0.0, rest_s), busy});
+      case mode::inference: return std::max({path_s + c.total_s + reach_s, busy + rest_s, c.own_s + rest_s});
+      case mode::generation: break;
+    }
+    return std::max({reach_s, path_s + c.total_s + rest_s, busy, c.own_s});
+  }
+
+ private:
+  mode how_;
+  int size_, microbatches_;
+};
+
+}  // namespace hetplan::partition

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <catch2/catch.hpp>
+
+#include <hetplan/partition/two_substate_dp.hpp>
+
+#include "support/search_instance.hpp"
+
+using namespace hetplan;
+using namespace hetplan::partition;
+
+namespace {
+
+template <class Objective>
+void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible) {
+  const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+  space_options space;
+  space.warmup = rule == warmup_rule::hide_communication ? space_options::warmup_policy::twice_depth
+                 : rule == warmup_rule::depth            ? space_options::warmup_policy::depth
+                                                         : space_options::warmup_policy::one;
+  for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
+  const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, dominant_step{}, 1);
+  const search_options options{.plans = 1, .warmup = rule, .coarse_boundaries = 2};
+  const search_result found = two_substate_dp(tables, test::any_order(tables, i.blank), i.blank, objective, dominance{}, options);
+  search_options unpruned = options;
+  unpruned.prune = false;
+  const search_result all = two_substate_dp(tables, test::any_order(tables, i.blank), i.blank, objective, exhaustive{}, unpruned);
+  REQUIRE(found.plans.size() == best.size());
+  REQUIRE(all.plans.size() == best.size());
+  if (best.empty()) {
+    REQUIRE(found.status.result == outcome::infeasible);
+    return;
+  }
+  ++feasible;
+  const found_plan& mine = found.plans.front();
+  INFO("stages " << mine.plan.stages.size() << " against " << best.front().plan.stages.size());
+  REQUIRE(mine.score == Approx(best.front().score).epsilon(1e-9));
+  REQUIRE(all.plans.front().score == Approx(mine.score).epsilon(1e-12));
+  const evaluation direct = estimate(mine.plan, i.model, i.cluster, roofline{});
+  REQUIRE(mine.response_s == Approx(direct.response().value()).epsilon(1e-9));
+  REQUIRE(mine.energy_J == Approx(direct.energy().value()).epsilon(1e-9));
+  REQUIRE_FALSE(find_broken_limit(direct, i.cluster));
+}
+
+}  // namespace
+
+TEST_CASE("with nothing dropped but what is dominated, the search finds the best plan of the whole space") {
+  int feasible = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 2400; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
+    INFO(i.what);
+    const warmup_rule rule = warmup_rules[seed % 3];
+    switch (seed % 4) {
+      case 0: compare_with_brute_force(i, minimize_latency{}, rule, feasible); break;
+      case 1: compare_with_brute_force(i, minimize_energy{}, rule, feasible); break;
+      case 2: compare_with_brute_force(i, keep_qoe{seconds(0.05), 20}, rule, feasible); break;
+      default: compare_with_brute_force(i, maximize_throughput{4}, rule, feasible); break;
+    }
+  }
+  REQUIRE(feasible > 1200);
+}

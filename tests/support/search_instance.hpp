@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Small random planning problems whose whole space can be gone through: unequal devices, uneven networks, tight limits.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/topology.hpp>
+#include <hetplan/cost/roofline.hpp>
+#include <hetplan/decompose/serial.hpp>
+#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/partition/brute_force.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
+
+#include "support/random_source.hpp"
+
+namespace hetplan::test {
+
+struct search_shape {
+  int most_layers = 7;
+  int most_devices = 4;
+  bool tight = true;  ///< memory and energy budgets that many plans break
+};
+
+/// A model, a cluster and a job for one microbatch size.
+struct search_instance {
+  planning_graph model;
+  layer_sequence sequence;
+  hetplan::cluster cluster;
+  plan blank;
+  std::string what;
+};
+
+namespace detail {
+
+inline planning_graph random_model(random_source& random, int layers, bool chain) {
+  planning_graph_builder b("random");
+  for (int i = 0; i < layers; ++i) {
+    layer_spec l{.name = "l" + std::to_string(i), .forward_flops = flops(random.between(1e9, 8e9)), .weight = bytes(random.between(0, 4e7)),
+                 .activation = bytes(random.between(1e5, 4e6)), .kv_bytes_per_token = bytes(random.between(0, 1e4))};
+    l.trainable = !random.chance(0.15);
+    if (random.chance(0.5)) l.backward_input_flops = flops(random.between(0, 8e9));
+    b.add_layer(l);
+  }
+  const auto edge = [&](int from, int to) {
+    const bytes forward(random.between(1e4, 5e6));
+    b.add_edge(layer_id(from), layer_id(to), forward, random.chance(0.2) ? bytes() : bytes(random.between(1e4, 5e6)));
+  };
+  for (int i = 1; i < layers; ++i) {
+    if (chain) {
+      edge(i - 1, i);
+      continue;
+    }
+    for (int j = 0; j < i; ++j) {
+      if (random.chance(i - j == 1 ? 0.6 : 0.2)) edge(j, i);
+    }
+  }
+  return std::move(b).build();
+}
+
+inline cluster random_cluster(random_source& random, int devices, const planning_graph& model, const search_shape& shape) {
+  double weights = 0;
+  for (const layer& l : model.layers()) weights += 4 * l.weight.value() + 3 * l.activation.value();
+  std::vector<device> all;
+  for (int i = 0; i < devices; ++i) {
+    if (i > 0 && random.chance(0.25)) {  // a twin
+      all.push_back(all[random.index(all.size())]);
+    } else {
+      device d{.name = "d", .memory = bytes(shape.tight ? weights * random.between(0.3, 1.6) : 1e11), .compute = flops_per_second(random.between(0.5e12, 5e12))};
+      d.half_batch = random.between(0, 3);
+      d.launch = seconds(random.between(0, 1e-3));
+      d.power = {watts(random.between(0.5, 5)), watts(random.between(6, 40)), joules_per_byte(random.between(0, 5e-8)), joules_per_byte(3e-8)};
+      if (random.chance(0.2)) {
+        d.accelerators = 2;
+        d.interconnect = bytes_per_second(1e9);
+      }
+      if (shape.tight && random.chance(0.3)) d.energy_budget = joules(random.between(0.05, 3));
+      if (shape.tight && random.chance(0.2)) d.max_busy = random.between(0.4, 0.9);
+      all.push_back(d);
+    }
+    all.back().name = "d" + std::to_string(i);
+    all.back().kind = "";
+  }
+  const bytes_per_second c(random.between(5e6, 3e8));
+  const seconds l(random.between(0, 2e-3));
+  switch (random.integer(0, 4)) {
+    case 0: return hetplan::cluster("random", all, shared_medium{c, l});
+    case 1: return hetplan::cluster("random", all, mesh{c, l});
+    case 2: return hetplan::cluster("random", all, ring{c, l});
+    case 3: return hetplan::cluster("random", all, star{c, l, duplex::half});
+    default: break;
+  }
+  // Uneven: a wire of its own width for each ordered pair.
+  route_table t;
+  for (int i = 0; i < devices; ++i) {
+    for (int j = 0; j < devices; ++j) {
+      if (i == j) continue;
+      t.listed.push_back({all[static_cast<std::size_t>(i)].name + ">" + all[static_cast<std::size_t>(j)].name, c * random.between(0.2, 3)});
+      t.rules.push_back({all[static_cast<std::size_t>(i)].name, all[static_cast<std::size_t>(j)].name,
+                         {l * random.between(0.5, 2), {{resource_id(t.listed.size() - 1), 1}}}});
+    }
+  }
+  return hetplan::cluster("random", all, t);
+}
+
+}  // namespace detail
+
+inline search_instance random_search_instance(std::uint64_t seed, const search_shape& shape = {}) {
+  random_source random(seed * 7919 + 17);
+  const bool chain = random.chance(0.4);
+  const int layers = random.integer(1, shape.most_layers), devices = random.integer(1, shape.most_devices);
+  planning_graph model = detail::random_model(random, layers, chain);
+  hetplan::cluster c = detail::random_cluster(random, devices, model, shape);
+  plan blank;
+  blank.workload.mode = random.pick(std::vector{mode::training, mode::training, mode::training, mode::inference, mode::generation});
+  blank.workload.optimizer_factor = random.integer(0, 2);
+  blank.workload.context = 100;
+  blank.workload.tokens = random.integer(2, 5);
+  blank.microbatch_size = random.integer(1, 5);
+  blank.microbatches = random.integer(1, 6);
+  if (random.chance(0.2)) blank.schedule.kind = schedule_kind::gpipe;
+  layer_sequence sequence = decompose::serial(model);
+  return {std::move(model), std::move(sequence), std::move(c), std::move(blank), "random_search_instance(" + std::to_string(seed) + ")"};
+}
+
+/// Every order of the devices.
+inline partition::device_space any_order(const partition::search_tables& t, const plan& blank) {
+  return partition::every_order(t.classes, blank.microbatch_size);
+}
+
+}  // namespace hetplan::test
