@@ -61,6 +61,10 @@ struct objective_archetype : bare {
   using bare::bare;
   [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
 };
+struct monotone_objective_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
+};
 struct solver_archetype : bare {
   using bare::bare;
   [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
@@ -81,7 +85,9 @@ struct candidate_observer_archetype : bare {
 
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
-static_assert(check_objective<objective_archetype>() && check_lp_solver<solver_archetype>());
+static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
+static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
+static_assert(check_lp_solver<solver_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
 using models = judge_models<memory_archetype, energy_archetype>;
@@ -155,8 +161,10 @@ TEST_CASE("a bare policy of the user's judges a plan instead of the one that the
 TEST_CASE("bare models fill a stage table and the bounds") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const stage_table t(g, c, cost_archetype(0), memory_archetype(0), {}, 2);
-  CHECK(t.time_s(0, 3, 0) == Approx(3 * 3 * 0.002));
+  const stage_table t(g, sequence_of(g), c, cost_archetype(0), memory_archetype(0), {}, 2);
+  CHECK(t.time(0, 3, device_id(0), 2).total_s == Approx(3 * 3 * 0.002));
+  CHECK(t.time(0, 3, device_id(0), 2).backward_s == Approx(3 * 2 * 0.002));
+  CHECK(t.optimizer_s(0, 3, device_id(0)) == 0);
   CHECK(t.state_bytes(0, 3) == Approx(300));
   CHECK(plan_bound(two_stages(), g, c, cost_archetype(0), memory_archetype(0), solver_archetype(0), true).value() == Approx(3 * 3 * 4e-3 / 2));
 }
@@ -171,6 +179,13 @@ TEST_CASE("bare models, a bare objective and a bare observer plan") {
     REQUIRE(result.status.ok());
     REQUIRE_FALSE(result.plans.empty());
     for (const plan& p : result.plans) CHECK(p.predicted->latency <= result.plans.front().predicted->latency);
+  }
+  const monotone_objective_archetype fastest(0);
+  for (const auto& result :
+       {recipes::pipeline(problem, fastest), recipes::on_device(problem, fastest), recipes::data_parallel(problem, fastest)}) {
+    REQUIRE(result.status.ok());
+    REQUIRE_FALSE(result.plans.empty());
+    for (const plan& p : result.plans) CHECK(p.predicted->latency >= result.plans.front().predicted->latency);
   }
   candidate_observer_archetype impatient(0);
   const plan_result stopped = recipes::pipeline(problem, slowest, 10, impatient);

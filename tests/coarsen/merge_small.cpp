@@ -123,16 +123,22 @@ bool below(const planning_graph& model, const labels& of, std::size_t block, dou
 /// The allowed contraction that goes first, tried one by one: the labels after it, or nothing.
 labels best_contraction(const planning_graph& model, const labels& of, double share) {
   std::map<std::pair<std::size_t, std::size_t>, std::map<std::size_t, double>> crossing;  // by pair: producer -> bytes
+  std::map<std::size_t, std::set<std::size_t>> readers;                                   // producer -> other blocks
   for (const layer_edge& e : model.edges()) {
     const std::size_t u = of[e.from.index()], v = of[e.to.index()];
     if (u == v) continue;
     double& most = crossing[{std::min(u, v), std::max(u, v)}][e.from.index()];
     most = std::max(most, e.forward.value());
+    readers[e.from.index()].insert(v);
   }
   labels best;
-  double most = -1;
+  std::pair<double, double> most(-1, -1);         // freed, total
   for (const auto& [pair, tensors] : crossing) {  // ascending: the first of equals stays
-    const double sum = std::accumulate(tensors.begin(), tensors.end(), 0.0, [](double s, const auto& t) { return s + t.second; });
+    std::pair<double, double> sum;
+    for (const auto& [producer, crosses] : tensors) {
+      if (readers[producer].size() == 1) sum.first += crosses;
+      sum.second += crosses;
+    }
     if (sum <= most) continue;
     labels after = of;
     std::replace(after.begin(), after.end(), pair.second, pair.first);
@@ -170,14 +176,20 @@ bool has_layer_of(const planning_graph& model, const std::vector<layer_id>& bloc
 
 }  // namespace
 
-TEST_CASE("the fattest edge of a diamond is contracted first, and its corners only where no path runs around them") {
+TEST_CASE("a tensor that another block reads too frees nothing: of a diamond the edges into the sink are contracted first") {
   const std::vector<spec> work{{1}, {4}, {4}, {1}};
   const std::vector<tensor> diamond{{0, 1, 10}, {0, 2, 20}, {1, 3, 5}, {2, 3, 5}};
-  // 0-2 first (20). Then 0,2 -> 1 has most bytes but would have 9, 0,2 -> 3 has a path around it, and 1 -> 3 is left.
+  // 1-3 first: it frees 5. Then 2 -> 1,3 would have 9, 0 -> 1,3 has a path around it, and 0 -> 2 is left.
   CHECK(merged(build(work, diamond), 0.6) == groups_of_layers{{0, 2}, {1, 3}});
-  CHECK(merged(build(work, diamond), 0.5) == groups_of_layers{{0}, {1}, {2}, {3}});   // 5 is not less than 5
-  CHECK(merged(build(work, diamond), 0.95) == groups_of_layers{{0, 1, 2}, {3}});      // 9 is less than 9.5
-  CHECK(merged(build(work, diamond), 1) == groups_of_layers{{0, 1, 2}, {3}});         // less than all
+  CHECK(merged(build(work, diamond), 0.5) == groups_of_layers{{0}, {1}, {2}, {3}});  // 5 is not less than 5
+  CHECK(merged(build(work, diamond), 0.95) == groups_of_layers{{0}, {1, 2, 3}});     // 9 is less than 9.5
+  CHECK(merged(build(work, diamond), 1) == groups_of_layers{{0}, {1, 2, 3}});        // less than all
+  const std::vector<tensor> uneven{{0, 1, 20}, {0, 2, 10}, {1, 3, 5}, {2, 3, 6}};
+  CHECK(merged(build(work, uneven), 0.6) == groups_of_layers{{0, 1}, {2, 3}});  // 2-3 frees more than 1-3
+
+  const std::vector<spec> large_last{{1}, {1}, {1}, {97}};
+  CHECK(merged(build(large_last, {{0, 1, 100}, {1, 2, 1}, {2, 3, 0}}), 0.03) == groups_of_layers{{0, 1}, {2}, {3}});
+  CHECK(merged(build(large_last, {{0, 1, 100}, {1, 2, 1}, {2, 3, 0}, {0, 3, 9}}), 0.03) == groups_of_layers{{0}, {1, 2}, {3}});
 }
 
 TEST_CASE("an edge with a path around it waits until the path is inside a block") {
@@ -187,15 +199,15 @@ TEST_CASE("an edge with a path around it waits until the path is inside a block"
 }
 
 TEST_CASE("residual blocks close before the next one opens") {
-  // Two blocks x -> a -> b -> add, x -> add; every tensor has 8 bytes. After x-a and b-add two tensors cross between them.
+  // Two blocks x -> a -> b -> add, x -> add; every tensor has 8 bytes. What x and the first add make is read twice: it
+  // frees its 8 bytes once both readers are in one block.
   const std::vector<tensor> edges{{0, 1, 8}, {1, 2, 8}, {2, 3, 8}, {0, 3, 8}, {3, 4, 8}, {4, 5, 8}, {5, 6, 8}, {3, 6, 8}};
   CHECK(merged(build(std::vector<spec>(7), edges), 0.6) == groups_of_layers{{0, 1, 2, 3}, {4, 5, 6}});
-  // The skip's 4 bytes and the 3 beside it are 7 once 0-1 have merged.
   const auto with_behind = [](double behind) {
     return merged(build(std::vector<spec>(5), {{0, 1, 8}, {1, 2, 3}, {0, 2, 4}, {2, 3, behind}, {3, 4, 1}}), 0.7);
   };
-  CHECK(with_behind(6) == groups_of_layers{{0, 1, 2}, {3, 4}});
-  CHECK(with_behind(7.5) == groups_of_layers{{0, 1}, {2, 3, 4}});
+  CHECK(with_behind(2) == groups_of_layers{{0, 1, 2}, {3, 4}});    // 1-2 frees 3, then 0-1,2 frees 8
+  CHECK(with_behind(6) == groups_of_layers{{0}, {1, 2, 3}, {4}});  // 2-3 frees 6, then 1-2,3 frees 3 and 0-1 nothing
 }
 
 TEST_CASE("a tensor that several layers of a block read crosses once, tensors of several layers add up") {
@@ -205,11 +217,14 @@ TEST_CASE("a tensor that several layers of a block read crosses once, tensors of
   };
   CHECK(one_producer(5) == groups_of_layers{{0, 1, 2}, {3, 4}});
   CHECK(one_producer(7) == groups_of_layers{{0}, {1, 2, 3}, {4}});  // 6 cross from 0, not 11
+  // A layer too large to merge reads 0, 1 and 2: their tensors free nothing, and what crosses decides.
   const auto two_producers = [](double behind) {
-    return merged(build({{1}, {1}, {1}, {1}, {1}}, {{0, 1, 100}, {0, 2, 5}, {1, 2, 6}, {2, 3, behind}, {3, 4, 0}}), 0.7);
+    return merged(build({{1}, {1}, {1}, {1}, {1}, {20}},
+                        {{0, 1, 100}, {0, 2, 5}, {1, 2, 6}, {2, 3, behind}, {3, 4, 0}, {0, 5, 1}, {1, 5, 1}, {2, 5, 1}}),
+                  0.14);
   };
-  CHECK(two_producers(10) == groups_of_layers{{0, 1, 2}, {3, 4}});  // 11 cross
-  CHECK(two_producers(12) == groups_of_layers{{0, 1}, {2, 3, 4}});
+  CHECK(two_producers(10) == groups_of_layers{{0, 1, 2}, {3, 4}, {5}});  // 11 cross
+  CHECK(two_producers(12) == groups_of_layers{{0, 1}, {2, 3, 4}, {5}});
 }
 
 TEST_CASE("a weight group counts once in a block and once in the whole") {

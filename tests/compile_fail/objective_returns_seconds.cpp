@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// expect: objective needs: double score(const hetplan::evaluation&) const
+// expect: objective needs: double score(seconds response, joules energy) const, non-decreasing in both
+// expect: or: double score(const hetplan::evaluation&) const
 #include <hetplan/plan/objective.hpp>
 
 struct my_objective {

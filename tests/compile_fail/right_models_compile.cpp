@@ -33,6 +33,9 @@ struct my_policy {
 struct my_objective {
   double score(const evaluation& e) const { return e.latency.value(); }
 };
+struct my_monotone_objective {
+  double score(seconds response, joules energy) const { return response.value() + energy.value(); }
+};
 struct my_solver {
   lp_solution solve(const lp_problem&) const { return {}; }
 };
@@ -41,6 +44,7 @@ struct my_observer {
 };
 static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && check_memory_model<my_memory>());
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
+static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);

@@ -3,6 +3,7 @@
 
 #include <hetplan/hetplan.hpp>
 
+#include <algorithm>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -41,9 +42,13 @@ struct least_policy {
 static_assert(check_network_policy<least_policy>());
 
 struct least_objective {
-  double score(const evaluation&) const { return 0; }
+  double score(seconds, joules) const { return 0; }
 };
 static_assert(check_objective<least_objective>());
+struct least_evaluation_objective {
+  double score(const evaluation&) const { return 0; }
+};
+static_assert(check_objective<least_evaluation_objective>());
 
 struct least_lp {
   lp_solution solve(const lp_problem&) const { return {}; }
@@ -117,9 +122,19 @@ static_assert(check_network_policy<reductions_last>());
 
 /// Energy times delay: a compromise that needs no target.
 struct energy_delay {
-  double score(const evaluation& e) const { return e.energy().value() * e.response().value(); }
+  double score(seconds response, joules energy) const { return energy.value() * response.value(); }
 };
 static_assert(check_objective<energy_delay>());
+
+/// The battery that a plan drains most, as little as possible.
+struct even_drain {
+  double score(const evaluation& e) const {
+    joules most;
+    for (const device_evaluation& d : e.devices) most = std::max(most, d.energy);
+    return most.value();
+  }
+};
+static_assert(check_objective<even_drain>());
 
 /// Leaves large programs to the closed bound: a simplex of thousands of columns takes seconds.
 template <lp_solver Inner>
@@ -313,7 +328,10 @@ TEST_CASE("an objective and a solver of one's own are arguments like any other")
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}, judge_models<>{}, small_only<no_lp>{}};
   const plan_result r = recipes::pipeline(problem, energy_delay{});
   REQUIRE(r.status.ok());
-  for (const plan& p : r.plans) CHECK(energy_delay{}.score(*r.plans.front().predicted) <= energy_delay{}.score(*p.predicted));
+  for (const plan& p : r.plans) CHECK(score(energy_delay{}, *r.plans.front().predicted) <= score(energy_delay{}, *p.predicted));
+  const plan_result even = recipes::pipeline(problem, even_drain{});
+  REQUIRE(even.status.ok());
+  CHECK(score(even_drain{}, *even.plans.front().predicted) <= score(even_drain{}, *r.plans.front().predicted));
 }
 
 TEST_CASE("a planner of one's own is a function and is ranked by the same judge") {

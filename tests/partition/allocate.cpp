@@ -33,6 +33,20 @@ TEST_CASE("shares by hand: a device twice as fast takes twice the samples") {
   REQUIRE(shares == std::vector<int>{4, 2});
 }
 
+TEST_CASE("equal devices share evenly, and what is left over goes to the first") {
+  const auto same = [](std::size_t, int n) { return 1.0 * n; };
+  REQUIRE(allocate(4, {4, 4}, same) == std::vector<int>{2, 2});
+  REQUIRE(allocate(6, {6, 6, 6}, same) == std::vector<int>{2, 2, 2});
+  REQUIRE(allocate(5, {5, 5, 5}, same) == std::vector<int>{2, 2, 1});
+  REQUIRE(allocate(5, {1, 5, 5}, same) == std::vector<int>{1, 2, 2});
+  // Where time does not grow, the smaller share goes first too: nobody is left without work.
+  const auto flat = [](std::size_t, int) { return 1.0; };
+  REQUIRE(allocate(6, {6, 6, 6}, flat) == std::vector<int>{2, 2, 2});
+  REQUIRE(allocate(2, {6, 6, 6}, flat) == std::vector<int>{1, 1, 0});
+  // A second sample of the first device ends when the first one of the second does.
+  REQUIRE(allocate(2, {2, 2}, [](std::size_t d, int n) { return d == 0 ? 1.0 * n : 2.0 * n; }) == std::vector<int>{1, 1});
+}
+
 TEST_CASE("a device without memory takes nothing, and too little memory in all is said so") {
   const auto time_s = [](std::size_t, int n) { return 1.0 * n; };
   REQUIRE(allocate(4, {0, 4}, time_s) == std::vector<int>{0, 4});

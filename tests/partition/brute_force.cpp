@@ -21,7 +21,6 @@ using partition::brute_force;
 using partition::for_each_plan;
 using partition::scored_plan;
 using partition::space_options;
-using warmup_policy = space_options::warmup_policy;
 
 namespace {
 
@@ -201,7 +200,7 @@ TEST_CASE("memory caps shares by the microbatches in flight under each warm-up")
   first.activation = bytes(100);
   const planning_graph m = model_of({first, last}, {{0, 1, 1, 1}});
   std::vector<device> devices = workers(2);
-  const auto count = [&](double memory, warmup_policy warmup, int microbatches, mode how = mode::training) {
+  const auto count = [&](double memory, warmup_rule warmup, int microbatches, mode how = mode::training) {
     for (device& d : devices) d.memory = bytes(memory);
     const cluster c("tight", devices, mesh{bytes_per_second(1)});
     std::set<std::string> found;
@@ -209,14 +208,14 @@ TEST_CASE("memory caps shares by the microbatches in flight under each warm-up")
     return static_cast<int>(found.contains("0-0*1+ 1-1*1+ "));
   };
   // The first of two stages keeps 3, 2 or 1 microbatches of 100 B.
-  CHECK(count(300, warmup_policy::twice_depth, 8) == 1);
-  CHECK(count(299, warmup_policy::twice_depth, 8) == 0);
-  CHECK(count(200, warmup_policy::depth, 8) == 1);
-  CHECK(count(199, warmup_policy::depth, 8) == 0);
-  CHECK(count(100, warmup_policy::one, 8) == 1);
-  CHECK(count(99, warmup_policy::one, 8) == 0);
-  CHECK(count(200, warmup_policy::twice_depth, 2) == 1);
-  CHECK(count(100, warmup_policy::twice_depth, 8, mode::inference) == 1);
+  CHECK(count(300, warmup_rule::hide_communication, 8) == 1);
+  CHECK(count(299, warmup_rule::hide_communication, 8) == 0);
+  CHECK(count(200, warmup_rule::depth, 8) == 1);
+  CHECK(count(199, warmup_rule::depth, 8) == 0);
+  CHECK(count(100, warmup_rule::one, 8) == 1);
+  CHECK(count(99, warmup_rule::one, 8) == 0);
+  CHECK(count(200, warmup_rule::hide_communication, 2) == 1);
+  CHECK(count(100, warmup_rule::hide_communication, 8, mode::inference) == 1);
   // Two samples on one device need twice that, and on two devices none has more than one.
   for (device& d : devices) d.memory = bytes(100);
   const cluster c("tight", devices, mesh{bytes_per_second(1)});
@@ -239,20 +238,20 @@ TEST_CASE("in generation every sequence's cache takes room") {
 TEST_CASE("the warm-up is written into the plan unless it is the default, or nothing is there to warm up") {
   const planning_graph m = row(3);
   const cluster c = wired(3);
-  const auto warmup_of = [&](const plan& b, warmup_policy policy) {
+  const auto written = [&](const plan& b, warmup_rule rule) {
     std::vector<int> found;
-    for (const plan& p : all_plans(sequence_of(m), m, c, b, {.warmup = policy})) {
+    for (const plan& p : all_plans(sequence_of(m), m, c, b, {.warmup = rule})) {
       if (p.stages.size() == 3) found = p.schedule.warmup;
     }
     return found;
   };
-  CHECK(warmup_of(blank(1, 8), warmup_policy::twice_depth).empty());
-  CHECK(warmup_of(blank(1, 8), warmup_policy::depth) == std::vector<int>{3, 2, 1});
-  CHECK(warmup_of(blank(1, 8), warmup_policy::one) == std::vector<int>{1, 1, 1});
-  CHECK(warmup_of(blank(1, 8, mode::inference), warmup_policy::depth).empty());
+  CHECK(written(blank(1, 8), warmup_rule::hide_communication).empty());
+  CHECK(written(blank(1, 8), warmup_rule::depth) == std::vector<int>{3, 2, 1});
+  CHECK(written(blank(1, 8), warmup_rule::one) == std::vector<int>{1, 1, 1});
+  CHECK(written(blank(1, 8, mode::inference), warmup_rule::depth).empty());
   plan gpipe = blank(1, 8);
   gpipe.schedule.kind = schedule_kind::gpipe;
-  CHECK(warmup_of(gpipe, warmup_policy::depth).empty());
+  CHECK(written(gpipe, warmup_rule::depth).empty());
 }
 
 TEST_CASE("each device runs at its fastest degree of tensor parallelism, the smaller on a tie") {

@@ -14,9 +14,7 @@ template <class Objective>
 void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible) {
   const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
   space_options space;
-  space.warmup = rule == warmup_rule::hide_communication ? space_options::warmup_policy::twice_depth
-                 : rule == warmup_rule::depth            ? space_options::warmup_policy::depth
-                                                         : space_options::warmup_policy::one;
+  space.warmup = rule;
   for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
   const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, dominant_step{}, 1);
   const search_options options{.plans = 1, .warmup = rule, .coarse_boundaries = 2};

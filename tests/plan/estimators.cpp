@@ -431,7 +431,8 @@ TEST_CASE("the critical path of a chain is Algorithm 2 as corrected, written wit
     for (std::size_t i = 1; i <= static_cast<std::size_t>(S); ++i) {
       if (i % 2 == 0 && !usual) K[i] = std::min(K[i + 1] + 1, K[i - 1]);
       if (i % 2 == 1) {
-        pipeline_steps::stage_step s{.forward_s = f[i], .backward_s = b[i], .total_s = f[i] + b[i], .collective_s = A[i], .in_flight = K[i]};
+        pipeline_steps::stage_step s{
+            .forward_s = f[i], .backward_s = b[i], .total_s = f[i] + b[i], .collective_s = A[i], .in_flight = K[i]};
         if (i > 1) s.in.push_back(i / 2 - 1);
         if (i < static_cast<std::size_t>(S)) s.out.push_back(i / 2);
         steps.stages.push_back(s);
@@ -482,6 +483,19 @@ TEST_CASE("latency by hand: two diamonds in a row, and one microbatch takes the 
   CHECK(judged(p, m, wired(7)).evaluation.latency.value() == near(expected));
   CHECK(dominant_s(p, m, wired(7)) == near(expected));
   CHECK(critical_s(p, m, wired(7)) == near(expected));
+}
+
+TEST_CASE("a collective off the longest way waits for the longest way to its own stage") {
+  //     0 - 1 (slow) - 3 - 4 (slow)
+  //      \- 2 --------/ \- 5 (a long collective)
+  const planning_graph m = model_of({work_of("0", 1, 1), work_of("1", 4, 4), work_of("2", 1, 1), work_of("3", 1, 1), work_of("4", 4, 4),
+                                     work_of("5", 1, 1)},
+                                    {{0, 1, 1, 1}, {0, 2, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}, {3, 4, 1, 1}, {3, 5, 1, 1}});
+  pipeline_steps steps = make_steps(one_each(mode::training, 6, 1), m, wired(6), roofline{});
+  steps.stages[5].collective_s = 100;
+  CHECK(critical_path{}.latency(steps).value() == near(1 + 1 + 4 + 1 + 1 + 1 + 1 + 1 + 100));
+  // The dominant step relates the collective to the end of the longest way, 26 s, and takes the backwards behind it off.
+  CHECK(dominant_step{}.latency(steps).value() == near(26 + 100 - 6));
 }
 
 TEST_CASE("on chains without contention both estimators stay near the simulator") {

@@ -246,3 +246,35 @@ TEST_CASE("the default warm-up is 2 depth - 1 or the smallest more that lets the
   }
   CHECK(raised > 300);
 }
+
+TEST_CASE("the three warm-up rules by hand, and the default is what a plan without warm-up gets") {
+  CHECK(warmup_rules.size() == 3);
+  for (const int depth : {1, 2, 3, 7}) {
+    CHECK(warmup_of(warmup_rule::hide_communication, depth) == 2 * depth - 1);
+    CHECK(warmup_of(warmup_rule::depth, depth) == depth);
+    CHECK(warmup_of(warmup_rule::one, depth) == 1);
+  }
+  const plan p = stage_per_device({{0}, {1}, {2}, {3}}, 1, 16);
+  const stage_graph g = make_stage_graph(p, chain(4));
+  CHECK(resolve_warmup(p, g) == std::vector<int>{7, 5, 3, 1});
+  for (std::size_t s = 0; s < 4; ++s) CHECK(resolve_warmup(p, g)[s] == warmup_of(warmup_rule::hide_communication, g.nodes[s].depth));
+}
+
+TEST_CASE("with equal microbatches every warm-up rule keeps the 1F1B rule on every stage graph") {
+  const unsigned seed = 45;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 300; ++trial) {
+    INFO("trial " << trial);
+    const auto stages = static_cast<std::size_t>(pick(random, 2, 5));
+    plan p = random_chain_plan(random, stages, 12, true);
+    const planning_graph model = random_dag(random, stages);
+    const stage_graph g = make_stage_graph(p, model);
+    for (const warmup_rule rule : warmup_rules) {
+      p.schedule.warmup.clear();
+      for (const auto& node : g.nodes) p.schedule.warmup.push_back(warmup_of(rule, node.depth));
+      REQUIRE(rule_holds(p, g));
+      REQUIRE_FALSE(first_blocked_device(p, g, stages));
+    }
+  }
+}

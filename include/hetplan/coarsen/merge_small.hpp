@@ -52,7 +52,8 @@ class contraction {
   /// The limits are on sums over one block: weight bytes, and forward FLOP.
   contraction(const planning_graph& model, double weight_limit, double work_limit)
       : model_(model), weight_limit_(weight_limit), work_limit_(work_limit), group_weight_(model.weight_groups().size()),
-        nodes_(model.size()), into_(model.size()), order_(model.size()), twin_(model.size(), none), seen_(model.size(), 0) {
+        nodes_(model.size()), readers_(model.size(), 0), into_(model.size()), order_(model.size()), twin_(model.size(), none),
+        seen_(model.size(), 0) {
     for (const layer& l : model.layers()) {
       const std::size_t i = l.id.index();
       node& n = nodes_[i];
@@ -69,6 +70,7 @@ class contraction {
     for (const layer_edge& e : model.edges()) {
       const std::size_t from = e.from.index(), to = e.to.index();
       nodes_[from].out.push_back(crossings_.size());
+      ++readers_[from];
       nodes_[to].in.push_back(crossings_.size());
       crossings_.push_back({from, to, {{from, e.forward.value()}}, 0});
     }
@@ -129,13 +131,13 @@ class contraction {
     std::uint32_t version;        ///< older candidates are stale
   };
   struct candidate {
-    double total;                 ///< bytes that cross
+    double freed, total;          ///< bytes that cross and no other block reads, and all that cross
     std::size_t smaller, larger;  ///< the two blocks
     std::size_t crossing;
     std::uint32_t version;
 
     friend bool operator<(const candidate& a, const candidate& b) {  // the largest is the best
-      return std::tie(a.total, b.smaller, b.larger) < std::tie(b.total, a.smaller, a.larger);
+      return std::tie(a.freed, a.total, b.smaller, b.larger) < std::tie(b.freed, b.total, a.smaller, a.larger);
     }
   };
 
@@ -152,14 +154,18 @@ class contraction {
     return both;
   }
 
-  /// Blocks only grow, so a crossing that does not fit is never looked at again.
+  /// Blocks only grow, so a crossing that does not fit is never looked at again. Whoever merges offers all crossings of
+  /// the merged block: when a tensor comes down to one reader, the crossing left to it is among them.
   void offer(std::size_t c) {
     crossing& x = crossings_[c];
     ++x.version;
     if (!fits(nodes_[x.from], nodes_[x.to])) return;
-    double total = 0;
-    for (const tensor& t : x.tensors) total += t.second;
-    heap_.push_back({total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
+    double freed = 0, total = 0;
+    for (const tensor& t : x.tensors) {
+      total += t.second;
+      if (readers_[t.first] == 1) freed += t.second;
+    }
+    heap_.push_back({freed, total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
     std::push_heap(heap_.begin(), heap_.end());
   }
 
@@ -226,6 +232,7 @@ class contraction {
     drop(nodes_[u].out, c);
     drop(nodes_[v].in, c);
     crossings_[c].version = dead;
+    for (const tensor& t : crossings_[c].tensors) --readers_[t.first];
     join(keep, gone, &node::out, &node::in, &crossing::from, &crossing::to);
     join(keep, gone, &node::in, &node::out, &crossing::to, &crossing::from);
     node &k = nodes_[keep], &g = nodes_[gone];
@@ -260,12 +267,13 @@ class contraction {
   }
 
   /// A tensor that both carry is read on both ways but crosses once.
-  static void absorb(std::vector<tensor>& all, const std::vector<tensor>& more) {
+  void absorb(std::vector<tensor>& all, const std::vector<tensor>& more) {
     std::vector<tensor> sum;
     auto a = all.begin();
     for (const tensor& b : more) {
       while (a != all.end() && a->first < b.first) sum.push_back(*a++);
       const bool same = a != all.end() && a->first == b.first;
+      if (same) --readers_[b.first];
       sum.emplace_back(b.first, same ? std::max(a++->second, b.second) : b.second);
     }
     sum.insert(sum.end(), a, all.end());
@@ -278,6 +286,7 @@ class contraction {
   double weight_limit_, work_limit_;
   std::vector<double> group_weight_;
   std::vector<node> nodes_;
+  std::vector<int> readers_;  ///< by layer: the other blocks that read its tensor
   std::vector<crossing> crossings_;
   std::vector<candidate> heap_;
   std::vector<std::size_t> into_;   ///< the smaller block that a block merged into; itself while it lives
@@ -293,10 +302,12 @@ class contraction {
 ///
 /// An edge u -> v of the graph of blocks is contracted if the merged block has less than `share` of all
 /// parameters and less than `share` of all forward FLOP (a weight group counts once, in the total and inside a
-/// block) and no other path leads from u to v. The pair between which most bytes cross goes first: the sum over
-/// the producing layers of the largest edge into the other block. Sums grow as blocks merge, so the branches of
-/// a residual block close first and boundaries end up where few bytes cross. Blocks that are not
-/// adjacent never merge, so parallel branches survive. No allowed contraction is left at the end.
+/// block) and no other path leads from u to v. A tensor crosses between two blocks with the largest edge from its
+/// producer into the other block. First goes the pair whose contraction frees most bytes, counting the tensors that
+/// no other block reads; then the pair between which most bytes cross. A tensor with a second reader still crosses a
+/// boundary after one of them has merged, so a block closes over the branches of its residuals, and boundaries end up
+/// where few bytes cross. Blocks that are not adjacent never merge, so parallel branches survive. No allowed
+/// contraction is left at the end.
 ///
 /// @param options   share 0 merges nothing. A single layer above the share stays alone.
 /// @return          blocks numbered as topological_order would, by their smallest layers.

@@ -18,19 +18,17 @@
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/orders.hpp>
 
 namespace hetplan::partition {
 
 /// Which plans belong to the space.
 struct space_options {
-  /// Microbatches in flight under 1F1B in training.
-  enum class warmup_policy { twice_depth, depth, one };  // 2 depth - 1, depth, 1
-
   int max_stages = 16;
-  std::vector<device_id> device_order = {};  ///< a permutation of the devices; empty: by id
-  bool contiguous_groups = false;            ///< groups are runs of device_order, in the order of the stages
-  warmup_policy warmup = warmup_policy::twice_depth;
-  bool all_shares = false;                   ///< every share within memory, not only allocate's
+  std::vector<device_id> device_order = {};              ///< a permutation of the devices; empty: by id
+  bool contiguous_groups = false;                        ///< groups are runs of device_order, in the order of the stages
+  warmup_rule warmup = warmup_rule::hide_communication;  ///< microbatches in flight under 1F1B in training
+  bool all_shares = false;                               ///< every share within memory, not only allocate's
 };
 
 /// A plan with its estimate in `predicted`, and what the objective says of it.
@@ -112,14 +110,13 @@ class plan_enumerator {
 
   /// The cut is made: depths are known, and with them how many microbatches a stage holds.
   void assign_all() {
-    using policy = space_options::warmup_policy;
     const bool training = plan_.workload.mode == mode::training, gpipe = plan_.schedule.kind == schedule_kind::gpipe;
     in_flight_.clear();
     plan_.schedule.warmup.clear();
     for (const auto& node : make_stage_graph(plan_, model_).nodes) {
-      const int warmup = options_.warmup == policy::twice_depth ? 2 * node.depth - 1 : options_.warmup == policy::depth ? node.depth : 1;
+      const int warmup = warmup_of(options_.warmup, node.depth);
       in_flight_.push_back(!training ? 1 : gpipe ? plan_.microbatches : std::min(warmup, plan_.microbatches));
-      if (training && !gpipe && options_.warmup != policy::twice_depth) plan_.schedule.warmup.push_back(warmup);
+      if (training && !gpipe && options_.warmup != warmup_rule::hide_communication) plan_.schedule.warmup.push_back(warmup);
     }
     choose_group(0, 0, (devices_left{1} << order_.size()) - 1);
     plan_.schedule.warmup.clear();
@@ -244,7 +241,7 @@ class plan_enumerator {
 /// of the space. Each device runs at the degree of tensor parallelism that is fastest for its share (ties: the smaller).
 ///
 /// @param blank    workload, microbatch size, microbatches and schedule: what all plans have in common; its stages and
-///                 warm-up are not read. Warm-up is set where the policy is not the default.
+///                 warm-up are not read. Warm-up is set where the rule is not the default.
 /// @param visit    (const plan&) -> flow, where stop ends the enumeration, or void; the plan changes after the call.
 /// @return         plans visited. Limits other than memory are the visitor's business, and so are missing routes.
 /// Complexity      O(cuts x groupings x shares); N devices in P groups of their own alone are sum_k C(N,k) P! S(k,P).

@@ -37,15 +37,36 @@ struct partial_plan {
   /// Is this one at least as good, up to a factor 1 + slack, however both are completed?
   ///
   /// Source  safe dominance in (D, R, X, -C); all updates are monotone in each, so nothing better is lost at slack 0.
-  [[nodiscard]] bool no_worse_than(const partial_plan& other, double slack = 0) const {
-    const double f = 1 + slack;
-    const auto no_worse = [&](const tail& x, const tail& y) { return x.reach_s <= y.reach_s * f && x.rest_s <= y.rest_s + slack * y.reach_s; };
-    if (!no_worse(finished, other.finished) || energy_J > other.energy_J * f || idle_W > other.idle_W * f || limit_s * f < other.limit_s ||
-        stretch_s > other.stretch_s * f || stages > other.stages) {
+  [[nodiscard]] bool no_worse_than(const partial_plan& other) const {
+    if (finished.reach_s > other.finished.reach_s || finished.rest_s > other.finished.rest_s || energy_J > other.energy_J ||
+        idle_W > other.idle_W || limit_s < other.limit_s || stretch_s > other.stretch_s || stages > other.stages) {
       return false;
     }
     for (std::size_t i = 0; i < ports.size(); ++i) {
-      if (!no_worse(ports[i], other.ports[i])) return false;
+      if (ports[i].reach_s > other.ports[i].reach_s || ports[i].rest_s > other.ports[i].rest_s) return false;
+    }
+    return true;
+  }
+  /// The same up to a factor 1 + slack: what may be lost by dropping `other` grows with the number of stages.
+  [[nodiscard]] bool no_worse_than(const partial_plan& other, double slack) const {
+    partial_plan tighter = *this;
+    const auto less = [&](tail t) {
+      t.rest_s -= slack * t.reach_s;
+      t.reach_s /= 1 + slack;
+      return t;
+    };
+    tighter.finished = less(finished);
+    tighter.energy_J /= 1 + slack;
+    tighter.idle_W /= 1 + slack;
+    tighter.limit_s *= 1 + slack;
+    tighter.stretch_s /= 1 + slack;
+    tighter.ports = {};
+    partial_plan bare = other;
+    bare.ports = {};
+    if (!tighter.no_worse_than(bare)) return false;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      const tail t = less(ports[i]);
+      if (t.reach_s > other.ports[i].reach_s || t.rest_s > other.ports[i].rest_s) return false;
     }
     return true;
   }
@@ -57,7 +78,7 @@ concept has_capacity = requires(const P& p) {
 };
 template <class P>
 concept covers_partial_plans = requires(const P& p, const partial_plan& kept, const partial_plan& other) {
-  { p.covers(kept, other) } -> std::same_as<bool>;  // may `other` be dropped because `kept` is there? pure, transitive
+  { p.covers(kept, other) } -> std::same_as<bool>;  // may `other` be dropped because `kept` is there? pure; then so may all that is worse
 };
 
 /// What a cell keeps of the partial plans that reach it.

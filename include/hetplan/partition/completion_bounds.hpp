@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <hetplan/partition/search_tables.hpp>
@@ -15,10 +16,13 @@ namespace hetplan::partition {
 ///
 /// busiest_s  the largest step: devices share the work at their best rates, certified by weights (the Lagrangian of
 ///            the fractional assignment): sum over blocks of B min_d(w_d / r_d) / sum w_d, w_d the device's mean rate.
-/// path_s     one microbatch through all these blocks, every block on all devices at once; serial sequences only.
+/// path_s     one microbatch through all these blocks, every block on the group that is fastest for it; serial
+///            sequences only. k devices that share B samples have at most B - k + 1 each, so r_d(k) = max over
+///            shares up to that of share / time, and sum over blocks of min_k B / (sum of the k largest r_d(k)): a sum
+///            of parallel rates is no more than the parallel rate of sums (Milne).
+/// stage_s    a stage on one group, in the same way.
 /// energy_J   dynamic energy of the work where it is cheapest, whatever the state.
-/// Rates r_d = max over shares of share / time.
-/// Complexity O(states x boundaries x classes).
+/// Complexity O(boundaries x (states x classes x B + groups)).
 class completion_bounds {
  public:
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,
@@ -28,31 +32,48 @@ class completion_bounds {
     const std::size_t n = space.classes.size(), blocks = t.sequence.size();
     const double size = blank.microbatch_size;
     const double samples = size * blank.microbatches * (blank.workload.mode == mode::generation ? blank.workload.tokens : 1);
-    std::vector<double> per_sample(blocks * n), weight(n, 0);  // 1 / r, best over shares
+    const auto most = static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share()));
+    // Seconds per sample of a block on a class with shares up to m: 1 / r.
+    std::vector<double> by_share(blocks * n * most), weight(n, 0);
+    const auto per_sample = [&](std::size_t b, std::size_t c, std::size_t m) -> double& { return by_share[(b * n + c) * most + m - 1]; };
     for (std::size_t c = 0; c < n; ++c) {
       const device_id d = space.classes[c].front();
-      for (std::size_t b = 0; b < blocks; ++b) {
-        double best = inf;
-        for (int share = 1; share <= std::min(blank.microbatch_size, t.table.max_share()); ++share) {
-          for (int g = 1; g <= t.table.degrees(d); ++g) {
-            const double* sums = t.table.totals(d, share, g);
-            best = std::min(best, (sums[b + 1] - sums[b]) / share);
+      for (std::size_t m = 1; m <= most; ++m) {
+        for (int g = 1; g <= t.table.degrees(d); ++g) {
+          const double* sums = t.table.totals(d, static_cast<int>(m), g);
+          for (std::size_t b = 0; b < blocks; ++b) {
+            double& best = per_sample(b, c, m);
+            if (g == 1) best = m > 1 ? per_sample(b, c, m - 1) : inf;
+            best = std::min(best, std::max(0.0, sums[b + 1] - sums[b]) / static_cast<double>(m));
           }
         }
-        per_sample[b * n + c] = std::max(0.0, best);
-        weight[c] += per_sample[b * n + c];
       }
+      for (std::size_t b = 0; b < blocks; ++b) weight[c] += per_sample(b, c, most);
       weight[c] = weight[c] > 0 ? 1 / weight[c] : 0;
     }
     std::vector<double> cheapest(blocks, inf);
     for (std::size_t b = 0; b < blocks; ++b) {
       for (std::size_t c = 0; c < n; ++c) {
-        cheapest[b] = std::min(cheapest[b], t.slopes[space.classes[c].front().index()].busy_W * per_sample[b * n + c]);
+        cheapest[b] = std::min(cheapest[b], t.slopes[space.classes[c].front().index()].busy_W * per_sample(b, c, most));
       }
     }
     for (std::size_t i = 1; i < columns_; ++i) {
       energy_[i] = energy_[i - 1];
       for (std::size_t b = boundaries[i - 1]; b < boundaries[i]; ++b) energy_[i] += samples * cheapest[b];
+    }
+    stage_.assign(space.groups.size() * columns_, 0);
+    for (std::size_t g = 0; g < space.groups.size(); ++g) {
+      std::size_t members = 0;
+      for (const auto& p : space.groups[g]) members += static_cast<std::size_t>(p.devices);
+      const std::size_t largest = most >= members ? most - members + 1 : 1;
+      for (std::size_t i = 1; i < columns_; ++i) {
+        double& sum = stage_[g * columns_ + i] = stage_[g * columns_ + i - 1];
+        for (std::size_t b = boundaries[i - 1]; b < boundaries[i]; ++b) {
+          double rate = 0;
+          for (const auto& p : space.groups[g]) rate += p.devices / per_sample(b, p.of_class, largest);
+          sum += size / rate;
+        }
+      }
     }
     for (std::size_t s = 0; s < space.states(); ++s) {
       double total_weight = 0, memory = 0;
@@ -69,14 +90,27 @@ class completion_bounds {
         path_[at] = path_[at - 1];
         fits_[at] = !there.empty() && t.table.state_bytes(0, boundaries[i]) <= memory * (1 + 1e-6);
         for (std::size_t b = boundaries[i - 1]; b < boundaries[i] && !there.empty(); ++b) {
-          double least = inf, rate = 0;
-          for (const std::size_t c : there) {
-            const double x = per_sample[b * n + c];
-            least = std::min(least, weight[c] * x);
-            rate += x > 0 ? space.left[s][c] / x : inf;
-          }
+          double least = inf;
+          for (const std::size_t c : there) least = std::min(least, weight[c] * per_sample(b, c, most));
           if (total_weight > 0) busiest_[at] += size * least / total_weight;
-          if (serial) path_[at] += size / rate;
+          if (!serial) continue;
+          double fastest = 0;  // rate of the best group
+          for (std::size_t k = 1; k <= most; ++k) {
+            const std::size_t largest = most - k + 1;
+            std::sort(there.begin(), there.end(), [&](std::size_t x, std::size_t y) {
+              return std::pair(per_sample(b, x, largest), x) < std::pair(per_sample(b, y, largest), y);
+            });
+            double rate = 0;
+            int room = static_cast<int>(k);
+            for (const std::size_t c : there) {
+              const int taken = std::min(room, space.left[s][c]);
+              if (taken > 0) rate += taken / per_sample(b, c, largest);
+              room -= taken;
+            }
+            fastest = std::max(fastest, rate);
+            if (room > 0) break;
+          }
+          path_[at] += size / fastest;
         }
       }
     }
@@ -84,6 +118,10 @@ class completion_bounds {
 
   [[nodiscard]] double busiest_s(std::size_t state, std::size_t boundary) const { return busiest_[state * columns_ + boundary]; }
   [[nodiscard]] double path_s(std::size_t state, std::size_t boundary) const { return path_[state * columns_ + boundary]; }
+  /// A stage between two boundaries on a group, at best rates.
+  [[nodiscard]] double stage_s(std::size_t group, std::size_t first, std::size_t last) const {
+    return stage_[group * columns_ + last] - stage_[group * columns_ + first];
+  }
   [[nodiscard]] double energy_J(std::size_t boundary) const { return energy_[boundary]; }
   /// Can the blocks before the boundary be held by the devices left at all?
   [[nodiscard]] bool fits(std::size_t state, std::size_t boundary) const { return fits_[state * columns_ + boundary] != 0; }
@@ -92,6 +130,7 @@ class completion_bounds {
   std::size_t columns_;
   std::vector<double> busiest_, path_;  ///< by state, then boundary
   std::vector<double> energy_;          ///< by boundary
+  std::vector<double> stage_;           ///< by group, then boundary: prefix sums
   std::vector<char> fits_;
 };
 

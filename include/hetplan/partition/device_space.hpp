@@ -149,10 +149,10 @@ class group_numbers {
 }
 
 /// Classes stand in one order, head stage first; the state is how many devices have been passed, from the end.
-/// A group is a run of consecutive devices; devices before it may be left out, those of one class being equal.
+/// A group is the next devices in the row; the rest of a class, or whole classes, may be left out before it.
 ///
 /// @param order  a permutation of the class numbers.
-/// Complexity    N + 1 states, O(N G (classes + G)) moves for N devices and groups of at most G.
+/// Complexity    N + 1 states, O(N G classes) moves for N devices and groups of at most G.
 [[nodiscard]] inline device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
                                                  int largest_group) {
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
@@ -169,14 +169,13 @@ class group_numbers {
     for (std::size_t i = s; i < n; ++i) ++left[row[i]];
     std::vector<device_space::move> moves;
     for (std::size_t first = s; first < n; ++first) {
+      if (first != s && first != run_begin[first]) continue;
       device_space::group g;
       const std::size_t end = std::min(n, first + static_cast<std::size_t>(largest_group));
       for (std::size_t last = first + 1; last <= end; ++last) {
         const std::size_t taken = row[last - 1];
         const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
         if (it == g.end()) g.push_back({taken, 1}); else ++it->devices;
-        // Inside one class it does not matter which devices stay out: those behind the group.
-        if (g.size() == 1 && first != s && first != run_begin[first]) continue;
         device_space::group sorted = g;
         std::sort(sorted.begin(), sorted.end());
         moves.push_back({numbers.of(sorted), last});

@@ -48,9 +48,9 @@ struct stage_budget {
 class stage_costs {
  public:
   stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
-              const plan& blank)
+              const plan& blank, bool keep_budgets)
       : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size), microbatches_(blank.microbatches),
-        training_(blank.workload.mode == mode::training),
+        training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets),
         repeats_(blank.workload.mode == mode::generation ? blank.workload.tokens : 1), tied_(worst_exchange(c.network(), c.devices())) {
     for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
     for (const auto& members : space.classes) {
@@ -115,6 +115,7 @@ class stage_costs {
                        e.receive_J_per_byte * (microbatches * r.samples * received + reduced);
       sum.energy_J += r.devices * x;
       sum.idle_W += r.devices * e.idle_W * repeats_;
+      if (!keep_budgets_) continue;
       sum.stretch_s = std::max(sum.stretch_s, busy / (repeats_ * d.max_busy));
       if (d.energy_budget) {
         const double left = d.energy_budget->value() * (1 + limit_tolerance) - x, per_s = e.idle_W * repeats_;
@@ -205,7 +206,7 @@ class stage_costs {
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
   int size_, microbatches_;
-  bool training_;
+  bool training_, keep_budgets_;
   int repeats_;
   exchange_cost tied_;
   std::vector<transfer_cost> rings_;  ///< by group

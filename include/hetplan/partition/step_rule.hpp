@@ -34,6 +34,16 @@ class step_rule {
 
   step_rule(mode how, int microbatch_size, int microbatches) : how_(how), size_(microbatch_size), microbatches_(microbatches) {}
 
+  /// Calls f with the mode as a template argument.
+  template <class F>
+  decltype(auto) dispatch(F&& f) const {
+    switch (how_) {
+      case mode::training: return f.template operator()<mode::training>();
+      case mode::inference: return f.template operator()<mode::inference>();
+      case mode::generation: break;
+    }
+    return f.template operator()<mode::generation>();
+  }
   [[nodiscard]] link_step link(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
     const double f = x.there.time_s(size_ * forward_bytes), f0 = size_ * forward_bytes > 0 ? size_ * forward_bytes * x.there.s_per_byte : 0;
     double b = 0, b0 = 0;
@@ -46,6 +56,7 @@ class step_rule {
   [[nodiscard]] behind nothing_behind() const {
     return {0, how_ == mode::training ? -std::numeric_limits<double>::infinity() : 0};
   }
+  [[nodiscard]] mode how() const { return how_; }
   [[nodiscard]] behind through(const link_step& c, double reach_s, double rest_s) const {
     switch (how_) {
       case mode::training: return {std::max(c.own_s, c.total_s + reach_s), rest_s - c.backward_s};
@@ -54,29 +65,39 @@ class step_rule {
     }
     return {std::max(c.own_s, reach_s), c.total_s + rest_s};
   }
-  /// Prepends a stage.
+  /// Prepends a stage. How: the rule's mode, where the caller has looked it up once for many.
+  template <mode How>
   [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
     const double busy = microbatches_ * total_s;
-    switch (how_) {
-      case mode::training: return {std::max(busy, total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
-      case mode::inference: return {std::max(busy + t.rest_s, total_s + t.reach_s), total_s + t.rest_s};
-      case mode::generation: break;
-    }
+    if constexpr (How == mode::training) return {std::max(busy, total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
+    if constexpr (How == mode::inference) return {std::max(busy + t.rest_s, total_s + t.reach_s), total_s + t.rest_s};
     return {std::max(busy, t.reach_s), total_s + t.rest_s};
   }
+  [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
+    return dispatch([&]<mode How>() { return extend<How>(t, total_s, backward_s, collective_s); });
+  }
   /// T of a whole plan from its sources.
+  template <mode How>
   [[nodiscard]] double response_s(double reach_s, double rest_s) const {
-    return how_ == mode::training ? reach_s + std::max(0.0, rest_s) : how_ == mode::inference ? reach_s : std::max(reach_s, rest_s);
+    if constexpr (How == mode::training) return reach_s + std::max(0.0, rest_s);
+    if constexpr (How == mode::inference) return reach_s;
+    return std::max(reach_s, rest_s);
+  }
+  [[nodiscard]] double response_s(double reach_s, double rest_s) const {
+    return dispatch([&]<mode How>() { return response_s<How>(reach_s, rest_s); });
   }
   /// T at least, when stages with these least figures are to come before this tail.
+  template <mode How>
   [[nodiscard]] double response_at_least_s(double reach_s, double rest_s, const link_step& c, double path_s, double busiest_s) const {
     const double busy = microbatches_ * busiest_s;
-    switch (how_) {
-      case mode::training: return std::max({path_s + std::max(c.own_s, c.total_s + reach_s), reach_s + std::max(0.0, rest_s), busy});
-      case mode::inference: return std::max({path_s + c.total_s + reach_s, busy + rest_s, c.own_s + rest_s});
-      case mode::generation: break;
+    if constexpr (How == mode::training) {
+      return std::max(std::max(path_s + std::max(c.own_s, c.total_s + reach_s), reach_s + std::max(0.0, rest_s)), busy);
     }
-    return std::max({reach_s, path_s + c.total_s + rest_s, busy, c.own_s});
+    if constexpr (How == mode::inference) return std::max(std::max(path_s + c.total_s + reach_s, busy + rest_s), c.own_s + rest_s);
+    return std::max(std::max(reach_s, path_s + c.total_s + rest_s), std::max(busy, c.own_s));
+  }
+  [[nodiscard]] double response_at_least_s(double reach_s, double rest_s, const link_step& c, double path_s, double busiest_s) const {
+    return dispatch([&]<mode How>() { return response_at_least_s<How>(reach_s, rest_s, c, path_s, busiest_s); });
   }
 
  private:

@@ -50,7 +50,7 @@ struct stage_traffic {
 /// Units             SI.  Complexity  that of make_steps and of the estimator.
 /// Throws            invalid_input, invalid_model as make_steps; invalid_model (a memory or energy model misbehaves).
 /// Source            Dora, eq. 1 for energy; Asteroid, eq. 3 for memory. Deviations: tied tensors' bytes are not charged;
-///                   an energy model is read as a line (exact for linear_power); every device of a stage receives whole cuts.
+///                   an energy model is read as a line (exact for linear_power).
 template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_model Memory = plain_memory,
           energy_model Energy = linear_power>
 [[nodiscard]] evaluation estimate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory = {},

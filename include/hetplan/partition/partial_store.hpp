@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The table of a search: cells of partial plans, and the final ones with the way back to their parts.
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/partition/cell_policy.hpp>
+
+namespace hetplan::partition {
+
+/// A partial plan that knows what it was made from.
+struct partial_node : partial_plan {
+  std::uint32_t parent = 0;    ///< in the store; 0: nothing is behind this stage
+  std::uint32_t group = 0;     ///< of its first stage
+  std::uint32_t boundary = 0;  ///< where it begins
+  int in_flight = 0;           ///< microbatches that its first stage holds
+};
+
+/// Cells fill as a policy says until they are closed; closed ones are never touched again.
+template <cell_policy Policy>
+class partial_store {
+ public:
+  partial_store(const Policy& policy, std::size_t cells)
+      : policy_(policy), capacity_(policy.capacity()), cells_(cells), bars_(cells, std::numeric_limits<double>::infinity()) {
+    closed_.push_back({});  // nothing placed yet
+  }
+
+  /// A partial plan whose rank is not below has no place in the cell.
+  [[nodiscard]] double bar(std::size_t cell) const { return bars_[cell]; }
+  [[nodiscard]] const partial_node& operator[](std::size_t closed) const { return closed_[closed]; }
+
+  /// Is there a partial plan in the cell that covers this one?
+  [[nodiscard]] bool covered(std::size_t cell, const partial_plan& p) const {
+    return std::any_of(cells_[cell].begin(), cells_[cell].end(),
+                       [&](const partial_node& n) { return comparable(n, p) && policy_.covers(n, p); });
+  }
+  /// Puts a partial plan into a cell unless it is covered, and drops what it covers.
+  void keep(const partial_node& next, std::size_t cell) {
+    if (covered(cell, next)) return;
+    auto& c = cells_[cell];
+    std::erase_if(c, [&](const partial_node& n) { return comparable(next, n) && policy_.covers(next, n); });
+    if (c.size() >= capacity_) c.pop_back();
+    const auto at = std::upper_bound(c.begin(), c.end(), next.rank, [](double rank, const partial_node& n) { return rank < n.rank; });
+    partial_node& mine = *c.insert(at, next);
+    if (!next.ports.empty()) {
+      ports_.emplace_back(next.ports.begin(), next.ports.end());
+      mine.ports = ports_.back();
+    }
+    bars_[cell] = c.size() < capacity_ ? std::numeric_limits<double>::infinity() : c.back().rank;
+  }
+  [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c]; }
+  /// Moves a cell's partial plans, by rank, to their final place: [first, second) of the closed ones.
+  std::pair<std::size_t, std::size_t> close(std::size_t cell) {
+    const std::size_t begin = closed_.size();
+    closed_.insert(closed_.end(), cells_[cell].begin(), cells_[cell].end());
+    std::vector<partial_node>().swap(cells_[cell]);
+    return {begin, closed_.size()};
+  }
+
+ private:
+  /// Does whatever is put before them cost both the same?
+  [[nodiscard]] static bool comparable(const partial_plan& x, const partial_plan& y) {
+    if (x.finished.group != y.finished.group) return false;
+    for (std::size_t i = 0; i < x.ports.size(); ++i) {
+      const tail &s = x.ports[i], &t = y.ports[i];
+      if (s.depth != t.depth || s.group != t.group || s.twin != t.twin) return false;
+    }
+    return true;
+  }
+
+  const Policy& policy_;
+  std::size_t capacity_;
+  std::vector<std::vector<partial_node>> cells_;
+  std::vector<double> bars_;  ///< by cell
+  std::vector<partial_node> closed_;
+  std::deque<std::vector<tail>> ports_;
+};
+
+}  // namespace hetplan::partition

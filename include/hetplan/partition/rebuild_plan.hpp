@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// From the last partial plan of a search back to a plan.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/search_tables.hpp>
+#include <hetplan/partition/stage_costs.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+
+namespace hetplan::partition::detail {
+
+/// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free. The energy is
+/// what the stages draw besides idling, idle_W what they draw besides.
+template <class Store>
+[[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
+                                      const search_tables& t, const device_space& space, const stage_costs& costs, const plan& blank,
+                                      const search_options& options) {
+  const bool training = blank.workload.mode == mode::training;
+  found_plan found{.plan = blank, .score = whole.rank};
+  std::vector<const partial_node*> heads;
+  std::vector<std::size_t> stage_of(t.sequence.size()), ends;
+  for (const partial_node* n = &whole; n->stages > 0; n = &store[n->parent]) {
+    std::fill(stage_of.begin() + static_cast<std::ptrdiff_t>(boundaries[n->boundary]), stage_of.end(), heads.size());
+    if (!heads.empty()) ends.push_back(boundaries[n->boundary]);
+    heads.push_back(n);
+  }
+  ends.push_back(t.sequence.size());
+  std::vector<std::size_t> used(space.classes.size(), 0);
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const partial_node& n = *heads[i];
+    const std::size_t first = boundaries[n.boundary], last = ends[i];
+    stage s{.name = "s" + std::to_string(i)};
+    for (std::size_t b = first; b < last; ++b) s.layers.insert(s.layers.end(), t.sequence.blocks[b].begin(), t.sequence.blocks[b].end());
+    std::sort(s.layers.begin(), s.layers.end());
+    for (const share_run& run : costs.shares(first, last, n.group, n.in_flight)) {
+      for (int d = 0; d < run.devices; ++d) {
+        const device_id id = space.classes[run.of_class][used[run.of_class]++];
+        s.devices.push_back({id, run.samples, t.table.time(first, last, id, run.samples).degree});
+      }
+    }
+    found.plan.stages.push_back(std::move(s));
+    const auto [in, back] = t.cuts.bytes_in(first, last);
+    const auto [out, returned] = t.cuts.bytes_out(first, last, stage_of);
+    const stage_budget b = costs.budget(first, last, n.group, n.in_flight, out + (training ? back : 0), in + (training ? returned : 0));
+    found.energy_J += b.energy_J;
+    found.idle_W += b.idle_W;
+  }
+  if (training && blank.schedule.kind == schedule_kind::one_f_one_b && options.warmup != warmup_rule::hide_communication) {
+    for (const auto& node : make_stage_graph(found.plan, t.model).nodes) {
+      found.plan.schedule.warmup.push_back(warmup_of(options.warmup, node.depth));
+    }
+  }
+  return found;
+}
+
+}  // namespace hetplan::partition::detail

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a search is asked for, what it answers, and what it tells while it runs.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <hetplan/core/status.hpp>
+#include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/plan/orders.hpp>
+
+namespace hetplan::partition {
+
+struct search_options {
+  int plans = 10;            ///< how many to return
+  int max_stages = 16;
+  warmup_rule warmup = warmup_rule::hide_communication;
+  bool keep_budgets = true;  ///< energy and busy share; memory is always kept
+  bool prune = true;         ///< by the best plans known and what completions cost at least
+  std::size_t coarse_boundaries = 40;  ///< of the first run that finds plans to prune with; 0: none
+};
+
+/// How many microbatches a stage holds, by its depth.
+class warmup_levels {
+ public:
+  warmup_levels(const plan& blank, const search_options& o)
+      : fixed_(blank.workload.mode != mode::training ? 1 : blank.schedule.kind == schedule_kind::gpipe ? blank.microbatches : 0),
+        microbatches_(blank.microbatches), max_stages_(o.max_stages), rule_(o.warmup) {}
+
+  [[nodiscard]] int in_flight(int depth) const { return fixed_ > 0 ? fixed_ : std::min(warmup_of(rule_, depth), microbatches_); }
+  /// The depth from which in_flight no longer grows, at most max_stages.
+  [[nodiscard]] std::size_t levels() const {
+    int saturated = 1;
+    while (saturated < max_stages_ && in_flight(saturated + 1) > in_flight(saturated)) ++saturated;
+    return static_cast<std::size_t>(saturated);
+  }
+
+ private:
+  int fixed_, microbatches_, max_stages_;
+  warmup_rule rule_;
+};
+
+/// A plan as the search sees it: its own estimate, which bounds nothing.
+struct found_plan {
+  hetplan::plan plan;
+  double response_s = 0;
+  double energy_J = 0;
+  double idle_W = 0;  ///< of which it draws this idling, per second of response
+  double score = 0;
+};
+
+struct search_counts {
+  long long cells = 0;     ///< that kept anything
+  long long kept = 0;      ///< partial plans
+  long long extended = 0;  ///< extensions weighed
+};
+
+/// Plans best first. Infeasible: nothing in the space keeps the limits. Stopped: the best so far.
+struct search_result {
+  hetplan::status status;
+  std::vector<found_plan> plans;
+  search_counts counts;
+};
+
+/// A cell is final; for progress, for stopping and for looking at the table.
+struct cell_filled {
+  std::size_t first_block;  ///< the cell's plans hold the blocks from here on
+  std::size_t blocks;       ///< of the sequence
+  std::size_t state;        ///< of the device space
+  int stages;
+  std::span<const partial_plan* const> kept;  ///< by rank
+};
+
+}  // namespace hetplan::partition

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Stages that end at one boundary, worked out when first asked for.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <hetplan/partition/stage_costs.hpp>
+
+namespace hetplan::partition {
+
+/// A search walks from the last boundary to the first and asks about the stages that end there many times: for every
+/// state of the device space and every number of stages behind.
+class stage_memo {
+ public:
+  struct entry {
+    std::size_t end = 0;  ///< the boundary that this was worked out for; 0: for none
+    placed_stage placed = {};
+    stage_budget budget = {.energy_J = -1};  ///< < 0: not asked for yet
+  };
+
+  stage_memo(const stage_costs& costs, const std::vector<std::size_t>& boundaries, std::size_t groups)
+      : costs_(costs), boundaries_(boundaries), by_group_(groups) {}
+
+  /// The stage between two boundaries on a group, with memory for `in_flight` microbatches.
+  entry& at(std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
+    entry& any = unlimited(begin, end, group);
+    return in_flight <= any.placed.most_in_flight ? any : find(begin, end, group, in_flight);
+  }
+  /// The same without regard to memory: no shares within memory are faster.
+  entry& unlimited(std::size_t begin, std::size_t end, std::size_t group) { return find(begin, end, group, 0); }
+  /// No memory for one microbatch: none for longer stages either.
+  bool may_hold(std::size_t begin, std::size_t end, std::size_t group) {
+    return unlimited(begin, end, group).placed.most_in_flight >= 1 ||
+           costs_.has_room(boundaries_[begin], boundaries_[end], group, 1);
+  }
+
+ private:
+  entry& find(std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
+    auto& columns = by_group_[group];
+    auto it = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.first == in_flight; });
+    if (it == columns.end()) it = columns.insert(it, {in_flight, std::vector<entry>(boundaries_.size())});
+    entry& e = it->second[begin];
+    if (e.end != end) e = {end, costs_.place(boundaries_[begin], boundaries_[end], group, in_flight)};
+    return e;
+  }
+
+  const stage_costs& costs_;
+  const std::vector<std::size_t>& boundaries_;
+  std::vector<std::vector<std::pair<int, std::vector<entry>>>> by_group_;  ///< then by microbatches in flight, then begin
+};
+
+}  // namespace hetplan::partition

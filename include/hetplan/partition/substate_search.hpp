@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The recurrence behind two_substate_dp: one run over given boundaries.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/observer.hpp>
+#include <hetplan/partition/completion_bounds.hpp>
+#include <hetplan/partition/graph_tails.hpp>
+#include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/rebuild_plan.hpp>
+#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/stage_memo.hpp>
+#include <hetplan/plan/objective.hpp>
+
+namespace hetplan::partition::detail {
+
+/// Walks the boundaries from the end. At each it closes the cells there and puts one more stage before their partial
+/// plans: on every group that the device space allows next, from every boundary that makes a stage.
+template <objective Objective, cell_policy Policy, class... Observers>
+class substate_search {
+ public:
+  substate_search(const search_tables& t, const device_space& space, const plan& blank, const Objective& o, const Policy& policy,
+                  const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
+      : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
+        serial_(t.cuts.serial()), training_(blank.workload.mode == mode::training), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
+        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches), costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
+        bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.cuts, links_, rule_),
+        memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
+        threshold_(known_score), start_(space.states(), boundaries_.size() - 1) {
+    for (const std::size_t b : boundaries_) least_links_.push_back(b == 0 ? link_step{} : serial_link(links_.best(), b));
+  }
+
+  search_result run() {
+    search_result r;
+    bool stopped = false;
+    for (std::size_t p = boundaries_.size() - 1; p > 0 && !stopped; --p) {
+      lower_starts();
+      for (std::size_t s = 0; s < space_.states() && !stopped; ++s) stopped = extend_from(p, s, r.counts) == flow::stop;
+    }
+    for (const partial_node& whole : whole_) r.plans.push_back(rebuild(whole));
+    r.counts.extended = extended_;
+    if (stopped) r.status = {outcome::stopped, "stopped by an observer"};
+    else if (whole_.empty()) r.status = {outcome::infeasible, "no plan of the searched space keeps the limits"};
+    return r;
+  }
+
+ private:
+  static constexpr double inf = std::numeric_limits<double>::infinity();
+
+  /// Closed partial plans of one cell, and the best that any of them has of each figure.
+  struct range {
+    std::size_t begin, end;
+    int stages;
+    step_rule::behind best = {};  ///< behind the link to the group at hand
+    partial_plan ideal = {};
+  };
+
+  [[nodiscard]] int in_flight(int depth) const { return warmup_.in_flight(depth); }
+  [[nodiscard]] std::size_t cell(std::size_t boundary, std::size_t state, int stages) const {
+    return (boundary * space_.states() + state) * levels_ + std::min(static_cast<std::size_t>(stages), levels_) - 1;
+  }
+
+  /// Without an objective that reads energy, budgets or busy caps, energy is worked out for the plans found only.
+  [[nodiscard]] bool asks_for_energy() const {
+    for (const device& d : t_.cluster.devices()) {
+      if (options_.keep_budgets && (d.energy_budget || d.max_busy < 1)) return true;
+    }
+    for (const double t : {0.0, 1e-3, 1.0, 1e3, 1e6, 1e9}) {
+      if (score_of(t, 0) != score_of(t, 1e30)) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] double score_of(double response_s, double energy_J) const {
+    if constexpr (monotone_objective<Objective>) return objective_.score(seconds(response_s), joules(energy_J));
+    else return 0;
+  }
+  /// The largest score that still matters, with room for rounding.
+  [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
+
+  /// Beyond its start, what is left for a state costs too much whatever lies behind.
+  void lower_starts() {
+    const auto too_late = [&](std::size_t s, std::size_t a) {
+      return options_.prune &&
+             score_of(rule_.response_at_least_s(0, 0, {}, 0, bounds_.busiest_s(s, a)), bounds_.energy_J(a)) > worth_keeping();
+    };
+    for (std::size_t s = 0; s < start_.size(); ++s) {
+      while (start_[s] > 0 && (!bounds_.fits(s, start_[s]) || too_late(s, start_[s]))) --start_[s];
+    }
+  }
+
+  flow extend_from(std::size_t p, std::size_t state, search_counts& counts) {
+    ranges_.clear();
+    if (p + 1 == boundaries_.size()) {
+      if (state == 0) ranges_.push_back({.begin = 0, .end = 1, .stages = 0});
+    } else {
+      for (int stages = 1; stages <= static_cast<int>(levels_); ++stages) {
+        const auto& kept = store_.cell(cell(p, state, stages));
+        if (kept.empty()) continue;
+        ++counts.cells;
+        counts.kept += static_cast<long long>(kept.size());
+        if (tell(p, state, stages, kept) == flow::stop) return flow::stop;
+        const auto [begin, end] = store_.close(cell(p, state, stages));
+        ranges_.push_back({.begin = begin, .end = end, .stages = stages});
+      }
+    }
+    if (ranges_.empty()) return flow::go;
+    rule_.dispatch([&]<mode How>() {
+      for (const device_space::move& m : space_.moves[state]) extend_by<How>(p, m);
+    });
+    return flow::go;
+  }
+  flow tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
+    if constexpr (sizeof...(Observers) == 0) return flow::go;
+    std::vector<const partial_plan*> kept(cell.size());
+    std::transform(cell.begin(), cell.end(), kept.begin(), [](const partial_node& n) { return &n; });
+    const cell_filled event{boundaries_[p], t_.sequence.size(), state, stages, kept};
+    return std::apply([&](auto&... o) { return notify(event, o...); }, observers_);
+  }
+
+  template <mode How>
+  void extend_by(std::size_t p, const device_space::move& m) {
+    if (serial_ && !prepare_links(p, m.group)) return;
+    const std::size_t chain = t_.sequence.chain_of(boundaries_[p] - 1);
+    const bool at_end = t_.sequence.chain_end(chain) == boundaries_[p];
+    for (std::size_t a = std::min(p - 1, start_[m.to]);; --a) {
+      const bool inside = boundaries_[a] >= t_.sequence.chain_first[chain];
+      if (!inside && !at_end) return;
+      if (inside || t_.sequence.is_stage(boundaries_[a], boundaries_[p])) {
+        const double least_s = bounds_.stage_s(m.group, a, p);
+        if (options_.prune && score_of(rule_.template response_at_least_s<How>(0, 0, {}, 0, least_s), 0) > worth_keeping()) return;
+        if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(best_behind_, least_s, least_s, 0), a, m.to)) {
+          if (!memo_.may_hold(a, p, m.group)) return;
+          if (serial_) extend_serial<How>(p, a, m); else extend_graph(p, a, m);
+        }
+      }
+      if (a == 0) return;
+    }
+  }
+
+  /// T at least, for a partial plan that begins at a boundary and leaves a state.
+  template <mode How>
+  [[nodiscard]] double response_s(const step_rule::behind& x, std::size_t a, std::size_t state) const {
+    if (a == 0) return rule_.template response_s<How>(x.reach_s, x.rest_s);
+    return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a), bounds_.busiest_s(state, a));
+  }
+  [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
+    return energy_matters_ ? score_of(response_s, energy_J + bounds_.energy_J(a) + idle_W * response_s) : score_of(response_s, 0);
+  }
+  /// Can nothing come of extensions that are no better than this?
+  template <mode How>
+  [[nodiscard]] bool hopeless(const step_rule::behind& x, std::size_t a, std::size_t state) const {
+    const double rank = rank_of(response_s<How>(x, a, state), best_energy_J_, best_idle_W_, a);
+    if (rank > worth_keeping()) return true;
+    return a > 0 && std::all_of(ranges_.begin(), ranges_.end(), [&](const range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); });
+  }
+
+  [[nodiscard]] link_step serial_link(const exchange_cost& x, std::size_t block) const {
+    double forward = 0, gradient = 0;
+    for (const crossing& c : t_.cuts.crossings(block)) {
+      forward += c.forward_bytes;
+      gradient += c.gradient_bytes;
+    }
+    return rule_.link(x, forward, gradient);
+  }
+  /// Serial sequences: what each partial plan amounts to behind the link to a group. False if no link is possible.
+  bool prepare_links(std::size_t p, std::size_t group) {
+    behind_.clear();
+    best_behind_ = {inf, inf};
+    best_energy_J_ = best_idle_W_ = inf;
+    for (range& r : ranges_) {
+      r.best = {inf, inf};
+      r.ideal = store_[r.begin];
+      link_step step;
+      for (std::size_t n = r.begin; n < r.end; ++n) {
+        const partial_node& old = store_[n];
+        if (r.stages > 0 && (n == r.begin || (!links_.uniform() && old.group != store_[n - 1].group))) {
+          step = serial_link(links_.between(group, old.group), boundaries_[p]);
+        }
+        behind_.push_back(r.stages > 0 ? rule_.through(step, old.finished.reach_s, old.finished.rest_s) : rule_.nothing_behind());
+        r.best = {std::min(r.best.reach_s, behind_.back().reach_s), std::min(r.best.rest_s, behind_.back().rest_s)};
+        r.ideal.energy_J = std::min(r.ideal.energy_J, old.energy_J);
+        r.ideal.idle_W = std::min(r.ideal.idle_W, old.idle_W);
+        r.ideal.limit_s = std::max(r.ideal.limit_s, old.limit_s);
+        r.ideal.stretch_s = std::min(r.ideal.stretch_s, old.stretch_s);
+        r.ideal.stages = std::min(r.ideal.stages, old.stages);
+      }
+      best_behind_ = {std::min(best_behind_.reach_s, r.best.reach_s), std::min(best_behind_.rest_s, r.best.rest_s)};
+      best_energy_J_ = std::min(best_energy_J_, r.ideal.energy_J);
+      best_idle_W_ = std::min(best_idle_W_, r.ideal.idle_W);
+    }
+    return best_behind_.reach_s < inf;
+  }
+
+  template <mode How>
+  void extend_serial(std::size_t p, std::size_t a, const device_space::move& m) {
+    const double worth = worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
+    for (const range& r : ranges_) {
+      const std::size_t target = cell(a, m.to, r.stages + 1);
+      const double bar = a > 0 ? store_.bar(target) : inf;
+      /// Could an extension this good of a member of the range matter, and beat what a full cell holds?
+      const auto may_enter = [&](const step_rule::behind& x, const stage_budget& b) {
+        const double rank = rank_of(response_s<How>(x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
+        return rank <= worth && rank < bar;
+      };
+      if (options_.prune && !may_enter(rule_.template extend<How>(r.best, unlimited_s, unlimited_s, 0), {})) continue;
+      stage_memo::entry& e = memo_.at(a, p, m.group, in_flight(r.stages + 1));
+      const placed_stage& s = e.placed;
+      if (!s.exists) continue;
+      const stage_budget b = energy_matters_ ? serial_budget(e, a, p, m.group, in_flight(r.stages + 1)) : stage_budget{};
+      if (options_.prune) {
+        const auto best = rule_.template extend<How>(r.best, s.total_s, s.backward_s, s.collective_s);
+        if (!may_enter(best, b)) continue;
+        if (a > 0 && !store_.cell(target).empty() && store_.covered(target, extended(r.ideal, best, b, m.group))) continue;
+      }
+      for (std::size_t n = r.begin; n < r.end; ++n) {
+        const step_rule::behind x = rule_.template extend<How>(behind_[n - ranges_.front().begin], s.total_s, s.backward_s, s.collective_s);
+        ++extended_;
+        offer(store_[n], n, b, response_s<How>(x, a, m.to), a, m, r.stages + 1, [&](partial_node& next) {
+          next.finished = {x.reach_s, x.rest_s, 0, links_.key(m.group), 0};
+        });
+      }
+    }
+  }
+  [[nodiscard]] partial_plan extended(const partial_plan& old, const step_rule::behind& x, const stage_budget& b, std::size_t group) const {
+    partial_plan next;
+    next.finished = {x.reach_s, x.rest_s, 0, links_.key(group), 0};
+    next.energy_J = old.energy_J + b.energy_J;
+    next.idle_W = old.idle_W + b.idle_W;
+    next.limit_s = std::min(old.limit_s, b.limit_s);
+    next.stretch_s = std::max(old.stretch_s, b.stretch_s);
+    next.stages = old.stages + 1;
+    return next;
+  }
+
+  void extend_graph(std::size_t p, std::size_t a, const device_space::move& m) {
+    const std::size_t first = boundaries_[a], last = boundaries_[p];
+    const auto [in, back] = t_.cuts.bytes_in(first, last);
+    const bool is_source = !t_.cuts.reads_from_before(first, last);
+    for (const range& r : ranges_) {
+      for (std::size_t n = r.begin; n < r.end; ++n) {
+        ++extended_;
+        const partial_node& old = store_[n];
+        const seen_behind seen = tails_.look(first, last, m.group, old.ports);
+        const int depth = seen.depth + 1;
+        const placed_stage& s = memo_.at(a, p, m.group, in_flight(depth)).placed;
+        if (!s.exists || !(seen.tails.reach_s < inf)) continue;
+        const auto [reach, rest] = rule_.extend(seen.tails, s.total_s, s.backward_s, s.collective_s);
+        const auto level = static_cast<std::uint32_t>(std::min(static_cast<std::size_t>(depth), levels_));
+        tail finished = old.finished;
+        if (is_source) finished = {std::max(finished.reach_s, reach), std::max(finished.rest_s, rest), 0, 0, 0};
+        const auto ports = tails_.extend(first, last, old.ports, {reach, rest, level, links_.key(m.group), 0});
+        // What is to come lies before some of the tails only: no way through it is certain.
+        double response = rule_.response_s(finished.reach_s, finished.rest_s);
+        if (a > 0) {
+          double least_reach = finished.reach_s, least_rest = finished.rest_s;
+          for (const tail& t : ports) {
+            least_reach = std::max(least_reach, t.reach_s);
+            least_rest = std::max(least_rest, t.rest_s);
+          }
+          response = rule_.response_at_least_s(least_reach, rule_.how() == mode::generation ? least_rest : 0, {}, 0, bounds_.busiest_s(m.to, a));
+        }
+        const stage_budget b = energy_matters_ ? costs_.budget(first, last, m.group, in_flight(depth), seen.out_bytes + (training_ ? back : 0),
+                                                        in + (training_ ? seen.returned_bytes : 0))
+                                               : stage_budget{};
+        offer(old, n, b, response, a, m, depth, [&](partial_node& next) {
+          next.finished = finished;
+          next.ports = ports;
+        });
+      }
+    }
+  }
+
+  /// Ranks an extension and keeps it where it may still matter; `tell_tails` sets what lies behind.
+  template <class TellTails>
+  void offer(const partial_node& old, std::size_t parent, const stage_budget& b, double response_s, std::size_t a,
+             const device_space::move& m, int depth, TellTails&& tell_tails) {
+    if (old.stages >= options_.max_stages || !(response_s < inf)) return;
+    if (energy_matters_) {
+      response_s = std::max({response_s, old.stretch_s, b.stretch_s});
+      if (response_s > std::min(old.limit_s, b.limit_s)) return;
+    }
+    const double rank = rank_of(response_s, old.energy_J + b.energy_J, old.idle_W + b.idle_W, a);
+    const std::size_t target = a > 0 ? cell(a, m.to, old.stages + 1) : 0;
+    if ((options_.prune && rank > worth_keeping()) || (a > 0 && rank >= store_.bar(target))) return;
+    partial_node next;
+    static_cast<partial_plan&>(next) = extended(old, {}, b, m.group);
+    tell_tails(next);
+    next.rank = rank;
+    next.parent = static_cast<std::uint32_t>(parent);
+    next.group = static_cast<std::uint32_t>(m.group);
+    next.boundary = static_cast<std::uint32_t>(a);
+    next.in_flight = in_flight(depth);
+    if (a > 0) store_.keep(next, target); else finish(next);
+  }
+  void finish(const partial_node& whole) {
+    const auto better = [](const partial_node& x, const partial_node& y) { return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages); };
+    whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
+    const auto wanted = static_cast<std::size_t>(options_.plans);
+    if (whole_.size() > wanted) whole_.pop_back();
+    if (whole_.size() == wanted) threshold_ = std::min(threshold_, whole_.back().rank);
+  }
+
+  [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
+    found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_);
+    f.response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
+    f.energy_J += f.idle_W * f.response_s;
+    return f;
+  }
+  /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.
+  const stage_budget& serial_budget(stage_memo::entry& e, std::size_t a, std::size_t p, std::size_t group, int in_flight) {
+    if (e.budget.energy_J < 0) {
+      const std::size_t first = boundaries_[a], last = boundaries_[p];
+      const auto [in, back] = t_.cuts.bytes_in(first, last);
+      const auto [out, returned] = last == t_.sequence.size() ? std::pair(0.0, 0.0) : t_.cuts.bytes_in(last, t_.sequence.size());
+      e.budget = costs_.budget(first, last, group, in_flight, out + (training_ ? back : 0), in + (training_ ? returned : 0));
+    }
+    return e.budget;
+  }
+
+  const search_tables& t_;
+  const device_space& space_;
+  const plan& blank_;
+  const Objective& objective_;
+  const search_options& options_;
+  std::tuple<Observers&...> observers_;
+  std::vector<std::size_t> boundaries_;
+  bool serial_, training_;
+  warmup_levels warmup_;
+  std::size_t levels_;
+  bool energy_matters_;
+  step_rule rule_;
+  stage_costs costs_;
+  completion_bounds bounds_;
+  group_links links_;
+  graph_tails tails_;
+  stage_memo memo_;
+  partial_store<Policy> store_;
+  double threshold_;
+  std::vector<std::size_t> start_;       ///< by state: stages that lead to it begin here or before
+  std::vector<link_step> least_links_;   ///< by boundary
+  std::vector<range> ranges_;            ///< of the boundary and state at hand
+  std::vector<step_rule::behind> behind_;  ///< by member of the ranges
+  step_rule::behind best_behind_;
+  double best_energy_J_ = 0, best_idle_W_ = 0;
+  std::vector<partial_node> whole_;  ///< the best whole plans
+  long long extended_ = 0;
+};
+
+}  // namespace hetplan::partition::detail
