@@ -34,8 +34,15 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   REQUIRE(mine.score == Approx(best.front().score).epsilon(1e-9));
   REQUIRE(all.plans.front().score == Approx(mine.score).epsilon(1e-12));
   const evaluation direct = estimate(mine.plan, i.model, i.cluster, roofline{});
-  REQUIRE(mine.response_s == Approx(direct.response().value()).epsilon(1e-9));
-  REQUIRE(mine.energy_J == Approx(direct.energy().value()).epsilon(1e-9));
+  REQUIRE(mine.estimate.response().value() == Approx(direct.response().value()).epsilon(1e-9));
+  REQUIRE(mine.estimate.energy().value() == Approx(direct.energy().value()).epsilon(1e-9));
+  for (const device& d : i.cluster.devices()) {
+    const device_evaluation &a = mine.estimate.devices[d.id.index()], &b = direct.devices[d.id.index()];
+    REQUIRE(a.used == b.used);
+    REQUIRE(a.peak_memory.value() == Approx(b.peak_memory.value()).epsilon(1e-9));
+    REQUIRE(a.busy.value() == Approx(b.busy.value()).epsilon(1e-9));
+    REQUIRE(a.energy.value() == Approx(b.energy.value()).epsilon(1e-9));
+  }
   REQUIRE_FALSE(find_broken_limit(direct, i.cluster));
 }
 

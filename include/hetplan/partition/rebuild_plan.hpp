@@ -15,14 +15,17 @@
 
 namespace hetplan::partition::detail {
 
-/// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free. The energy is
-/// what the stages draw besides idling, idle_W what they draw besides.
+/// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free.
 template <class Store>
 [[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
                                       const search_tables& t, const device_space& space, const stage_costs& costs, const plan& blank,
-                                      const search_options& options) {
+                                      const search_options& options, double response_s) {
   const bool training = blank.workload.mode == mode::training;
   found_plan found{.plan = blank, .score = whole.rank};
+  evaluation& e = found.estimate;
+  e.latency = seconds(response_s * costs.repeats());
+  if (blank.workload.mode == mode::generation) e.time_between_tokens = seconds(response_s);
+  e.devices.resize(t.cluster.size());
   std::vector<const partial_node*> heads;
   std::vector<std::size_t> stage_of(t.sequence.size()), ends;
   for (const partial_node* n = &whole; n->stages > 0; n = &store[n->parent]) {
@@ -38,18 +41,18 @@ template <class Store>
     stage s{.name = "s" + std::to_string(i)};
     for (std::size_t b = first; b < last; ++b) s.layers.insert(s.layers.end(), t.sequence.blocks[b].begin(), t.sequence.blocks[b].end());
     std::sort(s.layers.begin(), s.layers.end());
+    const auto [in, back] = t.cuts.bytes_in(first, last);
+    const auto [out, returned] = t.cuts.bytes_out(first, last, stage_of);
     for (const share_run& run : costs.shares(first, last, n.group, n.in_flight)) {
+      const device_part x = costs.part(first, last, n.group, run, out + (training ? back : 0), in + (training ? returned : 0));
+      const double held = costs.held_bytes(first, last, run.samples, n.in_flight);
       for (int d = 0; d < run.devices; ++d) {
         const device_id id = space.classes[run.of_class][used[run.of_class]++];
         s.devices.push_back({id, run.samples, t.table.time(first, last, id, run.samples).degree});
+        e.devices[id.index()] = {true, joules(x.energy_J + x.idle_W * response_s), bytes(held), seconds(x.busy_s)};
       }
     }
     found.plan.stages.push_back(std::move(s));
-    const auto [in, back] = t.cuts.bytes_in(first, last);
-    const auto [out, returned] = t.cuts.bytes_out(first, last, stage_of);
-    const stage_budget b = costs.budget(first, last, n.group, n.in_flight, out + (training ? back : 0), in + (training ? returned : 0));
-    found.energy_J += b.energy_J;
-    found.idle_W += b.idle_W;
   }
   if (training && blank.schedule.kind == schedule_kind::one_f_one_b && options.warmup != warmup_rule::hide_communication) {
     for (const auto& node : make_stage_graph(found.plan, t.model).nodes) {

@@ -45,9 +45,7 @@ class warmup_levels {
 /// A plan as the search sees it: its own estimate, which bounds nothing.
 struct found_plan {
   hetplan::plan plan;
-  double response_s = 0;
-  double energy_J = 0;
-  double idle_W = 0;  ///< of which it draws this idling, per second of response
+  evaluation estimate = {};  ///< no bounds, no bytes by resource
   double score = 0;
 };
 

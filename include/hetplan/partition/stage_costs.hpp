@@ -32,6 +32,13 @@ struct placed_stage {
   bool exists = false;      ///< false: no memory, or a device would get no sample
 };
 
+/// One device of a stage.
+struct device_part {
+  double busy_s = 0;
+  double energy_J = 0;  ///< dynamic
+  double idle_W = 0;    ///< J per second of response
+};
+
 /// What the devices of a stage add to energy and limits.
 struct stage_budget {
   double energy_J = 0;   ///< dynamic, one iteration (one whole run in generation)
@@ -100,30 +107,43 @@ class stage_costs {
     return room >= size_;
   }
 
-  /// @param sent, received  bytes per sample that devices of the stage exchange with other stages.
-  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, double sent,
-                                    double received) const {
-    stage_budget sum;
+  /// One device of a stage over an iteration (a whole run in generation).
+  ///
+  /// @param sent, received  bytes per sample that the stage's devices exchange with other stages.
+  [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, double sent, double received) const {
     const double n = static_cast<double>(members(space_.groups[group]));
     const double reduced = training_ && n > 1 ? 2 * (n - 1) / n * table_.trainable_bytes(first, last) : 0;
     const double microbatches = static_cast<double>(repeats_) * microbatches_;
+    const device& d = cluster_[space_.classes[r.of_class].front()];
+    const energy_slopes& e = slopes_[d.id.index()];
+    const double busy = microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
+    return {busy, e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * sent + reduced) +
+                      e.receive_J_per_byte * (microbatches * r.samples * received + reduced),
+            e.idle_W * repeats_};
+  }
+  /// Bytes that a device of a stage holds at most.
+  [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const {
+    const demand need = demand_of(first, last);
+    return need.fixed + samples * (in_flight * need.kept + need.cache);
+  }
+  /// What all devices of a stage add to energy and limits.
+  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, double sent, double received) const {
+    stage_budget sum;
     for (const share_run& r : shares(first, last, group, in_flight)) {
-      const device& d = cluster_[space_.classes[r.of_class].front()];
-      const energy_slopes& e = slopes_[d.id.index()];
-      const double busy = microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
-      const double x = e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * sent + reduced) +
-                       e.receive_J_per_byte * (microbatches * r.samples * received + reduced);
-      sum.energy_J += r.devices * x;
-      sum.idle_W += r.devices * e.idle_W * repeats_;
+      const device_part x = part(first, last, group, r, sent, received);
+      sum.energy_J += r.devices * x.energy_J;
+      sum.idle_W += r.devices * x.idle_W;
       if (!keep_budgets_) continue;
-      sum.stretch_s = std::max(sum.stretch_s, busy / (repeats_ * d.max_busy));
+      const device& d = cluster_[space_.classes[r.of_class].front()];
+      sum.stretch_s = std::max(sum.stretch_s, x.busy_s / (repeats_ * d.max_busy));
       if (d.energy_budget) {
-        const double left = d.energy_budget->value() * (1 + limit_tolerance) - x, per_s = e.idle_W * repeats_;
-        sum.limit_s = std::min(sum.limit_s, left < 0 ? -1 : per_s > 0 ? left / per_s : std::numeric_limits<double>::infinity());
+        const double left = d.energy_budget->value() * (1 + limit_tolerance) - x.energy_J;
+        sum.limit_s = std::min(sum.limit_s, left < 0 ? -1 : x.idle_W > 0 ? left / x.idle_W : std::numeric_limits<double>::infinity());
       }
     }
     return sum;
   }
+  [[nodiscard]] int repeats() const { return repeats_; }
 
  private:
   struct demand {

@@ -301,15 +301,16 @@ class substate_search {
   void finish(const partial_node& whole) {
     const auto better = [](const partial_node& x, const partial_node& y) { return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages); };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
+    if constexpr (!monotone_objective<Objective>) return;  // scored when all are known
     const auto wanted = static_cast<std::size_t>(options_.plans);
     if (whole_.size() > wanted) whole_.pop_back();
     if (whole_.size() == wanted) threshold_ = std::min(threshold_, whole_.back().rank);
   }
 
   [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
-    found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_);
-    f.response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
-    f.energy_J += f.idle_W * f.response_s;
+    const double response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
+    found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_, response_s);
+    if constexpr (!monotone_objective<Objective>) f.score = objective_.score(f.estimate);
     return f;
   }
   /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.
