@@ -24,6 +24,18 @@ struct options {
   }
 };
 
+/// Wall time of one call.
+template <class Work>
+double seconds_of(Work&& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  static_cast<void>(work());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+inline double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x[x.size() / 2];
+}
+
 class table {
  public:
   explicit table(options o) : options_(o) {}
@@ -34,8 +46,10 @@ class table {
     std::printf("[");
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const row& r = rows_[i];
-      std::printf("%s\n  {\"case\": \"%s\", \"median_s\": %.6g, \"min_s\": %.6g, \"max_s\": %.6g, \"%s\": %.6g, \"target\": %.6g}", i ? "," : "",
-                  r.name.c_str(), r.median, r.least, r.most, r.unit.c_str(), r.rate, r.target);
+      std::printf("%s\n  {\"case\": \"%s\", \"median_s\": %.6g, \"min_s\": %.6g, \"max_s\": %.6g, ", i ? "," : "", r.name.c_str(), r.median,
+                  r.least, r.most);
+      if (r.unit.empty()) std::printf("\"target_s\": %.6g}", r.target);
+      else std::printf("\"%s\": %.6g, \"target\": %.6g}", r.unit.c_str(), r.rate, r.target);
     }
     std::printf("\n]\n");
   }
@@ -45,17 +59,30 @@ class table {
   double run(const std::string& name, double amount, const std::string& unit, double target, Work&& work) {
     std::vector<double> times;
     static_cast<void>(work());  // warm-up
-    for (int i = 0; i < (options_.quick ? 3 : 21); ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      static_cast<void>(work());
-      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    }
+    for (int i = 0; i < (options_.quick ? 3 : 21); ++i) times.push_back(seconds_of(work));
     std::sort(times.begin(), times.end());
     const double median = times[times.size() / 2];
     rows_.push_back({name, median, times.front(), times.back(), amount / median, target, unit});
     if (!options_.json) {
       std::printf("%-44s %10.3f ms  (%.3f - %.3f)  %12.0f %s%s\n", name.c_str(), 1e3 * median, 1e3 * times.front(), 1e3 * times.back(),
                   amount / median, unit.c_str(), target > 0 ? (amount / median >= target ? "  reaches its target" : "  BELOW its target") : "");
+      std::fflush(stdout);
+    }
+    return median;
+  }
+
+  /// Runs work(i) for i < runs, once each and without warm-up: long work, or another instance each time. The median
+  /// should not exceed `target_s` (0: none).
+  template <class Work>
+  double run_within(const std::string& name, std::size_t runs, double target_s, Work&& work) {
+    std::vector<double> times;
+    for (std::size_t i = 0; i < runs; ++i) times.push_back(seconds_of([&] { work(i); return 0; }));
+    std::sort(times.begin(), times.end());
+    const double median = times[times.size() / 2];
+    rows_.push_back({name, median, times.front(), times.back(), 0, target_s, ""});
+    if (!options_.json) {
+      std::printf("%-44s %10.3f ms  (%.3f - %.3f)%s\n", name.c_str(), 1e3 * median, 1e3 * times.front(), 1e3 * times.back(),
+                  target_s > 0 ? (median <= target_s ? "  reaches its target" : "  ABOVE its target") : "");
       std::fflush(stdout);
     }
     return median;

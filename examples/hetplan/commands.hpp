@@ -27,9 +27,9 @@ struct simulate_options {
   std::string model, cluster, plan, network, trace, svg;
 };
 struct plan_options {
-  std::string model, cluster, job, planner = "pipeline", objective, out, svg, trace;
+  std::string model, cluster, job, planner = "dora", objective, out, svg, trace;
   int phase = 0;
-  int top = 10;
+  std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
 };
 struct compare_options {
   std::string model, cluster, job;

@@ -15,6 +15,20 @@ namespace cli {
 
 using namespace hetplan;
 
+namespace {
+
+void print_runners_up(const std::vector<hetplan::plan>& plans) {
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const hetplan::plan& p = plans[i];
+    std::size_t devices = 0;
+    for (const stage& s : p.stages) devices += s.devices.size();
+    std::printf("  %3zu.  %10s  %10s   %2zu stages on %zu devices, %d microbatches of %d\n", i + 1, readable(p.predicted->latency).c_str(),
+                readable(p.predicted->energy()).c_str(), p.stages.size(), devices, p.microbatches, p.microbatch_size);
+  }
+}
+
+}  // namespace
+
 int plan(const common_options& options, const plan_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
@@ -24,13 +38,14 @@ int plan(const common_options& options, const plan_options& o) {
     if (o.objective == to_string(kind)) wanted.objective = kind;
   }
   check_job(wanted);
-  if (o.phase != 0) throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
+  if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
+  if (o.phase == 2) throw invalid_input("--phase: expected 1, the only phase of dora in this version, got 2");
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
   plan_result result;
   {
     progress bar(options, o.planner);
-    result = run_planner(o.planner, p, o.top, bar);
+    result = run_planner(o.planner, p, o.top.value_or(10), bar);
   }
   if (!result.plans.empty()) {
     const hetplan::plan& best = result.plans.front();
@@ -49,6 +64,7 @@ int plan(const common_options& options, const plan_options& o) {
   } else {
     std::cout << describe(result.plans.front(), model, devices);
     std::printf("  best of %lld candidates\n", result.candidates);
+    if (o.top) print_runners_up(result.plans);
   }
   return result.plans.empty() ? 1 : 0;
 }

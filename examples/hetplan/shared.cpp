@@ -87,7 +87,7 @@ flow progress::operator()(const candidate_judged& c) {
 }
 
 const std::vector<std::string>& planner_names() {
-  static const std::vector<std::string> names{"on-device", "data-parallel", "pipeline"};
+  static const std::vector<std::string> names{"on-device", "data-parallel", "pipeline", "dora"};
   return names;
 }
 
@@ -96,6 +96,7 @@ plan_result run_planner(const std::string& name, const problem& p, int keep, pro
   if (name == "on-device") return recipes::on_device(p, objective, keep, observer);
   if (name == "data-parallel") return recipes::data_parallel(p, objective, keep, observer);
   if (name == "pipeline") return recipes::pipeline(p, objective, keep, observer);
+  if (name == "dora") return recipes::dora(p, objective, keep, recipes::dora_options{.k = std::max(keep, 10)}, observer);
   throw invalid_input("--planner: expected one of " + joined(planner_names()) + ", got \"" + name + "\"");
 }
 

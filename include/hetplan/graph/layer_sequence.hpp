@@ -41,6 +41,9 @@ struct layer_sequence {
     return head == tail || (first == chain_first[head] && last == chain_end(tail));
   }
 
+  /// The same row as one chain: any cut between neighbours makes a stage.
+  [[nodiscard]] layer_sequence joined() const { return {blocks, {0}}; }
+
   friend bool operator==(const layer_sequence&, const layer_sequence&) = default;
 };
 

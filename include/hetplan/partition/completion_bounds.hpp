@@ -27,7 +27,7 @@ class completion_bounds {
  public:
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,
                     bool serial)
-      : columns_(boundaries.size()), busiest_(space.states() * columns_, 0), path_(busiest_), energy_(columns_, 0), fits_(busiest_.size(), 1) {
+      : columns_(boundaries.size()), busiest_(space.states() * columns_, 0), path_(busiest_), energy_(columns_, 0) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     const std::size_t n = space.classes.size(), blocks = t.sequence.size();
     const double size = blank.microbatch_size;
@@ -76,19 +76,17 @@ class completion_bounds {
       }
     }
     for (std::size_t s = 0; s < space.states(); ++s) {
-      double total_weight = 0, memory = 0;
+      double total_weight = 0;
       std::vector<std::size_t> there;
       for (std::size_t c = 0; c < n; ++c) {
         if (space.left[s][c] == 0) continue;
         there.push_back(c);
         total_weight += space.left[s][c] * weight[c];
-        memory += space.left[s][c] * t.cluster[space.classes[c].front()].usable_memory().value();
       }
       for (std::size_t i = 1; i < columns_; ++i) {
         const std::size_t at = s * columns_ + i;
         busiest_[at] = busiest_[at - 1];
         path_[at] = path_[at - 1];
-        fits_[at] = !there.empty() && t.table.state_bytes(0, boundaries[i]) <= memory * (1 + 1e-6);
         for (std::size_t b = boundaries[i - 1]; b < boundaries[i] && !there.empty(); ++b) {
           double least = inf;
           for (const std::size_t c : there) least = std::min(least, weight[c] * per_sample(b, c, most));
@@ -123,15 +121,12 @@ class completion_bounds {
     return stage_[group * columns_ + last] - stage_[group * columns_ + first];
   }
   [[nodiscard]] double energy_J(std::size_t boundary) const { return energy_[boundary]; }
-  /// Can the blocks before the boundary be held by the devices left at all?
-  [[nodiscard]] bool fits(std::size_t state, std::size_t boundary) const { return fits_[state * columns_ + boundary] != 0; }
 
  private:
   std::size_t columns_;
   std::vector<double> busiest_, path_;  ///< by state, then boundary
   std::vector<double> energy_;          ///< by boundary
   std::vector<double> stage_;           ///< by group, then boundary: prefix sums
-  std::vector<char> fits_;
 };
 
 }  // namespace hetplan::partition

@@ -37,13 +37,13 @@ class partial_store {
   /// Is there a partial plan in the cell that covers this one?
   [[nodiscard]] bool covered(std::size_t cell, const partial_plan& p) const {
     return std::any_of(cells_[cell].begin(), cells_[cell].end(),
-                       [&](const partial_node& n) { return comparable(n, p) && policy_.covers(n, p); });
+                       [&](const partial_node& n) { return policy_.covers(n, p) && comparable(n, p); });
   }
   /// Puts a partial plan into a cell unless it is covered, and drops what it covers.
   void keep(const partial_node& next, std::size_t cell) {
     if (covered(cell, next)) return;
     auto& c = cells_[cell];
-    std::erase_if(c, [&](const partial_node& n) { return comparable(next, n) && policy_.covers(next, n); });
+    std::erase_if(c, [&](const partial_node& n) { return policy_.covers(next, n) && comparable(next, n); });
     if (c.size() >= capacity_) c.pop_back();
     const auto at = std::upper_bound(c.begin(), c.end(), next.rank, [](double rank, const partial_node& n) { return rank < n.rank; });
     partial_node& mine = *c.insert(at, next);

@@ -8,6 +8,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/partition/stage_costs.hpp>
+#include <hetplan/plan/orders.hpp>
 
 namespace hetplan::partition {
 
@@ -20,7 +21,7 @@ struct link_step {
 
 /// How steps add up, by mode. Training: T = D + R, D = max_i (M e_i + sum_{j<i} e_j), R = max_s (A_s - sum_{j<s} b_j).
 /// Inference: T = max_i (M e_i + sum_{j != i} e_j). Generation, between tokens: max(M max_i e_i, sum_i e_i).
-/// On a graph of stages, sums run along the longest way.
+/// With warm-up 1 microbatches take turns: D = M sum_i e_i. On a graph of stages, sums run along the longest way.
 ///
 /// Source     Asteroid, eqs. 4-6, regrouped (docs/concepts.md, "the estimate"). Deviation: traffic in both directions of
 ///            a full-duplex wire overlaps; the token's way back is left out.
@@ -32,7 +33,8 @@ class step_rule {
     double rest_s = 0;
   };
 
-  step_rule(mode how, int microbatch_size, int microbatches) : how_(how), size_(microbatch_size), microbatches_(microbatches) {}
+  step_rule(mode how, int microbatch_size, int microbatches, warmup_rule warmup = warmup_rule::hide_communication)
+      : how_(how), size_(microbatch_size), microbatches_(microbatches), turns_(warmup == warmup_rule::one ? microbatches : 1) {}
 
   /// Calls f with the mode as a template argument.
   template <class F>
@@ -59,7 +61,7 @@ class step_rule {
   [[nodiscard]] mode how() const { return how_; }
   [[nodiscard]] behind through(const link_step& c, double reach_s, double rest_s) const {
     switch (how_) {
-      case mode::training: return {std::max(c.own_s, c.total_s + reach_s), rest_s - c.backward_s};
+      case mode::training: return {std::max(c.own_s, turns_ * c.total_s + reach_s), rest_s - c.backward_s};
       case mode::inference: return {std::max(c.own_s + rest_s, c.total_s + reach_s), c.total_s + rest_s};
       case mode::generation: break;
     }
@@ -69,7 +71,7 @@ class step_rule {
   template <mode How>
   [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
     const double busy = microbatches_ * total_s;
-    if constexpr (How == mode::training) return {std::max(busy, total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
+    if constexpr (How == mode::training) return {std::max(busy, turns_ * total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
     if constexpr (How == mode::inference) return {std::max(busy + t.rest_s, total_s + t.reach_s), total_s + t.rest_s};
     return {std::max(busy, t.reach_s), total_s + t.rest_s};
   }
@@ -91,7 +93,7 @@ class step_rule {
   [[nodiscard]] double response_at_least_s(double reach_s, double rest_s, const link_step& c, double path_s, double busiest_s) const {
     const double busy = microbatches_ * busiest_s;
     if constexpr (How == mode::training) {
-      return std::max(std::max(path_s + std::max(c.own_s, c.total_s + reach_s), reach_s + std::max(0.0, rest_s)), busy);
+      return std::max(std::max(turns_ * path_s + std::max(c.own_s, turns_ * c.total_s + reach_s), reach_s + std::max(0.0, rest_s)), busy);
     }
     if constexpr (How == mode::inference) return std::max(std::max(path_s + c.total_s + reach_s, busy + rest_s), c.own_s + rest_s);
     return std::max(std::max(reach_s, path_s + c.total_s + rest_s), std::max(busy, c.own_s));
@@ -103,6 +105,7 @@ class step_rule {
  private:
   mode how_;
   int size_, microbatches_;
+  double turns_;  ///< how often a microbatch waits for the whole way before the next one starts: with warm-up 1, each does
 };
 
 }  // namespace hetplan::partition

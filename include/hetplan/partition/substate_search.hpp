@@ -12,6 +12,7 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/partition/completion_bounds.hpp>
 #include <hetplan/partition/graph_tails.hpp>
+#include <hetplan/partition/memory_reach.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/rebuild_plan.hpp>
 #include <hetplan/partition/search_result.hpp>
@@ -29,16 +30,22 @@ class substate_search {
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
       : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
         serial_(t.cuts.serial()), training_(blank.workload.mode == mode::training), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
-        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches), costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
+        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup), costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
         bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.cuts, links_, rule_),
         memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
-        threshold_(known_score), start_(space.states(), boundaries_.size() - 1) {
+        reach_(costs_, space, boundaries_, options.max_stages, [&](int depth) { return in_flight(serial_ ? depth : 1); }),
+        threshold_(known_score), start_(space.states()) {
+    for (std::size_t s = 0; s < start_.size(); ++s) start_[s] = reach_.last(s, 1);
     for (const std::size_t b : boundaries_) least_links_.push_back(b == 0 ? link_step{} : serial_link(links_.best(), b));
   }
 
   search_result run() {
     search_result r;
     bool stopped = false;
+    if (reach_.last(0, 0) + 1 < boundaries_.size()) {
+      r.status = {outcome::infeasible, "no plan of the searched space fits into memory"};
+      return r;
+    }
     for (std::size_t p = boundaries_.size() - 1; p > 0 && !stopped; --p) {
       lower_starts();
       for (std::size_t s = 0; s < space_.states() && !stopped; ++s) stopped = extend_from(p, s, r.counts) == flow::stop;
@@ -52,6 +59,7 @@ class substate_search {
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
+  static bool gpipe(const plan& p) { return p.schedule.kind == schedule_kind::gpipe; }
 
   /// Closed partial plans of one cell, and the best that any of them has of each figure.
   struct range {
@@ -63,7 +71,7 @@ class substate_search {
 
   [[nodiscard]] int in_flight(int depth) const { return warmup_.in_flight(depth); }
   [[nodiscard]] std::size_t cell(std::size_t boundary, std::size_t state, int stages) const {
-    return (boundary * space_.states() + state) * levels_ + std::min(static_cast<std::size_t>(stages), levels_) - 1;
+    return (state * boundaries_.size() + boundary) * levels_ + std::min(static_cast<std::size_t>(stages), levels_) - 1;
   }
 
   /// Without an objective that reads energy, budgets or busy caps, energy is worked out for the plans found only.
@@ -90,7 +98,7 @@ class substate_search {
              score_of(rule_.response_at_least_s(0, 0, {}, 0, bounds_.busiest_s(s, a)), bounds_.energy_J(a)) > worth_keeping();
     };
     for (std::size_t s = 0; s < start_.size(); ++s) {
-      while (start_[s] > 0 && (!bounds_.fits(s, start_[s]) || too_late(s, start_[s]))) --start_[s];
+      while (start_[s] > 0 && too_late(s, start_[s])) --start_[s];
     }
   }
 
@@ -201,6 +209,7 @@ class substate_search {
   void extend_serial(std::size_t p, std::size_t a, const device_space::move& m) {
     const double worth = worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
     for (const range& r : ranges_) {
+      if (a > reach_.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
       const std::size_t target = cell(a, m.to, r.stages + 1);
       const double bar = a > 0 ? store_.bar(target) : inf;
       /// Could an extension this good of a member of the range matter, and beat what a full cell holds?
@@ -342,6 +351,7 @@ class substate_search {
   graph_tails tails_;
   stage_memo memo_;
   partial_store<Policy> store_;
+  memory_reach reach_;
   double threshold_;
   std::vector<std::size_t> start_;       ///< by state: stages that lead to it begin here or before
   std::vector<link_step> least_links_;   ///< by boundary

@@ -32,7 +32,8 @@ consteval bool check_latency_estimator() {
 /// microbatches; from the sinks to the sources, the best over all links that leave h:
 ///
 ///     training    D(h) = max(M e_h, max_t [e_h + max(own_ht, e_ht + D(t))]),  R(h) = max(A_h, max_t [R(t) - b_ht - b_h]);
-///                 T = max D + max R, each over the sources
+///                 T = max D + max R, each over the sources; where every stage holds one microbatch at a time, they take
+///                 turns: M e_h and M e_ht in place of the second e_h and of e_ht in D
 ///     inference   S(h) = e_h + max_t (e_ht + S(t)),
 ///                 Z(h) = max(M e_h + max_t (e_ht + S(t)), e_h + max_t max(own_ht + S(t), e_ht + Z(t)));  T = max Z
 ///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S): a full pipeline's period
@@ -58,6 +59,8 @@ struct dominant_step {
  private:
   [[nodiscard]] static double training_s(const pipeline_steps& steps) {
     const double M = steps.microbatches;
+    const bool one_at_a_time = std::all_of(steps.stages.begin(), steps.stages.end(), [](const auto& s) { return s.in_flight == 1; });
+    const double turns = one_at_a_time ? M : 1;
     std::vector<double> D(steps.stages.size()), R(steps.stages.size());
     double worst_D = 0, worst_R = 0;
     for (std::size_t h = steps.stages.size(); h-- > 0;) {
@@ -66,7 +69,7 @@ struct dominant_step {
       R[h] = stage.collective_s;
       for (const std::size_t l : stage.out) {
         const auto& link = steps.links[l];
-        D[h] = std::max(D[h], stage.total_s + std::max(link.own_s, link.total_s + D[link.to]));
+        D[h] = std::max(D[h], turns * stage.total_s + std::max(link.own_s, turns * link.total_s + D[link.to]));
         R[h] = std::max(R[h], R[link.to] - link.backward_s - stage.backward_s);
       }
       if (!stage.in.empty()) continue;

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a search that keeps K partial plans per cell loses: against the best plan of the whole space under the
+// estimate, against the best simulated one, and what the choice of shares costs either.
+//
+// Seeded random instances: unequal devices, uneven networks, chains and DAGs, memory, energy and busy limits that
+// many plans break. Tables in markdown; --json: one array.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/hetplan.hpp>
+
+#include "measure.hpp"
+#include "support/search_instance.hpp"
+
+using namespace hetplan;
+using namespace hetplan::partition;
+
+namespace {
+
+constexpr double same = 1e-9;  // relative: sums of the same numbers in another order
+constexpr std::array kept_per_cell{1, 3, 10};
+
+/// Named columns of text and numbers, printed as markdown or as JSON objects.
+class report {
+ public:
+  report(std::string title, std::vector<std::string> columns) : title_(std::move(title)), rows_{std::move(columns)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  void print() const {
+    std::printf("\n### %s\n\n", title_.c_str());
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      print_row(rows_[r], ' ');
+      if (r == 0) print_row(std::vector<std::string>(rows_[0].size()), '-');
+    }
+  }
+  void append_json(std::vector<std::string>& all) const {
+    for (std::size_t r = 1; r < rows_.size(); ++r) {
+      std::string row = "{\"table\": \"" + title_ + "\"";
+      for (std::size_t c = 0; c < rows_[r].size(); ++c) row += ", \"" + rows_[0][c] + "\": \"" + rows_[r][c] + "\"";
+      all.push_back(row + "}");
+    }
+  }
+
+ private:
+  void print_row(const std::vector<std::string>& row, char fill) const {
+    std::printf("|");
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::size_t width = 0;
+      for (const auto& other : rows_) width = std::max(width, other[c].size());
+      const std::string gap(width - row[c].size(), fill);
+      const bool left = c < 2;  // names; numbers are set to the right
+      if (fill == '-') std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
+      else std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
+    }
+    std::printf("\n");
+  }
+  std::string title_;
+  std::vector<std::vector<std::string>> rows_;  // the first: headings
+};
+
+std::string percent(double share, int digits = 2) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %%", digits, 100 * share);
+  return text;
+}
+
+/// How far scores lie above what they are compared with.
+class distances {
+ public:
+  void lost() {
+    ++count_;
+    ++lost_;
+  }
+  void add(double score, double best) {
+    ++count_;
+    const double d = best > 0 ? score / best - 1 : score - best;
+    all_.push_back(d > same ? d : 0);
+    if (d < -same) throw std::logic_error("quality: better than the best of the whole space");
+  }
+  [[nodiscard]] long long count() const { return count_; }
+  /// Compared; off; none that keeps the limits; of those off: median, 95th percentile; of all: 95th percentile; worst.
+  [[nodiscard]] std::vector<std::string> columns() const {
+    std::vector<double> all = all_, off;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(off), [](double d) { return d > 0; });
+    const auto n = static_cast<double>(std::max(count_, 1LL));
+    return {std::to_string(count_), percent(static_cast<double>(off.size()) / n), percent(static_cast<double>(lost_) / n),
+            percent(quantile(off, 0.5)), percent(quantile(off, 0.95)), percent(quantile(all, 0.95)), percent(quantile(all, 1))};
+  }
+
+ private:
+  static double quantile(std::vector<double>& values, double q) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    return values[static_cast<std::size_t>(std::ceil(q * static_cast<double>(values.size())) - (q > 0 ? 1 : 0))];
+  }
+  std::vector<double> all_;
+  long long count_ = 0, lost_ = 0;
+};
+
+std::vector<std::string> with(std::vector<std::string> names, const std::vector<std::string>& numbers) {
+  names.insert(names.end(), numbers.begin(), numbers.end());
+  return names;
+}
+
+/// One instance with its tables; asks everything about it.
+struct problem {
+  test::search_instance i;
+  search_tables tables;
+  device_space devices;
+  space_options space;
+
+  explicit problem(test::search_instance instance)
+      : i(std::move(instance)), tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size),
+        devices(test::any_order(tables, i.blank)) {
+    for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
+  }
+  problem(const problem&) = delete;
+
+  template <class Objective>
+  [[nodiscard]] std::optional<scored_plan> best(const Objective& o, bool all_shares = false) const {
+    space_options options = space;
+    options.all_shares = all_shares;
+    auto plans = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, options, o, dominant_step{}, 1);
+    if (plans.empty()) return std::nullopt;
+    return std::move(plans.front());
+  }
+  template <class Objective>
+  [[nodiscard]] std::vector<found_plan> search(const Objective& o, int k) const {
+    return two_substate_dp(tables, devices, i.blank, o, top_k{k}, {.plans = k}).plans;
+  }
+  /// The simulated score, or nothing if a limit is broken.
+  template <class Objective>
+  [[nodiscard]] std::optional<double> simulated(const plan& p, const Objective& o) const {
+    const evaluation e = judge(p, i.model, i.cluster, roofline{}).evaluation;
+    if (find_broken_limit(e, i.cluster)) return std::nullopt;
+    return score(o, e);
+  }
+  /// A response a little above the least: latency and energy both matter.
+  [[nodiscard]] std::optional<keep_qoe> qoe() const {
+    const auto fastest = best(minimize_latency{});
+    if (!fastest) return std::nullopt;
+    return keep_qoe{1.2 * fastest->plan.predicted->response(), 1000};
+  }
+};
+
+const std::vector<std::string> distance_columns{"instances", "off", "none fits", "median of off", "p95 of off", "p95 of all", "worst"};
+
+// Under the estimate.
+
+template <class Objective>
+void compare_estimates(const problem& p, const Objective& o, std::array<distances, kept_per_cell.size()>& by_k) {
+  const auto best = p.best(o);
+  if (!best) return;
+  for (std::size_t k = 0; k < by_k.size(); ++k) {
+    const auto found = p.search(o, kept_per_cell[k]);
+    if (found.empty()) by_k[k].lost(); else by_k[k].add(found.front().score, best->score);
+  }
+}
+
+report under_the_estimate(std::uint64_t instances) {
+  std::array<distances, kept_per_cell.size()> latency, qoe;
+  for (std::uint64_t seed = 1; seed <= instances; ++seed) {
+    const problem p(test::random_search_instance(seed, {.most_layers = 7, .most_devices = 4}));
+    compare_estimates(p, minimize_latency{}, latency);
+    if (const auto o = p.qoe()) compare_estimates(p, *o, qoe);
+  }
+  report r("Under the estimate: K per cell against the best plan of the space", with({"objective", "K"}, distance_columns));
+  for (std::size_t k = 0; k < kept_per_cell.size(); ++k) r.add(with({"latency", std::to_string(kept_per_cell[k])}, latency[k].columns()));
+  for (std::size_t k = 0; k < kept_per_cell.size(); ++k) r.add(with({"keep_qoe", std::to_string(kept_per_cell[k])}, qoe[k].columns()));
+  return r;
+}
+
+// Simulated.
+
+struct simulated_rows {
+  std::array<distances, kept_per_cell.size()> by_k;
+  distances first, rescored, first_sound;
+};
+
+template <class Objective>
+void compare_simulated(const problem& p, const Objective& o, simulated_rows& rows) {
+  double best = std::numeric_limits<double>::infinity();
+  for_each_plan(p.i.sequence, p.i.model, p.i.cluster, roofline{}, plain_memory{}, p.i.blank, p.space, [&](const plan& each) {
+    if (const auto s = p.simulated(each, o)) best = std::min(best, *s);
+  });
+  if (!std::isfinite(best)) return;
+  const auto tell = [&](distances& d, std::optional<double> score) {
+    if (score) d.add(*score, best); else d.lost();
+  };
+  std::vector<found_plan> found;
+  for (std::size_t k = 0; k < rows.by_k.size(); ++k) {
+    found = p.search(o, kept_per_cell[k]);
+    std::optional<double> mine;
+    for (const found_plan& f : found) {
+      if (const auto s = p.simulated(f.plan, o); s && (!mine || *s < *mine)) mine = s;
+    }
+    tell(rows.by_k[k], mine);
+  }
+  if (found.empty()) {
+    for (distances* d : {&rows.first, &rows.rescored, &rows.first_sound}) d->lost();
+    return;
+  }
+  // The plans of the largest K, chosen from in other ways.
+  tell(rows.first, p.simulated(found.front().plan, o));
+  const auto sound = std::find_if(found.begin(), found.end(), [&](const found_plan& f) { return p.simulated(f.plan, o).has_value(); });
+  tell(rows.first_sound, sound == found.end() ? std::nullopt : p.simulated(sound->plan, o));
+  const plan* choice = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const found_plan& f : found) {
+    const evaluation e = estimate(f.plan, p.i.model, p.i.cluster, roofline{}, plain_memory{}, linear_power{}, critical_path{});
+    if (find_broken_limit(e, p.i.cluster)) continue;
+    if (const double s = score(o, e); s < least) {
+      least = s;
+      choice = &f.plan;
+    }
+  }
+  tell(rows.rescored, choice == nullptr ? std::nullopt : p.simulated(*choice, o));
+}
+
+report simulated(std::uint64_t instances) {
+  simulated_rows latency, qoe;
+  for (std::uint64_t seed = 1; seed <= instances; ++seed) {
+    const problem p(test::random_search_instance(seed, {.most_layers = 6, .most_devices = 4}));
+    compare_simulated(p, minimize_latency{}, latency);
+    if (const auto o = p.qoe()) compare_simulated(p, *o, qoe);
+  }
+  report r("Simulated with contention: against the best simulated plan of the space", with({"objective", "taken"}, distance_columns));
+  for (const auto& [name, rows] : {std::pair("latency", &latency), std::pair("keep_qoe", &qoe)}) {
+    for (std::size_t k = 0; k < kept_per_cell.size(); ++k) {
+      r.add(with({name, "best simulated of K = " + std::to_string(kept_per_cell[k])}, rows->by_k[k].columns()));
+    }
+    r.add(with({name, "best by critical_path of K = 10"}, rows->rescored.columns()));
+    r.add(with({name, "first that fits of K = 10"}, rows->first_sound.columns()));
+    r.add(with({name, "first of K = 10"}, rows->first.columns()));
+  }
+  return r;
+}
+
+// Shares.
+
+template <class Objective>
+void compare_shares(const problem& p, const Objective& o, distances& d) {
+  const auto all = p.best(o, true);
+  if (!all) return;
+  const auto greedy = p.best(o);
+  if (greedy) d.add(greedy->score, all->score); else d.lost();
+}
+
+report shares(std::uint64_t instances) {
+  distances latency, energy, qoe;
+  for (std::uint64_t seed = 1; seed <= instances; ++seed) {
+    const problem p(test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3}));
+    compare_shares(p, minimize_latency{}, latency);
+    compare_shares(p, minimize_energy{}, energy);
+    if (const auto o = p.qoe()) compare_shares(p, *o, qoe);
+  }
+  report r("Under the estimate: min-max shares against every share within memory", with({"objective", "shares"}, distance_columns));
+  r.add(with({"latency", "min-max"}, latency.columns()));
+  r.add(with({"energy", "min-max"}, energy.columns()));
+  r.add(with({"keep_qoe", "min-max"}, qoe.columns()));
+  return r;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::options options(argc, argv);
+  const std::vector<report> reports{under_the_estimate(options.quick ? 200 : 6000), simulated(options.quick ? 100 : 3000),
+                                    shares(options.quick ? 200 : 4000)};
+  if (!options.json) {
+    for (const report& r : reports) r.print();
+    return 0;
+  }
+  std::vector<std::string> rows;
+  for (const report& r : reports) r.append_json(rows);
+  std::printf("[");
+  for (std::size_t i = 0; i < rows.size(); ++i) std::printf("%s\n  %s", i ? "," : "", rows[i].c_str());
+  std::printf("\n]\n");
+}

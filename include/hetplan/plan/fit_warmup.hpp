@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Where memory asks for a lower warm-up, it need not be lower everywhere.
+
+#include <algorithm>
+#include <vector>
+
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/stage_cost.hpp>
+
+namespace hetplan {
+
+/// Gives each stage of a 1F1B training plan the largest warm-up up to 2 depth - 1 that its devices hold, and no stage
+/// more than those that feed it (the 1F1B rule for equal microbatch sizes).
+///
+/// Plans of other kinds stay as they are. A stage that holds not even one microbatch gets 1.
+/// Complexity  O(layers x devices per stage + stage edges).
+/// Source      Asteroid, section 3.2 (2 depth - 1); lowering it stage by stage is ours.
+template <memory_model Memory>
+void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const Memory& memory) {
+  if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
+  const stage_graph graph = make_stage_graph(p, model);
+  p.schedule.warmup.assign(p.stages.size(), 1);
+  for (const stage_id s : graph.topological) {
+    int most = warmup_of(warmup_rule::hide_communication, graph[s].depth);
+    for (const assignment& a : p[s].devices) {
+      const double room = c[a.device].usable_memory().value() * (1 + limit_tolerance) -
+                          stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
+      const double each = stage_activation_bytes(memory, model, p[s], a, p.workload);
+      if (each > 0) most = std::min(most, static_cast<int>(std::clamp(room / each, 1.0, 1e6)));
+    }
+    for (const std::size_t e : graph[s].in) {
+      if (graph.edges[e].backward_cut.value() > 0) most = std::min(most, p.schedule.warmup[graph.edges[e].from.index()]);
+    }
+    p.schedule.warmup[s.index()] = most;
+  }
+}
+
+}  // namespace hetplan
