@@ -15,7 +15,6 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/graph/chain_view.hpp>
-#include <hetplan/partition/brute_force.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/on_device.hpp>

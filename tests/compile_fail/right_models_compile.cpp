@@ -5,6 +5,7 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -36,6 +37,10 @@ struct my_objective {
 struct my_monotone_objective {
   double score(seconds response, joules energy) const { return response.value() + energy.value(); }
 };
+struct my_cells {
+  std::size_t capacity() const { return 5; }
+  bool covers(const partition::partial_plan& kept, const partition::partial_plan& other) const { return kept.no_worse_than(other); }
+};
 struct my_solver {
   lp_solution solve(const lp_problem&) const { return {}; }
 };
@@ -45,6 +50,7 @@ struct my_observer {
 static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && check_memory_model<my_memory>());
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
+static_assert(partition::check_cell_policy<my_cells>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);
@@ -52,3 +58,9 @@ const auto sum = 5_ms + 3_s;
 const device phone{.name = "phone", .memory = 8_GB};
 const device& right(const cluster& c) { return c[d]; }
 trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
+partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
+  return partition::two_substate_dp(t, s, blank, my_objective{}, partition::exhaustive{});
+}
+partition::search_result prune(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
+  return partition::two_substate_dp(t, s, blank, my_monotone_objective{}, my_cells{});
+}

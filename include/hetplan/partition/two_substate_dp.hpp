@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <hetplan/partition/substate_search.hpp>
-#include <hetplan/plan/estimate.hpp>
 
 namespace hetplan::partition {
 namespace detail {

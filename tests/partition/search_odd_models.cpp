@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+// The search against brute force where models and networks are odd: tied tensors, optimizer steps, missing routes,
+// several sources and sinks, layers that cost nothing.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/partition/two_substate_dp.hpp>
+
+#include "support/search_instance.hpp"
+
+using namespace hetplan;
+using namespace hetplan::partition;
+
+namespace {
+
+/// Roofline with a step for each tensor.
+struct steps_too : roofline {
+  seconds optimizer_step(const layer& l, const device& d) const { return seconds(l.weight.value() * 1e3 / d.compute.value()); }
+};
+
+struct oddities {
+  bool tied = false, islands = false, joined = true, free_layers = false;
+};
+
+planning_graph odd_model(test::random_source& random, int layers, const oddities& odd) {
+  planning_graph_builder b("odd");
+  const bytes shared(random.between(1e6, 4e7));
+  for (int i = 0; i < layers; ++i) {
+    layer_spec l{.name = "l" + std::to_string(i), .forward_flops = flops(random.between(1e9, 8e9)), .weight = bytes(random.between(0, 4e7)),
+                 .activation = bytes(random.between(1e5, 4e6)), .kv_bytes_per_token = bytes(random.between(0, 1e4))};
+    if (odd.tied && random.chance(0.4)) {
+      l.weight = shared;
+      l.weight_group = random.chance(0.7) ? "one" : "other";
+    } else {
+      l.trainable = !random.chance(0.2);
+    }
+    if (odd.free_layers && random.chance(0.4)) {
+      l.forward_flops = l.backward_input_flops = l.backward_weight_flops = flops();
+      if (l.weight_group.empty()) l.weight = {};
+    }
+    b.add_layer(l);
+  }
+  for (int i = 1; i < layers; ++i) {
+    for (int j = 0; j < i; ++j) {
+      const double chance = i - j == 1 ? (odd.joined ? 1 : 0.5) : 0.25;
+      if (!random.chance(chance)) continue;
+      const bytes forward = random.chance(0.1) ? bytes() : bytes(random.between(1e4, 5e6));
+      b.add_edge(layer_id(j), layer_id(i), forward, random.chance(0.3) ? bytes() : bytes(random.between(1e4, 5e6)));
+    }
+  }
+  return std::move(b).build();
+}
+
+/// Some ordered pairs without a route, some over a shared resource.
+cluster islands(test::random_source& random, const cluster& like) {
+  route_table t;
+  t.listed.push_back({"air", bytes_per_second(random.between(5e6, 3e8))});
+  std::vector<device> devices(like.devices().begin(), like.devices().end());
+  for (const device& a : devices) {
+    for (const device& b : devices) {
+      if (a.id == b.id || random.chance(0.3)) continue;
+      if (random.chance(0.4)) {
+        t.rules.push_back({a.name, b.name, {seconds(1e-3), {{resource_id(0), 1}}}});
+        continue;
+      }
+      t.listed.push_back({a.name + ">" + b.name, bytes_per_second(random.between(5e6, 3e8))});
+      t.rules.push_back({a.name, b.name, {seconds(random.between(0, 2e-3)), {{resource_id(t.listed.size() - 1), random.chance(0.5) ? 1.0 : 1.5}}}});
+    }
+  }
+  return cluster("islands", std::move(devices), t);
+}
+
+test::search_instance odd_instance(std::uint64_t seed, const oddities& odd, bool tight) {
+  test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 4, .tight = tight});
+  test::random_source random(seed * 104729 + 5);
+  planning_graph model = odd_model(random, random.integer(2, 6), odd);
+  cluster c = test::detail::random_cluster(random, random.integer(1, 3), model, {.tight = tight});
+  if (odd.islands) c = islands(random, c);
+  layer_sequence sequence = decompose::serial(model);
+  return {std::move(model), std::move(sequence), std::move(c), i.blank, "odd_instance(" + std::to_string(seed) + ")"};
+}
+
+template <class Cost, class Objective>
+bool compare(const test::search_instance& i, const Cost& cost, const Objective& o, warmup_rule rule) {
+  INFO(i.what);
+  const search_tables t(i.model, i.sequence, i.cluster, cost, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+  space_options space;
+  space.warmup = rule;
+  for (const auto& members : t.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
+  const auto best = brute_force(i.sequence, i.model, i.cluster, cost, plain_memory{}, linear_power{}, i.blank, space, o, dominant_step{}, 1);
+  for (const bool prune : {true, false}) {
+    const search_options options{.plans = 2, .warmup = rule, .prune = prune, .coarse_boundaries = 2};
+    const search_result found = two_substate_dp(t, test::any_order(t, i.blank), i.blank, o, dominance{}, options);
+    REQUIRE(found.plans.empty() == best.empty());
+    REQUIRE((found.status.result == outcome::infeasible) == best.empty());
+    for (const found_plan& f : found.plans) {
+      const evaluation e = estimate(f.plan, i.model, i.cluster, cost);
+      REQUIRE(f.estimate.response().value() == Approx(e.response().value()).epsilon(1e-9));
+      REQUIRE(f.estimate.energy().value() == Approx(e.energy().value()).epsilon(1e-9));
+      REQUIRE_FALSE(find_broken_limit(e, i.cluster));
+    }
+    if (!best.empty()) REQUIRE(found.plans.front().score == Approx(best.front().score).epsilon(1e-9));
+  }
+  return !best.empty();
+}
+
+template <class Cost>
+int compare_all(std::uint64_t offset, int count, const oddities& odd, const Cost& cost) {
+  int feasible = 0;
+  for (std::uint64_t seed = test::first_seed() + offset; seed < test::first_seed() + offset + static_cast<std::uint64_t>(count); ++seed) {
+    const test::search_instance i = odd_instance(seed, odd, seed % 2 == 0);
+    const warmup_rule rule = warmup_rules[seed % 3];
+    switch (seed % 4) {
+      case 0: feasible += compare(i, cost, minimize_energy{}, rule) ? 1 : 0; break;
+      case 1: feasible += compare(i, cost, keep_qoe{seconds(0.05), 20}, rule) ? 1 : 0; break;
+      default: feasible += compare(i, cost, minimize_latency{}, rule) ? 1 : 0; break;
+    }
+  }
+  return feasible;
+}
+
+}  // namespace
+
+TEST_CASE("layers that share a tensor are charged as the estimate charges them") {
+  REQUIRE(compare_all(200000, 500, {.tied = true}, roofline{}) > 200);
+}
+
+TEST_CASE("the optimizer's step is charged as the estimate charges it") {
+  REQUIRE(compare_all(210000, 500, {.tied = true}, steps_too{}) > 200);
+}
+
+TEST_CASE("no plan uses a route that is missing, and the best that does not is found") {
+  REQUIRE(compare_all(220000, 800, {.islands = true}, roofline{}) > 300);
+  REQUIRE(compare_all(230000, 400, {.tied = true, .islands = true, .joined = false}, steps_too{}) > 150);
+}
+
+TEST_CASE("graphs with several sources, sinks and parts are searched as they are") {
+  REQUIRE(compare_all(240000, 500, {.joined = false}, roofline{}) > 200);
+}
+
+TEST_CASE("layers that cost nothing change nothing") {
+  REQUIRE(compare_all(250000, 500, {.joined = false, .free_layers = true}, roofline{}) > 200);
+}

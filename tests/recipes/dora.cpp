@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <catch2/catch.hpp>
+
+#include <hetplan/hetplan.hpp>
+#include <hetplan/partition/brute_force.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
+
+#include "support/search_instance.hpp"
+
+using namespace hetplan;
+
+namespace {
+
+/// What every feasible answer must be: valid, within limits, best first, and as predicted when judged again.
+template <class Problem, class Objective>
+void require_sound(const plan_result& r, const Problem& problem, const Objective& objective) {
+  REQUIRE(r.status.ok());
+  REQUIRE_FALSE(r.plans.empty());
+  double before = -std::numeric_limits<double>::infinity();
+  for (const plan& p : r.plans) {
+    REQUIRE_FALSE(validate(p, problem.model, problem.cluster));
+    const evaluation again = evaluate(p, problem.model, problem.cluster, problem.cost, problem.models, problem.lp).evaluation;
+    REQUIRE(again == *p.predicted);
+    REQUIRE_FALSE(find_broken_limit(again, problem.cluster));
+    REQUIRE(score(objective, again) >= before);
+    before = score(objective, again);
+  }
+}
+
+struct slowest {  // no monotone form: only whole plans can be scored
+  [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }
+};
+
+}  // namespace
+
+TEST_CASE("Dora's plans are sound for every mode and objective on the zoo's settings") {
+  for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
+    const cluster c = zoo::cluster(setting);
+    const planning_graph model = zoo::model("bert-base", {});
+    for (const mode how : {mode::training, mode::inference, mode::generation}) {
+      const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how, .context = 64, .tokens = 4}, .batch = 8}};
+      INFO(setting << " " << to_string(how));
+      require_sound(recipes::dora(problem, minimize_latency{}), problem, minimize_latency{});
+      require_sound(recipes::dora(problem, minimize_energy{}, 3), problem, minimize_energy{});
+      require_sound(recipes::dora(problem, keep_qoe{1_s, 100}), problem, keep_qoe{1_s, 100});
+      require_sound(recipes::dora(problem, slowest{}), problem, slowest{});
+    }
+  }
+}
+
+TEST_CASE("Dora beats the three baselines on the main job") {
+  for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
+    for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
+      INFO(name << " on " << setting);
+      const planning_graph model = zoo::model(name, {});
+      const cluster c = zoo::cluster(setting);
+      job j{.batch = 32};
+      if (std::string(name) == "qwen-omni") j.workload.optimizer_factor = 0;
+      const planning_problem problem{model, c, roofline{}, j};
+      const plan_result mine = recipes::dora(problem, minimize_latency{}, 1);
+      REQUIRE(mine.status.ok());
+      const double latency = mine.plans.front().predicted->latency.value();
+      for (const plan_result& other : {recipes::on_device(problem, minimize_latency{}, 1), recipes::data_parallel(problem, minimize_latency{}, 1),
+                                       recipes::pipeline(problem, minimize_latency{}, 1)}) {
+        if (!other.plans.empty()) CHECK(latency <= other.plans.front().predicted->latency.value());
+      }
+    }
+  }
+}
+
+TEST_CASE("stages that may cross chains are never estimated worse than Dora's two substates") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 200; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed);
+    INFO(i.what);
+    const layer_sequence row = i.sequence.joined();
+    const auto best = [&](const layer_sequence& s) {
+      const partition::search_tables t(i.model, s, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+      return partition::two_substate_dp(t, test::any_order(t, i.blank), i.blank, minimize_latency{}, partition::dominance{}, {.plans = 1}).plans;
+    };
+    const auto chains = best(i.sequence), any = best(row);
+    if (chains.empty()) continue;
+    REQUIRE_FALSE(any.empty());
+    REQUIRE(any.front().score <= chains.front().score * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("what does not fit is told by limit, device and the smallest overflow") {
+  planning_graph_builder b("heavy");
+  for (int l = 0; l < 4; ++l) {
+    b.add_layer({.name = "l" + std::to_string(l), .forward_flops = 1_GFLOP, .weight = 100_MB, .activation = 1_MB});
+    if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), 1_kB);
+  }
+  const planning_graph model = std::move(b).build();
+  const auto home = [&](bytes memory) {
+    return cluster("two", {{.name = "small", .memory = memory, .compute = 1_TFLOP_per_s}, {.name = "large", .memory = 3 * memory, .compute = 1_TFLOP_per_s}},
+                   shared_medium{100_Mbit_per_s, 1_ms});
+  };
+  // Adam holds 4 x 100 MB a layer. Blocks of 400 MB on 300 and 900 MB: one and three of them are least too many, by a third.
+  const cluster tight = home(300_MB);
+  const plan_result r = recipes::dora(planning_problem{model, tight, roofline{}, job{.batch = 1}}, minimize_latency{});
+  REQUIRE(r.status.result == outcome::infeasible);
+  REQUIRE(r.binding.has_value());
+  CHECK(r.binding->kind == limit_kind::memory);
+  CHECK(r.binding->overflow() == Approx(1.0 / 3 + 1e6 / 300e6).epsilon(1e-3));
+  CHECK(r.status.reason.find("memory: ") == 0);
+  // Budgets bind where memory does not.
+  cluster frugal("two", {{.name = "only", .memory = 4_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 10_W}, .energy_budget = joules(1e-6)}}, shared_medium{100_Mbit_per_s, 1_ms});
+  const plan_result e = recipes::dora(planning_problem{model, frugal, roofline{}, job{.batch = 1}}, minimize_latency{});
+  REQUIRE(e.status.result == outcome::infeasible);
+  CHECK(e.binding->kind == limit_kind::energy);
+}
+
+TEST_CASE("least_overflow finds the least fullness of all cuts, groups and orders") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 300; ++seed) {
+    test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3});
+    INFO(i.what);
+    const partition::search_tables t(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+    const plan nearest = partition::least_overflow(t, test::any_order(t, i.blank), i.blank);
+    REQUIRE_FALSE(validate(nearest, i.model, i.cluster));
+    const auto fullness = [&](const plan& p) {
+      const evaluation e = estimate(p, i.model, i.cluster, roofline{});
+      double fullest = 0;
+      for (const device& d : i.cluster.devices()) fullest = std::max(fullest, e.devices[d.id.index()].peak_memory / d.usable_memory());
+      return fullest;
+    };
+    // Every plan within memory enlarged a hundred times, all shares.
+    std::vector<device> roomy(i.cluster.devices().begin(), i.cluster.devices().end());
+    for (device& d : roomy) d.memory = d.memory * 100;
+    const cluster large("large", roomy, mesh{1_Gbit_per_s, 0_s});
+    double least = std::numeric_limits<double>::infinity();
+    partition::space_options space;
+    space.all_shares = true;
+    space.warmup = warmup_rule::one;
+    partition::for_each_plan(i.sequence, i.model, large, roofline{}, plain_memory{}, i.blank, space, [&](const plan& p) { least = std::min(least, fullness(p)); });
+    REQUIRE(fullness(nearest) == Approx(least).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("fit_warmup raises warm-up to what memory holds and no further") {
+  int raised = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 300; ++seed) {
+    test::search_instance i = test::random_search_instance(seed);
+    i.blank.workload.mode = mode::training;
+    i.blank.schedule.kind = schedule_kind::one_f_one_b;
+    i.blank.microbatches = 6;
+    INFO(i.what);
+    const partition::search_tables t(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+    const auto found = partition::two_substate_dp(t, test::any_order(t, i.blank), i.blank, minimize_latency{}, partition::top_k{3},
+                                                  {.warmup = warmup_rule::one, .keep_budgets = false});
+    for (const auto& f : found.plans) {
+      plan p = f.plan;
+      fit_warmup(p, i.model, i.cluster, plain_memory{});
+      REQUIRE_FALSE(validate(p, i.model, i.cluster));
+      const evaluation e = judge(p, i.model, i.cluster, roofline{}).evaluation;
+      REQUIRE(within_memory(e, i.cluster));
+      for (const int k : p.schedule.warmup) raised += k > 1;
+      // One more at a stage breaks its memory, the rule of its producers, or the most that helps.
+      const stage_graph g = make_stage_graph(p, i.model);
+      for (std::size_t s = 0; s < p.stages.size(); ++s) {
+        plan more = p;
+        ++more.schedule.warmup[s];
+        if (more.schedule.warmup[s] > 2 * g.nodes[s].depth - 1 || more.schedule.warmup[s] > p.microbatches) continue;
+        const bool held_back = std::any_of(g.nodes[s].in.begin(), g.nodes[s].in.end(), [&](std::size_t edge) {
+          return g.edges[edge].backward_cut.value() > 0 && p.schedule.warmup[g.edges[edge].from.index()] <= p.schedule.warmup[s];
+        });
+        if (held_back) continue;
+        const evaluation over = estimate(more, i.model, i.cluster, roofline{});
+        bool breaks = false;
+        for (const assignment& a : more.stages[s].devices) {
+          breaks = breaks || over.devices[a.device.index()].peak_memory > i.cluster[a.device].usable_memory() * (1 + limit_tolerance);
+        }
+        REQUIRE(breaks);
+      }
+    }
+  }
+  REQUIRE(raised > 50);
+}
+
+TEST_CASE("an observer stops Dora with the best plan so far") {
+  const planning_graph model = zoo::model("bert-small", {});
+  const cluster c = zoo::cluster("smart-home-1");
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  const plan_result r = recipes::dora(problem, minimize_latency{}, 5, [](const candidate_judged& e) { return e.judged < 3 ? flow::go : flow::stop; });
+  REQUIRE(r.status.result == outcome::stopped);
+  REQUIRE(r.candidates == 3);
+  REQUIRE_FALSE(r.plans.empty());
+}
