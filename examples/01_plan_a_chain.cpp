@@ -28,7 +28,7 @@ int main() {
                      shared_medium{600_Mbit_per_s, 2_ms});
 
   const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
-  const plan_result result = recipes::pipeline(problem, minimize_latency{});
+  const plan_result result = recipes::dora(problem, minimize_latency{});
   std::printf("%s", describe(result.plans.front(), model, home).c_str());
   // [program]
 }

@@ -1,64 +1,89 @@
 // SPDX-License-Identifier: BSL-1.0
-// A search that shows its table: what each cell keeps, and the way of the best plan through it.
+// Watches a search fill its table: what each cell keeps, how the best plan runs through it. 09_watch_the_search [FILE.svg]
 //
 //   embed --> conv --> mix1 --> mix2 --> mix3 --> head        laptop  phone0  phone1
 //                                                                \______|______/
-//                                                                  300 Mbit/s
+//                                                                  450 Mbit/s
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/search_table_svg.hpp>
+#include <hetplan/plan/estimators.hpp>
 
 using namespace hetplan;
 using namespace hetplan::partition;
 
 int main(int argc, char** argv) {
+  const char* const names[] = {"embed", "conv", "mix1", "mix2", "mix3", "head"};
+  const double forward_GFLOP[] = {4, 12, 16, 16, 16, 8}, weight_MB[] = {6, 2, 24, 24, 24, 30}, to_next_MB[] = {2, 1.5, 0.5, 1, 0.4};
   planning_graph_builder layers("toy");
-  const auto add = [&](const char* name, flops forward, bytes weight, bytes activation) {
-    return layers.add_layer({.name = name, .forward_flops = forward, .weight = weight, .activation = activation});
-  };
-  add("embed", 4_GFLOP, 6_MB, 8_MB);
-  add("conv", 12_GFLOP, 2_MB, 12_MB);
-  for (const char* name : {"mix1", "mix2", "mix3"}) add(name, 16_GFLOP, 24_MB, 6_MB);
-  add("head", 8_GFLOP, 30_MB, 2_MB);
-  const double cut_MB[] = {2, 1.5, 0.5, 1, 0.4};
-  for (int l = 1; l < 6; ++l) layers.add_edge(layer_id(l - 1), layer_id(l), cut_MB[l - 1] * 1_MB);
+  for (int l = 0; l < 6; ++l) {
+    layers.add_layer({.name = names[l], .forward_flops = forward_GFLOP[l] * 1_GFLOP, .weight = weight_MB[l] * 1_MB, .activation = 6_MB});
+    if (l > 0) layers.add_edge(layer_id(l - 1), layer_id(l), to_next_MB[l - 1] * 1_MB);
+  }
   const planning_graph model = std::move(layers).build();
-
-  const device phone{.name = "phone0", .kind = "phone", .memory = 400_MB, .compute = 1_TFLOP_per_s, .power = {1_W, 6_W}, .energy_budget = 12_J};
+  const device phone{.name = "phone0", .kind = "phone", .memory = 1_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 6_W}, .energy_budget = 16_J};
   std::vector<device> devices{{.name = "laptop", .memory = 2_GB, .compute = 2_TFLOP_per_s, .power = {8_W, 40_W}}, phone, phone};
   devices[2].name = "phone1";
-  const cluster home("home", devices, shared_medium{300_Mbit_per_s, 1_ms});
+  const cluster home("home", devices, shared_medium{450_Mbit_per_s, 1_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 
-  // [observer]
-  struct seen_cell {
-    std::size_t first_block, state;
-    int stages;
-    std::vector<partial_plan> kept;
-  };
-  std::vector<seen_cell> seen;
-  const auto look = [&](const cell_filled& c) {
-    seen.push_back({c.first_block, c.state, c.stages, {}});
-    for (const partial_plan* p : c.kept) seen.back().kept.push_back(*p);
-    return flow::go;
-  };
-  const plan blank = problem.blank("two_substate_dp", 2);
+  const plan blank = problem.blank("two_substate_dp", 2);  // 8 microbatches of 2
   const layer_sequence row = decompose::serial(model);
   const search_tables tables(model, row, home, problem.cost, plain_memory{}, linear_power{}, blank.workload, blank.microbatch_size);
-  const device_space space = every_order(tables.classes, 2);
-  const search_result found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{3}, {.plans = 3}, look);
+  const device_space space = every_order(tables.classes, blank.microbatch_size);
+
   // [observer]
-  for (const auto& f : found.plans) { auto p = f.plan; std::printf("%g\n%s", f.score, describe(p, model, home).c_str()); }
-  for (const seen_cell& c : seen) {
-    std::printf("b%zu s%zu q%d:", c.first_block, c.state, c.stages);
-    for (const partial_plan& p : c.kept) std::printf("  D%.0f R%.0f X%.2f C%.0f r%.0f", 1e3*p.finished.reach_s, 1e3*p.finished.rest_s, p.energy_J, 1e3*p.limit_s, 1e3*p.rank);
+  std::vector<io::table_cell> cells;
+  std::vector<std::vector<partial_plan>> kept;  // by cell
+  const auto watch = [&](const cell_filled& c) {
+    cells.push_back({c.first_block, c.state, c.stages, c.kept.size(), c.kept.front()->rank});
+    kept.emplace_back();
+    for (const partial_plan* p : c.kept) kept.back().push_back(*p);
+    return flow::go;
+  };
+  const search_result found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{3}, {.plans = 3}, watch);
+  // [observer]
+
+  std::printf("taken            from: head   mix3   mix2   mix1   conv     partial plans kept : best rank, ms\n");
+  for (std::size_t s = 1; s < space.states(); ++s) {
+    for (int q = 1; q <= 2; ++q) {
+      std::printf("%d laptop %d phone, %d st.", 1 - space.left[s][0], 2 - space.left[s][1], q);
+      for (std::size_t b = 5; b > 0; --b) {
+        const auto it = std::find_if(cells.begin(), cells.end(), [&](const auto& c) { return c.first_block == b && c.state == s && c.stages == q; });
+        if (it == cells.end()) std::printf("      ."); else std::printf(" %zu:%4.0f", it->kept, 1e3 * it->best_rank);
+      }
+      std::printf("\n");
+    }
+  }
+
+  // The best plan from its last stage on: D and R as the recurrence has them, and what else its cell keeps.
+  const plan& best = found.plans.front().plan;
+  const pipeline_steps steps = make_steps(best, model, home, problem.cost);
+  std::vector<int> left = space.left[0];
+  for (std::size_t i = best.stages.size(), first = 6; i-- > 0;) {
+    const stage& mine = best.stages[i];
+    first -= mine.layers.size();
+    for (const assignment& a : mine.devices) --left[a.device.index() == 0 ? 0 : 1];
+    std::printf("%s from %s on %s%s: e = %.0f ms", mine.name.c_str(), names[first], home[mine.devices[0].device].name.c_str(),
+                mine.devices.size() > 1 ? " and others" : "", 1e3 * steps.stages[i].total_s);
+    if (i < steps.links.size()) std::printf(", link e = %.1f ms, all of its traffic %.0f ms", 1e3 * steps.links[i].total_s, 1e3 * steps.links[i].own_s);
+    std::printf("\n");
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      if (cells[c].first_block != first || space.left[cells[c].state] != left) continue;
+      for (const partial_plan& p : kept[c]) {
+        std::printf("    %d st.: D %5.0f ms  R %5.0f ms  X %5.2f J  C %6.0f ms  rank %5.0f ms\n", p.stages, 1e3 * p.finished.reach_s,
+                    1e3 * p.finished.rest_s, p.energy_J, 1e3 * p.limit_s, 1e3 * p.rank);
+      }
+    }
+  }
+  for (const found_plan& f : found.plans) {
+    std::printf("estimate %.0f ms, simulated %.0f ms:", 1e3 * f.score, 1e3 * evaluate(f.plan, model, home, problem.cost).evaluation.latency.value());
+    for (const stage& s : f.plan.stages) std::printf("  %zu on %s%s", s.layers.size(), home[s.devices[0].device].name.c_str(), s.devices.size() > 1 ? "+" : "");
     std::printf("\n");
   }
-  std::printf("%lld %lld %lld\n", found.counts.cells, found.counts.kept, found.counts.extended);
-  const auto all = two_substate_dp(tables, space, blank, minimize_latency{}, exhaustive{}, {.plans = 3, .prune = false});
-  std::printf("%lld %lld %lld\n", all.counts.cells, all.counts.kept, all.counts.extended);
-  const auto dom = two_substate_dp(tables, space, blank, minimize_latency{}, dominance{}, {.plans = 3, .prune = false});
-  std::printf("%lld %lld %lld\n", dom.counts.cells, dom.counts.kept, dom.counts.extended);
+  if (argc > 1) io::write_atomically(argv[1], io::search_table_svg(tables, space, cells, found));
 }

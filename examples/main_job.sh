@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSL-1.0
-# The main job: three planners, two real models, two real networks, one judge.
+# The main job: four planners, two real models, two real networks, one judge.
 # Usage: main_job.sh HETPLAN OUTPUT_FOLDER   (HETPLAN: the built program)
 set -eu
 hetplan=$1
@@ -22,7 +22,7 @@ for cluster in smart-home-2 traffic-monitor; do
     name=$model.$cluster
     printf '\n== training %s on %s, batch 32, %s\n' "$model" "$cluster" "$optimizer"
     "$hetplan" compare "$model" "$cluster" "$job"
-    "$hetplan" plan "$model" "$cluster" "$job" --planner pipeline \
+    "$hetplan" plan "$model" "$cluster" "$job" --planner dora \
       --out "$out/$name.plan.json" --svg "$out/$name.svg" --trace "$out/$name.trace.json" > "$out/$name.txt"
   done
 done

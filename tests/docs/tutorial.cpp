@@ -26,12 +26,12 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
                       {.name = "phone", .memory = 1_GB, .compute = 1.6_TFLOP_per_s, .power = {1_W, 8_W}}},
                      shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
-  const plan_result result = recipes::pipeline(problem, minimize_latency{});
+  const plan_result result = recipes::dora(problem, minimize_latency{});
 
   std::vector<std::string> lines;
   const auto print = [&](std::string line) { lines.push_back(std::move(line)); };
   for (const plan_result& r : {recipes::on_device(problem, minimize_latency{}), recipes::data_parallel(problem, minimize_latency{}),
-                               recipes::pipeline(problem, minimize_latency{})}) {
+                               recipes::pipeline(problem, minimize_latency{}), result}) {
     if (r.plans.empty()) {
       print(r.status.reason);  // which limit, on which device, by how much
       continue;
@@ -39,8 +39,9 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
     const plan& p = r.plans.front();
     print(p.planner + ": " + readable(p.predicted->latency) + ", " + readable(p.predicted->energy()));
   }
-  REQUIRE(lines.size() == 3);
+  REQUIRE(lines.size() == 4);
   CHECK(lines[2] == "pipeline: 532.1 ms, 28.11 J");
+  CHECK(lines[3] == "dora: 531.9 ms, 27.27 J");
 
   plan best = result.plans.front();
   const judgement again = evaluate(best, model, home, roofline{});

@@ -267,10 +267,12 @@ TEST_CASE("over every order, dominance finds the best and exhaustion lists all p
 namespace {
 
 template <class Objective>
-void compare_pruned(const test::search_instance& i, const Objective& o, int& feasible, int& cheaper) {
+void compare_pruned(const test::search_instance& i, const Objective& o, bool any_order, int& feasible, int& cheaper) {
   INFO(i.what);
   const search_tables t = tables_of(i);
-  const device_space space = test::any_order(t, i.blank);
+  std::vector<std::size_t> order(t.classes.size());
+  for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
+  const device_space space = any_order ? test::any_order(t, i.blank) : in_class_order(t.classes, order, i.blank.microbatch_size);
   search_options options{.plans = 5, .coarse_boundaries = 3};
   const search_result pruned = two_substate_dp(t, space, i.blank, o, dominance{}, options);
   const search_result again = two_substate_dp(t, space, i.blank, o, dominance{}, options);
@@ -300,7 +302,17 @@ TEST_CASE("pruning and coarse runs lose nothing on longer chains, and the same q
   int feasible = 0, cheaper = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
     const test::search_instance i = sized_instance(seed, 12 + static_cast<int>(seed % 3) * 4, seed % 2 == 0 ? 6 : 4, true);
-    with_objective(seed, [&](const auto& o) { compare_pruned(i, o, feasible, cheaper); });
+    with_objective(seed, [&](const auto& o) { compare_pruned(i, o, true, feasible, cheaper); });
+  }
+  REQUIRE(feasible > 40);
+  REQUIRE(cheaper > 40);
+}
+
+TEST_CASE("pruning and coarse runs lose nothing on a row of many devices") {
+  int feasible = 0, cheaper = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
+    const test::search_instance i = sized_instance(seed + 2000, 12 + static_cast<int>(seed % 3) * 4, 8, seed % 4 != 0);
+    with_objective(seed / 4, [&](const auto& o) { compare_pruned(i, o, false, feasible, cheaper); });
   }
   REQUIRE(feasible > 40);
   REQUIRE(cheaper > 40);
@@ -310,7 +322,7 @@ TEST_CASE("pruning and coarse runs lose nothing on graphs, and the same question
   int feasible = 0, cheaper = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
     const test::search_instance i = sized_instance(seed + 1000, 8 + static_cast<int>(seed % 3), seed % 2 == 0 ? 4 : 3, false);
-    with_objective(seed, [&](const auto& o) { compare_pruned(i, o, feasible, cheaper); });
+    with_objective(seed, [&](const auto& o) { compare_pruned(i, o, true, feasible, cheaper); });
   }
   REQUIRE(feasible > 150);
   REQUIRE(cheaper > 150);

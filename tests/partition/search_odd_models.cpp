@@ -22,8 +22,18 @@ struct steps_too : roofline {
   seconds optimizer_step(const layer& l, const device& d) const { return seconds(l.weight.value() * 1e3 / d.compute.value()); }
 };
 
+/// Neither grows with the batch nor knows rates: a number for each question.
+struct jagged {
+  seconds time(const work& w, const device& d) const {
+    test::random_source random(static_cast<std::uint64_t>(w.layer.id.value) * 4 + static_cast<std::uint64_t>(w.phase) +
+                               1000 * static_cast<std::uint64_t>(w.batch) + 100000 * static_cast<std::uint64_t>(w.tensor_parallel) +
+                               static_cast<std::uint64_t>(d.compute.value()));
+    return random.chance(0.2) ? seconds() : seconds(random.between(1e-3, 2e-2));
+  }
+};
+
 struct oddities {
-  bool tied = false, islands = false, joined = true, free_layers = false;
+  bool tied = false, islands = false, joined = true, free_layers = false, merged = false;
 };
 
 planning_graph odd_model(test::random_source& random, int layers, const oddities& odd) {
@@ -77,10 +87,10 @@ cluster islands(test::random_source& random, const cluster& like) {
 test::search_instance odd_instance(std::uint64_t seed, const oddities& odd, bool tight) {
   test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 4, .tight = tight});
   test::random_source random(seed * 104729 + 5);
-  planning_graph model = odd_model(random, random.integer(2, 6), odd);
+  planning_graph model = odd_model(random, random.integer(2, odd.merged ? 9 : 6), odd);
   cluster c = test::detail::random_cluster(random, random.integer(1, 3), model, {.tight = tight});
   if (odd.islands) c = islands(random, c);
-  layer_sequence sequence = decompose::serial(model);
+  layer_sequence sequence = odd.merged ? decompose::serial(model, coarsen::merge_small(model, 0.35)) : decompose::serial(model);
   return {std::move(model), std::move(sequence), std::move(c), i.blank, "odd_instance(" + std::to_string(seed) + ")"};
 }
 
@@ -144,4 +154,14 @@ TEST_CASE("graphs with several sources, sinks and parts are searched as they are
 
 TEST_CASE("layers that cost nothing change nothing") {
   REQUIRE(compare_all(250000, 500, {.joined = false, .free_layers = true}, roofline{}) > 200);
+}
+
+TEST_CASE("blocks of several layers are searched as blocks") {
+  REQUIRE(compare_all(260000, 400, {.merged = true}, roofline{}) > 150);
+  REQUIRE(compare_all(270000, 400, {.tied = true, .islands = true, .joined = false, .merged = true}, steps_too{}) > 150);
+}
+
+TEST_CASE("times that do not grow with the batch break no bound") {
+  REQUIRE(compare_all(280000, 600, {}, jagged{}) > 250);
+  REQUIRE(compare_all(290000, 400, {.tied = true, .joined = false}, jagged{}) > 150);
 }
