@@ -48,13 +48,13 @@ int main(int argc, char** argv) {
   const search_result found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{3}, {.plans = 3}, watch);
   // [observer]
 
-  std::printf("taken            from: head   mix3   mix2   mix1   conv     partial plans kept : best rank, ms\n");
+  std::printf("partial plans kept : best rank in ms%5s%8s%8s%8s%8s\n", names[1], names[2], names[3], names[4], names[5]);
   for (std::size_t s = 1; s < space.states(); ++s) {
-    for (int q = 1; q <= 2; ++q) {
-      std::printf("%d laptop %d phone, %d st.", 1 - space.left[s][0], 2 - space.left[s][1], q);
-      for (std::size_t b = 5; b > 0; --b) {
+    for (int q = 1; q <= 2 && space.left[s] != std::vector{0, 0}; ++q) {
+      std::printf("%d laptop, %d phones, %d stage%s     ", 1 - space.left[s][0], 2 - space.left[s][1], q, q == 1 ? " " : "s");
+      for (std::size_t b = 1; b < 6; ++b) {
         const auto it = std::find_if(cells.begin(), cells.end(), [&](const auto& c) { return c.first_block == b && c.state == s && c.stages == q; });
-        if (it == cells.end()) std::printf("      ."); else std::printf(" %zu:%4.0f", it->kept, 1e3 * it->best_rank);
+        if (it == cells.end()) std::printf("       ."); else std::printf("  %zu:%4.0f", it->kept, 1e3 * it->best_rank);
       }
       std::printf("\n");
     }

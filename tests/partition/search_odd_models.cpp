@@ -90,7 +90,7 @@ test::search_instance odd_instance(std::uint64_t seed, const oddities& odd, bool
   planning_graph model = odd_model(random, random.integer(2, odd.merged ? 9 : 6), odd);
   cluster c = test::detail::random_cluster(random, random.integer(1, 3), model, {.tight = tight});
   if (odd.islands) c = islands(random, c);
-  layer_sequence sequence = odd.merged ? decompose::serial(model, coarsen::merge_small(model, 0.35)) : decompose::serial(model);
+  layer_sequence sequence = odd.merged ? decompose::serial(model, coarsen::merge_small(model, {.share = 0.35})) : decompose::serial(model);
   return {std::move(model), std::move(sequence), std::move(c), i.blank, "odd_instance(" + std::to_string(seed) + ")"};
 }
 

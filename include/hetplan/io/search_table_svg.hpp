@@ -38,16 +38,14 @@ class search_table_painter {
   search_table_painter(const partition::search_tables& t, const partition::device_space& s, std::span<const table_cell> cells,
                        const partition::search_result& r, const search_table_options& o)
       : tables_(t), space_(s), options_(o), cells_(cells.begin(), cells.end()), blocks_(t.sequence.size()), width_(std::max(640.0, o.width)) {
-    std::vector<table_cell> whole;
-    for (const auto& f : r.plans) {
+    for (const auto& f : r.plans) {  // best first
       const way w = way_of(f.plan);
-      const table_cell mine{0, w.back().state, static_cast<int>(w.size()), 1, f.score};
-      const auto same = [&](const table_cell& c) { return c.state == mine.state && c.stages == mine.stages; };
-      const auto it = std::find_if(whole.begin(), whole.end(), same);
-      if (it == whole.end()) whole.push_back(mine); else ++it->kept;  // plans come best first
+      if (best_.empty()) best_ = w;
+      const auto it = std::find_if(cells_.begin(), cells_.end(), [&](const table_cell& c) {
+        return c.first_block == 0 && c.state == w.back().state && c.stages == static_cast<int>(w.size());
+      });
+      if (it != cells_.end()) ++it->kept; else cells_.push_back({0, w.back().state, static_cast<int>(w.size()), 1, f.score});
     }
-    cells_.insert(cells_.end(), whole.begin(), whole.end());
-    if (!r.plans.empty()) best_ = way_of(r.plans.front().plan);
     levels_.assign(space_.states(), 1);
     for (const table_cell& c : cells_) {
       levels_[c.state] = std::max(levels_[c.state], c.stages);
@@ -56,30 +54,30 @@ class search_table_painter {
     }
     double y = top;
     for (const int levels : levels_) {
-      y += gutter;
       row_.push_back(y);
-      y += levels * bar - 2;
+      y += levels * bar + gutter - 2;
     }
-    end_ = y;
     pitch_ = (width_ - names - 2 * margin) / (static_cast<double>(blocks_) + 0.62);
     cell_ = 0.62 * pitch_;
   }
 
   [[nodiscard]] std::string paint() && {
-    const std::string title = options_.title.empty() ? tables_.model.name() + " on " + tables_.cluster.name() + ": the table of the search" : options_.title;
+    const std::string title = !options_.title.empty() ? options_.title : tables_.model.name() + " on " + tables_.cluster.name() + ": the table of the search";
+    out_.text(margin, 40, fitted(title, static_cast<std::size_t>((width_ - 2 * margin) / 12.5)), {.size = 18, .weight = 600});
+    out_.text(margin, 62, "Read from right to left: each arrow puts one more stage, on more devices, before the blocks that are already placed.",
+              {.size = 12, .fill = palette::quiet});
     out_.raw("<defs><marker id=\"hetplan-tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"9\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0.5L8 4L0 7.5z\" fill=\"" + way_color.hex() + "\"/></marker></defs>\n");
-    header(title);
     columns();
     for (std::size_t s = 0; s < space_.states(); ++s) row(s);
+    out_.rect(left(blocks_), row_[0], cell_, bar - 2, palette::ink.hex(), "no block is placed, no device taken", " rx=\"3\"");
+    out_.text(left(blocks_) + cell_ / 2, row_[0] + 13, "start", {.fill = palette::paper, .anchor = "middle", .weight = 600});
     for (const table_cell& c : cells_) cell(c);
     for (std::size_t i = 0; i < best_.size(); ++i) arrow(i);
-    out_.rect(left(blocks_), row_[0], cell_, bar - 2, palette::ink.hex(), "no block is placed, no device taken", " rx=\"3\"");
-    out_.text(left(blocks_) + cell_ / 2, row_[0] + 12.5, "start", {.fill = palette::paper, .anchor = "middle", .weight = 600});
-    return std::move(out_).document(width_, notes(end_ + 34), title);
+    return std::move(out_).document(width_, notes(row_.back() + levels_.back() * bar + 34), title);
   }
 
  private:
-  static constexpr double margin = 28, names = 206, top = 152, bar = 20, gutter = 32;
+  static constexpr double margin = 28, names = 206, top = 154, bar = 20, gutter = 32;
   static constexpr color way_color = palette::alarm;
   /// Stages of a plan from the sinks, and where each leads.
   struct step {
@@ -104,13 +102,11 @@ class search_table_painter {
       for (std::size_t c = 0; c < taken.size(); ++c) {
         if (taken[c] > 0) g.push_back({c, taken[c]});
       }
-      for (const auto& m : space_.moves[state]) {
-        if (space_.groups[m.group] != g) continue;
-        std::size_t first = blocks_;
-        for (const layer_id l : s->layers) first = std::min(first, block_of[l.index()]);
-        w.push_back({first, state = m.to, m.group});
-        break;
-      }
+      const auto& moves = space_.moves[state];
+      const auto m = std::find_if(moves.begin(), moves.end(), [&](const auto& x) { return space_.groups[x.group] == g; });
+      std::size_t first = blocks_;
+      for (const layer_id l : s->layers) first = std::min(first, block_of[l.index()]);
+      w.push_back({first, state = m->to, m->group});
     }
     return w;
   }
@@ -122,10 +118,6 @@ class search_table_painter {
     const double worse = most_ > least_ ? (rank - least_) / (most_ - least_) : 0;
     return mix(palette::phase_color(phase::forward, 0, 1), palette::paper, 0.9 * std::sqrt(std::clamp(worse, 0.0, 1.0)));
   }
-  [[nodiscard]] bool on_best_way(const table_cell& c) const {
-    const auto at = static_cast<std::size_t>(c.stages);
-    return at >= 1 && at <= best_.size() && best_[at - 1].first_block == c.first_block && best_[at - 1].state == c.state;
-  }
   [[nodiscard]] std::string devices(const partition::device_space::group& g) const {
     std::string text;
     for (const auto& p : g) {
@@ -135,26 +127,18 @@ class search_table_painter {
     return text.empty() ? "none" : text;
   }
 
-  void header(const std::string& title) {
-    out_.text(margin, 40, fitted(title, static_cast<std::size_t>((width_ - 2 * margin) / 12.5)), {.size = 18, .weight = 600});
-    out_.text(margin, 62, "Read from right to left: each arrow puts one more stage, on more devices, before the blocks that are already placed.",
-              {.size = 12, .fill = palette::quiet});
-  }
   /// The blocks between the boundaries, and how many are placed at each.
   void columns() {
-    for (std::size_t b = 0; b < blocks_; ++b) {
+    for (std::size_t b = 0; b <= blocks_; ++b) {
       const double x = left(b) + cell_ / 2;
+      const std::string n = std::to_string(blocks_ - b), text = b == 0 ? "all " + n + " placed" : b == blocks_ ? "none placed" : "last " + n + " placed";
+      out_.line(x, 84, x, 110, palette::ink, 1.5);
+      out_.text(x, 127, pitch_ < 76 ? n : text, {.size = 11.5, .fill = palette::quiet, .anchor = "middle"});
+      if (b == blocks_) break;
       const auto& layers = tables_.sequence.blocks[b];
       const std::string name = tables_.model[layers.front()].name + (layers.size() > 1 ? " +" + std::to_string(layers.size() - 1) : "");
       out_.rect(x + 3, 84, pitch_ - 6, 24, palette::category_color(8).hex(), name, " rx=\"4\"");
       out_.text(x + pitch_ / 2, 100, fitted(name, static_cast<std::size_t>((pitch_ - 12) / 6.9)), {.anchor = "middle"});
-    }
-    for (std::size_t b = 0; b <= blocks_; ++b) {
-      const double x = left(b) + cell_ / 2;
-      out_.line(x, 84, x, 110, palette::ink, 1.5);
-      const std::string n = std::to_string(blocks_ - b);
-      const std::string text = b == 0 ? "all " + n + " placed" : b == blocks_ ? "none placed" : "last " + n + " placed";
-      out_.text(x, 127, pitch_ < 76 ? n : text, {.size = 11.5, .fill = palette::quiet, .anchor = "middle"});
     }
     out_.text(margin, 100, "blocks, head to sink", {.size = 11.5, .fill = palette::quiet});
     out_.text(margin, 127, "devices taken", {.size = 11.5, .fill = palette::quiet});
@@ -168,10 +152,8 @@ class search_table_painter {
       if (n > 0) taken.push_back({c, n});
     }
     out_.text(margin, middle + 4.5, fitted(devices(taken), 20), {.size = 12.5, .weight = 600});
-    for (std::size_t b = 0; b <= blocks_; ++b) {
-      for (int q = 1; q <= levels_[s]; ++q) out_.rect(left(b), level_y(s, q), cell_, bar - 2, palette::track.hex(), {}, " rx=\"3\"");
-    }
     for (int q = 1; s > 0 && q <= levels_[s]; ++q) {
+      for (std::size_t b = 0; b < blocks_; ++b) out_.rect(left(b), level_y(s, q), cell_, bar - 2, palette::track.hex(), {}, " rx=\"3\"");
       out_.text(left(0) - 8, level_y(s, q) + 12.5, std::to_string(q) + (q == 1 ? " stage" : " stages"), {.size = 10, .fill = palette::quiet, .anchor = "end"});
     }
   }
@@ -179,25 +161,23 @@ class search_table_painter {
     const color fill = shade(c.best_rank);
     const double x = left(c.first_block), y = level_y(c.state, c.stages);
     const std::string rank = score(c.best_rank), count = std::to_string(c.kept), text = count + " · " + rank;
+    const auto at = static_cast<std::size_t>(c.stages - 1);
+    const bool best = at < best_.size() && best_[at].first_block == c.first_block && best_[at].state == c.state;
     out_.rect(x, y, cell_, bar - 2, fill.hex(), count + (c.first_block == 0 ? " whole, best " : " kept, best rank ") + rank,
-              " rx=\"3\" class=\"cell\"" + (on_best_way(c) ? " stroke=\"" + way_color.hex() + "\" stroke-width=\"2\"" : std::string()));
+              " rx=\"3\" class=\"cell\"" + (best ? " stroke=\"" + way_color.hex() + "\" stroke-width=\"2\"" : std::string()));
     const std::string& shown = svg_writer::text_width(text, 11) < cell_ ? text : count;
-    if (svg_writer::text_width(shown, 11) < cell_) out_.text(x + cell_ / 2, y + 13, shown, {.fill = palette::text_on(fill), .anchor = "middle", .weight = on_best_way(c) ? 600 : 400});
+    if (svg_writer::text_width(shown, 11) < cell_) out_.text(x + cell_ / 2, y + 13, shown, {.fill = palette::text_on(fill), .anchor = "middle", .weight = best ? 600 : 400});
   }
   /// From the cell that a stage is put before to the one it leads to, along the gaps between rows and columns.
   void arrow(std::size_t i) {
     const std::size_t from_block = i == 0 ? blocks_ : best_[i - 1].first_block, from_state = i == 0 ? 0 : best_[i - 1].state;
     const step& to = best_[i];
-    const double gap = pitch_ - cell_, middle = (bar - 2) / 2;
-    const double x1 = left(from_block), y1 = level_y(from_state, std::max<int>(1, static_cast<int>(i))) + middle;
+    const double gap = pitch_ - cell_, middle = (bar - 2) / 2, x1 = left(from_block), y1 = level_y(from_state, std::max<int>(1, static_cast<int>(i))) + middle;
     const double x2 = left(to.first_block) + cell_, y2 = level_y(to.state, static_cast<int>(i) + 1) + middle;
     const double down1 = x1 - gap / 2, down2 = x2 + gap / 2, lane = row_[to.state] - gutter / 2 - 1;
-    const auto at = [](double x, double y) { return fixed(x) + " " + fixed(y); };
-    std::string d = "M" + at(x1, y1) + "L" + at(down1, y1) + "L" + at(down1, lane);
-    if (down2 < down1) d += "L" + at(down2, lane);
-    d += "L" + at(down2, y2) + "L" + at(x2 + 2, y2);
-    const std::string group = devices(space_.groups[to.group]);
-    const std::string label = (from_block - to.first_block == 1 ? "1 block" : std::to_string(from_block - to.first_block) + " blocks") + " on " + group;
+    const std::string d = "M" + fixed(x1) + " " + fixed(y1) + "H" + fixed(down1) + "V" + fixed(lane) + "H" + fixed(down2) + "V" + fixed(y2) + "H" + fixed(x2 + 2);
+    const std::size_t length = from_block - to.first_block;
+    const std::string label = std::to_string(length) + (length == 1 ? " block on " : " blocks on ") + devices(space_.groups[to.group]);
     out_.path(d, "none", "stage " + std::to_string(best_.size() - 1 - i) + ": " + label,
               " class=\"stage\" stroke=\"" + way_color.hex() + "\" stroke-width=\"2\" stroke-linejoin=\"round\" marker-end=\"url(#hetplan-tip)\"");
     const double width = svg_writer::prose_width(label, 11.5) + 14, x = (down1 + down2) / 2;
@@ -207,13 +187,14 @@ class search_table_painter {
 
   /// What shades and numbers mean; returns the height of the picture.
   double notes(double y) {
+    if (cells_.empty()) return y;
     const double x = left(0), ramp = 120;
-    for (int i = 0; i < 24 && most_ >= least_; ++i) {
-      out_.rect(x + i * ramp / 24, y - 10, ramp / 24 + 0.3, 12, shade(least_ + (most_ - least_) * (i + 0.5) / 24).hex());
-    }
-    if (most_ >= least_) out_.text(x + ramp + 10, y, "best rank in a cell, " + score(least_) + " to " + score(most_) + ": what its completions score at least", {.size = 11.5, .fill = palette::quiet});
-    out_.text(x, y + 22, "\"2 · 768 ms\": the cell keeps 2 partial plans, the best of which ranks 768 ms. With all blocks placed, the rank is the score.", {.size = 11.5, .fill = palette::quiet});
-    out_.text(x, y + 42, "A blank cell keeps nothing: memory, budgets or bounds left no partial plan. Outlined: the way of the best plan.", {.size = 11.5, .fill = palette::quiet});
+    for (double i = 0; i < 24; ++i) out_.rect(x + i * ramp / 24, y - 10, ramp - i * ramp / 24, 12, shade(least_ + (most_ - least_) * i / 23).hex());
+    const text_style quiet{.size = 11.5, .fill = palette::quiet};
+    const table_cell& c = cells_.front();
+    out_.text(x + ramp + 10, y, "best rank of a cell, " + score(least_) + " to " + score(most_) + ": completions of its partial plans score no less", quiet);
+    out_.text(x, y + 22, "“" + std::to_string(c.kept) + " · " + score(c.best_rank) + "”: partial plans kept, and their best rank. With all blocks placed: plans found, and their best score.", quiet);
+    out_.text(x, y + 42, "A blank cell keeps nothing: memory, budgets or bounds rule it out. Outlined: the way of the best plan.", quiet);
     return y + 66;
   }
 
@@ -227,7 +208,7 @@ class search_table_painter {
   std::vector<int> levels_;    ///< by state: most stages of any cell
   std::vector<double> row_;    ///< by state: where its bars begin
   double least_ = std::numeric_limits<double>::infinity(), most_ = -least_;
-  double end_ = 0, pitch_ = 0, cell_ = 0;
+  double pitch_ = 0, cell_ = 0;
   svg_writer out_;
 };
 
