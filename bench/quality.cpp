@@ -60,8 +60,10 @@ class report {
       for (const auto& other : rows_) width = std::max(width, other[c].size());
       const std::string gap(width - row[c].size(), fill);
       const bool left = c < 2;  // names; numbers are set to the right
-      if (fill == '-') std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
-      else std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
+      if (fill == '-')
+        std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
+      else
+        std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
     }
     std::printf("\n");
   }
@@ -94,8 +96,13 @@ class distances {
     std::vector<double> all = all_, off;
     std::copy_if(all.begin(), all.end(), std::back_inserter(off), [](double d) { return d > 0; });
     const auto n = static_cast<double>(std::max(count_, 1LL));
-    return {std::to_string(count_), percent(static_cast<double>(off.size()) / n), percent(static_cast<double>(lost_) / n),
-            percent(quantile(off, 0.5)), percent(quantile(off, 0.95)), percent(quantile(all, 0.95)), percent(quantile(all, 1))};
+    return {std::to_string(count_),
+            percent(static_cast<double>(off.size()) / n),
+            percent(static_cast<double>(lost_) / n),
+            percent(quantile(off, 0.5)),
+            percent(quantile(off, 0.95)),
+            percent(quantile(all, 0.95)),
+            percent(quantile(all, 1))};
   }
 
  private:
@@ -121,7 +128,8 @@ struct problem {
   space_options space;
 
   explicit problem(test::search_instance instance)
-      : i(std::move(instance)), tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size),
+      : i(std::move(instance)),
+        tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size),
         devices(test::any_order(tables, i.blank)) {
     for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
   }
@@ -131,7 +139,8 @@ struct problem {
   [[nodiscard]] std::optional<scored_plan> best(const Objective& o, bool all_shares = false) const {
     space_options options = space;
     options.all_shares = all_shares;
-    auto plans = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, options, o, dominant_step{}, 1);
+    auto plans =
+        brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, options, o, dominant_step{}, 1);
     if (plans.empty()) return std::nullopt;
     return std::move(plans.front());
   }
@@ -164,7 +173,10 @@ void compare_estimates(const problem& p, const Objective& o, std::array<distance
   if (!best) return;
   for (std::size_t k = 0; k < by_k.size(); ++k) {
     const auto found = p.search(o, kept_per_cell[k]);
-    if (found.empty()) by_k[k].lost(); else by_k[k].add(found.front().score, best->score);
+    if (found.empty())
+      by_k[k].lost();
+    else
+      by_k[k].add(found.front().score, best->score);
   }
 }
 
@@ -196,7 +208,10 @@ void compare_simulated(const problem& p, const Objective& o, simulated_rows& row
   });
   if (!std::isfinite(best)) return;
   const auto tell = [&](distances& d, std::optional<double> score) {
-    if (score) d.add(*score, best); else d.lost();
+    if (score)
+      d.add(*score, best);
+    else
+      d.lost();
   };
   std::vector<found_plan> found;
   for (std::size_t k = 0; k < rows.by_k.size(); ++k) {
@@ -254,7 +269,10 @@ void compare_shares(const problem& p, const Objective& o, distances& d) {
   const auto all = p.best(o, true);
   if (!all) return;
   const auto greedy = p.best(o);
-  if (greedy) d.add(greedy->score, all->score); else d.lost();
+  if (greedy)
+    d.add(greedy->score, all->score);
+  else
+    d.lost();
 }
 
 report shares(std::uint64_t instances) {

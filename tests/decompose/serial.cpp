@@ -40,7 +40,7 @@ planning_graph random_model(test::random_source& random) {
   return build(size, edges);
 }
 
-coarsen::blocks partition(std::size_t size, const std::vector<std::vector<int>>& layers) {
+coarsen::blocks blocks_of_model(std::size_t size, const std::vector<std::vector<int>>& layers) {
   coarsen::blocks b;
   b.block_of.resize(size);
   for (const auto& block : layers) {
@@ -92,7 +92,7 @@ coarsen::blocks random_partition(test::random_source& random, const planning_gra
   for (const layer& l : model.layers()) layers[random.index(layers.size())].push_back(l.id.value);
   std::erase_if(layers, [](const auto& block) { return block.empty(); });
   for (auto& block : layers) random.shuffle(block);
-  return partition(model.size(), layers);
+  return blocks_of_model(model.size(), layers);
 }
 
 /// A partition without cycles, with its blocks in any numbering.
@@ -113,7 +113,7 @@ coarsen::blocks random_blocks(test::random_source& random, const planning_graph&
   }
   if (random.chance(0.7)) random.shuffle(layers);
   for (auto& block : layers) random.shuffle(block);
-  return partition(model.size(), layers);
+  return blocks_of_model(model.size(), layers);
 }
 
 /// Position in the sequence of every block, found by content.
@@ -158,32 +158,32 @@ TEST_CASE("two towers that join are a chain each, listed one after the other, an
 TEST_CASE("a residual block's skip cuts the chain at both of its ends until a block holds it all") {
   const planning_graph g = build(6, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {1, 4}, {4, 5}});
   CHECK(chains_of(serial(g)) == nested{{{0}, {1}}, {{2}, {3}}, {{4}, {5}}});
-  const auto whole = partition(6, {{0}, {1, 2, 3, 4}, {5}});
+  const auto whole = blocks_of_model(6, {{0}, {1, 2, 3, 4}, {5}});
   CHECK(chains_of(serial(g, whole)) == nested{{{0}, {1, 2, 3, 4}, {5}}});
 }
 
 TEST_CASE("parallel edges between two blocks count once") {
   const planning_graph g = build(4, {{0, 2}, {0, 3}, {1, 2}, {1, 3}});
-  CHECK(chains_of(serial(g, partition(4, {{0, 1}, {2, 3}}))) == nested{{{0, 1}, {2, 3}}});
+  CHECK(chains_of(serial(g, blocks_of_model(4, {{0, 1}, {2, 3}}))) == nested{{{0, 1}, {2, 3}}});
 }
 
 TEST_CASE("of the chains that are ready the one with the smallest block is next, in any numbering of the blocks") {
   // 0 -> 1 and 2 -> 3, loose. As blocks: 3 is block 0, 0 is 1, 1 is 2, 2 is 3, so the chain 2 -> 3 has the smallest block.
   const planning_graph g = build(4, {{0, 1}, {2, 3}});
-  CHECK(chains_of(serial(g, partition(4, {{3}, {0}, {1}, {2}}))) == nested{{{2}, {3}}, {{0}, {1}}});
+  CHECK(chains_of(serial(g, blocks_of_model(4, {{3}, {0}, {1}, {2}}))) == nested{{{2}, {3}}, {{0}, {1}}});
   CHECK(chains_of(serial(g)) == nested{{{0}, {1}}, {{2}, {3}}});
 }
 
 TEST_CASE("what is no partition of the layers is refused with what is wrong") {
   const planning_graph g = build(3, {{0, 1}, {1, 2}});
-  CHECK(refusal(g, partition(3, {{0}, {1}, {2}})) == "accepted");
-  const std::string cyclic = refusal(g, partition(3, {{0, 2}, {1}}));
+  CHECK(refusal(g, blocks_of_model(3, {{0}, {1}, {2}})) == "accepted");
+  const std::string cyclic = refusal(g, blocks_of_model(3, {{0, 2}, {1}}));
   CHECK(cyclic.find("is on a cycle; expected a partition whose blocks form a DAG") != std::string::npos);
-  CHECK(refusal(g, partition(2, {{0}, {1}})) == "serial: block_of has 2 entries; expected 3, one for each layer of the model");
-  CHECK(refusal(g, partition(3, {{0}, {}, {1, 2}})) == "serial: block 1 is empty; expected at least one layer");
-  CHECK(refusal(g, partition(3, {{0}, {1}})) == "serial: the blocks hold 2 layers; expected 3, one for each layer of the model");
-  CHECK(refusal(g, partition(3, {{0}, {1, 2, 1}})) == "serial: layer 1 \"layer1\" is in a block twice; expected once");
-  auto b = partition(3, {{0}, {1}, {2}});
+  CHECK(refusal(g, blocks_of_model(2, {{0}, {1}})) == "serial: block_of has 2 entries; expected 3, one for each layer of the model");
+  CHECK(refusal(g, blocks_of_model(3, {{0}, {}, {1, 2}})) == "serial: block 1 is empty; expected at least one layer");
+  CHECK(refusal(g, blocks_of_model(3, {{0}, {1}})) == "serial: the blocks hold 2 layers; expected 3, one for each layer of the model");
+  CHECK(refusal(g, blocks_of_model(3, {{0}, {1, 2, 1}})) == "serial: layer 1 \"layer1\" is in a block twice; expected once");
+  auto b = blocks_of_model(3, {{0}, {1}, {2}});
   b.layers[1].emplace_back(3);
   CHECK(refusal(g, b) == "serial: block 1 holds layer 3, which the model lacks");
   b.layers[1].back() = layer_id{};

@@ -127,8 +127,8 @@ TEST_CASE("class order by hand: the tail stage takes the last class first") {
   CHECK(s.states() == 4);
   CHECK(s.left == std::vector<std::vector<int>>{{2, 1}, {2, 0}, {1, 0}, {0, 0}});
   // At 0: runs that begin at 0, or at 1 where class 0 begins. At 1 and 2: the next devices of class 0.
-  CHECK(moves_of(s) == std::multiset<std::string>{"0>1:1*1 ", "0>2:0*1 1*1 ", "0>3:0*2 1*1 ", "0>2:0*1 ", "0>3:0*2 ",
-                                                  "1>2:0*1 ", "1>3:0*2 ", "2>3:0*1 "});
+  CHECK(moves_of(s) ==
+        std::multiset<std::string>{"0>1:1*1 ", "0>2:0*1 1*1 ", "0>3:0*2 1*1 ", "0>2:0*1 ", "0>3:0*2 ", "1>2:0*1 ", "1>3:0*2 ", "2>3:0*1 "});
   // The other way round, in pairs at most. Row from the tail: class 0, class 0, class 1.
   const std::vector<std::size_t> reverse{1, 0};
   const device_space r = in_class_order(of_sizes({2, 1}), reverse, 2);
@@ -174,7 +174,9 @@ TEST_CASE("neighbours in a ring are not exchangeable where a third device tells 
 }
 
 TEST_CASE("groups of a hierarchical network are classes of their own") {
-  const hierarchical net{.capacity = 1_MB_per_s, .latency = 5_ms, .groups = {{"a", {"d0", "d2"}, 10_MB_per_s, 1_ms}, {"b", {"d1", "d3", "d4"}, 10_MB_per_s, 1_ms}}};
+  const hierarchical net{.capacity = 1_MB_per_s,
+                         .latency = 5_ms,
+                         .groups = {{"a", {"d0", "d2"}, 10_MB_per_s, 1_ms}, {"b", {"d1", "d3", "d4"}, 10_MB_per_s, 1_ms}}};
   const cluster c("c", test::workers(5), net);
   CHECK(classes_of(c) == numbers({{0, 2}, {1, 3, 4}}));
   CHECK_FALSE(exchangeable(c, device_id(0), device_id(1)));

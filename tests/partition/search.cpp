@@ -37,7 +37,8 @@ test::search_instance sized_instance(std::uint64_t seed, int layers, int devices
   blank.microbatches = random.integer(1, 8);
   if (random.chance(0.2)) blank.schedule.kind = schedule_kind::gpipe;
   layer_sequence sequence = decompose::serial(model);
-  return {std::move(model), std::move(sequence), std::move(c), std::move(blank), "sized_instance(" + std::to_string(seed) + ", " + std::to_string(layers) + ", " + std::to_string(devices) + ")"};
+  return {std::move(model), std::move(sequence), std::move(c), std::move(blank),
+          "sized_instance(" + std::to_string(seed) + ", " + std::to_string(layers) + ", " + std::to_string(devices) + ")"};
 }
 
 Approx near(double x) { return Approx(x).epsilon(1e-9).margin(1e-12); }
@@ -47,7 +48,8 @@ std::string key(const plan& p) {
   std::string text;
   for (const stage& s : p.stages) {
     for (const layer_id l : s.layers) text += std::to_string(l.value) + "-";
-    for (const assignment& a : s.devices) text += std::to_string(a.device.value) + "*" + std::to_string(a.samples) + "/" + std::to_string(a.tensor_parallel) + "+";
+    for (const assignment& a : s.devices)
+      text += std::to_string(a.device.value) + "*" + std::to_string(a.samples) + "/" + std::to_string(a.tensor_parallel) + "+";
     text += " ";
   }
   return text;
@@ -88,7 +90,8 @@ void check_answer(const search_result& r, const test::search_instance& i, const 
 /// Every plan of a device space, walked from the tail without anything that the search uses but moves and classes.
 class enumerator {
  public:
-  enumerator(const test::search_instance& i, const device_space& space, const search_options& options) : i_(i), space_(space), options_(options) {}
+  enumerator(const test::search_instance& i, const device_space& space, const search_options& options)
+      : i_(i), space_(space), options_(options) {}
 
   /// Scores of all plans that keep the limits, ascending.
   template <class Objective>
@@ -125,7 +128,8 @@ class enumerator {
     plan p = i_.blank;
     for (std::size_t s = chosen_.size(); s-- > 0;) {
       stage st{.name = "s" + std::to_string(p.stages.size())};
-      for (std::size_t b = chosen_[s].first; b < chosen_[s].last; ++b) st.layers.insert(st.layers.end(), i_.sequence.blocks[b].begin(), i_.sequence.blocks[b].end());
+      for (std::size_t b = chosen_[s].first; b < chosen_[s].last; ++b)
+        st.layers.insert(st.layers.end(), i_.sequence.blocks[b].begin(), i_.sequence.blocks[b].end());
       p.stages.push_back(std::move(st));
     }
     const bool training = p.workload.mode == mode::training, gpipe = p.schedule.kind == schedule_kind::gpipe;
@@ -182,7 +186,14 @@ class enumerator {
       for (const layer_id l : p.stages[s].layers) {
         for (const phase ph : {phase::forward, phase::backward_input, phase::backward_weight}) {
           if (ph != phase::forward && p.workload.mode != mode::training) continue;
-          total += roofline{}.time({.layer = i_.model[l], .phase = ph, .batch = static_cast<double>(samples), .tensor_parallel = degree, .context = p.workload.context}, i_.cluster[d]).value();
+          total += roofline{}
+                       .time({.layer = i_.model[l],
+                              .phase = ph,
+                              .batch = static_cast<double>(samples),
+                              .tensor_parallel = degree,
+                              .context = p.workload.context},
+                             i_.cluster[d])
+                       .value();
         }
       }
       if (best.second == 0 || total < best.first * (1 - 1e-12)) best = {total, degree};
@@ -199,7 +210,8 @@ class enumerator {
 
 /// Compares the search with all plans of a space: the best by dominance, the whole list by exhaustion.
 template <class Objective>
-bool compare_with_all(const test::search_instance& i, const search_tables& t, const device_space& space, const Objective& o, warmup_rule rule, int max_stages) {
+bool compare_with_all(const test::search_instance& i, const search_tables& t, const device_space& space, const Objective& o,
+                      warmup_rule rule, int max_stages) {
   search_options options{.plans = 1, .max_stages = max_stages, .warmup = rule, .coarse_boundaries = 2};
   const std::vector<double> all = enumerator(i, space, options).scores(o);
   const search_result found = two_substate_dp(t, space, i.blank, o, dominance{}, options);
@@ -224,10 +236,18 @@ bool compare_with_all(const test::search_instance& i, const search_tables& t, co
 template <class F>
 void with_objective(std::uint64_t which, F&& f) {
   switch (which % 4) {
-    case 0: f(minimize_latency{}); break;
-    case 1: f(minimize_energy{}); break;
-    case 2: f(keep_qoe{seconds(0.05), 20}); break;
-    default: f(maximize_throughput{4}); break;
+    case 0:
+      f(minimize_latency{});
+      break;
+    case 1:
+      f(minimize_energy{});
+      break;
+    case 2:
+      f(keep_qoe{seconds(0.05), 20});
+      break;
+    default:
+      f(maximize_throughput{4});
+      break;
   }
 }
 
@@ -259,7 +279,8 @@ TEST_CASE("over every order, dominance finds the best and exhaustion lists all p
     INFO(i.what);
     const search_tables t = tables_of(i);
     const device_space space = test::any_order(t, i.blank);
-    with_objective(seed, [&](const auto& o) { feasible += compare_with_all(i, t, space, o, warmup_rules[seed % 3], seed % 2 == 0 ? 2 : 16) ? 1 : 0; });
+    with_objective(
+        seed, [&](const auto& o) { feasible += compare_with_all(i, t, space, o, warmup_rules[seed % 3], seed % 2 == 0 ? 2 : 16) ? 1 : 0; });
   }
   REQUIRE(feasible > 100);
 }
@@ -379,7 +400,8 @@ TEST_CASE("no plan has more stages than allowed, where warm-up saturates and whe
       space_options all;
       all.max_stages = most;
       for (const auto& members : t.classes) all.device_order.insert(all.device_order.end(), members.begin(), members.end());
-      const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, all, minimize_latency{}, dominant_step{}, 1);
+      const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, all,
+                                    minimize_latency{}, dominant_step{}, 1);
       const search_options options{.plans = 3, .max_stages = most, .coarse_boundaries = 2};
       const search_result found = two_substate_dp(t, space, i.blank, minimize_latency{}, dominance{}, options);
       check_answer(found, i, minimize_latency{}, options);

@@ -80,9 +80,12 @@ struct keeps_nothing {
 TEST_CASE("options that make no sense are named, with what was given and what was expected") {
   const bench_top b;
   REQUIRE(b.search().status.ok());
-  CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, top_k{0})); }), Contains("k = 0") && Contains(">= 1"));
-  CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, top_k{-3})); }), Contains("k = -3") && Contains(">= 1"));
-  CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, keeps_nothing{})); }), Contains("capacity = 0") && Contains(">= 1"));
+  CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, top_k{0})); }),
+             Contains("k = 0") && Contains(">= 1"));
+  CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, top_k{-3})); }),
+             Contains("k = -3") && Contains(">= 1"));
+  CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, keeps_nothing{})); }),
+             Contains("capacity = 0") && Contains(">= 1"));
   for (const int wrong : {0, -1}) {
     const std::string given = " = " + std::to_string(wrong);
     CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search(minimize_latency{}, top_k{}, {.plans = wrong})); }),
@@ -103,6 +106,26 @@ TEST_CASE("a microbatch that the tables do not cover is named") {
     CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(two_substate_dp(t, space, b.blank, minimize_latency{})); }),
                Contains("microbatch_size = " + std::to_string(wrong)) && Contains("tables cover"));
   }
+}
+
+TEST_CASE("a job without microbatches or with orders of its own is refused, and what else a blank plan says is not read") {
+  bench_top b;
+  const search_result right = b.search();
+  for (const int wrong : {0, -3}) {
+    b.blank.microbatches = wrong;
+    CHECK_THAT(words_of<invalid_input>([&] { static_cast<void>(b.search()); }),
+               Contains("microbatches = " + std::to_string(wrong)) && Contains(">= 1"));
+  }
+  b = {};
+  b.blank.schedule.kind = schedule_kind::explicit_orders;
+  CHECK_THROWS_AS(b.search(), invalid_input);
+  b = {};
+  b.blank.stages = {test::stage_of({0}, {{0, 4}})};
+  b.blank.schedule.warmup = {1};
+  const search_result same = b.search();
+  REQUIRE_FALSE(right.plans.empty());
+  REQUIRE(same.plans.size() == right.plans.size());
+  for (std::size_t n = 0; n < same.plans.size(); ++n) CHECK(same.plans[n].plan == right.plans[n].plan);
 }
 
 TEST_CASE("an objective that breaks its promise is shown the two points") {
@@ -135,10 +158,20 @@ TEST_CASE("an objective whose score is not a number is told so") {
   struct no_number_of_a_plan {
     double score(const evaluation&) const { return no_number; }
   };
+  struct no_number_between_points {  // where no check beforehand looks
+    double score(seconds response, joules) const {
+      return response > seconds(1) && response < seconds(1e3) && response != seconds(30) ? no_number : response.value();
+    }
+  };
   const bench_top b;
-  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(never_a_number{})); }), Contains("= nan") && Contains("expected a number"));
-  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(no_number_without_energy{})); }), Contains("= nan") && Contains("expected a number"));
-  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(no_number_of_a_plan{}, exhaustive{})); }), Contains("nan") && Contains("expected a number"));
+  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(no_number_between_points{})); }),
+             Contains("= nan") && Contains("expected a number"));
+  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(never_a_number{})); }),
+             Contains("= nan") && Contains("expected a number"));
+  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(no_number_without_energy{})); }),
+             Contains("= nan") && Contains("expected a number"));
+  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.search(no_number_of_a_plan{}, exhaustive{})); }),
+             Contains("nan") && Contains("expected a number"));
 }
 
 TEST_CASE("a cost model that goes wrong in the middle is named with layer, device, phase and batch") {
@@ -147,8 +180,8 @@ TEST_CASE("a cost model that goes wrong in the middle is named with layer, devic
   for (const double wrong : {-1.0, no_number, inf, -inf}) {
     for (const phase ph : {phase::forward, phase::backward_input, phase::backward_weight}) {
       const std::string words = words_of<invalid_model>([&] { static_cast<void>(b.tables(slip{wrong, 3, 2, 1, ph})); });
-      CHECK_THAT(words, Contains("layer 3 \"block3\"") && Contains("batch 2") && Contains("device 1 \"d1\"") && Contains(std::string(to_string(ph))) &&
-                            Contains("expected finite >= 0"));
+      CHECK_THAT(words, Contains("layer 3 \"block3\"") && Contains("batch 2") && Contains("device 1 \"d1\"") &&
+                            Contains(std::string(to_string(ph))) && Contains("expected finite >= 0"));
     }
   }
 }
@@ -163,7 +196,8 @@ TEST_CASE("memory and energy models that go wrong are named") {
     joules energy(const device_usage& u, const device&) const { return joules(-u.busy.value()); }
   };
   const bench_top b;
-  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.tables(roofline{}, forgetful{})); }), Contains("layer 3 \"block3\"") && Contains("-1"));
+  CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.tables(roofline{}, forgetful{})); }),
+             Contains("layer 3 \"block3\"") && Contains("-1"));
   CHECK_THAT(words_of<invalid_model>([&] { static_cast<void>(b.tables(roofline{}, plain_memory{}, perpetual{})); }), Contains("energy"));
 }
 

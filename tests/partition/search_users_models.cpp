@@ -118,7 +118,8 @@ TEST_CASE("a user's objective may be infinite where a plan is worthless") {
     const search_tables t = tables_of(i);
     const energy_before_deadline o{seconds(0.02)};
     const auto best = best_of(i, t, o, 1);
-    const search_result found = two_substate_dp(t, test::any_order(t, i.blank), i.blank, o, dominance{}, {.plans = 1, .coarse_boundaries = 2});
+    const search_result found =
+        two_substate_dp(t, test::any_order(t, i.blank), i.blank, o, dominance{}, {.plans = 1, .coarse_boundaries = 2});
     if (best.empty()) REQUIRE(found.plans.empty());
     if (best.empty() || !std::isfinite(best.front().score)) {
       missed += best.empty() ? 0 : 1;
@@ -156,9 +157,15 @@ TEST_CASE("an objective that reads the whole evaluation is served by exhaustion,
       for (std::size_t n = 0; n < list.size(); ++n) REQUIRE(found.plans[n].score == near(list[n].score));
     };
     switch (seed % 3) {
-      case 0: check(least_peak_memory{}); break;
-      case 1: check(slowest_under_a_second{}); break;
-      default: check(hottest_device{}); break;
+      case 0:
+        check(least_peak_memory{});
+        break;
+      case 1:
+        check(slowest_under_a_second{});
+        break;
+      default:
+        check(hottest_device{});
+        break;
     }
   }
   REQUIRE(feasible > 250);
@@ -190,7 +197,10 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
       REQUIRE(ratio <= std::pow(1.02, stages - 1) * (1 + 0.02 * (stages - 1)) * (1 + 1e-9));
       worse += ratio > 1 + 1e-9 ? 1 : 0;
     };
-    if (seed % 3 == 0) check(minimize_energy{}); else check(minimize_latency{});
+    if (seed % 3 == 0)
+      check(minimize_energy{});
+    else
+      check(minimize_latency{});
   }
   REQUIRE(feasible > 500);
   REQUIRE(kept < kept_by_dominance);

@@ -26,23 +26,23 @@ template <cell_policy Policy>
 class partial_store {
  public:
   partial_store(const Policy& policy, std::size_t cells)
-      : policy_(policy), capacity_(policy.capacity()), cells_(cells), bars_(cells, std::numeric_limits<double>::infinity()) {
+      : policy_(policy), capacity_(policy.capacity()), cells_(cells) {
     closed_.push_back({});  // nothing placed yet
   }
 
   /// A partial plan whose rank is not below has no place in the cell.
-  [[nodiscard]] double bar(std::size_t cell) const { return bars_[cell]; }
+  [[nodiscard]] double bar(std::size_t cell) const { return cells_[cell].bar; }
   [[nodiscard]] const partial_node& operator[](std::size_t closed) const { return closed_[closed]; }
 
   /// Is there a partial plan in the cell that covers this one?
   [[nodiscard]] bool covered(std::size_t cell, const partial_plan& p) const {
-    return std::any_of(cells_[cell].begin(), cells_[cell].end(),
-                       [&](const partial_node& n) { return policy_.covers(n, p) && comparable(n, p); });
+    const auto& c = cells_[cell].kept;
+    return std::any_of(c.begin(), c.end(), [&](const partial_node& n) { return policy_.covers(n, p) && comparable(n, p); });
   }
   /// Puts a partial plan into a cell unless it is covered, and drops what it covers.
   void keep(const partial_node& next, std::size_t cell) {
     if (covered(cell, next)) return;
-    auto& c = cells_[cell];
+    auto& c = cells_[cell].kept;
     std::erase_if(c, [&](const partial_node& n) { return policy_.covers(next, n) && comparable(next, n); });
     if (c.size() >= capacity_) c.pop_back();
     const auto at = std::upper_bound(c.begin(), c.end(), next.rank, [](double rank, const partial_node& n) { return rank < n.rank; });
@@ -51,14 +51,15 @@ class partial_store {
       ports_.emplace_back(next.ports.begin(), next.ports.end());
       mine.ports = ports_.back();
     }
-    bars_[cell] = c.size() < capacity_ ? std::numeric_limits<double>::infinity() : c.back().rank;
+    cells_[cell].bar = c.size() < capacity_ ? std::numeric_limits<double>::infinity() : c.back().rank;
   }
-  [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c]; }
+  [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c].kept; }
   /// Moves a cell's partial plans, by rank, to their final place: [first, second) of the closed ones.
   std::pair<std::size_t, std::size_t> close(std::size_t cell) {
     const std::size_t begin = closed_.size();
-    closed_.insert(closed_.end(), cells_[cell].begin(), cells_[cell].end());
-    std::vector<partial_node>().swap(cells_[cell]);
+    auto& c = cells_[cell].kept;
+    closed_.insert(closed_.end(), c.begin(), c.end());
+    std::vector<partial_node>().swap(c);
     return {begin, closed_.size()};
   }
 
@@ -73,10 +74,15 @@ class partial_store {
     return true;
   }
 
+  /// Bar and plans side by side: who reads one mostly reads the other next, and there are too many for a cache.
+  struct filling {
+    std::vector<partial_node> kept;  ///< by rank
+    double bar = std::numeric_limits<double>::infinity();
+  };
+
   const Policy& policy_;
   std::size_t capacity_;
-  std::vector<std::vector<partial_node>> cells_;
-  std::vector<double> bars_;  ///< by cell
+  std::vector<filling> cells_;
   std::vector<partial_node> closed_;
   std::deque<std::vector<tail>> ports_;
 };

@@ -21,15 +21,21 @@ class stage_memo {
   };
 
   stage_memo(const stage_costs& costs, const std::vector<std::size_t>& boundaries, std::size_t groups)
-      : costs_(costs), boundaries_(boundaries), by_group_(groups) {}
+      : costs_(costs), boundaries_(boundaries), unlimited_(groups * boundaries.size()), limited_(groups) {}
 
   /// The stage between two boundaries on a group, with memory for `in_flight` microbatches.
   entry& at(std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
     entry& any = unlimited(begin, end, group);
-    return in_flight <= any.placed.most_in_flight ? any : find(begin, end, group, in_flight);
+    if (in_flight <= any.placed.most_in_flight) return any;
+    auto& columns = limited_[group];
+    auto it = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.first == in_flight; });
+    if (it == columns.end()) it = columns.insert(it, {in_flight, std::vector<entry>(boundaries_.size())});
+    return filled(it->second[begin], begin, end, group, in_flight);
   }
   /// The same without regard to memory: no shares within memory are faster.
-  entry& unlimited(std::size_t begin, std::size_t end, std::size_t group) { return find(begin, end, group, 0); }
+  entry& unlimited(std::size_t begin, std::size_t end, std::size_t group) {
+    return filled(unlimited_[group * boundaries_.size() + begin], begin, end, group, 0);
+  }
   /// No memory for one microbatch: none for longer stages either.
   bool may_hold(std::size_t begin, std::size_t end, std::size_t group) {
     return unlimited(begin, end, group).placed.most_in_flight >= 1 ||
@@ -37,18 +43,15 @@ class stage_memo {
   }
 
  private:
-  entry& find(std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
-    auto& columns = by_group_[group];
-    auto it = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.first == in_flight; });
-    if (it == columns.end()) it = columns.insert(it, {in_flight, std::vector<entry>(boundaries_.size())});
-    entry& e = it->second[begin];
+  entry& filled(entry& e, std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
     if (e.end != end) e = {end, costs_.place(boundaries_[begin], boundaries_[end], group, in_flight)};
     return e;
   }
 
   const stage_costs& costs_;
   const std::vector<std::size_t>& boundaries_;
-  std::vector<std::vector<std::pair<int, std::vector<entry>>>> by_group_;  ///< then by microbatches in flight, then begin
+  std::vector<entry> unlimited_;  ///< by group, then begin; most questions need no other
+  std::vector<std::vector<std::pair<int, std::vector<entry>>>> limited_;  ///< by group, microbatches in flight, begin
 };
 
 }  // namespace hetplan::partition

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/partition/closed_cells.hpp>
 #include <hetplan/partition/completion_bounds.hpp>
 #include <hetplan/partition/graph_tails.hpp>
 #include <hetplan/partition/memory_reach.hpp>
@@ -61,14 +62,6 @@ class substate_search {
   static constexpr double inf = std::numeric_limits<double>::infinity();
   static bool gpipe(const plan& p) { return p.schedule.kind == schedule_kind::gpipe; }
 
-  /// Closed partial plans of one cell, and the best that any of them has of each figure.
-  struct range {
-    std::size_t begin, end;
-    int stages;
-    step_rule::behind best = {};  ///< behind the link to the group at hand
-    partial_plan ideal = {};
-  };
-
   [[nodiscard]] int in_flight(int depth) const { return warmup_.in_flight(depth); }
   [[nodiscard]] std::size_t cell(std::size_t boundary, std::size_t state, int stages) const {
     return (state * boundaries_.size() + boundary) * levels_ + std::min(static_cast<std::size_t>(stages), levels_) - 1;
@@ -103,9 +96,9 @@ class substate_search {
   }
 
   flow extend_from(std::size_t p, std::size_t state, search_counts& counts) {
-    ranges_.clear();
+    behind_.ranges.clear();
     if (p + 1 == boundaries_.size()) {
-      if (state == 0) ranges_.push_back({.begin = 0, .end = 1, .stages = 0});
+      if (state == 0) behind_.ranges.push_back({.begin = 0, .end = 1, .stages = 0});
     } else {
       for (int stages = 1; stages <= static_cast<int>(levels_); ++stages) {
         const auto& kept = store_.cell(cell(p, state, stages));
@@ -114,10 +107,10 @@ class substate_search {
         counts.kept += static_cast<long long>(kept.size());
         if (tell(p, state, stages, kept) == flow::stop) return flow::stop;
         const auto [begin, end] = store_.close(cell(p, state, stages));
-        ranges_.push_back({.begin = begin, .end = end, .stages = stages});
+        behind_.ranges.push_back({.begin = begin, .end = end, .stages = stages});
       }
     }
-    if (ranges_.empty()) return flow::go;
+    if (behind_.ranges.empty()) return flow::go;
     rule_.dispatch([&]<mode How>() {
       for (const device_space::move& m : space_.moves[state]) extend_by<How>(p, m);
     });
@@ -142,7 +135,7 @@ class substate_search {
       if (inside || t_.sequence.is_stage(boundaries_[a], boundaries_[p])) {
         const double least_s = bounds_.stage_s(m.group, a, p);
         if (options_.prune && score_of(rule_.template response_at_least_s<How>(0, 0, {}, 0, least_s), 0) > worth_keeping()) return;
-        if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(best_behind_, least_s, least_s, 0), a, m.to)) {
+        if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(behind_.best, least_s, least_s, 0), a, m.to)) {
           if (!memo_.may_hold(a, p, m.group)) return;
           if (serial_) extend_serial<How>(p, a, m); else extend_graph(p, a, m);
         }
@@ -163,9 +156,9 @@ class substate_search {
   /// Can nothing come of extensions that are no better than this?
   template <mode How>
   [[nodiscard]] bool hopeless(const step_rule::behind& x, std::size_t a, std::size_t state) const {
-    const double rank = rank_of(response_s<How>(x, a, state), best_energy_J_, best_idle_W_, a);
+    const double rank = rank_of(response_s<How>(x, a, state), behind_.best_energy_J, behind_.best_idle_W, a);
     if (rank > worth_keeping()) return true;
-    return a > 0 && std::all_of(ranges_.begin(), ranges_.end(), [&](const range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); });
+    return a > 0 && std::all_of(behind_.ranges.begin(), behind_.ranges.end(), [&](const closed_cells::range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); });
   }
 
   [[nodiscard]] link_step serial_link(const exchange_cost& x, std::size_t block) const {
@@ -176,39 +169,16 @@ class substate_search {
     }
     return rule_.link(x, forward, gradient);
   }
-  /// Serial sequences: what each partial plan amounts to behind the link to a group. False if no link is possible.
   bool prepare_links(std::size_t p, std::size_t group) {
-    behind_.clear();
-    best_behind_ = {inf, inf};
-    best_energy_J_ = best_idle_W_ = inf;
-    for (range& r : ranges_) {
-      r.best = {inf, inf};
-      r.ideal = store_[r.begin];
-      link_step step;
-      for (std::size_t n = r.begin; n < r.end; ++n) {
-        const partial_node& old = store_[n];
-        if (r.stages > 0 && (n == r.begin || (!links_.uniform() && old.group != store_[n - 1].group))) {
-          step = serial_link(links_.between(group, old.group), boundaries_[p]);
-        }
-        behind_.push_back(r.stages > 0 ? rule_.through(step, old.finished.reach_s, old.finished.rest_s) : rule_.nothing_behind());
-        r.best = {std::min(r.best.reach_s, behind_.back().reach_s), std::min(r.best.rest_s, behind_.back().rest_s)};
-        r.ideal.energy_J = std::min(r.ideal.energy_J, old.energy_J);
-        r.ideal.idle_W = std::min(r.ideal.idle_W, old.idle_W);
-        r.ideal.limit_s = std::max(r.ideal.limit_s, old.limit_s);
-        r.ideal.stretch_s = std::min(r.ideal.stretch_s, old.stretch_s);
-        r.ideal.stages = std::min(r.ideal.stages, old.stages);
-      }
-      best_behind_ = {std::min(best_behind_.reach_s, r.best.reach_s), std::min(best_behind_.rest_s, r.best.rest_s)};
-      best_energy_J_ = std::min(best_energy_J_, r.ideal.energy_J);
-      best_idle_W_ = std::min(best_idle_W_, r.ideal.idle_W);
-    }
-    return best_behind_.reach_s < inf;
+    return behind_.look_through_links(store_, rule_, links_.uniform(), [&](std::size_t other) {
+      return serial_link(links_.between(group, other), boundaries_[p]);
+    });
   }
 
   template <mode How>
   void extend_serial(std::size_t p, std::size_t a, const device_space::move& m) {
     const double worth = worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
-    for (const range& r : ranges_) {
+    for (const closed_cells::range& r : behind_.ranges) {
       if (a > reach_.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
       const std::size_t target = cell(a, m.to, r.stages + 1);
       const double bar = a > 0 ? store_.bar(target) : inf;
@@ -228,7 +198,7 @@ class substate_search {
         if (a > 0 && !store_.cell(target).empty() && store_.covered(target, extended(r.ideal, best, b, m.group))) continue;
       }
       for (std::size_t n = r.begin; n < r.end; ++n) {
-        const step_rule::behind x = rule_.template extend<How>(behind_[n - ranges_.front().begin], s.total_s, s.backward_s, s.collective_s);
+        const step_rule::behind x = rule_.template extend<How>(behind_.behind_of(n), s.total_s, s.backward_s, s.collective_s);
         ++extended_;
         offer(store_[n], n, b, response_s<How>(x, a, m.to), a, m, r.stages + 1, [&](partial_node& next) {
           next.finished = {x.reach_s, x.rest_s, 0, links_.key(m.group), 0};
@@ -251,7 +221,7 @@ class substate_search {
     const std::size_t first = boundaries_[a], last = boundaries_[p];
     const auto [in, back] = t_.cuts.bytes_in(first, last);
     const bool is_source = !t_.cuts.reads_from_before(first, last);
-    for (const range& r : ranges_) {
+    for (const closed_cells::range& r : behind_.ranges) {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         ++extended_;
         const partial_node& old = store_[n];
@@ -355,10 +325,7 @@ class substate_search {
   double threshold_;
   std::vector<std::size_t> start_;       ///< by state: stages that lead to it begin here or before
   std::vector<link_step> least_links_;   ///< by boundary
-  std::vector<range> ranges_;            ///< of the boundary and state at hand
-  std::vector<step_rule::behind> behind_;  ///< by member of the ranges
-  step_rule::behind best_behind_;
-  double best_energy_J_ = 0, best_idle_W_ = 0;
+  closed_cells behind_;                  ///< of the boundary and state at hand
   std::vector<partial_node> whole_;  ///< the best whole plans
   long long extended_ = 0;
 };

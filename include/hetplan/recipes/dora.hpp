@@ -60,7 +60,7 @@ namespace detail {
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
 ///             lower warm-ups compete instead of coming last, and hold only where memory asks for them; stages may cross chains, for Dora's two substates alone
-///             lose up to 3.5 x where memory is tight (docs/reproduction/dora.md).
+///             lose up to 3.4 x where memory is tight (docs/reproduction/dora.md).
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                Observers&&... observers) {
