@@ -102,7 +102,7 @@ class group_numbers {
 
 }  // namespace detail
 
-/// How many moves `every_order` makes.
+/// How many moves `every_order` makes, counting for each state the one that takes nothing.
 [[nodiscard]] inline double moves_of_every_order(const std::vector<std::vector<device_id>>& classes) {
   double moves = 1;
   for (const auto& members : classes) moves *= static_cast<double>((members.size() + 1) * (members.size() + 2)) / 2;
@@ -111,7 +111,7 @@ class group_numbers {
 
 /// The state is how many devices of each class are taken: every order, every subset, every mixed group.
 ///
-/// Complexity  prod (n_c + 1) states, prod (n_c + 1)(n_c + 2) / 2 moves for classes of n_c devices.
+/// Complexity  prod (n_c + 1) states, prod (n_c + 1)(n_c + 2) / 2 - states moves for classes of n_c devices.
 [[nodiscard]] inline device_space every_order(std::vector<std::vector<device_id>> classes, int largest_group) {
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
   detail::group_numbers numbers(space.groups);

@@ -22,6 +22,8 @@ template <class Store>
                                       const search_options& options, double response_s) {
   const bool training = blank.workload.mode == mode::training;
   found_plan found{.plan = blank, .score = whole.rank};
+  found.plan.stages.clear();
+  found.plan.schedule.warmup.clear();
   evaluation& e = found.estimate;
   e.latency = seconds(response_s * costs.repeats());
   if (blank.workload.mode == mode::generation) e.time_between_tokens = seconds(response_s);

@@ -3,15 +3,31 @@
 /// What a search is asked for, what it answers, and what it tells while it runs.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace hetplan::partition {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_score(double response_s, double energy_J) {
+  throw invalid_model("objective: score(" + to_text(response_s) + " s, " + to_text(energy_J) + " J) = nan; expected a number");
+}
+template <monotone_objective Objective>
+[[nodiscard]] double checked_score(const Objective& o, double response_s, double energy_J) {
+  const double score = o.score(seconds(response_s), joules(energy_J));
+  if (std::isnan(score)) refuse_score(response_s, energy_J);
+  return score;
+}
+
+}  // namespace detail
 
 struct search_options {
   int plans = 10;            ///< how many to return

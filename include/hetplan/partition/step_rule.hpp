@@ -53,7 +53,8 @@ class step_rule {
       b = x.back.time_s(size_ * gradient_bytes);
       b0 = size_ * gradient_bytes * x.back.s_per_byte;
     }
-    return {f + b, b, f + b + (microbatches_ - 1) * (x.half_duplex ? f0 + b0 : std::max(f0, b0))};
+    const double again = microbatches_ > 1 ? (microbatches_ - 1) * (x.half_duplex ? f0 + b0 : std::max(f0, b0)) : 0;  // no 0 * inf
+    return {f + b, b, f + b + again};
   }
   [[nodiscard]] behind nothing_behind() const {
     return {0, how_ == mode::training ? -std::numeric_limits<double>::infinity() : 0};

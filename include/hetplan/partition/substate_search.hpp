@@ -78,8 +78,8 @@ class substate_search {
     return false;
   }
   [[nodiscard]] double score_of(double response_s, double energy_J) const {
-    if constexpr (monotone_objective<Objective>) return objective_.score(seconds(response_s), joules(energy_J));
-    else return 0;
+    if constexpr (!monotone_objective<Objective>) return 0;
+    else return checked_score(objective_, response_s, energy_J);
   }
   /// The largest score that still matters, with room for rounding.
   [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
@@ -289,7 +289,10 @@ class substate_search {
   [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
     const double response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
     found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_, response_s);
-    if constexpr (!monotone_objective<Objective>) f.score = objective_.score(f.estimate);
+    if constexpr (!monotone_objective<Objective>) {
+      f.score = objective_.score(f.estimate);
+      if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());
+    }
     return f;
   }
   /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.

@@ -36,11 +36,7 @@ template <objective Objective>
 void probe(const Objective& o) {
   if constexpr (monotone_objective<Objective>) {
     const double points[] = {0, 1e-3, 1, 30, 1e3, 1e6};
-    const auto ask = [&](double t, double e) {
-      const double s = o.score(seconds(t), joules(e));
-      if (std::isnan(s)) throw invalid_model("objective: score(" + to_text(t) + " s, " + to_text(e) + " J) = nan; expected a number");
-      return s;
-    };
+    const auto ask = [&](double t, double e) { return checked_score(o, t, e); };
     const auto fell = [&](double t, double e, double t2, double e2) {
       throw invalid_model("objective: score(" + to_text(t) + " s, " + to_text(e) + " J) = " + to_text(ask(t, e)) + " falls to " +
                           to_text(ask(t2, e2)) + " at " + to_text(t2) + " s, " + to_text(e2) + " J; expected non-decreasing in both");
@@ -85,15 +81,17 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   require(policy.capacity() >= 1, "the cell policy's capacity", 0, "an integer >= 1");
   require(blank.microbatch_size >= 1 && blank.microbatch_size <= tables.table.max_share(), "microbatch_size", blank.microbatch_size,
           "one that the tables cover");
+  require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
+  if (blank.schedule.kind == schedule_kind::explicit_orders) throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
   detail::probe(objective);
   options.prune = options.prune && monotone_objective<Objective>;
 
   std::vector<std::size_t> all(tables.sequence.size() + 1);
   std::iota(all.begin(), all.end(), std::size_t{0});
-  // Ever finer runs that keep one partial plan per cell find plans to prune with.
+  // Ever finer runs that keep few partial plans per cell find plans to prune with.
   search_result coarse;
   double known = std::numeric_limits<double>::infinity();
-  for (std::size_t wanted = options.coarse_boundaries; options.prune && wanted > 0; wanted *= 3) {
+  for (std::size_t wanted = options.coarse_boundaries; options.prune && wanted > 0 && wanted < all.size(); wanted *= 3) {
     auto few = detail::even_boundaries(tables, wanted);
     if (few.size() * 5 > all.size() * 4) break;
     const top_k few_each{3};
