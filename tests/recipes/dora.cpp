@@ -186,3 +186,20 @@ TEST_CASE("an observer stops Dora with the best plan so far") {
   REQUIRE(r.candidates == 3);
   REQUIRE_FALSE(r.plans.empty());
 }
+
+TEST_CASE("Dora judges no plan twice") {
+  const planning_graph model = zoo::model("bert-small", {});
+  const cluster c = zoo::cluster("smart-home-1");
+  for (const mode how : {mode::training, mode::inference}) {
+    const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how}, .batch = 8}};
+    const plan_result r = recipes::dora(problem, minimize_latency{}, 1000);
+    for (std::size_t i = 0; i < r.plans.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        plan a = r.plans[i], b = r.plans[j];
+        a.predicted = b.predicted = {};
+        REQUIRE(a != b);
+      }
+    }
+    REQUIRE(r.candidates == static_cast<long long>(r.plans.size()));
+  }
+}

@@ -48,6 +48,17 @@ namespace detail {
   return spaces;
 }
 
+/// A warm-up list that says what its absence says, as far as there are microbatches, is left out.
+inline void drop_usual_warmup(plan& p, const planning_graph& model) {
+  if (p.schedule.warmup.empty()) return;
+  const stage_graph stages = make_stage_graph(p, model);
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const int usual = warmup_of(warmup_rule::hide_communication, stages.nodes[s].depth);
+    if (std::min(p.schedule.warmup[s], p.microbatches) != std::min(usual, p.microbatches)) return;
+  }
+  p.schedule.warmup.clear();
+}
+
 }  // namespace detail
 
 /// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which
@@ -59,8 +70,8 @@ namespace detail {
 /// @return     infeasible: the limit that binds in the plan that comes nearest, on which device, by how much.
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
-///             lower warm-ups compete instead of coming last, and hold only where memory asks for them; stages may cross chains, for Dora's two substates alone
-///             lose up to 3.4 x where memory is tight (docs/reproduction/dora.md).
+///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; stages may
+///             cross chains, for Dora's two substates alone lose up to 3.4 x (docs/reproduction/dora.md).
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                Observers&&... observers) {
@@ -71,32 +82,36 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
                              problem.job.workload, sizes.back());
   ranking best(problem, objective, keep);
-  // Of three warm-up rules, plans of the lower two come twice.
-  const long long expected = static_cast<long long>(sizes.size()) * 5 * options.k;
+  const long long expected = static_cast<long long>(sizes.size()) * options.k;  // a guess for progress bars
   const auto search = [&](const device_space& space, const plan& blank, warmup_rule warmup, bool keep_budgets) {
     const search_options how{.plans = options.k, .max_stages = options.max_stages, .warmup = warmup, .keep_budgets = keep_budgets};
     if constexpr (monotone_objective<Objective>) return two_substate_dp(tables, space, blank, objective, top_k{options.k}, how).plans;
     else return two_substate_dp(tables, space, blank, minimize_latency{}, top_k{options.k}, how).plans;
   };
-  const auto judge_all = [&](std::vector<found_plan> plans) {
-    for (found_plan& f : plans) {
-      if (!f.plan.schedule.warmup.empty()) {  // lowered everywhere; also as little as memory asks
-        plan fitted = f.plan;
-        fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
-        if (fitted != f.plan && best.consider(std::move(fitted), expected, observers...) == flow::stop) return flow::stop;
-      }
-      if (best.consider(std::move(f.plan), expected, observers...) == flow::stop) return flow::stop;
+  std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
+  const auto judge_new = [&](plan p) {
+    detail::drop_usual_warmup(p, problem.model);
+    if (std::find(judged.begin(), judged.end(), p) != judged.end()) return flow::go;
+    judged.push_back(p);
+    return best.consider(std::move(p), expected, observers...);
+  };
+  const auto judge_all = [&](const std::vector<found_plan>& plans) {
+    for (const found_plan& f : plans) {
+      plan fitted = f.plan;  // warm-up lowered everywhere, if it is; also as little as memory asks
+      if (!fitted.schedule.warmup.empty()) fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
+      if (judge_new(std::move(fitted)) == flow::stop || judge_new(f.plan) == flow::stop) return flow::stop;
     }
     return flow::go;
   };
+  // Warm-up is a matter of 1F1B in training.
+  const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
   for (const int size : sizes) {
     const plan blank = problem.blank("dora", size);
     for (const device_space& space : detail::device_orders_to_search(tables, size, options.most_moves)) {
       for (const warmup_rule warmup : warmup_rules) {
-        auto plans = search(space, blank, warmup, true);
-        if (plans.empty()) continue;
-        if (judge_all(std::move(plans)) == flow::stop) return std::move(best).result();
+        if (judge_all(search(space, blank, warmup, true)) == flow::stop) return std::move(best).result();
+        if (!warms_up) break;
       }
     }
   }
@@ -104,7 +119,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     const plan blank = problem.blank("dora", sizes.front());
     const device_space space = std::move(detail::device_orders_to_search(tables, sizes.front(), options.most_moves).front());
     if (judge_all(search(space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result();
-    static_cast<void>(best.consider(least_overflow(tables, space, blank), expected, observers...));
+    static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }
   return std::move(best).result();
 }
