@@ -82,7 +82,7 @@ class a_first_session(folder_test):
 class documents(folder_test):
     def test_list_names_what_is_built_in(self):
         listed = self.document("list")
-        self.assertEqual(listed["planners"], ["on-device", "data-parallel", "pipeline"])
+        self.assertEqual(listed["planners"], ["on-device", "data-parallel", "pipeline", "dora"])
         for name in ("bert-base", "bert-small", "qwen3-0.6b", "qwen3-1.7b", "qwen-omni", "llama3-8b", "gpt2", "resnet50", "resnet101",
                      "efficientnet-b1", "mobilenetv2"):
             self.assertIn(name, listed["models"])
@@ -128,7 +128,7 @@ class documents(folder_test):
 
     def test_compare_has_a_row_per_planner(self):
         rows = self.document("compare", "qwen3-1.7b", "smart-home-2")["rows"]
-        self.assertEqual([r["planner"] for r in rows], ["on-device", "data-parallel", "pipeline"])
+        self.assertEqual([r["planner"] for r in rows], ["on-device", "data-parallel", "pipeline", "dora"])
         self.assertEqual([r["status"] for r in rows], ["out_of_memory", "out_of_memory", "feasible"])
         self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
         best = rows[2]
@@ -158,7 +158,7 @@ class bad_input(folder_test):
     def test_the_command_line(self):
         self.assertIn("--help", self.refused("plan"))
         self.assertIn("--frobnicate", self.refused("plan", "gpt2", "smart-home-1", "--frobnicate"))
-        self.assertIn("expected one of on-device, data-parallel, pipeline, got \"magic\"",
+        self.assertIn("expected one of on-device, data-parallel, pipeline, dora, got \"magic\"",
                       self.refused("plan", "gpt2", "smart-home-1", "--planner", "magic"))
         self.refused("simulate", "gpt2", "smart-home-1")
         self.refused("plan", "gpt2", "smart-home-1", "--top", "0")

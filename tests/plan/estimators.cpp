@@ -183,14 +183,14 @@ TEST_CASE("latency by hand: the first stage dominates") {
   CHECK(critical_s(p, m, c) == near(12));
 }
 
-TEST_CASE("latency by hand: with one microbatch in flight nothing overlaps, which only the critical path sees") {
+TEST_CASE("latency by hand: with one microbatch in flight nothing overlaps, and both estimators see it") {
   const planning_graph m = chain_of({{1, 1}, {1, 1}}, 0.5);
   plan p = one_each(mode::training, 2, 3);
   p.schedule.warmup = {1, 1};
   const cluster c = wired(2);
   CHECK(judged(p, m, c).evaluation.latency.value() == near(3 * 5));
   CHECK(critical_s(p, m, c) == near(3 * 5));
-  CHECK(dominant_s(p, m, c) == near(2 + 1 + 3 * 2));
+  CHECK(dominant_s(p, m, c) == near(3 * 5));
 }
 
 TEST_CASE("latency by hand: a diamond of stages is charged along its slower side") {
@@ -504,10 +504,10 @@ TEST_CASE("on chains without contention both estimators stay near the simulator"
     int per_stage, less;  // warm-up
     double critical_median, critical_95, critical_above, dominant_median;
   };
-  // What is allowed is about twice what was measured; with one microbatch in flight the critical path is exact.
+  // What is allowed is about twice what was measured; with one microbatch in flight both are exact.
   const auto s = GENERATE(values<setting>({{"warm-up 2 depth - 1", 2, 1, 0.03, 0.12, 0.25, 0.05},
                                            {"warm-up depth", 1, 0, 0.05, 0.17, 0.25, 0.10},
-                                           {"warm-up 1", 0, -1, 1e-9, 1e-9, 1e-9, 0.80}}));
+                                           {"warm-up 1", 0, -1, 1e-9, 1e-9, 1e-9, 1e-9}}));
   error_statistics dominant, critical;
   const std::uint64_t first = first_seed();
   for (std::uint64_t seed = first; seed < first + 300; ++seed) {
@@ -531,7 +531,7 @@ TEST_CASE("on chains without contention both estimators stay near the simulator"
   CHECK(std::abs(dominant.median()) <= s.dominant_median);
   CHECK(critical.quantile_of_size(0.95) <= s.critical_95);
   CHECK(critical.highest() <= s.critical_above);
-  CHECK(critical.quantile_of_size(0.95) <= dominant.quantile_of_size(0.95));
+  CHECK(critical.quantile_of_size(0.95) <= dominant.quantile_of_size(0.95) + 1e-9);
 }
 
 TEST_CASE("one stage leaves nothing to estimate: time, energy, memory and busy time are the simulator's") {

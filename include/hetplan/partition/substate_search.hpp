@@ -151,6 +151,7 @@ class substate_search {
     return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a), bounds_.busiest_s(state, a));
   }
   [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
+    if (!(response_s < inf)) return inf;  // a route is missing; nobody is asked what that is worth
     return energy_matters_ ? score_of(response_s, energy_J + bounds_.energy_J(a) + idle_W * response_s) : score_of(response_s, 0);
   }
   /// Can nothing come of extensions that are no better than this?
