@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/plan/estimate.hpp>
 
 using namespace hetplan;
 
@@ -83,11 +84,30 @@ struct candidate_observer_archetype : bare {
   flow operator()(const candidate_judged&) { return ++seen < 2 ? flow::go : flow::stop; }
 };
 
+struct cell_policy_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] std::size_t capacity() const { return 2; }
+  [[nodiscard]] bool covers(const partition::partial_plan&, const partition::partial_plan&) const { return false; }
+};
+struct estimator_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] seconds latency(const pipeline_steps& s) const { return 1_s * static_cast<double>(s.stages.size()); }
+};
+struct cell_observer_archetype : bare {
+  using bare::bare;
+  int seen = 0;
+  flow operator()(const partition::cell_filled&) {
+    ++seen;
+    return flow::go;
+  }
+};
+
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
 static_assert(check_lp_solver<solver_archetype>());
+static_assert(partition::check_cell_policy<cell_policy_archetype>() && check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
 using models = judge_models<memory_archetype, energy_archetype>;
@@ -201,4 +221,18 @@ TEST_CASE("a move-only cost model is held by value and adapted from plain second
   const any_cost_model held = assume_si<plain_seconds>{{std::make_unique<double>(0.001)}};
   const planning_graph g = three_layers();
   CHECK(evaluate(two_stages(), g, pair(), held).evaluation.latency == evaluate(two_stages(), g, pair(), cost_archetype(0)).evaluation.latency);
+}
+
+TEST_CASE("the search takes a bare objective, cell policy and observer, and an estimate a bare estimator") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const layer_sequence row = sequence_of(g);
+  const plan blank{.microbatch_size = 2, .microbatches = 4};
+  const partition::search_tables tables(g, row, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), blank.workload, 2);
+  cell_observer_archetype watch(0);
+  const auto found = partition::two_substate_dp(tables, partition::every_order(tables.classes, 2), blank, monotone_objective_archetype(0),
+                                                cell_policy_archetype(0), {.plans = 2}, watch);
+  CHECK(found.plans.size() == 2);
+  CHECK(watch.seen > 0);
+  CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
 }
