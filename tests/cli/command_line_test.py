@@ -121,6 +121,14 @@ class documents(folder_test):
         self.assertGreater(document["candidates"], 4)
         self.assertGreaterEqual(document["elapsed"], 0)
 
+    def test_dora_is_the_default_and_lists_its_best_on_request(self):
+        self.assertNotIn("\n    1.", self.done("plan", "bert-small", "smart-home-2"))
+        text = self.done("plan", "bert-small", "smart-home-2", "--top", "3", "--phase", "1")
+        self.assertIn(", dora: training,", text)
+        self.assertEqual([line.split()[0] for line in text.splitlines()[-3:]], ["1.", "2.", "3."])
+        self.assertIn("only phase", self.refused("plan", "bert-small", "smart-home-2", "--phase", "2"))
+        self.assertIn("has no phases", self.refused("plan", "bert-small", "smart-home-2", "--planner", "pipeline", "--phase", "1"))
+
     def test_the_objective_can_be_overridden(self):
         energy = self.document("plan", "bert-base", "traffic-monitor", "--objective", "energy")["plans"][0]["predicted"]["energy"]
         latency = self.document("plan", "bert-base", "traffic-monitor")["plans"][0]["predicted"]["energy"]
@@ -129,7 +137,7 @@ class documents(folder_test):
     def test_compare_has_a_row_per_planner(self):
         rows = self.document("compare", "qwen3-1.7b", "smart-home-2")["rows"]
         self.assertEqual([r["planner"] for r in rows], ["on-device", "data-parallel", "pipeline", "dora"])
-        self.assertEqual([r["status"] for r in rows], ["out_of_memory", "out_of_memory", "feasible"])
+        self.assertEqual([r["status"] for r in rows], ["out_of_memory", "out_of_memory", "feasible", "feasible"])
         self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
         best = rows[2]
         self.assertEqual(best["plan"]["predicted"]["latency"], best["latency"])
@@ -152,6 +160,11 @@ class infeasible(folder_test):
         self.assertEqual((document["status"], document["plans"]), ("infeasible", []))
         self.assertRegex(document["reason"], r"memory: camera\d needs .* and may use 12 GB: .* too much")
         self.assertEqual(list(self.path.iterdir()), [])
+
+    def test_dora_names_the_smallest_overflow(self):
+        result = run("plan", "llama3-8b", "smart-home-1", cwd=self.path)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertRegex(result.stdout, r"^infeasible: memory: \w+ needs .* and may use .* GB: .* too much\n$")
 
 
 class bad_input(folder_test):
