@@ -319,7 +319,7 @@ void compare_pruned(const test::search_instance& i, const Objective& o, bool any
 
 }  // namespace
 
-TEST_CASE("pruning and coarse runs lose nothing on longer chains, and the same question has the same answer") {
+TEST_CASE("pruning and coarse runs lose nothing on longer chains, and the same question has the same answer", "[long]") {
   int feasible = 0, cheaper = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
     const test::search_instance i = sized_instance(seed, 12 + static_cast<int>(seed % 3) * 4, seed % 2 == 0 ? 6 : 4, true);
@@ -329,7 +329,7 @@ TEST_CASE("pruning and coarse runs lose nothing on longer chains, and the same q
   REQUIRE(cheaper > 40);
 }
 
-TEST_CASE("pruning and coarse runs lose nothing on a row of many devices") {
+TEST_CASE("pruning and coarse runs lose nothing on a row of many devices", "[long]") {
   int feasible = 0, cheaper = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
     const test::search_instance i = sized_instance(seed + 2000, 12 + static_cast<int>(seed % 3) * 2, 8, true);
@@ -384,7 +384,7 @@ TEST_CASE("K per cell are never better than dominance, and as many as there are 
   REQUIRE(missed < feasible);  // out of three for each
 }
 
-TEST_CASE("no plan has more stages than allowed, where warm-up saturates and where nothing tells depths apart") {
+TEST_CASE("no plan has more stages than allowed, where warm-up saturates and where nothing tells depths apart", "[long]") {
   int bound = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
     test::search_instance i = sized_instance(seed + 3000, 6, 4, seed % 3 != 0, false);

@@ -92,7 +92,7 @@ bool compare(const test::search_instance& i, const Objective& o, const Policy& p
 
 }  // namespace
 
-TEST_CASE("a user's monotone objective is served by dominance: energy times delay") {
+TEST_CASE("a user's monotone objective is served by dominance: energy times delay", "[long]") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
     const auto i = test::random_search_instance(seed + 80000, {.most_layers = 6, .most_devices = 4});
@@ -101,7 +101,7 @@ TEST_CASE("a user's monotone objective is served by dominance: energy times dela
   REQUIRE(feasible > 300);
 }
 
-TEST_CASE("a user's objective may be flat, negative and full of ties") {
+TEST_CASE("a user's objective may be flat, negative and full of ties", "[long]") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
     const auto i = test::random_search_instance(seed + 90000, {.most_layers = 6, .most_devices = 4});
@@ -110,7 +110,7 @@ TEST_CASE("a user's objective may be flat, negative and full of ties") {
   REQUIRE(feasible > 300);
 }
 
-TEST_CASE("a user's objective may be infinite where a plan is worthless") {
+TEST_CASE("a user's objective may be infinite where a plan is worthless", "[long]") {
   int met = 0, missed = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
     const auto i = test::random_search_instance(seed + 100000, {.most_layers = 6, .most_devices = 4});

@@ -34,7 +34,7 @@ struct slowest {  // no monotone form: only whole plans can be scored
 
 }  // namespace
 
-TEST_CASE("Dora's plans are sound for every mode and objective on the zoo's settings") {
+TEST_CASE("Dora's plans are sound for every mode and objective on the zoo's settings", "[long]") {
   for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
     const cluster c = zoo::cluster(setting);
     const planning_graph model = zoo::model("bert-base", {});
@@ -49,7 +49,7 @@ TEST_CASE("Dora's plans are sound for every mode and objective on the zoo's sett
   }
 }
 
-TEST_CASE("Dora beats the three baselines on the main job") {
+TEST_CASE("Dora beats the three baselines on the main job", "[long]") {
   for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
     for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
       INFO(name << " on " << setting);
@@ -195,9 +195,8 @@ TEST_CASE("Dora judges no plan twice") {
     const plan_result r = recipes::dora(problem, minimize_latency{}, 1000);
     for (std::size_t i = 0; i < r.plans.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        plan a = r.plans[i], b = r.plans[j];
-        a.predicted = b.predicted = {};
-        REQUIRE(a != b);
+        const plan &a = r.plans[i], &b = r.plans[j];
+        REQUIRE((a.microbatch_size != b.microbatch_size || a.stages != b.stages || a.schedule != b.schedule));
       }
     }
     REQUIRE(r.candidates == static_cast<long long>(r.plans.size()));
