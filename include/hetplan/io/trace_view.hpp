@@ -14,6 +14,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/waits.hpp>
 
 namespace hetplan::io {
 
@@ -56,13 +57,8 @@ enum class sweep_detail { loads, bands };
 /// Complexity  O(nodes + dependencies).
 class trace_view {
  public:
-  trace_view(const plan& p, const cluster& c, const judgement& j) : plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace) {
-    find_waits();
-    previous_end_s_.assign(graph_.computes.size(), 0);
-    for (const auto& order : graph_.device_order) {
-      for (std::size_t i = 1; i < order.size(); ++i) previous_end_s_[order[i]] = trace_.computes[order[i - 1]].end_s;
-    }
-  }
+  trace_view(const plan& p, const cluster& c, const judgement& j)
+      : plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace), waits_(j.graph, j.trace) {}
 
   [[nodiscard]] double latency_s() const { return trace_.latency.value(); }
   /// Did it end? A stopped trace has tasks that never did.
@@ -73,14 +69,14 @@ class trace_view {
   }
 
   /// How long the device stood idle before the task.
-  [[nodiscard]] double idle_before_s(std::size_t compute) const { return trace_.computes[compute].start_s - previous_end_s_[compute]; }
+  [[nodiscard]] double idle_before_s(std::size_t compute) const { return trace_.computes[compute].start_s - waits_.device_free_s(node(compute)); }
   /// What the device waited for, "" if it did not.
   [[nodiscard]] std::string waited_for(std::size_t compute) const {
-    if (idle_before_s(compute) <= 1e-9 * latency_s() || last_[compute] == nothing) return {};
-    return node_name(last_[compute]);
+    const tasks::node_id last = waits_.last_input(node(compute));
+    return idle_before_s(compute) <= 1e-9 * latency_s() || last == no_node ? std::string() : node_name(last);
   }
   /// From the end of its producer until the transfer may use its route (release time, ports).
-  [[nodiscard]] double held_back_s(std::size_t t) const { return trace_.transfers[t].start_s - ready_s_[graph_.computes.size() + t]; }
+  [[nodiscard]] double held_back_s(std::size_t t) const { return trace_.transfers[t].start_s - waits_.inputs_s(graph_.node_of_transfer(t)); }
   /// When its first byte moves: the latency is over.
   [[nodiscard]] double drain_start_s(std::size_t t) const { return trace_.transfers[t].start_s + graph_.transfers[t].latency_s; }
   /// Mean rate over the route's peak; 1 = had it for itself.
@@ -114,6 +110,11 @@ class trace_view {
     return text;
   }
 
+  [[nodiscard]] std::string node_name(tasks::node_id n) const {
+    if (graph_.is_transfer(n)) return transfer_name(n - graph_.computes.size());
+    return compute_name(n) + " on " + device_name(graph_.computes[n].device);
+  }
+
   /// Every resource that carried a transfer, by id.
   ///
   /// Complexity  O(transfers log + rate changes) * route length; bands: times the transfers active at a time.
@@ -124,42 +125,11 @@ class trace_view {
   }
 
  private:
-  static constexpr tasks::node_id nothing = ~tasks::node_id{0};
-
+  static tasks::node_id node(std::size_t compute) { return static_cast<tasks::node_id>(compute); }
   static bool has_ended(const interval& i, bool takes_time) { return i.end_s >= i.start_s && (!takes_time || i.end_s > 0); }
   [[nodiscard]] std::string step_name(int step) const {
     return plan_.workload.mode == mode::generation ? ", token " + std::to_string(step) : std::string();
   }
-  [[nodiscard]] std::string node_name(tasks::node_id n) const {
-    if (graph_.is_transfer(n)) return transfer_name(n - graph_.computes.size());
-    return compute_name(n) + " on " + device_name(graph_.computes[n].device);
-  }
-
-  /// When each node had all its predecessors, and which came last (barriers stand for their own last).
-  void find_waits() {
-    ready_s_.assign(graph_.size(), 0);
-    last_.assign(graph_.size(), nothing);
-    auto waiting = graph_.predecessors;
-    std::vector<tasks::node_id> open;
-    for (tasks::node_id n = 0; n < graph_.size(); ++n) {
-      if (waiting[n] == 0) open.push_back(n);
-    }
-    while (!open.empty()) {
-      const tasks::node_id n = open.back();
-      open.pop_back();
-      const bool barrier = !graph_.is_compute(n) && !graph_.is_transfer(n);
-      const double end = graph_.is_compute(n) ? trace_.computes[n].end_s : barrier ? ready_s_[n] : trace_.transfers[n - graph_.computes.size()].end_s;
-      const tasks::node_id who = barrier ? last_[n] : n;
-      for (const tasks::node_id m : graph_.successors_of(n)) {
-        if (who != nothing && (last_[m] == nothing || end > ready_s_[m] || (end == ready_s_[m] && who < last_[m]))) {
-          ready_s_[m] = end;
-          last_[m] = who;
-        }
-        if (--waiting[m] == 0) open.push_back(m);
-      }
-    }
-  }
-
   /// Goes through the run once, all resources together.
   class sweep {
    public:
@@ -314,9 +284,7 @@ class trace_view {
   const cluster& cluster_;
   const tasks::task_graph& graph_;
   const trace& trace_;
-  std::vector<double> ready_s_;         ///< by node
-  std::vector<tasks::node_id> last_;    ///< by node: the predecessor that came last
-  std::vector<double> previous_end_s_;  ///< by compute task
+  waits waits_;
 };
 
 }  // namespace hetplan::io
