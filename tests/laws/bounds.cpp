@@ -87,7 +87,7 @@ TEST_CASE("on an uncontended chain the run is its critical path, and more bandwi
       const cluster c = i.cluster();
       const tasks::task_graph graph = tasks::expand(i.plan, m, c, roofline{});
       const trace t = simulate(graph, c.network());
-      const std::vector<double> ends = tasks::earliest_ends_s(graph, c.network());
+      const std::vector<double> ends = tasks::longest_paths(graph, c.network()).earliest_end_s;
       REQUIRE(t.latency.value() == about(*std::max_element(ends.begin(), ends.end())));
       return t.latency.value();
     };

@@ -14,6 +14,7 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/prescribed.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -42,6 +43,9 @@ class simulator {
   [[nodiscard]] trace run() {
     for (std::size_t i = 0; i < options_.capacities.size(); ++i) push(options_.capacities[i].at.value(), event::capacity, i);
     for (std::size_t i = 0; i < options_.speeds.size(); ++i) push(options_.speeds[i].at.value(), event::speed, i);
+    if constexpr (rates_are_given) {
+      for (std::size_t i = 0; i < policy_.rates.size(); ++i) push(policy_.rates[i].at_s, event::rate, i);
+    }
     for (tasks::node_id n = 0; n < g_.size(); ++n) {
       if (g_.predecessors[n] == 0) make_ready(n);
     }
@@ -61,11 +65,12 @@ class simulator {
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr tasks::node_id idle = ~tasks::node_id{0};
+  static constexpr bool rates_are_given = std::is_same_v<Policy, prescribed>;
   /// Ends that only rounding tells apart happen together (relative).
   static constexpr double same_time = 1e-12;
 
   struct event {
-    enum kind_type : std::uint8_t { capacity, speed, compute_end, release, latency_end, transfer_end };
+    enum kind_type : std::uint8_t { capacity, speed, rate, compute_end, release, latency_end, transfer_end };
     double at;
     kind_type kind;
     std::uint32_t what;
@@ -120,6 +125,9 @@ class simulator {
     switch (e.kind) {
       case event::capacity: fluid_.set_capacity(options_.capacities[e.what].resource.index(), options_.capacities[e.what].capacity.value()); break;
       case event::speed: change_speed(options_.speeds[e.what].device.index(), options_.speeds[e.what].speed); break;
+      case event::rate:
+        if constexpr (rates_are_given) fluid_.set_rate(policy_.rates[e.what].transfer, policy_.rates[e.what].rate);
+        break;
       case event::compute_end: if (e.version == devices_[e.what].version) end_task(e.what); break;
       case event::release: offer(e.what); break;
       case event::latency_end: drain(e.what); break;
@@ -276,14 +284,14 @@ class simulator {
       throw invalid_input("simulate: device " + std::to_string(d) + " waits forever for task " + std::to_string(devices_[d].next) + " of " +
                           std::to_string(g_.device_order[d].size()) + " in its order; the order is cyclic, or a capacity or speed stays 0");
     }
-    throw invalid_input("simulate: a transfer waits forever; the dependencies are cyclic, or a capacity stays 0");
+    throw invalid_input("simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its prescribed rates do not move all of it");
   }
 
   const tasks::task_graph& g_;
   const Policy& policy_;
   const simulator_options& options_;
   std::tuple<Observers&...> observers_;
-  fluid_network fluid_;
+  std::conditional_t<rates_are_given, prescribed_network, fluid_network> fluid_;
   bool one_port_;
   std::priority_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
@@ -296,22 +304,6 @@ class simulator {
   bool stopped_ = false;
   trace out_;
 };
-
-/// Throws invalid_input for a change that names nothing or is no number.
-inline void check_options(const simulator_options& o, std::size_t resources, std::size_t devices) {
-  const auto require = [](bool ok, const char* what, std::size_t i) {
-    if (!ok) throw invalid_input("simulate: " + std::string(what) + " " + std::to_string(i) + " is out of range; expected a known id, a finite time >= 0 and a finite value >= 0");
-  };
-  const auto amount = [](double v) { return std::isfinite(v) && v >= 0; };
-  for (std::size_t i = 0; i < o.capacities.size(); ++i) {
-    const capacity_change& c = o.capacities[i];
-    require(c.resource.valid() && c.resource.index() < resources && amount(c.at.value()) && amount(c.capacity.value()), "capacity change", i);
-  }
-  for (std::size_t i = 0; i < o.speeds.size(); ++i) {
-    const speed_change& s = o.speeds[i];
-    require(s.device.valid() && s.device.index() < devices && amount(s.at.value()) && amount(s.speed), "speed change", i);
-  }
-}
 
 }  // namespace detail
 
@@ -331,6 +323,7 @@ template <network_policy Policy = fair_share, observer<task_ended, transfer_ende
 [[nodiscard]] trace simulate(const tasks::task_graph& g, const network& net, const Policy& policy = {},
                              const simulator_options& options = {}, Observers&&... observers) {
   detail::check_options(options, net.resources().size(), g.device_order.size());
+  if constexpr (std::is_same_v<Policy, prescribed>) detail::check_rates(policy, g.transfers.size());
   return detail::simulator<Policy, std::remove_reference_t<Observers>...>(g, net, policy, options, observers...).run();
 }
 

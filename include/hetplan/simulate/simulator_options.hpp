@@ -2,8 +2,11 @@
 #pragma once
 /// What a simulation is told besides its task graph, and what it tells its observers.
 
+#include <cmath>
+#include <string>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
@@ -36,5 +39,25 @@ struct simulator_options {
   std::vector<capacity_change> capacities = {};
   std::vector<speed_change> speeds = {};
 };
+
+namespace detail {
+
+/// Throws invalid_input for a change that names nothing or is no number.
+inline void check_options(const simulator_options& o, std::size_t resources, std::size_t devices) {
+  const auto require = [](bool ok, const char* what, std::size_t i) {
+    if (!ok) throw invalid_input("simulate: " + std::string(what) + " " + std::to_string(i) + " is out of range; expected a known id, a finite time >= 0 and a finite value >= 0");
+  };
+  const auto amount = [](double v) { return std::isfinite(v) && v >= 0; };
+  for (std::size_t i = 0; i < o.capacities.size(); ++i) {
+    const capacity_change& c = o.capacities[i];
+    require(c.resource.valid() && c.resource.index() < resources && amount(c.at.value()) && amount(c.capacity.value()), "capacity change", i);
+  }
+  for (std::size_t i = 0; i < o.speeds.size(); ++i) {
+    const speed_change& s = o.speeds[i];
+    require(s.device.valid() && s.device.index() < devices && amount(s.at.value()) && amount(s.speed), "speed change", i);
+  }
+}
+
+}  // namespace detail
 
 }  // namespace hetplan

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
@@ -11,56 +12,82 @@
 
 namespace hetplan::tasks {
 
-/// Earliest end of every node [s] if every transfer had its route to itself.
-///
-/// @return      one entry per node; infinite for nodes behind a cycle (validated plans have none).
+/// Longest paths through a task graph if every transfer had its route to itself. Vectors by node, in seconds; nodes
+/// behind a cycle (validated plans have none) end at infinity.
+struct path_times {
+  std::vector<node_id> order;            ///< every node after those it waits for, the task before it on its device included
+  std::vector<double> alone_s;           ///< what the node takes by itself; a transfer at its peak rate, latency included
+  std::vector<double> earliest_start_s;  ///< not before its release
+  std::vector<double> earliest_end_s;
+  std::vector<double> tail_s;            ///< from the node's end to the end of everything, at least
+};
+
+namespace detail {
+
+/// The task that follows each compute task on its device; g.size() if none.
+[[nodiscard]] inline std::vector<node_id> next_on_device(const task_graph& g) {
+  std::vector<node_id> next(g.computes.size(), static_cast<node_id>(g.size()));
+  for (const auto& order : g.device_order) {
+    for (std::size_t i = 1; i < order.size(); ++i) next[order[i - 1]] = order[i];
+  }
+  return next;
+}
+
+}  // namespace detail
+
 /// Complexity   O(nodes + dependencies).
 /// Source       semantics, section 9 (c).
-[[nodiscard]] inline std::vector<double> earliest_ends_s(const task_graph& g, const network& net) {
-  std::vector<double> ready(g.size(), 0), end(g.size(), std::numeric_limits<double>::infinity());
-  std::vector<std::uint32_t> waiting = g.predecessors;
-  std::vector<node_id> next_on_device(g.computes.size(), static_cast<node_id>(g.size()));
-  for (const auto& order : g.device_order) {
-    for (std::size_t i = 1; i < order.size(); ++i) {
-      next_on_device[order[i - 1]] = order[i];
-      ++waiting[order[i]];
-    }
-  }
+[[nodiscard]] inline path_times longest_paths(const task_graph& g, const network& net) {
+  path_times t;
+  t.order.reserve(g.size());
+  t.alone_s.assign(g.size(), 0);
+  t.earliest_start_s.assign(g.size(), 0);
+  t.earliest_end_s.assign(g.size(), std::numeric_limits<double>::infinity());
+  t.tail_s.assign(g.size(), 0);
+
   std::vector<double> seconds_per_byte(g.routes.size(), 0);
   for (std::size_t r = 0; r < g.routes.size(); ++r) {
     for (const resource_use& u : g.routes[r].via) {
       seconds_per_byte[r] = std::max(seconds_per_byte[r], u.weight / net[u.resource].capacity.value());
     }
   }
-  const auto duration = [&](node_id n) {
-    if (g.is_compute(n)) return g.computes[n].duration_s;
-    if (!g.is_transfer(n)) return 0.0;
-    const transfer& t = g.transfer_at(n);
-    return t.latency_s + t.volume_bytes * seconds_per_byte[t.route];
+  for (node_id n = 0; n < g.computes.size(); ++n) t.alone_s[n] = g.computes[n].duration_s;
+  for (std::size_t i = 0; i < g.transfers.size(); ++i) {
+    const transfer& x = g.transfers[i];
+    t.alone_s[g.node_of_transfer(i)] = x.latency_s + x.volume_bytes * seconds_per_byte[x.route];
+    t.earliest_start_s[g.node_of_transfer(i)] = x.release_s;
+  }
+
+  const std::vector<node_id> next = detail::next_on_device(g);
+  const auto for_each_after = [&](node_id n, auto&& f) {
+    for (const node_id m : g.successors_of(n)) f(m);
+    if (g.is_compute(n) && next[n] < g.size()) f(next[n]);
   };
-  std::vector<node_id> stack;
+  std::vector<std::uint32_t> waiting = g.predecessors;
+  for (const node_id n : next) {
+    if (n < g.size()) ++waiting[n];
+  }
   for (node_id n = 0; n < g.size(); ++n) {
-    if (waiting[n] == 0) stack.push_back(n);
+    if (waiting[n] == 0) t.order.push_back(n);
   }
-  while (!stack.empty()) {
-    const node_id n = stack.back();
-    stack.pop_back();
-    const double start = g.is_transfer(n) ? std::max(ready[n], g.transfer_at(n).release_s) : ready[n];
-    end[n] = start + duration(n);
-    const auto reach = [&](node_id m) {
-      ready[m] = std::max(ready[m], end[n]);
-      if (--waiting[m] == 0) stack.push_back(m);
-    };
-    for (const node_id m : g.successors_of(n)) reach(m);
-    if (g.is_compute(n) && next_on_device[n] < g.size()) reach(next_on_device[n]);
+  for (std::size_t i = 0; i < t.order.size(); ++i) {
+    const node_id n = t.order[i];
+    t.earliest_end_s[n] = t.earliest_start_s[n] + t.alone_s[n];
+    for_each_after(n, [&](node_id m) {
+      t.earliest_start_s[m] = std::max(t.earliest_start_s[m], t.earliest_end_s[n]);
+      if (--waiting[m] == 0) t.order.push_back(m);
+    });
   }
-  return end;
+  for (auto it = t.order.rbegin(); it != t.order.rend(); ++it) {
+    for_each_after(*it, [&](node_id m) { t.tail_s[*it] = std::max(t.tail_s[*it], t.alone_s[m] + t.tail_s[m]); });
+  }
+  return t;
 }
 
 /// max(critical path, busiest device, busiest resource): a lower bound on the latency of this plan.
 [[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net) {
   double bound = 0;
-  for (const double end : earliest_ends_s(g, net)) bound = std::max(bound, end);
+  for (const double end : longest_paths(g, net).earliest_end_s) bound = std::max(bound, end);
   std::vector<double> busy(g.device_order.size(), 0), load(net.resources().size(), 0);
   for (const compute_task& t : g.computes) busy[t.device.index()] += t.duration_s;
   for (const transfer& t : g.transfers) {

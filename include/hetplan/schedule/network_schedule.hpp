@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The noun that network schedulers make: how transfers run, what that takes, and how good it provably is.
+
+#include <utility>
+
+#include <hetplan/core/status.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/schedule/cep_graph.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan::schedule {
+
+/// A schedule of a CEP graph's transfers.
+///
+/// Rules are all that devices can follow: chunks, release times, priorities. A solver's own rates need control over
+/// physical bandwidth, which no device has; they show what the order could give at best.
+struct network_schedule {
+  hetplan::status status = {};             ///< stopped: a limit ended the search, or a solver failed; this is the best so far
+  sharing network = sharing::fair_share;   ///< fair_share: transfers are left alone; priority: they follow the rules
+  flow_rules rules = {};                   ///< empty under fair_share
+  prescribed rates = {};                   ///< a solver's rates; empty for schedules that devices can follow
+  seconds latency = {};                    ///< simulated
+  seconds bound = {};                      ///< no schedule of these transfers ends earlier
+  double gap = 0;                          ///< latency / bound - 1
+  long long steps = 0;                     ///< simulated runs or solver iterations that it took
+
+  [[nodiscard]] bool is_prescribed() const { return !rates.rates.empty(); }
+};
+
+/// Runs a schedule in the simulator.
+[[nodiscard]] inline trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options = {}) {
+  if (s.is_prescribed()) return simulate(cep.tasks(), cep.network(), s.rates, options);
+  if (s.network == sharing::fair_share) return simulate(cep.tasks(), cep.network(), fair_share{}, options);
+  return simulate(cep.with(s.rules), cep.network(), by_priority{}, options);
+}
+
+/// The schedule that rules make, simulated.
+[[nodiscard]] inline network_schedule follow(const cep_graph& cep, flow_rules rules) {
+  network_schedule s{.network = sharing::priority, .rules = std::move(rules), .bound = cep.bound(), .steps = 1};
+  s.latency = run(cep, s).latency;
+  s.gap = gap_to(s.latency, s.bound);
+  return s;
+}
+
+/// Transfers left alone: what uncontrolled TCP does.
+[[nodiscard]] inline network_schedule uncontrolled(const cep_graph& cep) {
+  network_schedule s{.bound = cep.bound(), .steps = 1};
+  s.latency = run(cep, s).latency;
+  s.gap = gap_to(s.latency, s.bound);
+  return s;
+}
+
+/// A plan that follows a schedule of its own transfers; its prediction is void.
+[[nodiscard]] inline plan apply(plan p, const cep_graph& cep, const network_schedule& s) {
+  p.network = s.network;
+  p.schedule.transfers = cep.transfer_rules(s.rules);
+  p.predicted.reset();
+  return p;
+}
+
+}  // namespace hetplan::schedule

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Rates that somebody else decided: the answer of a linear program, replayed.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/trace.hpp>
+
+namespace hetplan {
+
+/// The network policy of given rates: from a change's time on its transfer drains at that rate, or waits at rate 0.
+/// A transfer that is not under way yet finds the rate of its last change when it starts.
+///
+/// No device can set bandwidth like this; it shows what a schedule without that limit would reach.
+/// Source  semantics, section 6 (`prescribed`).
+struct prescribed {
+  std::vector<rate_change> rates;  ///< in time order
+
+  [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
+  [[nodiscard]] bool one_port() const { return false; }
+};
+static_assert(check_network_policy<prescribed>());
+
+/// fluid_network's counterpart under `prescribed`: it only adds up what it is told, and checks that it fits.
+///
+/// Rounding: a transfer whose rate changes when no more than 1e-6 of its volume is left has ended.
+class prescribed_network {
+ public:
+  explicit prescribed_network(std::span<const resource> resources) : capacity_(resources.size()), used_(resources.size(), 0) {
+    for (std::size_t r = 0; r < resources.size(); ++r) capacity_[r] = resources[r].capacity.value();
+  }
+
+  void start(double now, double volume_bytes, std::span<const resource_use> via, int /*tier*/, std::uint32_t tag) {
+    active_.push_back({via, volume_bytes, volume_bytes, 0, now, tag});
+  }
+  void set_capacity(std::size_t r, double capacity) { capacity_[r] = capacity; }
+
+  /// From now on the transfer drains at this rate.
+  void set_rate(std::uint32_t tag, double rate) {
+    if (rate_of_.size() <= tag) rate_of_.resize(tag + 1, 0);
+    rate_of_[tag] = rate;
+  }
+
+  /// Brings the rates up to date. Throws invalid_input where they need more than a resource has.
+  template <class Changed>
+  void update(double now, Changed&& changed) {
+    std::fill(used_.begin(), used_.end(), 0);
+    for (transfer& x : active_) {
+      const double rate = x.tag < rate_of_.size() ? rate_of_[x.tag] : 0;
+      for (const resource_use& u : x.via) used_[u.resource.index()] += u.weight * rate;
+      if (rate == x.rate) continue;
+      x.remaining = left(x, now);
+      x.since = now;
+      x.rate = rate;
+      changed(x.tag, rate);
+    }
+    for (std::size_t r = 0; r < used_.size(); ++r) {
+      if (used_[r] <= capacity_[r] * (1 + too_much)) continue;
+      throw invalid_input("simulate: at " + to_text(now) + " s the prescribed rates take " + to_text(used_[r]) + " B/s of resource " +
+                          std::to_string(r) + ", which has " + to_text(capacity_[r]) + " B/s");
+    }
+  }
+
+  [[nodiscard]] double next_end() const {
+    double next = std::numeric_limits<double>::infinity();
+    for (const transfer& x : active_) next = std::min(next, end_of(x));
+    return next;
+  }
+
+  template <class Done>
+  void finish_until(double time, Done&& done) {
+    std::vector<std::uint32_t> finished;
+    std::erase_if(active_, [&](const transfer& x) {
+      if (end_of(x) > time) return false;
+      finished.push_back(x.tag);
+      return true;
+    });
+    std::sort(finished.begin(), finished.end());
+    for (const std::uint32_t tag : finished) done(tag);
+  }
+
+ private:
+  static constexpr double too_much = 1e-6;   ///< of a capacity
+  static constexpr double forgiven = 1e-6;   ///< of a volume
+
+  struct transfer {
+    std::span<const resource_use> via;
+    double volume, remaining, rate, since;
+    std::uint32_t tag;
+  };
+  [[nodiscard]] static double left(const transfer& x, double now) { return std::max(0.0, x.remaining - x.rate * (now - x.since)); }
+  /// When it ends at its rate; what its next rate would leave undone by rounding ends now.
+  [[nodiscard]] double end_of(const transfer& x) const {
+    const double next = x.tag < rate_of_.size() ? rate_of_[x.tag] : 0;
+    if (next == 0 && x.remaining <= forgiven * x.volume) return x.since;
+    return x.rate > 0 ? x.since + x.remaining / x.rate : std::numeric_limits<double>::infinity();
+  }
+
+  std::vector<double> capacity_, used_, rate_of_;
+  std::vector<transfer> active_;
+};
+
+namespace detail {
+
+/// Throws invalid_input for a prescribed rate that names no transfer or is no rate.
+inline void check_rates(const prescribed& p, std::size_t transfers) {
+  for (std::size_t i = 0; i < p.rates.size(); ++i) {
+    const rate_change& r = p.rates[i];
+    if (r.transfer < transfers && std::isfinite(r.at_s) && std::isfinite(r.rate) && r.rate >= 0) continue;
+    throw invalid_input("simulate: prescribed rate " + std::to_string(i) + " is " + to_text(r.rate) + " B/s for transfer " + std::to_string(r.transfer) +
+                        " at " + to_text(r.at_s) + " s; expected a finite rate >= 0, one of " + std::to_string(transfers) + " transfers, a finite time");
+  }
+}
+
+}  // namespace detail
+
+}  // namespace hetplan
