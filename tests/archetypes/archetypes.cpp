@@ -12,6 +12,7 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/plan/estimate.hpp>
+#include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;
 
@@ -70,6 +71,15 @@ struct solver_archetype : bare {
   using bare::bare;
   [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
 };
+struct warm_solver_archetype : solver_archetype {
+  using solver_archetype::solver_archetype;
+  using solver_archetype::solve;
+  [[nodiscard]] lp_solution solve(const lp_problem&, const lp_basis&) const { return {}; }
+};
+struct milp_solver_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] milp_solution solve(const milp_problem&) const { return {}; }
+};
 struct task_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
@@ -106,7 +116,9 @@ static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_ar
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
-static_assert(check_lp_solver<solver_archetype>());
+static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
+static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
+static_assert(check_milp_solver<milp_solver_archetype>());
 static_assert(partition::check_cell_policy<cell_policy_archetype>() && check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 

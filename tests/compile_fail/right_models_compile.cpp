@@ -9,6 +9,7 @@
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
+#include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;
 
@@ -43,6 +44,10 @@ struct my_cells {
 };
 struct my_solver {
   lp_solution solve(const lp_problem&) const { return {}; }
+  lp_solution solve(const lp_problem&, const lp_basis&) const { return {}; }
+};
+struct my_milp_solver {
+  milp_solution solve(const milp_problem&) const { return {}; }
 };
 struct my_observer {
   flow operator()(const task_ended&) { return flow::go; }
@@ -51,6 +56,7 @@ static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && 
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
+static_assert(check_milp_solver<my_milp_solver>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);

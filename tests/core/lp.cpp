@@ -162,6 +162,7 @@ TEST_CASE("infeasible, unbounded and unsolved are answers, not exceptions") {
   CHECK(glpk_lp{.max_iterations = 0}.solve(windows_and_doors()).status == lp_status::unsolved);
   CHECK(no_lp{}.solve(windows_and_doors()).status == lp_status::unsolved);
   CHECK(no_lp{}.solve(windows_and_doors()).row_duals.empty());
+  CHECK(no_lp{}.solve(windows_and_doors()).basis == lp_basis{});
 }
 
 TEST_CASE("a dual is the change of the objective per unit of its row's limit") {
@@ -178,6 +179,64 @@ TEST_CASE("a dual is the change of the objective per unit of its row's limit") {
       CHECK((glpk_lp{}.solve(moved).objective - s.objective) / 1e-5 == Approx(s.row_duals[r]).margin(1e-6));
     }
   }
+}
+
+TEST_CASE("a basis says where columns and rows stand") {
+  const lp_solution s = glpk_lp{}.solve(windows_and_doors());
+  using enum lp_position;
+  CHECK(s.basis.columns == std::vector{basic, basic});
+  CHECK(s.basis.rows == std::vector{basic, at_upper, at_upper});
+  CHECK(s.iterations > 0);
+}
+
+TEST_CASE("from an optimal basis there is nothing left to do") {
+  std::mt19937_64 random(11);
+  for (int trial = 0; trial < 20; ++trial) {
+    const lp_problem p = random_problem(random, 15, 12);
+    const lp_solution cold = glpk_lp{}.solve(p), warm = solve_from(glpk_lp{}, p, cold.basis);
+    CHECK(warm.status == lp_status::optimal);
+    CHECK(warm.iterations == 0);
+    CHECK(warm.basis == cold.basis);
+    CHECK(warm.objective == Approx(cold.objective).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a start that is no basis costs time, not the answer") {
+  using enum lp_position;
+  const lp_problem p = windows_and_doors();
+  const auto same = [&](const lp_problem& q, const lp_basis& start, const lp_solution& answer) {
+    const lp_solution s = solve_from(glpk_lp{}, q, start);
+    CHECK(s.status == answer.status);
+    CHECK(s.x == answer.x);
+  };
+  const lp_solution answer = glpk_lp{}.solve(p);
+  same(p, {}, answer);
+  same(p, {{basic}, {basic, at_upper}}, answer);                                      // too small
+  same(p, {{basic, basic, basic}, {at_lower, at_lower, at_lower}}, answer);           // too large
+  same(p, {{basic, basic}, {basic, basic, basic}}, answer);                           // too many basic
+  same(p, {{at_lower, at_lower}, {at_upper, at_upper, at_upper}}, answer);            // too few
+  same(p, {{at_upper, free}, {basic, basic, basic}}, answer);                         // at limits that are none
+  same(p, {{basic, static_cast<lp_position>(99)}, {at_upper, basic, basic}}, answer);  // no position at all
+
+  lp_problem twins;  // x + y <= 2 and 2x + 2y <= 4: singular with both columns basic
+  twins.add_column(-1);
+  twins.add_column(-1);
+  twins.rows = {{.terms = {{0, 1}, {1, 1}}, .upper = 2}, {.terms = {{0, 2}, {1, 2}}, .upper = 4}};
+  const lp_solution s = solve_from(glpk_lp{}, twins, {{basic, basic}, {at_upper, at_upper}});
+  CHECK(s.status == lp_status::optimal);
+  CHECK(s.objective == Approx(-2));
+}
+
+TEST_CASE("a solver that takes no start solves from nothing") {
+  struct cold_only {
+    [[nodiscard]] lp_solution solve(const lp_problem& p) const { return glpk_lp{}.solve(p); }
+  };
+  STATIC_REQUIRE(check_lp_solver<cold_only>());
+  STATIC_REQUIRE(!warm_starts_lp<cold_only>);
+  STATIC_REQUIRE(warm_starts_lp<glpk_lp>);
+  const lp_solution s = glpk_lp{}.solve(windows_and_doors());
+  CHECK(solve_from(cold_only{}, windows_and_doors(), s.basis).iterations > 0);
+  CHECK(solve_from(no_lp{}, windows_and_doors(), s.basis).status == lp_status::unsolved);
 }
 
 TEST_CASE("the same program has the same answer to the bit, in every thread") {

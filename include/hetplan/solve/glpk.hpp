@@ -2,46 +2,78 @@
 #pragma once
 /// GLPK behind the lp_solver door. GLPK is GPL-3: only this header includes it, and nothing includes this one.
 
-#include <memory>
+#include <csetjmp>
+#include <cstddef>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include <glpk.h>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace hetplan {
+namespace detail {
 
-/// Primal simplex by GLPK, silent, one environment per thread.
+/// Every call into GLPK happens in here. Runs `work` with GLPK silent, within `max_memory_MB`; false if GLPK met a fatal
+/// error, at which it would have aborted the process. Then all that GLPK held in this thread is gone.
 ///
-/// Throws       invalid_input before any call into GLPK, which aborts the process on a bad index and
-///              answers "optimal" to a NaN.
-/// Determinism  yes: limited in iterations, never in time.
-struct glpk_lp {
-  int max_iterations = 20000;
+/// GLPK is left by longjmp: `work` and what it calls hold nothing that has a destructor.
+template <class Work>
+[[nodiscard]] bool guard_glpk(int max_memory_MB, const Work& work) {
+  struct environment {  // GLPK makes one for each thread that uses it and leaves it behind
+    ~environment() { glp_free_env(); }
+  };
+  thread_local const environment owner;
+  static_cast<void>(owner);
+  std::jmp_buf back;
+  if (setjmp(back) != 0) {  // NOLINT(cert-err52-cpp): the only way out that GLPK has
+    glp_free_env();
+    return false;
+  }
+  glp_error_hook([](void* to) { std::longjmp(*static_cast<std::jmp_buf*>(to), 1); }, &back);  // NOLINT(cert-err52-cpp)
+  glp_term_hook([](void*, const char*) { return 1; }, nullptr);  // it prints of errors whatever glp_term_out says
+  glp_term_out(GLP_OFF);
+  glp_mem_limit(max_memory_MB);
+  work();
+  glp_mem_limit(std::numeric_limits<int>::max());
+  glp_term_hook(nullptr, nullptr);
+  glp_error_hook(nullptr, nullptr);
+  return true;
+}
 
-  [[nodiscard]] lp_solution solve(const lp_problem& p) const {
-    check_lp_problem(p);
-    free_environment_with_thread();
-    glp_term_out(GLP_OFF);
-    const std::unique_ptr<glp_prob, void (*)(glp_prob*)> owner(glp_create_prob(), [](glp_prob* lp) { glp_delete_prob(lp); });
-    glp_prob* lp = owner.get();
-    load(lp, p);
-    glp_smcp options;
-    glp_init_smcp(&options);
-    options.msg_lev = GLP_MSG_OFF;
-    options.it_lim = max_iterations;
-    glp_simplex(lp, &options);
-    return read(lp, p);
+/// A problem on its way into GLPK: reserves before what GLPK needs, so that nothing is allocated while it is guarded.
+class glpk_loader {
+ public:
+  explicit glpk_loader(const lp_problem& p) : problem_(p) {
+    std::size_t longest = 0;
+    for (const lp_problem::row& r : p.rows) longest = std::max(longest, r.terms.size());
+    index_.resize(longest + 1);  // GLPK counts from 1
+    value_.resize(longest + 1);
   }
 
- private:
-  /// GLPK makes an environment for each thread that uses it and leaves it behind.
-  static void free_environment_with_thread() {
-    struct environment {
-      ~environment() { glp_free_env(); }
-    };
-    thread_local const environment owner;
-    static_cast<void>(owner);
+  void load(glp_prob* lp) {
+    const lp_problem& p = problem_;
+    glp_set_obj_dir(lp, GLP_MIN);
+    if (!p.objective.empty()) glp_add_cols(lp, static_cast<int>(p.objective.size()));
+    for (std::size_t c = 0; c < p.objective.size(); ++c) {
+      const int j = static_cast<int>(c) + 1;
+      glp_set_obj_coef(lp, j, p.objective[c]);
+      glp_set_col_bnds(lp, j, kind(p.lower[c], p.upper[c]), p.lower[c], p.upper[c]);
+    }
+    if (!p.rows.empty()) glp_add_rows(lp, static_cast<int>(p.rows.size()));
+    for (std::size_t r = 0; r < p.rows.size(); ++r) {
+      const int i = static_cast<int>(r) + 1;
+      std::size_t n = 0;
+      for (const auto& [c, v] : p.rows[r].terms) {
+        ++n;
+        index_[n] = c + 1;
+        value_[n] = v;
+      }
+      glp_set_mat_row(lp, i, static_cast<int>(n), index_.data(), value_.data());
+      glp_set_row_bnds(lp, i, kind(p.rows[r].lower, p.rows[r].upper), p.rows[r].lower, p.rows[r].upper);
+    }
   }
 
   /// GLPK's kind of limits: free, one-sided, double or fixed.
@@ -51,32 +83,86 @@ struct glpk_lp {
     return low == high ? GLP_FX : GLP_DB;
   }
 
-  static void load(glp_prob* lp, const lp_problem& p) {
-    glp_set_obj_dir(lp, GLP_MIN);
-    if (!p.objective.empty()) glp_add_cols(lp, static_cast<int>(p.objective.size()));
-    for (std::size_t c = 0; c < p.objective.size(); ++c) {
-      const int j = static_cast<int>(c) + 1;
-      glp_set_obj_coef(lp, j, p.objective[c]);
-      glp_set_col_bnds(lp, j, kind(p.lower[c], p.upper[c]), p.lower[c], p.upper[c]);
-    }
-    if (!p.rows.empty()) glp_add_rows(lp, static_cast<int>(p.rows.size()));
-    std::vector<int> index;
-    std::vector<double> value;
-    for (std::size_t r = 0; r < p.rows.size(); ++r) {
-      const int i = static_cast<int>(r) + 1;
-      index.assign(1, 0);  // GLPK counts from 1
-      value.assign(1, 0);
-      for (const auto& [c, v] : p.rows[r].terms) {
-        index.push_back(c + 1);
-        value.push_back(v);
+ private:
+  const lp_problem& problem_;
+  std::vector<int> index_;
+  std::vector<double> value_;
+};
+
+}  // namespace detail
+
+/// Simplex by GLPK, silent, one environment per thread: primal, and dual from a start that is optimal but for its limits.
+/// A fatal error of GLPK, such as more than `max_memory_MB`, leaves the problem unsolved; it also ends what else the
+/// calling thread holds of GLPK.
+///
+/// Throws       invalid_input before any call into GLPK, which aborts the process on a bad index and
+///              answers "optimal" to a NaN.
+/// Determinism  yes: limited in iterations, never in time.
+struct glpk_lp {
+  int max_iterations = 20000;
+  int max_memory_MB = std::numeric_limits<int>::max();
+
+  [[nodiscard]] lp_solution solve(const lp_problem& p) const { return solve(p, lp_basis{}); }
+
+  [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const {
+    check_lp_problem(p);
+    if (max_memory_MB < 1) throw invalid_input("glpk_lp: max_memory_MB = " + std::to_string(max_memory_MB) + "; expected >= 1");
+    const bool warm = could_be_basis(start, p);
+    detail::glpk_loader loader(p);
+    lp_solution s;
+    s.x.resize(p.objective.size());
+    s.row_duals.resize(p.rows.size());
+    s.basis.columns.resize(p.objective.size());
+    s.basis.rows.resize(p.rows.size());
+    const auto work = [&] {
+      glp_prob* lp = glp_create_prob();
+      loader.load(lp);
+      glp_smcp options;
+      glp_init_smcp(&options);
+      options.msg_lev = GLP_MSG_OFF;
+      options.it_lim = max_iterations;
+      if (warm) place(lp, start, options);
+      if (glp_simplex(lp, &options) == GLP_EBADB) {
+        glp_std_basis(lp);
+        glp_simplex(lp, &options);
       }
-      glp_set_mat_row(lp, i, static_cast<int>(index.size()) - 1, index.data(), value.data());
-      glp_set_row_bnds(lp, i, kind(p.rows[r].lower, p.rows[r].upper), p.rows[r].lower, p.rows[r].upper);
+      read(lp, s);
+      glp_delete_prob(lp);
+    };
+    return detail::guard_glpk(max_memory_MB, work) ? s : lp_solution{};
+  }
+
+ private:
+  /// Moves to the start, or back if it is singular.
+  static void place(glp_prob* lp, const lp_basis& start, glp_smcp& options) {
+    for (std::size_t c = 0; c < start.columns.size(); ++c) glp_set_col_stat(lp, static_cast<int>(c) + 1, to_glpk(start.columns[c]));
+    for (std::size_t r = 0; r < start.rows.size(); ++r) glp_set_row_stat(lp, static_cast<int>(r) + 1, to_glpk(start.rows[r]));
+    if (glp_warm_up(lp) != 0) {
+      glp_std_basis(lp);
+    } else if (glp_get_dual_stat(lp) == GLP_FEAS && glp_get_prim_stat(lp) != GLP_FEAS) {
+      options.meth = GLP_DUALP;
     }
   }
 
-  static lp_solution read(glp_prob* lp, const lp_problem& p) {
-    lp_solution s;
+  /// GLPK itself moves what is not basic to a limit that exists.
+  static int to_glpk(lp_position p) {
+    switch (p) {
+      case lp_position::basic: return GLP_BS;
+      case lp_position::at_upper: return GLP_NU;
+      case lp_position::free: return GLP_NF;
+      default: return GLP_NL;
+    }
+  }
+  static lp_position from_glpk(int stat) {
+    switch (stat) {
+      case GLP_BS: return lp_position::basic;
+      case GLP_NU: return lp_position::at_upper;
+      case GLP_NF: return lp_position::free;
+      default: return lp_position::at_lower;
+    }
+  }
+
+  static void read(glp_prob* lp, lp_solution& s) {
     switch (glp_get_status(lp)) {
       case GLP_OPT: s.status = lp_status::optimal; break;
       case GLP_NOFEAS: s.status = lp_status::infeasible; break;
@@ -84,12 +170,20 @@ struct glpk_lp {
       default: s.status = glp_get_prim_stat(lp) == GLP_NOFEAS ? lp_status::infeasible : lp_status::unsolved; break;
     }
     s.objective = glp_get_obj_val(lp);
-    for (std::size_t c = 0; c < p.objective.size(); ++c) s.x.push_back(glp_get_col_prim(lp, static_cast<int>(c) + 1));
-    for (std::size_t r = 0; r < p.rows.size(); ++r) s.row_duals.push_back(glp_get_row_dual(lp, static_cast<int>(r) + 1));
-    return s;
+    s.iterations = glp_get_it_cnt(lp);
+    for (std::size_t c = 0; c < s.x.size(); ++c) {
+      const int j = static_cast<int>(c) + 1;
+      s.x[c] = glp_get_col_prim(lp, j);
+      s.basis.columns[c] = from_glpk(glp_get_col_stat(lp, j));
+    }
+    for (std::size_t r = 0; r < s.row_duals.size(); ++r) {
+      const int i = static_cast<int>(r) + 1;
+      s.row_duals[r] = glp_get_row_dual(lp, i);
+      s.basis.rows[r] = from_glpk(glp_get_row_stat(lp, i));
+    }
   }
 };
 
-static_assert(check_lp_solver<glpk_lp>());
+static_assert(check_lp_solver<glpk_lp>() && warm_starts_lp<glpk_lp>);
 
 }  // namespace hetplan

@@ -2,8 +2,11 @@
 #pragma once
 /// Linear programs: the problem, the answer, and the door for solvers.
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -37,11 +40,23 @@ struct lp_problem {
 /// `unsolved`: no answer within the solver's limits; x and duals, where present, are the last it had.
 enum class lp_status { optimal, infeasible, unbounded, unsolved };
 
+/// Where a column, or a row's activity, stands: `free` is at 0 without limits; a fixed one that is not basic is at_lower.
+enum class lp_position : std::uint8_t { basic, at_lower, at_upper, free };
+
+/// A vertex, by position: as many are basic as there are rows. Where a problem grows, a new column that is not basic and
+/// a new row that is basic keep a basis one.
+struct lp_basis {
+  std::vector<lp_position> columns, rows;
+  friend bool operator==(const lp_basis&, const lp_basis&) = default;
+};
+
 struct lp_solution {
   lp_status status = lp_status::unsolved;
   double objective = 0;
   std::vector<double> x;
   std::vector<double> row_duals;  ///< d objective / d row activity; <= 0 where an upper limit binds
+  lp_basis basis = {};            ///< the last one; empty if the solver tells none
+  long long iterations = 0;       ///< pivots
 };
 
 template <class S>
@@ -51,10 +66,34 @@ concept solves_lp = requires(const S& s, const lp_problem& p) {
 template <class S>
 concept lp_solver = solves_lp<S>;
 
+/// A refinement: starts from a basis, which a problem solved before may have left. A start is a hint: one that is no basis
+/// of this problem is mended or ignored, and changes how long the answer takes, never its status or objective.
+template <class S>
+concept warm_starts_lp = lp_solver<S> && requires(const S& s, const lp_problem& p, const lp_basis& start) {
+  { s.solve(p, start) } -> std::same_as<lp_solution>;  // deterministic
+};
+/// Takes a start in some way: a slip in the rest of the signature is an error, not "absent".
+template <class S>
+concept takes_lp_start = requires(S& s, const lp_problem& p, lp_basis& start) { s.solve(p, start); };
+
 template <class S>
 consteval bool check_lp_solver() {
   static_assert(solves_lp<S>, "lp_solver needs: hetplan::lp_solution solve(const hetplan::lp_problem&) const");
+  static_assert(warm_starts_lp<S> || !takes_lp_start<S>,
+                "an lp_solver's warm start is: hetplan::lp_solution solve(const hetplan::lp_problem&, const hetplan::lp_basis&) const");
   return lp_solver<S>;
+}
+
+/// Solves from `start` where the solver can, else from nothing.
+template <lp_solver S>
+[[nodiscard]] lp_solution solve_from(const S& solver, const lp_problem& p, const lp_basis& start) {
+  static_assert(check_lp_solver<S>());
+  if constexpr (warm_starts_lp<S>) {
+    return solver.solve(p, start);
+  } else {
+    static_cast<void>(start);
+    return solver.solve(p);
+  }
 }
 
 /// For those who link no solver: leaves every problem unsolved.
@@ -85,6 +124,13 @@ inline void check_lp_problem(const lp_problem& p) {
       }
     }
   }
+}
+
+/// As many positions as the problem has columns and rows, and as many basic ones as rows: what can be told of a basis
+/// without factorizing it.
+[[nodiscard]] inline bool could_be_basis(const lp_basis& b, const lp_problem& p) {
+  const auto basic = std::ranges::count(b.columns, lp_position::basic) + std::ranges::count(b.rows, lp_position::basic);
+  return b.columns.size() == p.objective.size() && b.rows.size() == p.rows.size() && static_cast<std::size_t>(basic) == p.rows.size();
 }
 
 }  // namespace hetplan
