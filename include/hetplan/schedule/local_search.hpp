@@ -57,51 +57,62 @@ class local_searcher {
   }
 
  private:
-  struct run_of_sequence {
-    std::vector<flow_chunk> sequence;
+  struct simulated {
+    flow_rules rules;
     tasks::task_graph graph;
     hetplan::trace trace;
   };
+  /// A chunk of a flow.
+  struct place {
+    std::uint32_t flow = 0;
+    std::size_t chunk = 0;
+    friend bool operator==(const place&, const place&) = default;
+  };
 
-  /// The best of the priority rules, and of the order in which transfers end if they are left alone.
+  /// The best of the priority rules, of the order in which transfers end if they are left alone, and of all equal.
   void start() {
-    std::vector<std::vector<flow_chunk>> first{urgency_sequence(cep_, critical_path_first{}), urgency_sequence(cep_, longest_tail_first{}),
-                                               ending_sequence(), urgency_sequence(cep_, earliest_first{}), urgency_sequence(cep_, smallest_first{})};
-    for (auto& sequence : first) {
-      if (finished() && !now_.sequence.empty()) return;
-      run_of_sequence tried = try_sequence(std::move(sequence));
-      if (now_.sequence.empty() || tried.trace.latency < now_.trace.latency) now_ = std::move(tried);
+    const auto ranked = [&](const auto& priority) { return rules_of_sequence(cep_.flows(), urgency_sequence(cep_, priority)); };
+    std::vector<flow_rules> first{ranked(critical_path_first{}), ranked(longest_tail_first{}), by_ends(), ranked(earliest_first{}),
+                                  ranked(smallest_first{}), flow_rules(cep_.flows(), {chunk_rule{}})};
+    for (flow_rules& rules : first) {
+      if (finished() && !now_.rules.empty()) return;
+      simulated tried = run_rules(std::move(rules));
+      if (now_.rules.empty() || tried.trace.latency < now_.trace.latency) now_ = std::move(tried);
     }
   }
 
-  [[nodiscard]] std::vector<flow_chunk> ending_sequence() const {
-    const trace t = schedule::run(cep_, best_);
+  [[nodiscard]] flow_rules by_ends() const {
+    const trace t = schedule::run(cep_, uncontrolled(cep_));
     std::vector<std::pair<double, flow_chunk>> ends;
     for (std::uint32_t f = 0; f < cep_.flows(); ++f) ends.push_back({t.transfers[cep_.transfers_of(f).front()].end_s, {f, 0}});
     std::sort(ends.begin(), ends.end());
     std::vector<flow_chunk> sequence;
     for (const auto& [end, chunk] : ends) sequence.push_back(chunk);
-    return sequence;
+    return rules_of_sequence(cep_.flows(), sequence);
   }
 
-  /// Changes the present sequence where its critical chain loses time; false if it loses none and so is optimal.
+  /// Changes the present rules where their critical chain loses time; false if it loses none, and so is optimal.
   bool improve() {
     std::vector<critical_link> lost = critical_chain(now_.graph, now_.trace, cep_.network());
     std::erase_if(lost, [&](const critical_link& l) { return !now_.graph.is_transfer(l.node) || l.lost_s <= 1e-9 * now_.trace.latency.value(); });
     if (lost.empty()) return false;
     const auto slowed = static_cast<std::uint32_t>(lost[pick(lost.size())].node - now_.graph.computes.size());
     const std::vector<std::uint32_t> others = rivals(slowed);
-    if (others.empty()) return false;  // a resource too slow for its route: nothing to gain by order
-    const std::uint32_t rival = others[pick(others.size())];
-    std::vector<flow_chunk> sequence = now_.sequence;
-    const flow_chunk urgent = chunk_of(slowed);
-    flow_chunk other = chunk_of(rival);
-    if (pick(8) == 0) other = cut(sequence, other.flow);
-    if (other.flow == urgent.flow && other.chunk == urgent.chunk) return true;
-    if (pick(2) == 0) move_before(sequence, urgent, other); else move_after(sequence, other, urgent);
-    run_of_sequence tried = try_sequence(std::move(sequence));
-    const double slack = options_.tolerance * (1 - static_cast<double>(steps_) / static_cast<double>(options_.steps));
-    if (tried.trace.latency <= now_.trace.latency * (1 + std::max(0.0, slack))) now_ = std::move(tried);
+    if (others.empty()) return false;  // a route slower than its resources say: no order changes that
+    simulated next;
+    next.rules = now_.rules;
+    const place urgent = place_of(slowed);
+    place rival = place_of(others[pick(others.size())]);
+    if (pick(8) == 0) rival = cut(next.rules, rival.flow);
+    switch (pick(4)) {
+      case 0: insert_before(next.rules, urgent, priority(next.rules, rival)); break;
+      case 1: insert_before(next.rules, rival, priority(next.rules, urgent) + 1); break;
+      case 2: priority(next.rules, urgent) = priority(next.rules, rival); break;  // the two share
+      default: priority(next.rules, rival) = priority(next.rules, urgent); break;
+    }
+    next = run_rules(std::move(next.rules));
+    const double slack = options_.tolerance * std::max(0.0, 1 - static_cast<double>(steps_) / static_cast<double>(options_.steps));
+    if (next.trace.latency <= now_.trace.latency * (1 + slack)) now_ = std::move(next);
     return true;
   }
 
@@ -123,43 +134,37 @@ class local_searcher {
     return out;
   }
 
-  /// A transfer of the present run as its flow and chunk.
-  [[nodiscard]] flow_chunk chunk_of(std::uint32_t transfer) const {
-    const auto number = static_cast<std::size_t>(now_.graph.transfers[transfer].priority);  // its place in the sequence
-    return now_.sequence[number];
+  /// A transfer of the present run: chunks stand where their transfer stood.
+  [[nodiscard]] place place_of(std::uint32_t transfer) const {
+    const auto& all = now_.graph.transfers;
+    const auto whole = std::count_if(all.begin(), all.begin() + transfer + 1, [](const tasks::transfer& t) { return t.chunk == 0; }) - 1;
+    return {cep_.flow_of(static_cast<std::uint32_t>(whole)), static_cast<std::size_t>(all[transfer].chunk)};
   }
 
-  /// Cuts a flow into one more chunk behind its others, if it may be cut; the chunk that is new, else the last one.
-  flow_chunk cut(std::vector<flow_chunk>& sequence, std::uint32_t flow) const {
-    std::size_t last = 0;
-    std::uint32_t chunks = 0;
-    for (std::size_t i = 0; i < sequence.size(); ++i) {
-      if (sequence[i].flow != flow) continue;
-      chunks = std::max(chunks, sequence[i].chunk + 1);
-      last = i;
+  static int& priority(flow_rules& rules, const place& p) { return rules[p.flow][p.chunk].priority; }
+
+  /// Gives a chunk this priority for itself: what had it, or a later one, makes room.
+  static void insert_before(flow_rules& rules, const place& p, int at) {
+    for (auto& flow : rules) {
+      for (chunk_rule& c : flow) c.priority += c.priority >= at ? 1 : 0;
     }
-    if (chunks >= static_cast<std::uint32_t>(std::max(1, options_.most_chunks))) return sequence[last];
-    sequence.insert(sequence.begin() + static_cast<std::ptrdiff_t>(last) + 1, {flow, chunks});
-    return {flow, chunks};
+    priority(rules, p) = at;
   }
 
-  static void move_before(std::vector<flow_chunk>& s, flow_chunk what, flow_chunk before) {
-    s.erase(std::find(s.begin(), s.end(), what));
-    s.insert(std::find(s.begin(), s.end(), before), what);
-  }
-  static void move_after(std::vector<flow_chunk>& s, flow_chunk what, flow_chunk after) {
-    s.erase(std::find(s.begin(), s.end(), what));
-    s.insert(std::find(s.begin(), s.end(), after) + 1, what);
+  /// Cuts a flow into one chunk more, if it may be cut; its last chunk.
+  [[nodiscard]] place cut(flow_rules& rules, std::uint32_t flow) const {
+    auto& chunks = rules[flow];
+    if (chunks.size() < static_cast<std::size_t>(std::max(1, options_.most_chunks))) chunks.push_back(chunks.back());
+    return {flow, chunks.size() - 1};
   }
 
-  run_of_sequence try_sequence(std::vector<flow_chunk> sequence) {
-    run_of_sequence r{.sequence = std::move(sequence), .graph = {}, .trace = {}};
-    flow_rules rules = rules_of_sequence(cep_.flows(), r.sequence);
-    r.graph = cep_.with(rules);
+  simulated run_rules(flow_rules rules) {
+    simulated r{.rules = std::move(rules), .graph = {}, .trace = {}};
+    r.graph = cep_.with(r.rules);
     r.trace = simulate(r.graph, cep_.network(), by_priority{});
     if (r.trace.latency < best_.latency) {
       best_.network = sharing::priority;
-      best_.rules = std::move(rules);
+      best_.rules = r.rules;
       best_.latency = r.trace.latency;
     }
     count(best_.latency);
@@ -185,7 +190,7 @@ class local_searcher {
   std::mt19937_64 random_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   network_schedule best_;
-  run_of_sequence now_;
+  simulated now_;
   long long steps_ = 0;
   bool told_to_stop_ = false;
 };
@@ -194,8 +199,8 @@ class local_searcher {
 
 /// Searches for the order of transfers with the earliest end, from the best of several priority rules.
 ///
-/// A step takes a transfer of the critical chain that lost time to others, and puts it before one of them, or one of
-/// them behind it, or cuts one. A chain that loses nothing is a path of the graph, so the schedule is optimal.
+/// A step takes a transfer of the critical chain that lost time to others, and puts it before one of them, or that one
+/// behind it, or lets the two share; now and then it cuts the other one. A chain that loses nothing is a path of the graph, so the schedule is optimal.
 ///
 /// @return      never slower than transfers left alone: then that is the answer.
 /// Complexity   options.steps simulations.   Determinism  the seed decides, but for a time limit.
