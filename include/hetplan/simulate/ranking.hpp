@@ -68,6 +68,11 @@ class ranking {
   template <class... Observers>
   flow consider(plan candidate, long long total, Observers&... observers) {
     evaluation e = judge(candidate, problem_.model, problem_.cluster, problem_.cost, problem_.models).evaluation;
+    return consider(std::move(candidate), std::move(e), total, observers...);
+  }
+  /// The same for a candidate that the simulator has judged already.
+  template <class... Observers>
+  flow consider(plan candidate, evaluation e, long long total, Observers&... observers) {
     ++judged_;
     if (const auto limit = find_broken_limit(e, problem_.cluster)) {
       if (!nearest_ || limit->overflow() < nearest_->overflow()) nearest_ = limit;

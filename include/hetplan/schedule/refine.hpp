@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Joint refinement: every candidate plan gets the best schedule of its transfers, and the best of all wins.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <hetplan/schedule/local_search.hpp>
+#include <hetplan/schedule/order_search.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+namespace hetplan::schedule {
+
+struct refine_options {
+  int threads = 1;                          ///< 0: as many as the machine runs at once; never changes the answer
+  local_search_options search = {};         ///< of each candidate
+  order_search_options orders = {};         ///< of each candidate that local search leaves a gap; solves = 0: none
+  std::optional<seconds> time_limit = {};   ///< on the wall clock, for all; reached, the answer is `stopped`
+};
+
+/// The best schedule that devices can follow: local search, then the ends of the linear program's best order.
+///
+/// @return      never slower than transfers left alone.  Complexity  see local_search and order_search.
+template <lp_solver Lp = no_lp>
+[[nodiscard]] network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options = {}, const Lp& lp = {}) {
+  constexpr double optimal = 1e-9;
+  network_schedule best = local_search(cep, options.search);
+  const bool whole = std::all_of(best.rules.begin(), best.rules.end(), [](const auto& chunks) { return chunks.size() == 1; });
+  if (best.gap <= optimal || !best.status.ok() || !whole || options.orders.solves < 1) return best;
+  const order_search_result solved = order_search(cep, best, lp, options.orders);
+  if (solved.order.empty()) return best;
+  network_schedule followed = follow(cep, rules_of_sequence(cep.flows(), sequence_of_order(cep, solved.order)));
+  const long long steps = best.steps + solved.schedule.steps + followed.steps;
+  if (followed.latency < best.latency) best = std::move(followed);
+  best.steps = steps;
+  return best;
+}
+
+namespace detail {
+
+struct refined_plan {
+  hetplan::plan plan;
+  hetplan::evaluation evaluation;
+  bool stopped = false;
+};
+
+/// A plan and its own schedule's better version of it, whichever the objective prefers; ties: as given.
+template <class Problem, objective Objective>
+[[nodiscard]] refined_plan refine_one(const Problem& problem, const Objective& objective, const plan& given, const refine_options& options) {
+  const auto judged = [&](plan p) {
+    p.predicted.reset();
+    evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+    return refined_plan{std::move(p), std::move(e)};
+  };
+  refined_plan best = judged(given);
+  plan alone = given;  // without rules of its own
+  alone.network = sharing::fair_share;
+  alone.schedule.transfers.clear();
+  const cep_graph cep(tasks::expand(alone, problem.model, problem.cluster, problem.cost, problem.models.memory), problem.cluster.network());
+  const network_schedule s = schedule_transfers(cep, options, problem.lp);
+  best.stopped = !s.status.ok();
+  const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
+  refined_plan scheduled = judged(apply(std::move(alone), cep, s));
+  const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
+  if (keeps_limits(scheduled) != keeps_limits(best) ? keeps_limits(scheduled) : better) {
+    scheduled.stopped = best.stopped;
+    best = std::move(scheduled);
+  }
+  return best;
+}
+
+/// Works off numbered pieces on threads; `take(i)` waits for piece i, in any order of pieces, and rethrows what it threw.
+template <class Result, class Work>
+class numbered_work {
+ public:
+  numbered_work(std::size_t count, int threads, Work work) : work_(std::move(work)), done_(count), failed_(count) {
+    if (threads == 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    const std::size_t crew = std::min(count, static_cast<std::size_t>(std::max(1, threads)));
+    if (crew > 1) {
+      for (std::size_t i = 0; i < crew; ++i) crew_.emplace_back([this] { work_off(); });
+    }
+  }
+  numbered_work(const numbered_work&) = delete;
+  numbered_work& operator=(const numbered_work&) = delete;
+  ~numbered_work() {
+    next_ = done_.size();  // pieces not begun are left
+    for (std::thread& t : crew_) t.join();
+  }
+
+  [[nodiscard]] Result take(std::size_t i) {
+    if (crew_.empty()) return work_(i);
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return done_[i] || failed_[i]; });
+    if (failed_[i]) std::rethrow_exception(failed_[i]);
+    return std::move(*done_[i]);
+  }
+
+ private:
+  void work_off() {
+    for (std::size_t i = next_++; i < done_.size(); i = next_++) {
+      std::optional<Result> result;
+      std::exception_ptr failure;
+      try {
+        result = work_(i);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      const std::lock_guard lock(mutex_);
+      done_[i] = std::move(result);
+      failed_[i] = failure;
+      ready_.notify_all();
+    }
+  }
+
+  Work work_;
+  std::vector<std::optional<Result>> done_;
+  std::vector<std::exception_ptr> failed_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<std::thread> crew_;
+};
+
+}  // namespace detail
+
+/// Schedules the transfers of every candidate and ranks them anew.
+///
+/// @param candidates  plans of the problem's job, such as the K best of a search; rules that they have compete as given.
+/// @return            the `keep` best; no candidate is worse than it was given. Status stopped: an observer or the time
+///                    limit ended it; candidates not reached stay as given.
+/// Complexity         per candidate see schedule_transfers; candidates side by side.
+/// Throws             invalid_input (a candidate is invalid), invalid_model.
+/// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers hear of candidates in their
+///                    order, on the caller's thread. The user's models are called from all threads at once.
+/// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result refine(const Problem& problem, const Objective& objective, std::span<const plan> candidates, int keep,
+                                 const refine_options& options = {}, Observers&&... observers) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds_left = [&] { return options.time_limit->value() - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  ranking best(problem, objective, keep);
+  bool out_of_time = false;
+  {
+    const auto work = [&](std::size_t i) {
+      refine_options mine = options;
+      if (options.time_limit) {
+        const seconds left(std::max(0.0, seconds_left()));
+        mine.search.time_limit = std::min(left, mine.search.time_limit.value_or(left));
+      }
+      return detail::refine_one(problem, objective, candidates[i], mine);
+    };
+    detail::numbered_work<detail::refined_plan, decltype(work)> crew(candidates.size(), options.threads, work);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      detail::refined_plan r = crew.take(i);
+      out_of_time = out_of_time || r.stopped;
+      if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop) break;
+    }
+  }
+  plan_result result = std::move(best).result();
+  if (out_of_time && result.status.ok()) result.status = {outcome::stopped, "refine: stopped by its time limit; the best so far"};
+  return result;
+}
+
+}  // namespace hetplan::schedule
