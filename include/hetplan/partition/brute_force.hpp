@@ -110,14 +110,11 @@ class plan_enumerator {
 
   /// The cut is made: depths are known, and with them how many microbatches a stage holds.
   void assign_all() {
-    const bool training = plan_.workload.mode == mode::training, gpipe = plan_.schedule.kind == schedule_kind::gpipe;
     in_flight_.clear();
-    plan_.schedule.warmup.clear();
     for (const auto& node : make_stage_graph(plan_, model_).nodes) {
-      const int warmup = warmup_of(options_.warmup, node.depth);
-      in_flight_.push_back(!training ? 1 : gpipe ? plan_.microbatches : std::min(warmup, plan_.microbatches));
-      if (training && !gpipe && options_.warmup != warmup_rule::hide_communication) plan_.schedule.warmup.push_back(warmup);
+      in_flight_.push_back(microbatches_in_flight(plan_, warmup_of(options_.warmup, node.depth)));
     }
+    set_warmup(plan_, model_, options_.warmup);
     choose_group(0, 0, (devices_left{1} << order_.size()) - 1);
     plan_.schedule.warmup.clear();
   }

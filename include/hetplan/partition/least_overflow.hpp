@@ -9,8 +9,7 @@
 
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/orders.hpp>
 
 namespace hetplan::partition {
 
@@ -23,8 +22,7 @@ namespace hetplan::partition {
 [[nodiscard]] inline plan least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t n = t.sequence.size();
-  const bool one_f_one_b = blank.workload.mode == mode::training && blank.schedule.kind == schedule_kind::one_f_one_b;
-  const int in_flight = blank.workload.mode == mode::training && !one_f_one_b ? blank.microbatches : 1;
+  const int in_flight = microbatches_in_flight(blank, 1);
 
   struct filling {
     std::size_t of_class;
@@ -88,7 +86,7 @@ namespace hetplan::partition {
     begin = c.end;
     state = c.state;
   }
-  if (one_f_one_b) nearest.schedule.warmup.assign(nearest.stages.size(), 1);
+  set_warmup(nearest, t.model, warmup_rule::one);
   return nearest;
 }
 

@@ -11,7 +11,7 @@
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/stage_costs.hpp>
-#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/orders.hpp>
 
 namespace hetplan::partition::detail {
 
@@ -23,7 +23,6 @@ template <class Store>
   const bool training = blank.workload.mode == mode::training;
   found_plan found{.plan = blank, .score = whole.rank};
   found.plan.stages.clear();
-  found.plan.schedule.warmup.clear();
   evaluation& e = found.estimate;
   e.latency = seconds(response_s * costs.repeats());
   if (blank.workload.mode == mode::generation) e.time_between_tokens = seconds(response_s);
@@ -56,11 +55,7 @@ template <class Store>
     }
     found.plan.stages.push_back(std::move(s));
   }
-  if (training && blank.schedule.kind == schedule_kind::one_f_one_b && options.warmup != warmup_rule::hide_communication) {
-    for (const auto& node : make_stage_graph(found.plan, t.model).nodes) {
-      found.plan.schedule.warmup.push_back(warmup_of(options.warmup, node.depth));
-    }
-  }
+  set_warmup(found.plan, t.model, options.warmup);
   return found;
 }
 

@@ -41,11 +41,10 @@ struct search_options {
 /// How many microbatches a stage holds, by its depth.
 class warmup_levels {
  public:
-  warmup_levels(const plan& blank, const search_options& o)
-      : fixed_(blank.workload.mode != mode::training ? 1 : blank.schedule.kind == schedule_kind::gpipe ? blank.microbatches : 0),
-        microbatches_(blank.microbatches), max_stages_(o.max_stages), rule_(o.warmup) {}
+  /// @param blank  must outlive this.
+  warmup_levels(const plan& blank, const search_options& o) : blank_(blank), max_stages_(o.max_stages), rule_(o.warmup) {}
 
-  [[nodiscard]] int in_flight(int depth) const { return fixed_ > 0 ? fixed_ : std::min(warmup_of(rule_, depth), microbatches_); }
+  [[nodiscard]] int in_flight(int depth) const { return microbatches_in_flight(blank_, warmup_of(rule_, depth)); }
   /// The depth from which in_flight no longer grows, at most max_stages.
   [[nodiscard]] std::size_t levels() const {
     int saturated = 1;
@@ -54,7 +53,8 @@ class warmup_levels {
   }
 
  private:
-  int fixed_, microbatches_, max_stages_;
+  const plan& blank_;
+  int max_stages_;
   warmup_rule rule_;
 };
 

@@ -38,6 +38,22 @@ inline constexpr std::array warmup_rules{warmup_rule::hide_communication, warmup
   return r == warmup_rule::hide_communication ? 2 * depth - 1 : r == warmup_rule::depth ? depth : 1;
 }
 
+/// Microbatches of a plan whose activations a stage holds at once: one outside training, all under GPipe, and under 1F1B
+/// its warm-up as far as there are microbatches.
+[[nodiscard]] constexpr int microbatches_in_flight(const plan& p, int warmup) {
+  if (p.workload.mode != mode::training) return 1;
+  return p.schedule.kind == schedule_kind::gpipe ? p.microbatches : std::min(warmup, p.microbatches);
+}
+
+/// Gives the stages of a 1F1B training plan their warm-up by a rule. Plans of other kinds have none, and the default
+/// rule is what no list says.
+inline void set_warmup(plan& p, const planning_graph& model, warmup_rule r) {
+  p.schedule.warmup.clear();
+  if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
+  if (r == warmup_rule::hide_communication) return;
+  for (const auto& node : make_stage_graph(p, model).nodes) p.schedule.warmup.push_back(warmup_of(r, node.depth));
+}
+
 /// Warm-up K per stage: what the plan says, else 2 depth - 1, raised from the sinks backwards to the
 /// smallest that satisfies the 1F1B rule where microbatch sizes differ.
 [[nodiscard]] inline std::vector<int> resolve_warmup(const plan& p, const stage_graph& g) {
@@ -46,7 +62,7 @@ inline constexpr std::array warmup_rules{warmup_rule::hide_communication, warmup
   for (auto it = g.topological.rbegin(); it != g.topological.rend(); ++it) {
     const stage_graph::node& s = g[*it];
     int& mine = k[it->index()];
-    mine = 2 * s.depth - 1;
+    mine = warmup_of(warmup_rule::hide_communication, s.depth);
     for (const std::size_t e : s.out) {
       if (g.edges[e].backward_cut.value() == 0) continue;
       const stage_id t = g.edges[e].to;

@@ -163,8 +163,7 @@ template <cost_model Cost>
 
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage_graph::node& node = graph.nodes[s];
-    pipeline_steps::stage_step step{.depth = node.depth, .in = node.in, .out = node.out};
-    if (training) step.in_flight = p.schedule.kind == schedule_kind::gpipe ? p.microbatches : std::min(warmup[s], p.microbatches);
+    pipeline_steps::stage_step step{.depth = node.depth, .in_flight = microbatches_in_flight(p, warmup[s]), .in = node.in, .out = node.out};
     for (const assignment& a : p.stages[s].devices) {
       step.devices.push_back(detail::time_device(p, p.stages[s], a, model, c, cost));
       const auto& d = step.devices.back();

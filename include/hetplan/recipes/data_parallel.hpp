@@ -3,6 +3,7 @@
 /// Data parallel: the whole model on every device, samples in proportion to what each can do.
 
 #include <hetplan/partition/allocate.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
@@ -20,7 +21,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   for (const int size : sizes) {
     plan p = problem.blank("data-parallel", size);
     stage s{.name = "s0", .layers = all_layers(problem.model)};
-    const int in_flight = w.mode == mode::training && p.schedule.kind == schedule_kind::gpipe ? p.microbatches : 1;
+    const int in_flight = microbatches_in_flight(p, 1);  // a stage of depth 1
     std::vector<int> caps;
     for (const device& d : devices) {
       const assignment one{d.id, 1};

@@ -4,6 +4,7 @@
 
 #include <hetplan/cost/stage_table.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
@@ -41,20 +42,16 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const auto sizes = job.candidate_microbatch_sizes();
   const int stages = std::min(max_stages, static_cast<int>(std::min(devices.size(), model.size())));
   const auto total = static_cast<long long>(sizes.size()) * stages;
-  const bool training = job.workload.mode == mode::training;
+  const bool warms_up = job.workload.mode == mode::training && job.schedule == schedule_kind::one_f_one_b;
 
   const layer_sequence sequence = sequence_of(model);
   const stage_table table(model, sequence, devices, problem.cost, problem.models.memory, job.workload, sizes.back());
   const auto positions = detail::cut_positions(table);
   for (const int size : sizes) {
     const plan blank = problem.blank("pipeline", size);
-    // Microbatches in flight for `following` stages behind, under the n-th warm-up policy.
-    const auto warmup = [&](int policy, int depth) { return policy == 0 ? 2 * depth - 1 : policy == 1 ? depth : 1; };
-    const auto in_flight = [&](int policy, int following) {
-      if (!training) return 1;
-      return job.schedule == schedule_kind::gpipe ? blank.microbatches : std::min(warmup(policy, following + 1), blank.microbatches);
-    };
-    const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int kept) {
+    /// What a stage with `following` stages behind it needs of a device's memory.
+    const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int following, warmup_rule rule) {
+      const int kept = microbatches_in_flight(blank, warmup_of(rule, following + 1));
       const double needed = table.state_bytes(first, last) + size * (kept * table.activation_bytes(first, last) +
                                                                      blank.microbatches * table.cache_bytes(first, last));
       return needed / devices.devices()[d].usable_memory().value();
@@ -63,7 +60,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       const auto rate = devices.network().peak_bandwidth(device_id(from), device_id(to));
       return rate.value() > 0 ? size * table.cut_bytes(position) / rate.value() : std::numeric_limits<double>::infinity();
     };
-    const auto to_plan = [&](const partition::chain_cut& cut, int policy) {
+    const auto to_plan = [&](const partition::chain_cut& cut, warmup_rule rule) {
       plan p = blank;
       for (std::size_t i = 0; i < cut.first.size(); ++i) {
         const std::size_t last = i + 1 < cut.first.size() ? cut.first[i + 1] : model.size();
@@ -71,39 +68,37 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
         for (std::size_t l = cut.first[i]; l < last; ++l) s.layers.push_back(layer_id(l));
         p.stages.push_back(std::move(s));
       }
-      if (policy > 0 && training && job.schedule == schedule_kind::one_f_one_b) {
-        for (const auto& node : make_stage_graph(p, model).nodes) p.schedule.warmup.push_back(warmup(policy, node.depth));
-      }
+      set_warmup(p, model, rule);
       return p;
     };
 
-    const int policies = training && job.schedule == schedule_kind::one_f_one_b ? 3 : 1;
     std::vector<char> fitted(static_cast<std::size_t>(stages), 0);
-    for (int policy = 0; policy < policies; ++policy) {
+    for (const warmup_rule rule : warmup_rules) {
       const auto cuts = partition::bottleneck_chain(
           positions, model.size(), devices.size(), stages,
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-            if (memory_share(first, last, d, in_flight(policy, following)) > 1) return std::numeric_limits<double>::infinity();
+            if (memory_share(first, last, d, following, rule) > 1) return std::numeric_limits<double>::infinity();
             return table.time(first, last, device_id(d), size).total_s;
           },
           cut_cost);
       for (std::size_t q = 0; q < cuts.size(); ++q) {
         if (fitted[q] || !cuts[q].exists()) continue;
-        if (best.consider(to_plan(cuts[q], policy), total, observers...) == flow::stop) return std::move(best).result();
+        if (best.consider(to_plan(cuts[q], rule), total, observers...) == flow::stop) return std::move(best).result();
         fitted[q] = best.last_fitted();
       }
+      if (!warms_up) break;
     }
     if (best.any_fitted()) continue;
     // Nothing fits: judge the cuts that come nearest, so that the answer says what overflows and by how much.
     const auto nearest = partition::bottleneck_chain(
         positions, model.size(), devices.size(), stages,
         [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-          return memory_share(first, last, d, in_flight(policies - 1, following));
+          return memory_share(first, last, d, following, warmup_rule::one);
         },
         [](std::size_t, std::size_t, std::size_t) { return 0.0; });
     for (const auto& cut : nearest) {
       if (!cut.exists()) continue;
-      if (best.consider(to_plan(cut, policies - 1), total, observers...) == flow::stop) return std::move(best).result();
+      if (best.consider(to_plan(cut, warmup_rule::one), total, observers...) == flow::stop) return std::move(best).result();
     }
   }
   return std::move(best).result();
