@@ -3,6 +3,7 @@
 /// What traffic between groups of devices costs when nothing else is on the network: what planners assume.
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <span>
 #include <vector>
@@ -77,15 +78,20 @@ struct exchange_cost {
   return worst;
 }
 
-/// A ring all-reduce, per byte of the reduced tensor: each of n devices sends 2(n-1)/n of it to the next in list
-/// order, all at once, so a resource that several of these flows use is charged for all of them.
+/// What each of n devices sends to the next in a ring all-reduce, as a share of the reduced tensor.
+[[nodiscard]] constexpr double ring_share(std::size_t n) {
+  const auto devices = static_cast<double>(n);
+  return 2 * (devices - 1) / devices;
+}
+
+/// A ring all-reduce, per byte of the reduced tensor: each device sends its ring_share to the next in list order,
+/// all at once, so a resource that several of these flows use is charged for all of them.
 ///
 /// Source     semantics, section 6. Deviation from Asteroid, eq. 5, which divides by the least bandwidth alone and
 ///            so takes a shared medium for n wires.
 /// Complexity O(n * resources on a route).
 [[nodiscard]] inline transfer_cost ring_reduction(const network& net, std::span<const device_id> devices) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  const auto n = static_cast<double>(devices.size());
   if (devices.size() < 2) return {};
   std::vector<double> load(net.resources().size(), 0);
   transfer_cost ring;
@@ -96,7 +102,7 @@ struct exchange_cost {
     for (const resource_use& u : r->via) load[u.resource.index()] += u.weight;
   }
   for (std::size_t r = 0; r < load.size(); ++r) {
-    ring.s_per_byte = std::max(ring.s_per_byte, 2 * (n - 1) / n * load[r] / net.resources()[r].capacity.value());
+    ring.s_per_byte = std::max(ring.s_per_byte, ring_share(devices.size()) * load[r] / net.resources()[r].capacity.value());
   }
   return ring;
 }

@@ -36,6 +36,9 @@ struct workload {
   int context = 0;              ///< tokens of context that each sequence's cache holds
   int tokens = 16;              ///< generation: tokens (steps) per sequence, >= 2
 
+  /// How often the model runs on each sample.
+  [[nodiscard]] constexpr int steps() const { return mode == hetplan::mode::generation ? tokens : 1; }
+
   friend bool operator==(const workload&, const workload&) = default;
 };
 

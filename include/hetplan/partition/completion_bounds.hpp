@@ -31,7 +31,7 @@ class completion_bounds {
     constexpr double inf = std::numeric_limits<double>::infinity();
     const std::size_t n = space.classes.size(), blocks = t.sequence.size();
     const double size = blank.microbatch_size;
-    const double samples = size * blank.microbatches * (blank.workload.mode == mode::generation ? blank.workload.tokens : 1);
+    const double samples = size * blank.microbatches * blank.workload.steps();
     const auto most = static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share()));
     // Seconds per sample of a block on a class with shares up to m: 1 / r.
     std::vector<double> by_share(blocks * n * most), weight(n, 0);

@@ -58,7 +58,7 @@ class stage_costs {
               const plan& blank, bool keep_budgets)
       : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size), microbatches_(blank.microbatches),
         training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets),
-        repeats_(blank.workload.mode == mode::generation ? blank.workload.tokens : 1), tied_(worst_exchange(c.network(), c.devices())) {
+        repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
     for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
     for (const auto& members : space.classes) {
       limit_.push_back(c[members.front()].usable_memory().value() * (1 + limit_tolerance));
@@ -111,8 +111,8 @@ class stage_costs {
   ///
   /// @param sent, received  bytes per sample that the stage's devices exchange with other stages.
   [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, double sent, double received) const {
-    const double n = static_cast<double>(members(space_.groups[group]));
-    const double reduced = training_ && n > 1 ? 2 * (n - 1) / n * table_.trainable_bytes(first, last) : 0;
+    const int n = members(space_.groups[group]);
+    const double reduced = training_ && n > 1 ? ring_share(static_cast<std::size_t>(n)) * table_.trainable_bytes(first, last) : 0;
     const double microbatches = static_cast<double>(repeats_) * microbatches_;
     const device& d = cluster_[space_.classes[r.of_class].front()];
     const energy_slopes& e = slopes_[d.id.index()];

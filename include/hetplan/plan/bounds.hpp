@@ -224,8 +224,7 @@ template <cost_model Cost, memory_model Memory, lp_solver Lp>
     capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
   }
   const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp);
-  const double steps = p.workload.mode == mode::generation ? p.workload.tokens : 1;
-  return steps * std::max(compute, path_bound(model, m, p.workload.mode));
+  return p.workload.steps() * std::max(compute, path_bound(model, m, p.workload.mode));
 }
 
 }  // namespace hetplan

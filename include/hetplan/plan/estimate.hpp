@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/plan/estimators.hpp>
 
@@ -57,7 +58,7 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
                                   const Energy& energy = {}, const Estimator& estimator = {}) {
   const pipeline_steps steps = make_steps(p, model, c, cost);
   const bool training = steps.mode == mode::training, generation = steps.mode == mode::generation;
-  const double repeats = generation ? p.workload.tokens : 1;
+  const double repeats = p.workload.steps();
   const double M = steps.microbatches;
 
   evaluation e;
@@ -75,8 +76,7 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
 
   for (std::size_t s = 0; s < steps.stages.size(); ++s) {
     const auto& stage = steps.stages[s];
-    const auto n = static_cast<double>(stage.devices.size());
-    const double ring = training ? 2 * (n - 1) / n * trainable_bytes(model, p.stages[s]) : 0;
+    const double ring = training ? ring_share(stage.devices.size()) * trainable_bytes(model, p.stages[s]) : 0;
     const detail::stage_traffic traffic = detail::traffic_per_sample(steps, s);
     for (std::size_t i = 0; i < stage.devices.size(); ++i) {
       const auto& d = stage.devices[i];

@@ -170,7 +170,7 @@ class plan_validator {
     double tasks = 0;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       tasks += static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p_.stages[s].devices.size()) *
-               (p_.workload.mode == mode::training ? 2 : p_.workload.mode == mode::generation ? p_.workload.tokens : 1);
+               (p_.workload.mode == mode::training ? 2 : p_.workload.steps());
     }
     require(tasks <= max_tasks, "/microbatches", "a plan of at most " + to_text(max_tasks) + " tasks", to_text(tasks));
   }

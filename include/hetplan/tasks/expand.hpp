@@ -21,7 +21,7 @@ class expander {
   expander(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory)
       : p_(p), model_(model), cluster_(c), cost_(cost), memory_(memory), stages_(make_stage_graph(p, model)),
         orders_(device_orders(p, stages_, c.size())), out_(c.size()), sender_(p, c, out_),
-        steps_(p.workload.mode == mode::generation ? p.workload.tokens : 1) {}
+        steps_(p.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();

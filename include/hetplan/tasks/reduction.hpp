@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/cluster/exchange.hpp>
 #include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::tasks {
@@ -27,12 +28,11 @@ class reducer {
   reducer(const plan& p, const stage_graph& stages, transfer_sender& sender)
       : p_(p), stages_(stages), sender_(sender), out_(sender.builder()) {}
 
-  /// n transfers from member i to i + 1 (cyclic), each 2(n-1)/n of the bytes; the barrier that ends them.
+  /// n transfers from member i to i + 1 (cyclic), each a ring_share of the bytes; the barrier that ends them.
   handle ring(const std::vector<member>& members, double weight_bytes, handle start) {
-    const auto n = static_cast<double>(members.size());
     const handle end = out_.add_barrier();
     for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto [first, last] = send(members[i], members[(i + 1) % members.size()], 2 * (n - 1) / n * weight_bytes);
+      const auto [first, last] = send(members[i], members[(i + 1) % members.size()], ring_share(members.size()) * weight_bytes);
       out_.depend(start, first);
       out_.depend(last, end);
     }
