@@ -387,8 +387,7 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
     const stage_table t(g, s, c, with_step{}, plain_memory{}, w, 3);
     for (std::size_t first = 0; first < s.size(); ++first) {
       for (std::size_t last = first + 1; last <= s.size(); ++last) {
-        stage mine;
-        for (std::size_t k = first; k < last; ++k) mine.layers.insert(mine.layers.end(), s.blocks[k].begin(), s.blocks[k].end());
+        const stage mine{.layers = s.layers_of(first, last)};
         for (const device& d : c.devices()) {
           for (int share = 1; share <= 3; ++share) {
             stage_time best;

@@ -86,6 +86,13 @@ TEST_CASE("a stage is a piece of one chain or whole chains in a row") {
                       {0, 4}, {0, 6}, {3, 6}});                                                          // whole chains
 }
 
+TEST_CASE("the layers of blocks come in the order of the row") {
+  const layer_sequence s{{{layer_id(1), layer_id(4)}, {layer_id(0)}, {layer_id(2), layer_id(3)}}};
+  CHECK(s.layers_of(0, 2) == std::vector<layer_id>{layer_id(1), layer_id(4), layer_id(0)});
+  CHECK(s.layers_of(1, 3) == std::vector<layer_id>{layer_id(0), layer_id(2), layer_id(3)});
+  CHECK(s.layers_of(1, 1).empty());
+}
+
 TEST_CASE("stages of random sequences are those of the definition") {
   const std::uint64_t seed = test::first_seed();
   INFO("seed " << seed);

@@ -41,6 +41,13 @@ struct layer_sequence {
     return head == tail || (first == chain_first[head] && last == chain_end(tail));
   }
 
+  /// The layers of blocks [first, last), in the order of the row.
+  [[nodiscard]] std::vector<layer_id> layers_of(std::size_t first, std::size_t last) const {
+    std::vector<layer_id> layers;
+    for (std::size_t b = first; b < last; ++b) layers.insert(layers.end(), blocks[b].begin(), blocks[b].end());
+    return layers;
+  }
+
   /// The same row as one chain: any cut between neighbours makes a stage.
   [[nodiscard]] layer_sequence joined() const { return {blocks, {0}}; }
 

@@ -100,9 +100,7 @@ class plan_enumerator {
     if (plan_.stages.size() == static_cast<std::size_t>(options_.max_stages)) return;
     for (std::size_t last = first + 1; last <= sequence_.size() && !stopped_; ++last) {
       if (!sequence_.is_stage(first, last)) continue;
-      stage s{.name = "s" + std::to_string(plan_.stages.size())};
-      for (std::size_t b = first; b < last; ++b) s.layers.insert(s.layers.end(), sequence_.blocks[b].begin(), sequence_.blocks[b].end());
-      plan_.stages.push_back(std::move(s));
+      plan_.stages.push_back({.name = "s" + std::to_string(plan_.stages.size()), .layers = sequence_.layers_of(first, last)});
       cut(last);
       plan_.stages.pop_back();
     }

@@ -77,8 +77,7 @@ namespace hetplan::partition {
   std::vector<std::size_t> used(space.classes.size(), 0);
   for (std::size_t begin = 0; begin < n;) {
     const choice& c = best[begin][state];
-    stage s{.name = "s" + std::to_string(nearest.stages.size())};
-    for (std::size_t b = begin; b < c.end; ++b) s.layers.insert(s.layers.end(), t.sequence.blocks[b].begin(), t.sequence.blocks[b].end());
+    stage s{.name = "s" + std::to_string(nearest.stages.size()), .layers = t.sequence.layers_of(begin, c.end)};
     std::sort(s.layers.begin(), s.layers.end());
     fill(begin, c.end, c.group, devices);
     for (const filling& f : devices) s.devices.push_back({space.classes[f.of_class][used[f.of_class]++], f.samples});

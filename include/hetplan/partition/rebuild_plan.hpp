@@ -39,8 +39,7 @@ template <class Store>
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const partial_node& n = *heads[i];
     const std::size_t first = boundaries[n.boundary], last = ends[i];
-    stage s{.name = "s" + std::to_string(i)};
-    for (std::size_t b = first; b < last; ++b) s.layers.insert(s.layers.end(), t.sequence.blocks[b].begin(), t.sequence.blocks[b].end());
+    stage s{.name = "s" + std::to_string(i), .layers = t.sequence.layers_of(first, last)};
     std::sort(s.layers.begin(), s.layers.end());
     const auto [in, back] = t.cuts.bytes_in(first, last);
     const auto [out, returned] = t.cuts.bytes_out(first, last, stage_of);
