@@ -27,6 +27,11 @@ struct exchange_cost {
   transfer_cost back;
   bool half_duplex = false;  ///< the directions of some pair share a resource: they take turns
 
+  /// Traffic there and back at once.
+  [[nodiscard]] double together_s(double there_s, double back_s) const { return half_duplex ? there_s + back_s : std::max(there_s, back_s); }
+  /// One volume there, and as much back.
+  [[nodiscard]] double swap_s(double volume) const { return together_s(there.time_s(volume), back.time_s(volume)); }
+
   /// Widens to cover another pair.
   void cover(const exchange_cost& other) {
     there = {std::max(there.latency_s, other.there.latency_s), std::max(there.s_per_byte, other.there.s_per_byte)};

@@ -175,10 +175,7 @@ class stage_costs {
     if (members(space_.groups[group]) > 1) {
       if (const double reduced = table_.trainable_bytes(first, last); reduced > 0) total += rings_[group].time_s(reduced);
     }
-    if (const double shared = table_.tied_bytes(first, last); shared > 0) {
-      const double there = tied_.there.time_s(shared), back = tied_.back.time_s(shared);
-      total += tied_.half_duplex ? there + back : std::max(there, back);
-    }
+    if (const double shared = table_.tied_bytes(first, last); shared > 0) total += tied_.swap_s(shared);
     return total;
   }
 

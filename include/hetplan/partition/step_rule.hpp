@@ -9,6 +9,7 @@
 #include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/partition/stage_costs.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/pipeline_steps.hpp>
 
 namespace hetplan::partition {
 
@@ -47,14 +48,8 @@ class step_rule {
     return f.template operator()<mode::generation>();
   }
   [[nodiscard]] link_step link(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
-    const double f = x.there.time_s(size_ * forward_bytes), f0 = size_ * forward_bytes > 0 ? size_ * forward_bytes * x.there.s_per_byte : 0;
-    double b = 0, b0 = 0;
-    if (how_ == mode::training && gradient_bytes > 0) {
-      b = x.back.time_s(size_ * gradient_bytes);
-      b0 = size_ * gradient_bytes * x.back.s_per_byte;
-    }
-    const double again = microbatches_ > 1 ? (microbatches_ - 1) * (x.half_duplex ? f0 + b0 : std::max(f0, b0)) : 0;  // no 0 * inf
-    return {f + b, b, f + b + again};
+    const auto t = time_link(x, size_, microbatches_, forward_bytes, how_ == mode::training ? gradient_bytes : 0);
+    return {t.total_s, t.backward_s, t.own_s};
   }
   [[nodiscard]] behind nothing_behind() const {
     return {0, how_ == mode::training ? -std::numeric_limits<double>::infinity() : 0};

@@ -128,11 +128,7 @@ template <cost_model Cost>
   if (step.devices.size() > 1 && weight > 0) {
     total += ring_reduction(c.network(), devices_of(p.stages[s])).time_s(weight);
   }
-  if (const double tied = tied_bytes(p, model, s); tied > 0) {
-    const exchange_cost worst = worst_exchange(c.network(), c.devices());
-    const double there = worst.there.time_s(tied), back = worst.back.time_s(tied);
-    total += worst.half_duplex ? there + back : std::max(there, back);
-  }
+  if (const double tied = tied_bytes(p, model, s); tied > 0) total += worst_exchange(c.network(), c.devices()).swap_s(tied);
   double optimizer = 0;
   for (const auto& d : step.devices) optimizer = std::max(optimizer, d.optimizer_s);
   return total + optimizer;
@@ -140,12 +136,32 @@ template <cost_model Cost>
 
 }  // namespace detail
 
+/// Times a link that every microbatch crosses, there with `forward_cut` and back with `backward_cut` bytes per sample.
+///
+/// own = forward + backward + (M - 1) wire, where wire is the sum of both directions if they take turns and the larger
+/// one if the wire is full duplex.
+[[nodiscard]] inline pipeline_steps::link_step time_link(const exchange_cost& x, int microbatch_size, int microbatches,
+                                                         double forward_cut, double backward_cut) {
+  pipeline_steps::link_step link{.forward_cut = forward_cut, .backward_cut = backward_cut};
+  const double forward_bytes = microbatch_size * forward_cut;
+  link.forward_s = x.there.time_s(forward_bytes);
+  link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.there.s_per_byte : 0;  // 0 bytes on a missing route: no NaN
+  if (backward_cut > 0) {
+    const double backward_bytes = microbatch_size * backward_cut;
+    link.backward_s = x.back.time_s(backward_bytes);
+    link.backward_wire_s = backward_bytes * x.back.s_per_byte;
+  }
+  link.total_s = link.forward_s + link.backward_s;
+  const double wire_s = x.together_s(link.forward_wire_s, link.backward_wire_s);
+  link.own_s = link.total_s + (microbatches > 1 ? (microbatches - 1) * wire_s : 0);
+  return link;
+}
+
 /// Times the steps of a plan; every link has its peak bandwidth to itself.
 ///
-/// stage: the slowest of its devices. Link: the slowest pair of its two groups is charged for all of them,
-/// `own = forward + backward + (M - 1) wire`, where wire is the sum of both directions if they take turns and the larger
-/// one if the wire is full duplex. Collective of a stage: its ring, then the tensors that a later stage holds too
-/// at the cluster's worst pair both ways, then the slowest device's optimizer step.
+/// Stage: the slowest of its devices. Link: the slowest pair of its two groups is charged for all of them. Collective of a
+/// stage: its ring, then the tensors that a later stage holds too at the cluster's worst pair both ways, then the slowest
+/// device's optimizer step.
 ///
 /// @param p         one pipeline, one microbatch size, 1F1B or GPipe, no parameter server; stages in topological order.
 /// Units            SI.  Complexity  O(layers x devices of their stage + pairs of devices).
@@ -176,25 +192,16 @@ template <cost_model Cost>
   }
 
   for (const stage_edge& e : graph.edges) {
-    pipeline_steps::link_step link{.from = e.from.index(), .to = e.to.index()};
-    if (link.from >= link.to) {
-      throw invalid_input("estimate: expected stages in topological order, got stage " + std::to_string(link.from) +
-                          " that feeds stage " + std::to_string(link.to));
+    const std::size_t from = e.from.index(), to = e.to.index();
+    if (from >= to) {
+      throw invalid_input("estimate: expected stages in topological order, got stage " + std::to_string(from) + " that feeds stage " +
+                          std::to_string(to));
     }
     const exchange_cost x = peak_exchange(c.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
-    const double forward_bytes = p.microbatch_size * e.forward_cut.value();
-    link.forward_cut = e.forward_cut.value();
-    link.forward_s = x.there.time_s(forward_bytes);
-    link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.there.s_per_byte : 0;  // 0 bytes on a missing route: no NaN
-    if (training && e.backward_cut.value() > 0) {
-      const double backward_bytes = p.microbatch_size * e.backward_cut.value();
-      link.backward_cut = e.backward_cut.value();
-      link.backward_s = x.back.time_s(backward_bytes);
-      link.backward_wire_s = backward_bytes * x.back.s_per_byte;
-    }
-    const double wire = x.half_duplex ? link.forward_wire_s + link.backward_wire_s : std::max(link.forward_wire_s, link.backward_wire_s);
-    link.total_s = link.forward_s + link.backward_s;
-    link.own_s = link.total_s + (p.microbatches > 1 ? (p.microbatches - 1) * wire : 0);
+    pipeline_steps::link_step link =
+        time_link(x, p.microbatch_size, p.microbatches, e.forward_cut.value(), training ? e.backward_cut.value() : 0);
+    link.from = from;
+    link.to = to;
     steps.links.push_back(link);
   }
   return steps;
