@@ -315,21 +315,7 @@ TEST_CASE("the optimizer steps once for each distinct trainable tensor of a stag
   CHECK(forward.optimizer_s(0, 4, slow) == 0);
 }
 
-TEST_CASE("a tensor crosses every boundary up to its last reader once, with what the readers behind it take") {
-  const planning_graph g = skip_chain();
-  const stage_table forward(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::inference}, 2);
-  CHECK(forward.cut_bytes(0) == 0);
-  CHECK(forward.cut_bytes(1) == Approx(10));  // a's tensor goes to b and d: the larger of 10 and 7
-  CHECK(forward.cut_bytes(2) == Approx(20 + 7));
-  CHECK(forward.cut_bytes(3) == Approx(30 + 7));
-  CHECK(forward.cut_bytes(4) == 0);
-  const stage_table training(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {}, 1);
-  CHECK(training.cut_bytes(1) == Approx(10 + 10));
-  CHECK(training.cut_bytes(2) == Approx(27 + 5 + 3));
-  CHECK(training.cut_bytes(3) == Approx(37 + 0 + 3));
-}
-
-TEST_CASE("blocks of several layers are sums of their layers, and a tensor inside a block crosses nothing") {
+TEST_CASE("blocks of several layers are sums of their layers") {
   const planning_graph g = skip_chain();
   const layer_sequence halves{{{layer_id(0)}, {layer_id(1), layer_id(2), layer_id(3)}}};
   const stage_table t(g, halves, pair(), with_step{}, plain_memory{}, {.optimizer_factor = 1}, 2);
@@ -342,8 +328,6 @@ TEST_CASE("blocks of several layers are sums of their layers, and a tensor insid
   CHECK(t.tied_bytes(0, 1) == 0);
   CHECK(t.optimizer_s(1, 2, slow) == 100);
   CHECK(t.activation_bytes(1, 2) == 14);
-  CHECK(t.cut_bytes(1) == 20);
-  CHECK(t.cut_bytes(2) == 0);
 }
 
 TEST_CASE("every stage of random blocks costs what its layers cost one by one") {

@@ -79,6 +79,20 @@ TEST_CASE("of a chain with a skip every boundary knows what crosses it and who r
   CHECK(cuts.bytes_out(0, 4, {0, 0, 0, 0}) == bytes_pair(0, 0));
 }
 
+TEST_CASE("a tensor crosses every boundary up to its last reader once, with what the readers behind it take") {
+  // 0 -> 1 -> 2 -> 3 and 0 -> 3.
+  const planning_graph g = build(4, {edge(0, 1, 10, 10), edge(1, 2, 20, 5), edge(2, 3, 30, 0), edge(0, 3, 7, 3)});
+  const sequence_cuts cuts(g, sequence_of(g));
+  CHECK(cuts.bytes_in(0, 4) == bytes_pair(0, 0));
+  CHECK(cuts.bytes_in(1, 4) == bytes_pair(10, 10));  // 0's tensor goes to 1 and 3: the larger of 10 and 7
+  CHECK(cuts.bytes_in(2, 4) == bytes_pair(20 + 7, 5 + 3));
+  CHECK(cuts.bytes_in(3, 4) == bytes_pair(30 + 7, 0 + 3));
+  CHECK(cuts.bytes_in(4, 4) == bytes_pair(0, 0));
+  const sequence_cuts halves(g, blocks({{0}, {1, 2, 3}}));  // inside a block nothing crosses
+  CHECK(halves.bytes_in(1, 2) == bytes_pair(10, 10));
+  CHECK(halves.bytes_in(2, 2) == bytes_pair(0, 0));
+}
+
 TEST_CASE("two towers: the second one reads nothing from the first, and the head reads both") {
   // 0 -> 1 -> 4 and 2 -> 3 -> 4.
   const planning_graph g = build(5, {edge(0, 1, 1, 1), edge(2, 3, 2, 2), edge(1, 4, 4, 0), edge(3, 4, 8, 8)});

@@ -3,7 +3,6 @@
 /// Stages of consecutive blocks in O(1): prefix sums of time and memory, device by device, for every share of a microbatch.
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -47,7 +46,6 @@ class stage_table {
     if constexpr (times_optimizer_step<Cost>) {
       if (training_) add_optimizer_steps(model, sequence, cost, c);
     }
-    add_cuts(model, sequence);
   }
 
   [[nodiscard]] std::size_t size() const { return blocks_; }
@@ -108,8 +106,6 @@ class stage_table {
   [[nodiscard]] double activation_bytes(std::size_t first, std::size_t last) const { return activations_(index(last)) - activations_(index(first)); }
   /// Generation: the cache of one sequence.
   [[nodiscard]] double cache_bytes(std::size_t first, std::size_t last) const { return cache_(index(last)) - cache_(index(first)); }
-  /// What crosses the boundary before a block, there and back; each tensor once.
-  [[nodiscard]] double cut_bytes(std::size_t before_block) const { return cut_(index(before_block)); }
 
  private:
   /// A block with a tensor that an earlier layer of its weight group holds too, in block `before`.
@@ -134,7 +130,7 @@ class stage_table {
 
   template <memory_model Memory>
   void add_memory(const planning_graph& model, const layer_sequence& sequence, const Memory& memory, const workload& w) {
-    state_ = trainable_ = activations_ = cache_ = cut_ = Eigen::ArrayXd::Zero(rows());
+    state_ = trainable_ = activations_ = cache_ = Eigen::ArrayXd::Zero(rows());
     std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);
     for (std::size_t b = 0; b < blocks_; ++b) {
       const Eigen::Index i = index(b);
@@ -196,32 +192,11 @@ class stage_table {
     }
   }
 
-  /// A tensor crosses every boundary from behind its block to its last reader, with the most bytes that a
-  /// reader behind the boundary takes.
-  void add_cuts(const planning_graph& model, const layer_sequence& sequence) {
-    std::vector<std::size_t> block_of(model.size(), 0);
-    for (std::size_t b = 0; b < blocks_; ++b) {
-      for (const layer_id l : sequence.blocks[b]) block_of[l.index()] = b;
-    }
-    for (const layer& l : model.layers()) {
-      std::vector<std::pair<std::size_t, const layer_edge*>> readers;  // by block, ascending
-      for (const layer_edge& e : model.out_edges(l.id)) readers.emplace_back(block_of[e.to.index()], &e);
-      std::stable_sort(readers.begin(), readers.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-      double forward = 0, gradient = 0;
-      for (std::size_t r = readers.size(); r-- > 0;) {
-        forward = std::max(forward, readers[r].second->forward.value());
-        gradient = std::max(gradient, readers[r].second->gradient.value());
-        const std::size_t begin = r == 0 ? block_of[l.id.index()] : readers[r - 1].first;
-        for (std::size_t b = begin + 1; b <= readers[r].first; ++b) cut_(index(b)) += forward + (training_ ? gradient : 0);
-      }
-    }
-  }
-
   std::size_t blocks_, max_share_;
   bool training_;
   std::vector<std::size_t> first_column_, degrees_;  ///< by device
   Eigen::ArrayXXd total_, backward_, optimizer_;
-  Eigen::ArrayXd state_, trainable_, activations_, cache_, cut_;
+  Eigen::ArrayXd state_, trainable_, activations_, cache_;
   std::vector<repeat> repeats_;
 };
 

@@ -2,14 +2,12 @@
 #pragma once
 /// A model as a planner that only knows chains sees and runs it.
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/sequence_cuts.hpp>
 
 namespace hetplan {
 
@@ -20,25 +18,10 @@ namespace hetplan {
 /// where nothing crosses. Layers keep their attributes, resolved defaults included, except
 /// `largest_output`, which follows from the edges.
 ///
-/// Complexity       O(layers + sum over layers of the distance to their last reader).
-/// Determinism      a boundary adds up its tensors in the order of their layers.
+/// Complexity       that of sequence_cuts.
+/// Determinism      a boundary adds up its tensors, that of the last layer first.
 /// Source           the model of planners that know chains only: Asteroid, EdgeShard.
 [[nodiscard]] inline planning_graph chain_view(const planning_graph& model) {
-  std::vector<bytes> forward(model.size()), gradient(model.size());  // of the edge that leaves layer i
-  for (const layer& l : model.layers()) {
-    const auto edges = model.out_edges(l.id);  // by target: going back, readers only join
-    bytes tensor, back;
-    for (std::size_t e = edges.size(); e-- > 0;) {
-      tensor = std::max(tensor, edges[e].forward);
-      back = std::max(back, edges[e].gradient);
-      const std::size_t nearest = e == 0 ? l.id.index() : edges[e - 1].to.index();
-      for (std::size_t i = nearest; i < edges[e].to.index(); ++i) {
-        forward[i] += tensor;
-        gradient[i] += back;
-      }
-    }
-  }
-
   planning_graph_builder chain(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (const layer& l : model.layers()) {
     chain.add_layer({.name = l.name,
@@ -55,7 +38,11 @@ namespace hetplan {
                      .kv_bytes_per_token = l.kv_bytes_per_token,
                      .profiles = l.profiles});
   }
-  for (std::size_t i = 0; i + 1 < model.size(); ++i) chain.add_edge(layer_id(i), layer_id(i + 1), forward[i], gradient[i]);
+  const sequence_cuts cuts(model, sequence_of(model));
+  for (std::size_t i = 1; i < model.size(); ++i) {
+    const auto [forward, gradient] = cuts.bytes_in(i, model.size());
+    chain.add_edge(layer_id(i - 1), layer_id(i), bytes(forward), bytes(gradient));
+  }
   return std::move(chain).build();
 }
 

@@ -2,7 +2,14 @@
 #pragma once
 /// Pipeline: balanced stages of consecutive layers on single devices, within memory.
 
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <hetplan/cost/stage_table.hpp>
+#include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -13,12 +20,13 @@ namespace detail {
 
 /// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
 /// boundary carries fewer bytes, which is where one would cut anyway.
-[[nodiscard]] inline std::vector<std::size_t> cut_positions(const stage_table& table) {
+///
+/// @param cut_bytes  by layer: what crosses the boundary before it.
+[[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
   std::vector<std::size_t> positions{0};
-  const std::size_t n = table.size();
+  const std::size_t n = cut_bytes.size();
   for (std::size_t i = 1; i < n; ++i) {
-    const double here = table.cut_bytes(i);
-    const bool least = (i == 1 || here <= table.cut_bytes(i - 1)) && (i + 1 == n || here <= table.cut_bytes(i + 1));
+    const bool least = (i == 1 || cut_bytes[i] <= cut_bytes[i - 1]) && (i + 1 == n || cut_bytes[i] <= cut_bytes[i + 1]);
     if (n <= 512 || least) positions.push_back(i);
   }
   return positions;
@@ -42,11 +50,17 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const auto sizes = job.candidate_microbatch_sizes();
   const int stages = std::min(max_stages, static_cast<int>(std::min(devices.size(), model.size())));
   const auto total = static_cast<long long>(sizes.size()) * stages;
-  const bool warms_up = job.workload.mode == mode::training && job.schedule == schedule_kind::one_f_one_b;
+  const bool training = job.workload.mode == mode::training, warms_up = training && job.schedule == schedule_kind::one_f_one_b;
 
   const layer_sequence sequence = sequence_of(model);
   const stage_table table(model, sequence, devices, problem.cost, problem.models.memory, job.workload, sizes.back());
-  const auto positions = detail::cut_positions(table);
+  const sequence_cuts cuts(model, sequence);
+  std::vector<double> cut_bytes;  // there and back
+  for (std::size_t l = 0; l < model.size(); ++l) {
+    const auto [there, back] = cuts.bytes_in(l, model.size());
+    cut_bytes.push_back(there + (training ? back : 0));
+  }
+  const auto positions = detail::cut_positions(cut_bytes);
   for (const int size : sizes) {
     const plan blank = problem.blank("pipeline", size);
     /// What a stage with `following` stages behind it needs of a device's memory.
@@ -58,7 +72,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     };
     const auto cut_cost = [&](std::size_t position, std::size_t from, std::size_t to) {
       const auto rate = devices.network().peak_bandwidth(device_id(from), device_id(to));
-      return rate.value() > 0 ? size * table.cut_bytes(position) / rate.value() : std::numeric_limits<double>::infinity();
+      return rate.value() > 0 ? size * cut_bytes[position] / rate.value() : std::numeric_limits<double>::infinity();
     };
     const auto to_plan = [&](const partition::chain_cut& cut, warmup_rule rule) {
       plan p = blank;
@@ -74,16 +88,16 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 
     std::vector<char> fitted(static_cast<std::size_t>(stages), 0);
     for (const warmup_rule rule : warmup_rules) {
-      const auto cuts = partition::bottleneck_chain(
+      const auto chains = partition::bottleneck_chain(
           positions, model.size(), devices.size(), stages,
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
             if (memory_share(first, last, d, following, rule) > 1) return std::numeric_limits<double>::infinity();
             return table.time(first, last, device_id(d), size).total_s;
           },
           cut_cost);
-      for (std::size_t q = 0; q < cuts.size(); ++q) {
-        if (fitted[q] || !cuts[q].exists()) continue;
-        if (best.consider(to_plan(cuts[q], rule), total, observers...) == flow::stop) return std::move(best).result();
+      for (std::size_t q = 0; q < chains.size(); ++q) {
+        if (fitted[q] || !chains[q].exists()) continue;
+        if (best.consider(to_plan(chains[q], rule), total, observers...) == flow::stop) return std::move(best).result();
         fitted[q] = best.last_fitted();
       }
       if (!warms_up) break;
