@@ -3,6 +3,9 @@
 /// A stage before a graph of stages: what it sends to each of them, and which ports it opens and closes.
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <hetplan/graph/sequence_cuts.hpp>
@@ -15,8 +18,7 @@ namespace hetplan::partition {
 struct seen_behind {
   step_rule::behind tails;
   int depth = 0;
-  double out_bytes = 0;       ///< per sample, to all stages behind
-  double returned_bytes = 0;  ///< gradients
+  std::pair<double, double> out = {};  ///< bytes per sample to all stages behind, and gradients that come back
 };
 
 /// Extends the ports of partial plans; buffers are reused.
@@ -52,8 +54,8 @@ class graph_tails {
       const auto through = rule_.through(rule_.link(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes), t.reach_s, t.rest_s);
       seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
       seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
-      seen.out_bytes += f.forward_bytes;
-      seen.returned_bytes += f.gradient_bytes;
+      seen.out.first += f.forward_bytes;
+      seen.out.second += f.gradient_bytes;
     }
     return seen;
   }

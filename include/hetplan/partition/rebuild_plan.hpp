@@ -20,7 +20,6 @@ template <class Store>
 [[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
                                       const search_tables& t, const device_space& space, const stage_costs& costs, const plan& blank,
                                       const search_options& options, double response_s) {
-  const bool training = blank.workload.mode == mode::training;
   found_plan found{.plan = blank, .score = whole.rank};
   found.plan.stages.clear();
   evaluation& e = found.estimate;
@@ -41,10 +40,9 @@ template <class Store>
     const std::size_t first = boundaries[n.boundary], last = ends[i];
     stage s{.name = "s" + std::to_string(i), .layers = t.sequence.layers_of(first, last)};
     std::sort(s.layers.begin(), s.layers.end());
-    const auto [in, back] = t.cuts.bytes_in(first, last);
-    const auto [out, returned] = t.cuts.bytes_out(first, last, stage_of);
+    const stage_traffic traffic = costs.traffic(t.cuts.bytes_in(first, last), t.cuts.bytes_out(first, last, stage_of));
     for (const share_run& run : costs.shares(first, last, n.group, n.in_flight)) {
-      const device_part x = costs.part(first, last, n.group, run, out + (training ? back : 0), in + (training ? returned : 0));
+      const device_part x = costs.part(first, last, n.group, run, traffic);
       const double held = costs.held_bytes(first, last, run.samples, n.in_flight);
       for (int d = 0; d < run.devices; ++d) {
         const device_id id = space.classes[run.of_class][used[run.of_class]++];

@@ -13,6 +13,7 @@
 #include <hetplan/partition/device_space.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 
 namespace hetplan::partition {
 
@@ -107,18 +108,20 @@ class stage_costs {
     return room >= size_;
   }
 
+  /// What a stage exchanges that reads `in` and sends `out`: bytes per sample, each with the gradients of the way back.
+  [[nodiscard]] stage_traffic traffic(std::pair<double, double> in, std::pair<double, double> out) const {
+    return {out.first + (training_ ? in.second : 0), in.first + (training_ ? out.second : 0)};
+  }
   /// One device of a stage over an iteration (a whole run in generation).
-  ///
-  /// @param sent, received  bytes per sample that the stage's devices exchange with other stages.
-  [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, double sent, double received) const {
+  [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, const stage_traffic& t) const {
     const int n = members(space_.groups[group]);
     const double reduced = training_ && n > 1 ? ring_share(static_cast<std::size_t>(n)) * table_.trainable_bytes(first, last) : 0;
     const double microbatches = static_cast<double>(repeats_) * microbatches_;
     const device& d = cluster_[space_.classes[r.of_class].front()];
     const energy_slopes& e = slopes_[d.id.index()];
     const double busy = microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
-    return {busy, e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * sent + reduced) +
-                      e.receive_J_per_byte * (microbatches * r.samples * received + reduced),
+    return {busy, e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * t.sent + reduced) +
+                      e.receive_J_per_byte * (microbatches * r.samples * t.received + reduced),
             e.idle_W * repeats_};
   }
   /// Bytes that a device of a stage holds at most.
@@ -127,10 +130,10 @@ class stage_costs {
     return need.fixed + samples * (in_flight * need.kept + need.cache);
   }
   /// What all devices of a stage add to energy and limits.
-  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, double sent, double received) const {
+  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const {
     stage_budget sum;
     for (const share_run& r : shares(first, last, group, in_flight)) {
-      const device_part x = part(first, last, group, r, sent, received);
+      const device_part x = part(first, last, group, r, t);
       sum.energy_J += r.devices * x.energy_J;
       sum.idle_W += r.devices * x.idle_W;
       if (!keep_budgets_) continue;

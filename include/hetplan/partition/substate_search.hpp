@@ -30,7 +30,7 @@ class substate_search {
   substate_search(const search_tables& t, const device_space& space, const plan& blank, const Objective& o, const Policy& policy,
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
       : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
-        serial_(t.cuts.serial()), training_(blank.workload.mode == mode::training), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
+        serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
         rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup), costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
         bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.cuts, links_, rule_),
         memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
@@ -220,7 +220,7 @@ class substate_search {
 
   void extend_graph(std::size_t p, std::size_t a, const device_space::move& m) {
     const std::size_t first = boundaries_[a], last = boundaries_[p];
-    const auto [in, back] = t_.cuts.bytes_in(first, last);
+    const auto in = t_.cuts.bytes_in(first, last);
     const bool is_source = !t_.cuts.reads_from_before(first, last);
     for (const closed_cells::range& r : behind_.ranges) {
       for (std::size_t n = r.begin; n < r.end; ++n) {
@@ -245,9 +245,8 @@ class substate_search {
           }
           response = rule_.response_at_least_s(least_reach, rule_.how() == mode::generation ? least_rest : 0, {}, 0, bounds_.busiest_s(m.to, a));
         }
-        const stage_budget b = energy_matters_ ? costs_.budget(first, last, m.group, in_flight(depth), seen.out_bytes + (training_ ? back : 0),
-                                                        in + (training_ ? seen.returned_bytes : 0))
-                                               : stage_budget{};
+        const stage_budget b =
+            energy_matters_ ? costs_.budget(first, last, m.group, in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
         offer(old, n, b, response, a, m, depth, [&](partial_node& next) {
           next.finished = finished;
           next.ports = ports;
@@ -300,9 +299,8 @@ class substate_search {
   const stage_budget& serial_budget(stage_memo::entry& e, std::size_t a, std::size_t p, std::size_t group, int in_flight) {
     if (e.budget.energy_J < 0) {
       const std::size_t first = boundaries_[a], last = boundaries_[p];
-      const auto [in, back] = t_.cuts.bytes_in(first, last);
-      const auto [out, returned] = last == t_.sequence.size() ? std::pair(0.0, 0.0) : t_.cuts.bytes_in(last, t_.sequence.size());
-      e.budget = costs_.budget(first, last, group, in_flight, out + (training_ ? back : 0), in + (training_ ? returned : 0));
+      const stage_traffic all = costs_.traffic(t_.cuts.bytes_in(first, last), t_.cuts.bytes_in(last, t_.sequence.size()));
+      e.budget = costs_.budget(first, last, group, in_flight, all);
     }
     return e.budget;
   }
@@ -314,7 +312,7 @@ class substate_search {
   const search_options& options_;
   std::tuple<Observers&...> observers_;
   std::vector<std::size_t> boundaries_;
-  bool serial_, training_;
+  bool serial_;
   warmup_levels warmup_;
   std::size_t levels_;
   bool energy_matters_;

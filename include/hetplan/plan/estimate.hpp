@@ -14,11 +14,6 @@ namespace hetplan {
 
 namespace detail {
 
-/// Bytes that a stage moves for every sample of its own, per direction.
-struct stage_traffic {
-  double sent = 0;
-  double received = 0;
-};
 [[nodiscard]] inline stage_traffic traffic_per_sample(const pipeline_steps& steps, std::size_t s) {
   stage_traffic t;
   for (const std::size_t l : steps.stages[s].out) {
@@ -77,7 +72,7 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
   for (std::size_t s = 0; s < steps.stages.size(); ++s) {
     const auto& stage = steps.stages[s];
     const double ring = training ? ring_share(stage.devices.size()) * trainable_bytes(model, p.stages[s]) : 0;
-    const detail::stage_traffic traffic = detail::traffic_per_sample(steps, s);
+    const stage_traffic traffic = detail::traffic_per_sample(steps, s);
     for (std::size_t i = 0; i < stage.devices.size(); ++i) {
       const auto& d = stage.devices[i];
       const assignment& a = p.stages[s].devices[i];

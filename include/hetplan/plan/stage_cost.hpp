@@ -13,6 +13,12 @@
 
 namespace hetplan {
 
+/// Bytes that a stage exchanges with other stages for every sample of its own.
+struct stage_traffic {
+  double sent = 0;
+  double received = 0;
+};
+
 /// Seconds of one microbatch share in each phase; the sum over the stage's layers.
 template <cost_model Cost>
 [[nodiscard]] double stage_time_s(const Cost& cost, const planning_graph& model, const stage& s, const assignment& a,
