@@ -27,90 +27,20 @@ class completion_bounds {
  public:
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,
                     bool serial)
-      : columns_(boundaries.size()), busiest_(space.states() * columns_, 0), path_(busiest_), energy_(columns_, 0) {
-    constexpr double inf = std::numeric_limits<double>::infinity();
-    const std::size_t n = space.classes.size(), blocks = t.sequence.size();
-    const double size = blank.microbatch_size;
-    const double samples = size * blank.microbatches * blank.workload.steps();
-    const auto most = static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share()));
-    // Seconds per sample of a block on a class with shares up to m: 1 / r.
-    std::vector<double> by_share(blocks * n * most), weight(n, 0);
-    const auto per_sample = [&](std::size_t b, std::size_t c, std::size_t m) -> double& { return by_share[(b * n + c) * most + m - 1]; };
-    for (std::size_t c = 0; c < n; ++c) {
-      const device_id d = space.classes[c].front();
-      for (std::size_t m = 1; m <= most; ++m) {
-        for (int g = 1; g <= t.table.degrees(d); ++g) {
-          const double* sums = t.table.totals(d, static_cast<int>(m), g);
-          for (std::size_t b = 0; b < blocks; ++b) {
-            double& best = per_sample(b, c, m);
-            if (g == 1) best = m > 1 ? per_sample(b, c, m - 1) : inf;
-            best = std::min(best, std::max(0.0, sums[b + 1] - sums[b]) / static_cast<double>(m));
-          }
-        }
-      }
-      for (std::size_t b = 0; b < blocks; ++b) weight[c] += per_sample(b, c, most);
-      weight[c] = weight[c] > 0 ? 1 / weight[c] : 0;
-    }
-    std::vector<double> cheapest(blocks, inf);
-    for (std::size_t b = 0; b < blocks; ++b) {
-      for (std::size_t c = 0; c < n; ++c) {
-        cheapest[b] = std::min(cheapest[b], t.slopes[space.classes[c].front().index()].busy_W * per_sample(b, c, most));
-      }
-    }
-    for (std::size_t i = 1; i < columns_; ++i) {
-      energy_[i] = energy_[i - 1];
-      for (std::size_t b = boundaries[i - 1]; b < boundaries[i]; ++b) energy_[i] += samples * cheapest[b];
-    }
-    stage_.assign(space.groups.size() * columns_, 0);
-    for (std::size_t g = 0; g < space.groups.size(); ++g) {
-      std::size_t members = 0;
-      for (const auto& p : space.groups[g]) members += static_cast<std::size_t>(p.devices);
-      const std::size_t largest = most >= members ? most - members + 1 : 1;
-      for (std::size_t i = 1; i < columns_; ++i) {
-        double& sum = stage_[g * columns_ + i] = stage_[g * columns_ + i - 1];
-        for (std::size_t b = boundaries[i - 1]; b < boundaries[i]; ++b) {
-          double rate = 0;
-          for (const auto& p : space.groups[g]) rate += p.devices / per_sample(b, p.of_class, largest);
-          sum += size / rate;
-        }
-      }
-    }
+      : columns_(boundaries.size()), size_(blank.microbatch_size), busiest_(space.states() * columns_, 0),
+        path_(busiest_), energy_(columns_, 0), stage_(space.groups.size() * columns_, 0) {
+    const block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
+    add_energy(t, space, times, size_ * blank.microbatches * blank.workload.steps());
+    for (std::size_t g = 0; g < space.groups.size(); ++g) add_group(g, space.groups[g], times);
+    const std::vector<double> mean_rates = times.mean_rates();
     for (std::size_t s = 0; s < space.states(); ++s) {
-      double total_weight = 0;
       std::vector<std::size_t> there;
-      for (std::size_t c = 0; c < n; ++c) {
-        if (space.left[s][c] == 0) continue;
-        there.push_back(c);
-        total_weight += space.left[s][c] * weight[c];
+      for (std::size_t c = 0; c < space.classes.size(); ++c) {
+        if (space.left[s][c] > 0) there.push_back(c);
       }
-      for (std::size_t i = 1; i < columns_; ++i) {
-        const std::size_t at = s * columns_ + i;
-        busiest_[at] = busiest_[at - 1];
-        path_[at] = path_[at - 1];
-        for (std::size_t b = boundaries[i - 1]; b < boundaries[i] && !there.empty(); ++b) {
-          double least = inf;
-          for (const std::size_t c : there) least = std::min(least, weight[c] * per_sample(b, c, most));
-          if (total_weight > 0) busiest_[at] += size * least / total_weight;
-          if (!serial) continue;
-          double fastest = 0;  // rate of the best group
-          for (std::size_t k = 1; k <= most; ++k) {
-            const std::size_t largest = most - k + 1;
-            std::sort(there.begin(), there.end(), [&](std::size_t x, std::size_t y) {
-              return std::pair(per_sample(b, x, largest), x) < std::pair(per_sample(b, y, largest), y);
-            });
-            double rate = 0;
-            int room = static_cast<int>(k);
-            for (const std::size_t c : there) {
-              const int taken = std::min(room, space.left[s][c]);
-              if (taken > 0) rate += taken / per_sample(b, c, largest);
-              room -= taken;
-            }
-            fastest = std::max(fastest, rate);
-            if (room > 0) break;
-          }
-          path_[at] += size / fastest;
-        }
-      }
+      if (there.empty()) continue;
+      add_busiest(s, space.left[s], there, times, mean_rates);
+      if (serial) add_path(s, space.left[s], there, times);
     }
   }
 
@@ -123,7 +53,110 @@ class completion_bounds {
   [[nodiscard]] double energy_J(std::size_t boundary) const { return energy_[boundary]; }
 
  private:
+  static constexpr double inf = std::numeric_limits<double>::infinity();
+
+  /// Seconds per sample of a block on a device of a class with shares up to m, at its best degree: 1 / r.
+  class block_times {
+   public:
+    block_times(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, std::size_t most)
+        : boundaries_(boundaries), blocks_(t.sequence.size()), classes_(space.classes.size()), most_(most), per_sample_(blocks_ * classes_ * most) {
+      for (std::size_t c = 0; c < classes_; ++c) {
+        const device_id d = space.classes[c].front();
+        for (std::size_t m = 1; m <= most; ++m) {
+          for (int g = 1; g <= t.table.degrees(d); ++g) {
+            const double* sums = t.table.totals(d, static_cast<int>(m), g);
+            for (std::size_t b = 0; b < blocks_; ++b) {
+              double& best = per_sample_[at(b, c, m)];
+              if (g == 1) best = m > 1 ? (*this)(b, c, m - 1) : inf;
+              best = std::min(best, std::max(0.0, sums[b + 1] - sums[b]) / static_cast<double>(m));
+            }
+          }
+        }
+      }
+    }
+    [[nodiscard]] double operator()(std::size_t block, std::size_t of_class, std::size_t m) const { return per_sample_[at(block, of_class, m)]; }
+    [[nodiscard]] std::size_t most() const { return most_; }
+    /// row[i] = the sum of f(block) over all blocks before boundary i.
+    template <class F>
+    void add_up(double* row, F&& f) const {
+      for (std::size_t i = 1; i < boundaries_.size(); ++i) {
+        row[i] = row[i - 1];
+        for (std::size_t b = boundaries_[i - 1]; b < boundaries_[i]; ++b) row[i] += f(b);
+      }
+    }
+    /// By class: of all blocks; 0 where they take no time.
+    [[nodiscard]] std::vector<double> mean_rates() const {
+      std::vector<double> rates(classes_, 0);
+      for (std::size_t c = 0; c < classes_; ++c) {
+        for (std::size_t b = 0; b < blocks_; ++b) rates[c] += (*this)(b, c, most_);
+        rates[c] = rates[c] > 0 ? 1 / rates[c] : 0;
+      }
+      return rates;
+    }
+
+   private:
+    [[nodiscard]] std::size_t at(std::size_t b, std::size_t c, std::size_t m) const { return (b * classes_ + c) * most_ + m - 1; }
+
+    const std::vector<std::size_t>& boundaries_;
+    std::size_t blocks_, classes_, most_;
+    std::vector<double> per_sample_;
+  };
+
+  void add_energy(const search_tables& t, const device_space& space, const block_times& times, double samples) {
+    times.add_up(energy_.data(), [&](std::size_t b) {
+      double cheapest = inf;
+      for (std::size_t c = 0; c < space.classes.size(); ++c) {
+        cheapest = std::min(cheapest, t.slopes[space.classes[c].front().index()].busy_W * times(b, c, times.most()));
+      }
+      return samples * cheapest;
+    });
+  }
+  void add_group(std::size_t g, const device_space::group& group, const block_times& times) {
+    std::size_t members = 0;
+    for (const auto& p : group) members += static_cast<std::size_t>(p.devices);
+    const std::size_t largest = times.most() >= members ? times.most() - members + 1 : 1;
+    times.add_up(&stage_[g * columns_], [&](std::size_t b) {
+      double rate = 0;
+      for (const auto& p : group) rate += p.devices / times(b, p.of_class, largest);
+      return size_ / rate;
+    });
+  }
+  /// @param there  classes of which devices are left.
+  void add_busiest(std::size_t state, const std::vector<int>& left, const std::vector<std::size_t>& there, const block_times& times,
+                   const std::vector<double>& weight) {
+    double total_weight = 0;
+    for (const std::size_t c : there) total_weight += left[c] * weight[c];
+    if (total_weight <= 0) return;
+    times.add_up(&busiest_[state * columns_], [&](std::size_t b) {
+      double least = inf;
+      for (const std::size_t c : there) least = std::min(least, weight[c] * times(b, c, times.most()));
+      return size_ * least / total_weight;
+    });
+  }
+  void add_path(std::size_t state, const std::vector<int>& left, std::vector<std::size_t> there, const block_times& times) {
+    times.add_up(&path_[state * columns_], [&](std::size_t b) {
+      double fastest = 0;  // rate of the best group
+      for (std::size_t k = 1; k <= times.most(); ++k) {
+        const std::size_t largest = times.most() - k + 1;
+        std::sort(there.begin(), there.end(), [&](std::size_t x, std::size_t y) {
+          return std::pair(times(b, x, largest), x) < std::pair(times(b, y, largest), y);
+        });
+        double rate = 0;
+        int room = static_cast<int>(k);
+        for (const std::size_t c : there) {
+          const int taken = std::min(room, left[c]);
+          if (taken > 0) rate += taken / times(b, c, largest);
+          room -= taken;
+        }
+        fastest = std::max(fastest, rate);
+        if (room > 0) break;
+      }
+      return size_ / fastest;
+    });
+  }
+
   std::size_t columns_;
+  double size_;                         ///< samples of a microbatch
   std::vector<double> busiest_, path_;  ///< by state, then boundary
   std::vector<double> energy_;          ///< by boundary
   std::vector<double> stage_;           ///< by group, then boundary: prefix sums

@@ -3,7 +3,6 @@
 /// What a search over a layer sequence reads, worked out once for all microbatch sizes and device orders.
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include <hetplan/cost/energy_model.hpp>
