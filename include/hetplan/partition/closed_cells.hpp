@@ -13,6 +13,9 @@ namespace hetplan::partition {
 
 /// The closed cells of one boundary and state, a range each, and the best that any of their partial plans has of each
 /// figure: what no extension can beat.
+///
+/// Source  own: Dora's recurrence (section 4.1, eqs. 3-5) pushed from finished cells, so that one look rules out many
+///         extensions.
 struct closed_cells {
   struct range {
     std::size_t begin, end;
@@ -29,6 +32,7 @@ struct closed_cells {
   ///
   /// @param link_to  the link to the group at hand from the group of a partial plan.
   /// @param uniform  all links are alike.
+  /// Complexity      O(partial plans of the ranges).
   template <class Store, class LinkTo>
   bool look_through_links(const Store& store, const step_rule& rule, bool uniform, LinkTo&& link_to) {
     constexpr double inf = std::numeric_limits<double>::infinity();

@@ -23,6 +23,7 @@ namespace hetplan::partition {
 /// stage_s    a stage on one group, in the same way.
 /// energy_J   dynamic energy of the work where it is cheapest, whatever the state.
 /// Complexity O(boundaries x (states x classes x B + groups)).
+/// Source     busiest_s: semantics, section 9 (a), in closed form, for the devices of a state. The others: own.
 class completion_bounds {
  public:
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,

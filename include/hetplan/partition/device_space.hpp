@@ -17,6 +17,9 @@ namespace hetplan::partition {
 
 /// Devices that nothing tells apart form a class; a group is a number of devices of each class. A search starts in
 /// state 0 with no device taken and moves to later states by taking groups, the group of the last stage first.
+///
+/// Source  the n of Dora's Q(j, s, n) (section 4.1, eqs. 3-5), the first n devices, widened to any set of states. Own:
+///         classes, and that devices may be left out.
 struct device_space {
   struct part {
     std::size_t of_class;
@@ -46,6 +49,7 @@ struct device_space {
 /// Does exchanging two devices leave the network as it is, up to the names of its resources?
 ///
 /// Complexity  O(devices^2 * resources on a route).
+/// Source      own.
 [[nodiscard]] inline bool exchangeable(const cluster& c, device_id a, device_id b) {
   const auto other = [&](device_id d) { return d == a ? b : d == b ? a : d; };
   std::map<resource_id, resource_id> image, preimage;
@@ -69,8 +73,11 @@ struct device_space {
   return true;
 }
 
-/// Classes of devices: alike in all that `same(a, b)` compares, and exchangeable in the network. Ordered by their
-/// first device; ids ascend inside.
+/// Classes of devices: alike in all that `same(a, b)` compares, and exchangeable in the network.
+///
+/// Complexity   O(devices x classes) questions to `same` and to `exchangeable`.
+/// Determinism  ordered by their first device; ids ascend inside.
+/// Source       own.
 template <std::predicate<const device&, const device&> Same>
 [[nodiscard]] std::vector<std::vector<device_id>> device_classes(const cluster& c, Same&& same) {
   std::vector<std::vector<device_id>> classes;
@@ -102,7 +109,7 @@ class group_numbers {
 
 }  // namespace detail
 
-/// How many moves `every_order` makes, counting for each state the one that takes nothing.
+/// How many moves `every_order` makes, counting for each state the one that takes nothing. Source: own.
 [[nodiscard]] inline double moves_of_every_order(const std::vector<std::vector<device_id>>& classes) {
   double moves = 1;
   for (const auto& members : classes) moves *= static_cast<double>((members.size() + 1) * (members.size() + 2)) / 2;
@@ -112,6 +119,7 @@ class group_numbers {
 /// The state is how many devices of each class are taken: every order, every subset, every mixed group.
 ///
 /// Complexity  prod (n_c + 1) states, prod (n_c + 1)(n_c + 2) / 2 - states moves for classes of n_c devices.
+/// Source      own; Dora's recurrence takes the devices in one order.
 [[nodiscard]] inline device_space every_order(std::vector<std::vector<device_id>> classes, int largest_group) {
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
   detail::group_numbers numbers(space.groups);
@@ -153,6 +161,8 @@ class group_numbers {
 ///
 /// @param order  a permutation of the class numbers.
 /// Complexity    N + 1 states, O(N G classes) moves for N devices and groups of at most G.
+/// Source        Dora, section 4.1, eqs. 3-5: the devices in one order. Deviation: some may be left out. Which order is the
+///               caller's business (Asteroid, section 3.3: largest memory first).
 [[nodiscard]] inline device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
                                                  int largest_group) {
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};

@@ -14,7 +14,7 @@
 
 namespace hetplan::partition {
 
-/// What a new stage sees behind it.
+/// What a new stage sees behind it. Source: own.
 struct seen_behind {
   step_rule::behind tails;
   int depth = 0;
@@ -22,6 +22,9 @@ struct seen_behind {
 };
 
 /// Extends the ports of partial plans; buffers are reused.
+///
+/// Complexity  a call: O(crossings x ports + ports^2) of the boundary.
+/// Source      own: the step_rule of chains on a graph of stages, which Dora's plans are (section 4.1).
 class graph_tails {
  public:
   graph_tails(const sequence_cuts& cuts, const group_links& links, const step_rule& rule) : cuts_(cuts), links_(links), rule_(rule) {}

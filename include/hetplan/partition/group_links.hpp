@@ -3,6 +3,8 @@
 /// Peak traffic between groups of a device space.
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -12,6 +14,10 @@
 namespace hetplan::partition {
 
 /// What links cost between any two groups. Where all pairs of devices are joined alike no group matters.
+///
+/// Complexity  O(classes^2 * resources on a route^2) to build, O(parts of both groups) to ask.
+/// Source      Dora, section 4.1: every pair has its peak bandwidth; Asteroid, section 3.2: the slowest pair is charged for
+///             its groups (peak_exchange). Own: by classes instead of devices, which exchangeable allows.
 class group_links {
  public:
   group_links(const device_space& space, const network& net) : space_(space) {

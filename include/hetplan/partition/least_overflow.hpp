@@ -16,9 +16,12 @@ namespace hetplan::partition {
 /// The plan whose fullest device is least full, in units of its memory, over a device space; times do not matter.
 /// Warm-up is 1 under 1F1B, which needs least.
 ///
-/// Shares: each sample to the device that is least full with it.
+/// Shares: one sample to each device, then each to the one that is least full with it; ties: the first. Not allocate, which
+/// may leave a device out and splits ties evenly.
+///
 /// Complexity  O(boundaries^2 x moves x microbatch size).
-/// Determinism ties: the stage that ends earlier, then the earlier move.
+/// Determinism ties: the stage that ends later, then the smaller state behind it, then the earlier move.
+/// Source      own: a bottleneck recurrence over the space of Dora, section 4.1, eqs. 3-5, with fullness for time.
 [[nodiscard]] inline plan least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t n = t.sequence.size();

@@ -19,6 +19,7 @@ namespace hetplan::partition {
 /// @param in_flight  (stages behind and with the stage) -> microbatches that it holds at least; non-decreasing.
 /// Complexity        O(moves x stages + states x boundaries) questions whether a stage has room, stages at most the
 ///                   number of devices.
+/// Source            own; the memory of a stage is Asteroid's, eq. 3.
 class memory_reach {
  public:
   template <class InFlight>

@@ -31,7 +31,8 @@ class substate_search {
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
       : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
         serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
-        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup), costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
+        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup),
+        costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
         bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.cuts, links_, rule_),
         memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
         reach_(costs_, space, boundaries_, options.max_stages, [&](int depth) { return in_flight(serial_ ? depth : 1); }),
@@ -159,7 +160,8 @@ class substate_search {
   [[nodiscard]] bool hopeless(const step_rule::behind& x, std::size_t a, std::size_t state) const {
     const double rank = rank_of(response_s<How>(x, a, state), behind_.best_energy_J, behind_.best_idle_W, a);
     if (rank > worth_keeping()) return true;
-    return a > 0 && std::all_of(behind_.ranges.begin(), behind_.ranges.end(), [&](const closed_cells::range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); });
+    const auto closed = [&](const closed_cells::range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); };
+    return a > 0 && std::all_of(behind_.ranges.begin(), behind_.ranges.end(), closed);
   }
 
   [[nodiscard]] link_step serial_link(const exchange_cost& x, std::size_t block) const {
