@@ -20,22 +20,13 @@ using namespace hetplan::partition;
 
 namespace {
 
-search_tables tables_of(const test::search_instance& i) {
-  return {i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size};
-}
-
 /// An instance of this very size.
 test::search_instance sized_instance(std::uint64_t seed, int layers, int devices, bool chain, bool tight = true) {
   test::random_source random(seed * 6151 + 3);
   planning_graph model = test::detail::random_model(random, layers, chain);
   cluster c = test::detail::random_cluster(random, devices, model, {.tight = tight});
-  plan blank;
-  blank.workload.mode = random.pick(std::vector{mode::training, mode::training, mode::inference, mode::generation});
-  blank.workload.context = 100;
-  blank.workload.tokens = random.integer(2, 5);
-  blank.microbatch_size = random.integer(1, 4);
-  blank.microbatches = random.integer(1, 8);
-  if (random.chance(0.2)) blank.schedule.kind = schedule_kind::gpipe;
+  const workload drawn{.mode = random.pick(std::vector{mode::training, mode::training, mode::inference, mode::generation})};
+  plan blank = test::random_blank(random, drawn, 4, 8);
   layer_sequence sequence = decompose::serial(model);
   return {std::move(model), std::move(sequence), std::move(c), std::move(blank),
           "sized_instance(" + std::to_string(seed) + ", " + std::to_string(layers) + ", " + std::to_string(devices) + ")"};
@@ -258,7 +249,7 @@ TEST_CASE("in a class order, dominance finds the best and exhaustion lists all p
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 4});
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     std::vector<std::size_t> order(t.classes.size());
     for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
     test::random_source random(seed);
@@ -277,7 +268,7 @@ TEST_CASE("over every order, dominance finds the best and exhaustion lists all p
   for (std::uint64_t seed = test::first_seed() + 5000; seed < test::first_seed() + 5200; ++seed) {
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 4, .most_devices = 3});
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     with_objective(
         seed, [&](const auto& o) { feasible += compare_with_all(i, t, space, o, warmup_rules[seed % 3], seed % 2 == 0 ? 2 : 16) ? 1 : 0; });
@@ -290,7 +281,7 @@ namespace {
 template <class Objective>
 void compare_pruned(const test::search_instance& i, const Objective& o, bool any_order, int& feasible, int& cheaper) {
   INFO(i.what);
-  const search_tables t = tables_of(i);
+  const search_tables t = test::tables_of(i);
   std::vector<std::size_t> order(t.classes.size());
   for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
   const device_space space = any_order ? test::any_order(t, i.blank) : in_class_order(t.classes, order, i.blank.microbatch_size);
@@ -354,7 +345,7 @@ TEST_CASE("K per cell are never better than dominance, and as many as there are 
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
     const test::search_instance i = test::random_search_instance(seed + 20000, {.most_layers = 6, .most_devices = 4});
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     with_objective(seed, [&](const auto& o) {
       search_options options{.plans = 4, .prune = false};
@@ -392,7 +383,7 @@ TEST_CASE("no plan has more stages than allowed, where warm-up saturates and whe
     i.blank.workload.mode = std::vector{mode::training, mode::inference, mode::generation, mode::training}[seed % 4];
     i.blank.schedule.kind = seed % 8 < 4 ? schedule_kind::one_f_one_b : schedule_kind::gpipe;
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     std::size_t free_stages = 0;
     for (const int most : {16, 3, 2, 1}) {
@@ -420,7 +411,7 @@ TEST_CASE("a list of plans is that of exhaustion at its head and holds no more t
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 150; ++seed) {
     const test::search_instance i = test::random_search_instance(seed + 40000, {.most_layers = 5, .most_devices = 3});
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     for (const int plans : {1, 2, 10, 1000}) {
       const search_options options{.plans = plans};
@@ -443,7 +434,7 @@ TEST_CASE("an observer sees cells from the end of the sequence, each once, sorte
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 100; ++seed) {
     const test::search_instance i = test::random_search_instance(seed + 60000, {.most_layers = 6, .most_devices = 4});
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     long long seen = 0, kept = 0;
     std::size_t last_block = i.sequence.size();
     std::set<std::vector<std::size_t>> once;
@@ -478,7 +469,7 @@ TEST_CASE("a search that is stopped says so and returns the best plans of its co
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 30; ++seed) {
     const test::search_instance i = sized_instance(seed + 7000, 12, 3, true, false);
     INFO(i.what);
-    const search_tables t = tables_of(i);
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     int events = 0;
     const auto stop = [&](const cell_filled&) {

@@ -63,9 +63,6 @@ struct beam {
 };
 static_assert(check_cell_policy<nearly_dominated>() && check_cell_policy<beam>());
 
-search_tables tables_of(const test::search_instance& i) {
-  return {i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size};
-}
 Approx near(double x) { return Approx(x).epsilon(1e-9).margin(1e-12); }
 
 /// The best plans of the whole space.
@@ -76,10 +73,19 @@ std::vector<scored_plan> best_of(const test::search_instance& i, const search_ta
   return brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, o, dominant_step{}, keep);
 }
 
+/// Calls f(instance, seed) for so many instances.
+template <class F>
+void for_each_instance(std::uint64_t number, std::uint64_t offset, const test::search_shape& shape, F&& f) {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + number; ++seed) {
+    const auto i = test::random_search_instance(seed + offset, shape);
+    INFO(i.what);
+    f(i, seed);
+  }
+}
+
 template <class Objective, class Policy>
 bool compare(const test::search_instance& i, const Objective& o, const Policy& policy, const search_options& options) {
-  INFO(i.what);
-  const search_tables t = tables_of(i);
+  const search_tables t = test::tables_of(i);
   const auto best = best_of(i, t, o, 1);
   const search_result found = two_substate_dp(t, test::any_order(t, i.blank), i.blank, o, policy, options);
   REQUIRE(found.plans.empty() == best.empty());
@@ -90,32 +96,30 @@ bool compare(const test::search_instance& i, const Objective& o, const Policy& p
   return true;
 }
 
-}  // namespace
-
-TEST_CASE("a user's monotone objective is served by dominance: energy times delay", "[long]") {
+/// Dominance finds the best of the whole space under an objective.
+template <class Objective>
+void require_best_by_dominance(std::uint64_t offset, const Objective& o) {
   int feasible = 0;
-  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
-    const auto i = test::random_search_instance(seed + 80000, {.most_layers = 6, .most_devices = 4});
-    feasible += compare(i, energy_delay_product{}, dominance{}, {.plans = 3, .coarse_boundaries = 2}) ? 1 : 0;
-  }
+  for_each_instance(600, offset, {.most_layers = 6, .most_devices = 4}, [&](const auto& i, std::uint64_t) {
+    feasible += compare(i, o, dominance{}, {.plans = 3, .coarse_boundaries = 2}) ? 1 : 0;
+  });
   REQUIRE(feasible > 300);
 }
 
+}  // namespace
+
+TEST_CASE("a user's monotone objective is served by dominance: energy times delay", "[long]") {
+  require_best_by_dominance(80000, energy_delay_product{});
+}
+
 TEST_CASE("a user's objective may be flat, negative and full of ties", "[long]") {
-  int feasible = 0;
-  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
-    const auto i = test::random_search_instance(seed + 90000, {.most_layers = 6, .most_devices = 4});
-    feasible += compare(i, whole_centiseconds{}, dominance{}, {.plans = 3, .coarse_boundaries = 2}) ? 1 : 0;
-  }
-  REQUIRE(feasible > 300);
+  require_best_by_dominance(90000, whole_centiseconds{});
 }
 
 TEST_CASE("a user's objective may be infinite where a plan is worthless", "[long]") {
   int met = 0, missed = 0;
-  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
-    const auto i = test::random_search_instance(seed + 100000, {.most_layers = 6, .most_devices = 4});
-    INFO(i.what);
-    const search_tables t = tables_of(i);
+  for_each_instance(600, 100000, {.most_layers = 6, .most_devices = 4}, [&](const auto& i, std::uint64_t) {
+    const search_tables t = test::tables_of(i);
     const energy_before_deadline o{seconds(0.02)};
     const auto best = best_of(i, t, o, 1);
     const search_result found =
@@ -124,22 +128,20 @@ TEST_CASE("a user's objective may be infinite where a plan is worthless", "[long
     if (best.empty() || !std::isfinite(best.front().score)) {
       missed += best.empty() ? 0 : 1;
       if (!found.plans.empty()) REQUIRE_FALSE(std::isfinite(found.plans.front().score));
-      continue;
+      return;
     }
     ++met;
     REQUIRE_FALSE(found.plans.empty());
     REQUIRE(found.plans.front().score == near(best.front().score));
-  }
+  });
   REQUIRE(met > 50);
   REQUIRE(missed > 50);
 }
 
 TEST_CASE("an objective that reads the whole evaluation is served by exhaustion, list and all") {
   int feasible = 0;
-  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 450; ++seed) {
-    const auto i = test::random_search_instance(seed + 110000, {.most_layers = 5, .most_devices = 3});
-    INFO(i.what);
-    const search_tables t = tables_of(i);
+  for_each_instance(450, 110000, {.most_layers = 5, .most_devices = 3}, [&](const auto& i, std::uint64_t seed) {
+    const search_tables t = test::tables_of(i);
     const auto check = [&](const auto& o) {
       if (!compare(i, o, exhaustive{}, {.plans = 8})) return;
       ++feasible;
@@ -167,17 +169,15 @@ TEST_CASE("an objective that reads the whole evaluation is served by exhaustion,
         check(hottest_device{});
         break;
     }
-  }
+  });
   REQUIRE(feasible > 250);
 }
 
 TEST_CASE("a policy that drops what is 2 % better at most loses no more than that for each stage") {
   int feasible = 0, worse = 0;
   long long kept = 0, kept_by_dominance = 0;
-  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 800; ++seed) {
-    const auto i = test::random_search_instance(seed + 120000, {.most_layers = 7, .most_devices = 4});
-    INFO(i.what);
-    const search_tables t = tables_of(i);
+  for_each_instance(800, 120000, {.most_layers = 7, .most_devices = 4}, [&](const auto& i, std::uint64_t seed) {
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     // Without budgets: a little more than allowed is not allowed at all.
     const search_options options{.plans = 1, .keep_budgets = false, .prune = seed % 2 == 0, .coarse_boundaries = 2};
@@ -201,7 +201,7 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
       check(minimize_energy{});
     else
       check(minimize_latency{});
-  }
+  });
   REQUIRE(feasible > 500);
   REQUIRE(kept < kept_by_dominance);
   REQUIRE(worse > 0);  // otherwise this shows nothing
@@ -209,10 +209,8 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
 
 TEST_CASE("a beam keeps no more than its width and never beats dominance") {
   int feasible = 0;
-  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 300; ++seed) {
-    const auto i = test::random_search_instance(seed + 130000, {.most_layers = 6, .most_devices = 3});
-    INFO(i.what);
-    const search_tables t = tables_of(i);
+  for_each_instance(300, 130000, {.most_layers = 6, .most_devices = 3}, [&](const auto& i, std::uint64_t) {
+    const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     const search_options options{.plans = 1};
     const search_result best = two_substate_dp(t, space, i.blank, minimize_latency{}, dominance{}, options);
@@ -225,10 +223,10 @@ TEST_CASE("a beam keeps no more than its width and never beats dominance") {
     REQUIRE(most <= 2);
     if (best.plans.empty()) {
       REQUIRE(found.plans.empty());
-      continue;
+      return;
     }
     ++feasible;
     if (!found.plans.empty()) REQUIRE(found.plans.front().score >= best.plans.front().score * (1 - 1e-9));
-  }
+  });
   REQUIRE(feasible > 150);
 }

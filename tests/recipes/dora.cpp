@@ -7,26 +7,11 @@
 #include <hetplan/zoo/settings.hpp>
 
 #include "support/search_instance.hpp"
+#include "support/sound.hpp"
 
 using namespace hetplan;
 
 namespace {
-
-/// What every feasible answer must be: valid, within limits, best first, and as predicted when judged again.
-template <class Problem, class Objective>
-void require_sound(const plan_result& r, const Problem& problem, const Objective& objective) {
-  REQUIRE(r.status.ok());
-  REQUIRE_FALSE(r.plans.empty());
-  double before = -std::numeric_limits<double>::infinity();
-  for (const plan& p : r.plans) {
-    REQUIRE_FALSE(validate(p, problem.model, problem.cluster));
-    const evaluation again = evaluate(p, problem.model, problem.cluster, problem.cost, problem.models, problem.lp).evaluation;
-    REQUIRE(again == *p.predicted);
-    REQUIRE_FALSE(find_broken_limit(again, problem.cluster));
-    REQUIRE(score(objective, again) >= before);
-    before = score(objective, again);
-  }
-}
 
 struct slowest {  // no monotone form: only whole plans can be scored
   [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }
@@ -41,10 +26,10 @@ TEST_CASE("Dora's plans are sound for every mode and objective on the zoo's sett
     for (const mode how : {mode::training, mode::inference, mode::generation}) {
       const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how, .context = 64, .tokens = 4}, .batch = 8}};
       INFO(setting << " " << to_string(how));
-      require_sound(recipes::dora(problem, minimize_latency{}), problem, minimize_latency{});
-      require_sound(recipes::dora(problem, minimize_energy{}, 3), problem, minimize_energy{});
-      require_sound(recipes::dora(problem, keep_qoe{1_s, 100}), problem, keep_qoe{1_s, 100});
-      require_sound(recipes::dora(problem, slowest{}), problem, slowest{});
+      test::require_sound(recipes::dora(problem, minimize_latency{}), problem, minimize_latency{});
+      test::require_sound(recipes::dora(problem, minimize_energy{}, 3), problem, minimize_energy{});
+      test::require_sound(recipes::dora(problem, keep_qoe{1_s, 100}), problem, keep_qoe{1_s, 100});
+      test::require_sound(recipes::dora(problem, slowest{}), problem, slowest{});
     }
   }
 }
@@ -115,7 +100,7 @@ TEST_CASE("least_overflow finds the least fullness of all cuts, groups and order
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 300; ++seed) {
     test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3});
     INFO(i.what);
-    const partition::search_tables t(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+    const partition::search_tables t = test::tables_of(i);
     const plan nearest = partition::least_overflow(t, test::any_order(t, i.blank), i.blank);
     REQUIRE_FALSE(validate(nearest, i.model, i.cluster));
     const auto fullness = [&](const plan& p) {
@@ -145,7 +130,7 @@ TEST_CASE("fit_warmup raises warm-up to what memory holds and no further") {
     i.blank.schedule.kind = schedule_kind::one_f_one_b;
     i.blank.microbatches = 6;
     INFO(i.what);
-    const partition::search_tables t(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+    const partition::search_tables t = test::tables_of(i);
     const auto found = partition::two_substate_dp(t, test::any_order(t, i.blank), i.blank, minimize_latency{}, partition::top_k{3},
                                                   {.warmup = warmup_rule::one, .keep_budgets = false});
     for (const auto& f : found.plans) {

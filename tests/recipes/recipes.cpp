@@ -7,6 +7,8 @@
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 
+#include "support/sound.hpp"
+
 using namespace hetplan;
 
 namespace {
@@ -28,22 +30,6 @@ cluster three(bytes memory = 4_GB) {
                  shared_medium{400_Mbit_per_s, 1_ms});
 }
 
-/// What every feasible answer must be: valid, within limits, best first, and as predicted when judged again.
-template <class Problem, class Objective>
-void require_sound(const plan_result& r, const Problem& problem, const Objective& objective) {
-  REQUIRE(r.status.ok());
-  REQUIRE_FALSE(r.plans.empty());
-  double before = -1;
-  for (const plan& p : r.plans) {
-    REQUIRE_FALSE(validate(p, problem.model, problem.cluster));
-    const evaluation again = evaluate(p, problem.model, problem.cluster, problem.cost, problem.models, problem.lp).evaluation;
-    REQUIRE(again == *p.predicted);
-    REQUIRE_FALSE(find_broken_limit(again, problem.cluster));
-    REQUIRE(score(objective, again) >= before);
-    before = score(objective, again);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("every planner's plans are valid, within limits, ranked, and simulate to what they promise") {
@@ -53,9 +39,9 @@ TEST_CASE("every planner's plans are valid, within limits, ranked, and simulate 
     for (const schedule_kind schedule : {schedule_kind::one_f_one_b, schedule_kind::gpipe}) {
       job j{.workload = {.mode = how, .tokens = 4}, .batch = 8, .schedule = schedule};
       const planning_problem problem{model, c, roofline{}, j};
-      require_sound(recipes::on_device(problem, minimize_latency{}), problem, minimize_latency{});
-      require_sound(recipes::data_parallel(problem, minimize_energy{}), problem, minimize_energy{});
-      require_sound(recipes::pipeline(problem, minimize_latency{}), problem, minimize_latency{});
+      test::require_sound(recipes::on_device(problem, minimize_latency{}), problem, minimize_latency{});
+      test::require_sound(recipes::data_parallel(problem, minimize_energy{}), problem, minimize_energy{});
+      test::require_sound(recipes::pipeline(problem, minimize_latency{}), problem, minimize_latency{});
     }
   }
 }

@@ -106,22 +106,34 @@ inline cluster random_cluster(random_source& random, int devices, const planning
 
 }  // namespace detail
 
+/// A job whose workload is drawn, with nothing decided.
+inline plan random_blank(random_source& random, const workload& drawn, int largest_microbatch, int most_microbatches) {
+  plan blank;
+  blank.workload = drawn;
+  blank.workload.context = 100;
+  blank.workload.tokens = random.integer(2, 5);
+  blank.microbatch_size = random.integer(1, largest_microbatch);
+  blank.microbatches = random.integer(1, most_microbatches);
+  if (random.chance(0.2)) blank.schedule.kind = schedule_kind::gpipe;
+  return blank;
+}
+
 inline search_instance random_search_instance(std::uint64_t seed, const search_shape& shape = {}) {
   random_source random(seed * 7919 + 17);
   const bool chain = random.chance(0.4);
   const int layers = random.integer(1, shape.most_layers), devices = random.integer(1, shape.most_devices);
   planning_graph model = detail::random_model(random, layers, chain);
   hetplan::cluster c = detail::random_cluster(random, devices, model, shape);
-  plan blank;
-  blank.workload.mode = random.pick(std::vector{mode::training, mode::training, mode::training, mode::inference, mode::generation});
-  blank.workload.optimizer_factor = random.integer(0, 2);
-  blank.workload.context = 100;
-  blank.workload.tokens = random.integer(2, 5);
-  blank.microbatch_size = random.integer(1, 5);
-  blank.microbatches = random.integer(1, 6);
-  if (random.chance(0.2)) blank.schedule.kind = schedule_kind::gpipe;
+  workload drawn;
+  drawn.mode = random.pick(std::vector{mode::training, mode::training, mode::training, mode::inference, mode::generation});
+  drawn.optimizer_factor = random.integer(0, 2);
+  plan blank = random_blank(random, drawn, 5, 6);
   layer_sequence sequence = decompose::serial(model);
   return {std::move(model), std::move(sequence), std::move(c), std::move(blank), "random_search_instance(" + std::to_string(seed) + ")"};
+}
+
+inline partition::search_tables tables_of(const search_instance& i) {
+  return {i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size};
 }
 
 /// Every order of the devices.
