@@ -21,6 +21,7 @@
 #include <hetplan/hetplan.hpp>
 
 #include "measure.hpp"
+#include "report.hpp"
 #include "support/search_instance.hpp"
 
 using namespace hetplan;
@@ -30,46 +31,6 @@ namespace {
 
 constexpr double same = 1e-9;  // relative: sums of the same numbers in another order
 constexpr std::array kept_per_cell{1, 3, 10};
-
-/// Named columns of text and numbers, printed as markdown or as JSON objects.
-class report {
- public:
-  report(std::string title, std::vector<std::string> columns) : title_(std::move(title)), rows_{std::move(columns)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  void print() const {
-    std::printf("\n### %s\n\n", title_.c_str());
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      print_row(rows_[r], ' ');
-      if (r == 0) print_row(std::vector<std::string>(rows_[0].size()), '-');
-    }
-  }
-  void append_json(std::vector<std::string>& all) const {
-    for (std::size_t r = 1; r < rows_.size(); ++r) {
-      std::string row = "{\"table\": \"" + title_ + "\"";
-      for (std::size_t c = 0; c < rows_[r].size(); ++c) row += ", \"" + rows_[0][c] + "\": \"" + rows_[r][c] + "\"";
-      all.push_back(row + "}");
-    }
-  }
-
- private:
-  void print_row(const std::vector<std::string>& row, char fill) const {
-    std::printf("|");
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      std::size_t width = 0;
-      for (const auto& other : rows_) width = std::max(width, other[c].size());
-      const std::string gap(width - row[c].size(), fill);
-      const bool left = c < 2;  // names; numbers are set to the right
-      if (fill == '-')
-        std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
-      else
-        std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
-    }
-    std::printf("\n");
-  }
-  std::string title_;
-  std::vector<std::vector<std::string>> rows_;  // the first: headings
-};
 
 std::string percent(double share, int digits = 2) {
   char text[32];
@@ -180,14 +141,14 @@ void compare_estimates(const problem& p, const Objective& o, std::array<distance
   }
 }
 
-report under_the_estimate(std::uint64_t instances) {
+bench::report under_the_estimate(std::uint64_t instances) {
   std::array<distances, kept_per_cell.size()> latency, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 7, .most_devices = 4}));
     compare_estimates(p, minimize_latency{}, latency);
     if (const auto o = p.qoe()) compare_estimates(p, *o, qoe);
   }
-  report r("Under the estimate: K per cell against the best plan of the space", with({"objective", "K"}, distance_columns));
+  bench::report r("Under the estimate: K per cell against the best plan of the space", with({"objective", "K"}, distance_columns));
   for (std::size_t k = 0; k < kept_per_cell.size(); ++k) r.add(with({"latency", std::to_string(kept_per_cell[k])}, latency[k].columns()));
   for (std::size_t k = 0; k < kept_per_cell.size(); ++k) r.add(with({"keep_qoe", std::to_string(kept_per_cell[k])}, qoe[k].columns()));
   return r;
@@ -243,14 +204,14 @@ void compare_simulated(const problem& p, const Objective& o, simulated_rows& row
   tell(rows.rescored, choice == nullptr ? std::nullopt : p.simulated(*choice, o));
 }
 
-report simulated(std::uint64_t instances) {
+bench::report simulated(std::uint64_t instances) {
   simulated_rows latency, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 6, .most_devices = 4}));
     compare_simulated(p, minimize_latency{}, latency);
     if (const auto o = p.qoe()) compare_simulated(p, *o, qoe);
   }
-  report r("Simulated with contention: against the best simulated plan of the space", with({"objective", "taken"}, distance_columns));
+  bench::report r("Simulated with contention: against the best simulated plan of the space", with({"objective", "taken"}, distance_columns));
   for (const auto& [name, rows] : {std::pair("latency", &latency), std::pair("keep_qoe", &qoe)}) {
     for (std::size_t k = 0; k < kept_per_cell.size(); ++k) {
       r.add(with({name, "best simulated of K = " + std::to_string(kept_per_cell[k])}, rows->by_k[k].columns()));
@@ -275,7 +236,7 @@ void compare_shares(const problem& p, const Objective& o, distances& d) {
     d.lost();
 }
 
-report shares(std::uint64_t instances) {
+bench::report shares(std::uint64_t instances) {
   distances latency, energy, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3}));
@@ -283,7 +244,7 @@ report shares(std::uint64_t instances) {
     compare_shares(p, minimize_energy{}, energy);
     if (const auto o = p.qoe()) compare_shares(p, *o, qoe);
   }
-  report r("Under the estimate: min-max shares against every share within memory", with({"objective", "shares"}, distance_columns));
+  bench::report r("Under the estimate: min-max shares against every share within memory", with({"objective", "shares"}, distance_columns));
   r.add(with({"latency", "min-max"}, latency.columns()));
   r.add(with({"energy", "min-max"}, energy.columns()));
   r.add(with({"keep_qoe", "min-max"}, qoe.columns()));
@@ -294,15 +255,7 @@ report shares(std::uint64_t instances) {
 
 int main(int argc, char** argv) {
   const bench::options options(argc, argv);
-  const std::vector<report> reports{under_the_estimate(options.quick ? 200 : 6000), simulated(options.quick ? 100 : 3000),
+  const std::vector<bench::report> reports{under_the_estimate(options.quick ? 200 : 6000), simulated(options.quick ? 100 : 3000),
                                     shares(options.quick ? 200 : 4000)};
-  if (!options.json) {
-    for (const report& r : reports) r.print();
-    return 0;
-  }
-  std::vector<std::string> rows;
-  for (const report& r : reports) r.append_json(rows);
-  std::printf("[");
-  for (std::size_t i = 0; i < rows.size(); ++i) std::printf("%s\n  %s", i ? "," : "", rows[i].c_str());
-  std::printf("\n]\n");
+  bench::print(reports, options);
 }
