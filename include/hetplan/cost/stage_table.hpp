@@ -23,6 +23,9 @@ struct stage_time {
 
 /// Sums over blocks [first, last) of a sequence. Bytes are per sample.
 ///
+/// Tensor parallelism is left out on a device for whose kind any layer of the model is profiled, so that the degrees do not
+/// depend on the stage; partition::for_each_plan and validate look at the layers of the stage alone.
+///
 /// Shapes      times: (blocks + 1) x (device, degree, share), prefix sums; share 1 ... max_share.
 /// Complexity  O(layers x devices x degrees x max_share) questions to the cost model to build; O(degrees) to ask
 ///             (plus the repeats of weight groups).

@@ -233,7 +233,8 @@ class plan_enumerator {
 /// runs of the device order, the one of stage i before that of stage i + 1. The shares of a group are those of
 /// partition::allocate under the time of a microbatch there and back, or all positive integers (all_shares); both within
 /// what memory leaves for the stage's microbatches in flight. A group in which some device would get no sample is no part
-/// of the space. Each device runs at the degree of tensor parallelism that is fastest for its share (ties: the smaller).
+/// of the space. Each device runs at the degree of tensor parallelism that is fastest for its share (ties: the smaller), 1
+/// where a layer of the stage is profiled for its kind; stage_table, and with it the search, looks at the whole model there.
 ///
 /// @param blank    workload, microbatch size, microbatches and schedule: what all plans have in common; its stages and
 ///                 warm-up are not read. Warm-up is set where the rule is not the default.
