@@ -40,7 +40,7 @@ inline constexpr std::array warmup_rules{warmup_rule::hide_communication, warmup
 
 /// Microbatches of a plan whose activations a stage holds at once: one outside training, all under GPipe, and under 1F1B
 /// its warm-up as far as there are microbatches.
-[[nodiscard]] constexpr int microbatches_in_flight(const plan& p, int warmup) {
+[[nodiscard]] inline int microbatches_in_flight(const plan& p, int warmup) {
   if (p.workload.mode != mode::training) return 1;
   return p.schedule.kind == schedule_kind::gpipe ? p.microbatches : std::min(warmup, p.microbatches);
 }
