@@ -1,127 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Dora, phase 1: coarsen, decompose into serial chains, search both substates, let the simulator choose.
+/// Dora: the partitioner's best plans, each with the best schedule of its transfers; the best of all wins.
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
-#include <vector>
 
-#include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/decompose/serial.hpp>
-#include <hetplan/partition/least_overflow.hpp>
-#include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/recipes/dora_partitioner.hpp>
+#include <hetplan/schedule/refine.hpp>
 
 namespace hetplan::recipes {
 
 struct dora_options {
-  bool across_chains = true;  ///< a stage may also hold pieces of neighbouring chains
-  double merge_share = 0.05;  ///< Delta: blocks stay below this share of all parameters and of all FLOP
-  int k = 10;                 ///< partial plans per cell, and plans per search that the simulator judges
-  int max_stages = 16;
-  double most_moves = 2000;   ///< device orders: all of them up to so many moves of the search, else a few
+  partitioner_options partitioner = {};    ///< phase 1
+  schedule::refine_options network = {};   ///< phase 2
 };
 
-namespace detail {
-
-/// All orders of the devices where that is affordable; else the head stage, which keeps most activations, on the
-/// classes with most memory, and on the slowest and on the fastest.
-[[nodiscard]] inline std::vector<partition::device_space> device_orders_to_search(const partition::search_tables& t, int microbatch_size,
-                                                                                  double most_moves) {
-  if (partition::moves_of_every_order(t.classes) <= most_moves) return {partition::every_order(t.classes, microbatch_size)};
-  std::vector<std::size_t> by_memory(t.classes.size());  // the tables' own order
-  std::iota(by_memory.begin(), by_memory.end(), std::size_t{0});
-  std::vector<std::size_t> fastest = by_memory;
-  std::stable_sort(fastest.begin(), fastest.end(), [&](std::size_t a, std::size_t b) {
-    return t.whole_model_s(t.classes[a].front()) < t.whole_model_s(t.classes[b].front());
-  });
-  const std::vector<std::size_t> slowest(fastest.rbegin(), fastest.rend());
-  std::vector<partition::device_space> spaces;
-  std::vector<std::vector<std::size_t>> seen;
-  for (const auto& order : {by_memory, fastest, slowest}) {
-    if (std::find(seen.begin(), seen.end(), order) != seen.end()) continue;
-    seen.push_back(order);
-    spaces.push_back(partition::in_class_order(t.classes, order, microbatch_size));
-  }
-  return spaces;
-}
-
-/// A warm-up list that says what its absence says, as far as there are microbatches, is left out.
-inline void drop_usual_warmup(plan& p, const planning_graph& model) {
-  if (p.schedule.warmup.empty()) return;
-  const stage_graph stages = make_stage_graph(p, model);
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const int usual = warmup_of(warmup_rule::hide_communication, stages.nodes[s].depth);
-    if (std::min(p.schedule.warmup[s], p.microbatches) != std::min(usual, p.microbatches)) return;
-  }
-  p.schedule.warmup.clear();
-}
-
-}  // namespace detail
-
-/// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which
-/// relaxes contention; the simulator, which knows it, ranks them all.
+/// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
 ///
-/// An objective that is not monotone in (response, energy) cannot steer the search: then latency does, and the
-/// objective ranks what is found.
-///
-/// @return     infeasible: the limit that binds in the plan that comes nearest, on which device, by how much.
-/// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
-/// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
-///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; stages may
-///             cross chains, for Dora's two substates alone lose up to 3.4 x (docs/reproduction/dora.md).
+/// @return      as dora_partitioner; no plan is worse than the same plan with its transfers left alone.
+/// Complexity   that of dora_partitioner, and of schedule::refine for `k` plans.
+/// Source       Dora, sections 4.1 and 4.2.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                Observers&&... observers) {
-  using namespace partition;
-  const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
-  const auto sizes = problem.job.candidate_microbatch_sizes();
-  const layer_sequence row = options.across_chains ? chains.joined() : chains;
-  const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
-                             problem.job.workload, sizes.back());
-  ranking best(problem, objective, keep);
-  const long long expected = static_cast<long long>(sizes.size()) * options.k;  // a guess for progress bars
-  const auto search = [&](const device_space& space, const plan& blank, warmup_rule warmup, bool keep_budgets) {
-    const search_options how{.plans = options.k, .max_stages = options.max_stages, .warmup = warmup, .keep_budgets = keep_budgets};
-    if constexpr (monotone_objective<Objective>) return two_substate_dp(tables, space, blank, objective, top_k{options.k}, how).plans;
-    else return two_substate_dp(tables, space, blank, minimize_latency{}, top_k{options.k}, how).plans;
-  };
-  std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
-  const auto judge_new = [&](plan p) {
-    detail::drop_usual_warmup(p, problem.model);
-    if (std::find(judged.begin(), judged.end(), p) != judged.end()) return flow::go;
-    judged.push_back(p);
-    return best.consider(std::move(p), expected, observers...);
-  };
-  const auto judge_all = [&](const std::vector<found_plan>& plans) {
-    for (const found_plan& f : plans) {
-      plan fitted = f.plan;  // warm-up lowered everywhere, if it is; also as little as memory asks
-      if (!fitted.schedule.warmup.empty()) fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
-      if (judge_new(std::move(fitted)) == flow::stop || judge_new(f.plan) == flow::stop) return flow::stop;
-    }
-    return flow::go;
-  };
-  // Warm-up is a matter of 1F1B in training.
-  const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
-
-  for (const int size : sizes) {
-    const plan blank = problem.blank("dora", size);
-    for (const device_space& space : detail::device_orders_to_search(tables, size, options.most_moves)) {
-      for (const warmup_rule warmup : warmup_rules) {
-        if (judge_all(search(space, blank, warmup, true)) == flow::stop) return std::move(best).result();
-        if (!warms_up) break;
-      }
-    }
-  }
-  if (!best.any_fitted()) {  // judge what comes nearest, so that the answer can say what is missing
-    const plan blank = problem.blank("dora", sizes.front());
-    const device_space space = std::move(detail::device_orders_to_search(tables, sizes.front(), options.most_moves).front());
-    if (judge_all(search(space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result();
-    static_cast<void>(judge_new(least_overflow(tables, space, blank)));
-  }
-  return std::move(best).result();
+  plan_result found = dora_partitioner(problem, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
+  if (!found.status.ok()) return found;
+  plan_result best = schedule::refine(problem, objective, found.plans, keep, options.network, observers...);
+  best.candidates += found.candidates;
+  best.elapsed += found.elapsed;
+  return best;
 }
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {

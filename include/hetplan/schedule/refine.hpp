@@ -3,18 +3,14 @@
 /// Joint refinement: every candidate plan gets the best schedule of its transfers, and the best of all wins.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/numbered_work.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -24,7 +20,7 @@ namespace hetplan::schedule {
 struct refine_options {
   int threads = 1;                          ///< 0: as many as the machine runs at once; never changes the answer
   local_search_options search = {};         ///< of each candidate
-  order_search_options orders = {};         ///< of each candidate that local search leaves a gap; solves = 0: none
+  order_search_options orders = {.solves = 20, .most_rows = 400};  ///< of each candidate that keeps a gap; solves = 0: none
   std::optional<seconds> time_limit = {};   ///< on the wall clock, for all; reached, the answer is `stopped`
 };
 
@@ -79,58 +75,6 @@ template <class Problem, objective Objective>
   return best;
 }
 
-/// Works off numbered pieces on threads; `take(i)` waits for piece i, in any order of pieces, and rethrows what it threw.
-template <class Result, class Work>
-class numbered_work {
- public:
-  numbered_work(std::size_t count, int threads, Work work) : work_(std::move(work)), done_(count), failed_(count) {
-    if (threads == 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    const std::size_t crew = std::min(count, static_cast<std::size_t>(std::max(1, threads)));
-    if (crew > 1) {
-      for (std::size_t i = 0; i < crew; ++i) crew_.emplace_back([this] { work_off(); });
-    }
-  }
-  numbered_work(const numbered_work&) = delete;
-  numbered_work& operator=(const numbered_work&) = delete;
-  ~numbered_work() {
-    next_ = done_.size();  // pieces not begun are left
-    for (std::thread& t : crew_) t.join();
-  }
-
-  [[nodiscard]] Result take(std::size_t i) {
-    if (crew_.empty()) return work_(i);
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [&] { return done_[i] || failed_[i]; });
-    if (failed_[i]) std::rethrow_exception(failed_[i]);
-    return std::move(*done_[i]);
-  }
-
- private:
-  void work_off() {
-    for (std::size_t i = next_++; i < done_.size(); i = next_++) {
-      std::optional<Result> result;
-      std::exception_ptr failure;
-      try {
-        result = work_(i);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      const std::lock_guard lock(mutex_);
-      done_[i] = std::move(result);
-      failed_[i] = failure;
-      ready_.notify_all();
-    }
-  }
-
-  Work work_;
-  std::vector<std::optional<Result>> done_;
-  std::vector<std::exception_ptr> failed_;
-  std::atomic<std::size_t> next_ = 0;
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::vector<std::thread> crew_;
-};
-
 }  // namespace detail
 
 /// Schedules the transfers of every candidate and ranks them anew.
@@ -159,7 +103,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       }
       return detail::refine_one(problem, objective, candidates[i], mine);
     };
-    detail::numbered_work<detail::refined_plan, decltype(work)> crew(candidates.size(), options.threads, work);
+    numbered_work crew(candidates.size(), options.threads, work);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       detail::refined_plan r = crew.take(i);
       out_of_time = out_of_time || r.stopped;
