@@ -177,14 +177,11 @@ class gantt_painter {
 
   /// The time axis below, with lines through all rows.
   void ticks(double top, double bottom) {
-    const double latency = axis_.latency_s, unit = latency >= 1 ? 1 : latency >= 1e-3 ? 1e-3 : latency >= 1e-6 ? 1e-6 : 1e-9;
-    const char* const name = latency >= 1 ? " s" : latency >= 1e-3 ? " ms" : latency >= 1e-6 ? " µs" : " ns";
-    const double rough = latency / unit / std::max(2.0, std::floor(axis_.width / 90)), power = std::pow(10.0, std::floor(std::log10(rough)));
-    const double step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
-    for (int i = 0; i * step * unit <= latency * (1 + 1e-9) && i < 1000; ++i) {
-      const double x = axis_.at(i * step * unit);
+    const time_ticks ticks(axis_.latency_s, axis_.width / 90);
+    for (int i = 0; i * ticks.step * ticks.unit_s <= axis_.latency_s * (1 + 1e-9) && i < 1000; ++i) {
+      const double x = axis_.at(i * ticks.step * ticks.unit_s);
       out_.line(x, top - 10, x, bottom + 4, palette::grid);
-      out_.text(x, bottom + 20, fixed(i * step, 6) + name, {.fill = palette::quiet, .anchor = "middle"});
+      out_.text(x, bottom + 20, fixed(i * ticks.step, 6) + " " + ticks.unit, {.fill = palette::quiet, .anchor = "middle"});
     }
     out_.line(axis_.left, bottom + 4, axis_.left + axis_.width, bottom + 4, palette::frame);
   }

@@ -5,83 +5,35 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <hetplan/io/gantt_scale.hpp>
 #include <hetplan/io/svg.hpp>
 #include <hetplan/io/trace_view.hpp>
 
 namespace hetplan::io::detail {
-
-/// Time to pixels.
-struct time_axis {
-  double left = 0, width = 1, latency_s = 1;
-  [[nodiscard]] double at(double t) const { return left + width * std::clamp(t / latency_s, 0.0, 1.0); }
-  [[nodiscard]] std::size_t pixels() const { return static_cast<std::size_t>(std::max(1.0, std::ceil(width))); }
-  [[nodiscard]] std::size_t pixel(double t) const {
-    return std::min(pixels() - 1, static_cast<std::size_t>(std::max(0.0, std::floor(at(t) - left))));
-  }
-};
-
-struct row_box {
-  double top = 0, height = 0;
-  [[nodiscard]] double level(double share) const { return top + height * (1 - std::clamp(share, 0.0, 1.0)); }
-};
 
 /// Reductions are hatched, to stay apart from other transfers in grey print.
 [[nodiscard]] inline std::string transfer_fill(transfer_kind k, std::size_t stage = 0, std::size_t stages = 1) {
   return k == transfer_kind::sync ? "url(#hetplan-sync)" : palette::transfer_color(k, stage, stages).hex();
 }
 
-/// What is too fine for bars: the mean share of each kind in every pixel, stacked.
-template <std::size_t Kinds>
-class pixel_areas {
- public:
-  pixel_areas(time_axis axis, row_box box) : axis_(axis), box_(box) {
-    for (auto& kind : mean_) kind.assign(axis_.pixels(), 0);
-  }
-
-  void add(std::size_t kind, double start_s, double end_s, double share) {
-    const double pixel_s = axis_.latency_s / static_cast<double>(axis_.pixels());
-    for (std::size_t x = axis_.pixel(start_s); x <= axis_.pixel(end_s); ++x) {
-      const double from = std::max(start_s, static_cast<double>(x) * pixel_s), to = std::min(end_s, static_cast<double>(x + 1) * pixel_s);
-      if (to > from) mean_[kind][x] += (to - from) / pixel_s * share;
-    }
-  }
-
-  void paint(svg_writer& out, const std::array<std::string, Kinds>& fills, const std::array<std::string, Kinds>& hovers) const {
-    std::vector<double> below(axis_.pixels(), 0);
-    for (std::size_t k = 0; k < Kinds; ++k) {
-      if (std::none_of(mean_[k].begin(), mean_[k].end(), [](double share) { return share > 0; })) continue;
-      const auto outline = [&](std::size_t x) { return fixed(box_.level(below[x] + mean_[k][x]), 1); };
-      const auto base = [&](std::size_t x) { return fixed(box_.level(below[x]), 1); };
-      std::string d = "M" + fixed(axis_.left) + " " + base(0);
-      for (std::size_t x = 0; x < below.size(); ++x) {
-        if (x == 0 || outline(x) != outline(x - 1)) d += "H" + edge(x) + "V" + outline(x);
-      }
-      d += "H" + edge(below.size()) + "V" + base(below.size() - 1);
-      for (std::size_t x = below.size(); x-- > 0;) {
-        if (x == 0 || base(x) != base(x - 1)) d += "H" + edge(x) + "V" + base(x == 0 ? 0 : x - 1);
-      }
-      out.path(d + "Z", fills[k], hovers[k]);
-      for (std::size_t x = 0; x < below.size(); ++x) below[x] += mean_[k][x];
-    }
-  }
-
- private:
-  [[nodiscard]] std::string edge(std::size_t x) const { return fixed(axis_.left + std::min(static_cast<double>(x), axis_.width)); }
-
-  time_axis axis_;
-  row_box box_;
-  std::array<std::vector<double>, Kinds> mean_;
+/// What bars have in a page that zooms: no seams and least widths, which would be stretched, but outlines that are
+/// not; labels that appear once there is room for them.
+struct zooming_bars {
+  static constexpr double most = 100;  ///< the largest zoom
+  std::function<std::string(tasks::node_id)> attributes, lines;  ///< of the element; after the hover text
 };
 
 /// Paints rows into a writer. With `merge` set, short tasks and all transfers are averaged over pixels.
 class row_painter {
  public:
-  row_painter(svg_writer& out, const plan& p, const cluster& c, const judgement& j, const trace_view& view, time_axis axis, bool merge)
-      : out_(out), plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace), view_(view), axis_(axis), merge_(merge) {}
+  row_painter(svg_writer& out, const plan& p, const cluster& c, const judgement& j, const trace_view& view, time_axis axis, bool merge,
+              const zooming_bars* zooming = nullptr)
+      : out_(out), plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace), view_(view), axis_(axis), merge_(merge), zooming_(zooming) {}
 
   /// How many tasks were too short for a bar so far.
   [[nodiscard]] std::size_t merged() const { return merged_; }
@@ -169,9 +121,16 @@ class row_painter {
       hover += "\nafter " + engineering(view_.idle_before_s(n), "s") + " of waiting for " + reason;
     }
     const color fill = fill_of(n);
-    bar(axis_.at(when.start_s), width_of(n), box, fill, hover);
     const hetplan::tasks::compute_task& t = graph_.computes[n];
     const std::string label = t.what == phase::optimizer_step ? std::string(1, letter(t.what)) : std::to_string(t.microbatch);
+    if (zooming_) {
+      zooming_bar(n, box, fill, hover + zooming_->lines(n));
+      const double size = std::min(11.0, 0.7 * box.height);
+      zooming_label((axis_.at(when.start_s) + axis_.at(when.end_s)) / 2, box.top + box.height / 2, label,
+                    {.size = size, .fill = palette::text_on(fill), .anchor = "middle"}, width_of(n) - 1);
+      return;
+    }
+    bar(axis_.at(when.start_s), width_of(n), box, fill, hover);
     for (const double size : {11.0, 9.5, 8.0}) {
       if (size > 0.7 * box.height || svg_writer::text_width(label, size) + 2 > width_of(n)) continue;
       out_.text((axis_.at(when.start_s) + axis_.at(when.end_s)) / 2, box.top + box.height / 2 + 0.36 * size, label,
@@ -184,6 +143,27 @@ class row_painter {
   void bar(double x, double width, row_box box, color fill, std::string_view hover) {
     const double seam = width > 2.5 ? 0.35 : 0;
     out_.rect(x + seam, box.top, std::max(0.5, width - 2 * seam), box.height, fill.hex(), hover, width > 8 ? " rx=\"1.5\"" : "");
+  }
+
+  void zooming_bar(tasks::node_id n, row_box box, color fill, std::string_view hover) {
+    const double x = axis_.at(trace_.computes[n].start_s), width = width_of(n);
+    const std::string more = zooming_->attributes(n) + " stroke=\"" + (width > 2.5 ? palette::paper : fill).hex() + "\" stroke-width=\"0.7\"";
+    if (width >= 0.01) {
+      out_.rect(x, box.top, width, box.height, fill.hex(), hover, more);
+    } else {  // takes no time, and is seen all the same
+      out_.path("M" + fixed(x) + " " + fixed(box.top) + "v" + fixed(box.height), fill.hex(), hover, more);
+    }
+  }
+
+  /// Shown from the zoom on at which the text fits, until `hide_at`; returns from when on.
+  double zooming_label(double x, double middle, const std::string& text, const text_style& style, double room, double hide_at = 0) {
+    const double show_at = room > 0 ? std::max(1.0, (svg_writer::text_width(text, style.size) + 3) / room) : zooming_bars::most + 1;
+    if (show_at > zooming_bars::most) return show_at;
+    std::string more = svg_writer::attribute("data-from", show_at);
+    if (hide_at > 0) more += svg_writer::attribute("data-to", hide_at);
+    if (show_at > 1) more += " visibility=\"hidden\"";
+    out_.text(x, middle + 0.36 * style.size, text, style, more);
+    return show_at;
   }
 
   /// Tasks that are too fine for a bar: how much of each pixel goes to each phase.
@@ -221,8 +201,10 @@ class row_painter {
     const tasks::transfer& x = graph_.transfers[t];
     // Seams in proportion to the pieces, or many short ones would bleach the picture.
     const double piece = (axis_.at(r.bands[end - 1].end_s) - axis_.at(r.bands[begin].start_s)) / static_cast<double>(end - begin);
-    const std::string seam = " stroke=\"#ffffff\"" + svg_writer::attribute("stroke-width", std::clamp(piece / 8, 0.15, 0.8));
-    out_.path(d, transfer_fill(x.kind, x.from_stage.valid() ? x.from_stage.index() : 0, plan_.stages.size()), hover(t, r), piece > 1 ? seam : "");
+    std::string more;
+    if (piece > 1) more = " stroke=\"#ffffff\"" + svg_writer::attribute("stroke-width", std::clamp(piece / 8, 0.15, 0.8));
+    if (zooming_) more += zooming_->attributes(graph_.node_of_transfer(t));
+    out_.path(d, transfer_fill(x.kind, x.from_stage.valid() ? x.from_stage.index() : 0, plan_.stages.size()), hover(t, r), more);
     label(r, begin, end, box, full);
   }
 
@@ -233,7 +215,8 @@ class row_painter {
                        during(when.start_s, when.end_s);
     if (x.latency_s > 0) text += ", " + engineering(x.latency_s, "s") + " of it latency";
     if (const double held = view_.held_back_s(t); held > 1e-9 * view_.latency_s()) text += "\nheld back for " + engineering(held, "s");
-    return text + "\n" + fixed(100 * view_.route_share(t), 1) + " % of its route's peak rate on average";
+    text += "\n" + fixed(100 * view_.route_share(t), 1) + " % of its route's peak rate on average";
+    return zooming_ ? text + zooming_->lines(graph_.node_of_transfer(t)) : text;
   }
 
   /// In the widest piece of the band: the microbatch, and between whom where there is room.
@@ -250,6 +233,12 @@ class row_painter {
     const std::string between = view_.device_name(x.from) + " → " + view_.device_name(x.to);
     const std::string number = std::to_string(x.microbatch);
     const auto candidates = x.kind == transfer_kind::sync ? std::array{between, std::string("sync")} : std::array{number + " · " + between, number};
+    if (zooming_) {
+      const text_style style{.size = size, .anchor = "middle"};
+      const double whole_at = zooming_label((x1 + x2) / 2, (y1 + y2) / 2, candidates[0], style, x2 - x1 - 1);
+      if (whole_at > 1) zooming_label((x1 + x2) / 2, (y1 + y2) / 2, candidates[1], style, x2 - x1 - 1, whole_at);
+      return;
+    }
     for (const std::string& text : candidates) {
       if (svg_writer::text_width(text, size) + 4 > x2 - x1) continue;
       out_.text((x1 + x2) / 2, (y1 + y2) / 2 + 0.36 * size, text, {.size = size, .anchor = "middle"});
@@ -275,9 +264,11 @@ class row_painter {
     for (const resource_load& l : runs) {
       const double x = axis_.at(l.start_s), width = axis_.at(l.end_s) - x;
       const std::string number = (merge_ ? "≤" : "") + std::to_string(l.active);
-      out_.rect(x, box.top - 5, std::max(0.5, width), 3, palette::alarm.hex(),
+      out_.rect(x, box.top - 5, zooming_ ? width : std::max(0.5, width), 3, palette::alarm.hex(),
                 number + " transfers share " + cluster_.network()[r.resource].name + "\n" + during(l.start_s, l.end_s));
-      if (width >= svg_writer::text_width(number, 8.5) + 2) {
+      if (zooming_) {
+        zooming_label(x + width / 2, box.top - 10, number, {.size = 8.5, .fill = palette::alarm, .anchor = "middle", .weight = 600}, width + 1);
+      } else if (width >= svg_writer::text_width(number, 8.5) + 2) {
         out_.text(x + width / 2, box.top - 7, number, {.size = 8.5, .fill = palette::alarm, .anchor = "middle", .weight = 600});
       }
     }
@@ -292,6 +283,7 @@ class row_painter {
   const trace_view& view_;
   time_axis axis_;
   bool merge_;
+  const zooming_bars* zooming_;
   std::size_t merged_ = 0;
 };
 

@@ -42,10 +42,11 @@ class svg_writer {
     out_ += more;
     close("line", {});
   }
-  void text(double x, double y, std::string_view content, const text_style& style = {}) {
+  void text(double x, double y, std::string_view content, const text_style& style = {}, std::string_view more = {}) {
     out_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", style.size) + " fill=\"" + style.fill.hex() + "\"";
     if (style.anchor != "start") out_.append(" text-anchor=\"").append(style.anchor) += "\"";
     if (style.weight != 400) out_ += " font-weight=\"" + std::to_string(style.weight) + "\"";
+    out_ += more;
     out_ += ">" + xml_text(content) + "</text>\n";
   }
   void open_group(std::string_view more) { out_.append("<g").append(more) += ">\n"; }
@@ -64,6 +65,14 @@ class svg_writer {
                 "'DejaVu Sans', sans-serif\">\n<title>" + xml_text(title) + "</title>\n";
     page.rect(0.5, 0.5, width - 1, height - 1, palette::paper.hex(), {}, " rx=\"10\" stroke=\"" + palette::frame.hex() + "\"");
     return std::move(page.out_) + out_ + "</svg>\n";
+  }
+
+  /// For a page of HTML, which gives paper, font and size.
+  ///
+  /// @param more  attributes, each with a space before it.
+  [[nodiscard]] std::string embedded(double width, double height, std::string_view label, std::string_view more = {}) && {
+    return "<svg viewBox=\"0 0 " + fixed(width) + " " + fixed(height) + "\" role=\"img\" aria-label=\"" + xml_text(label) + "\"" +
+           std::string(more) + ">\n" + std::move(out_) + "</svg>\n";
   }
 
  private:
