@@ -27,7 +27,7 @@ struct simulate_options {
   std::string model, cluster, plan, network, trace, svg;
 };
 struct plan_options {
-  std::string model, cluster, job, planner = "dora", objective, out, svg, trace;
+  std::string model, cluster, job, planner = "dora", objective, out, svg, html, trace;
   int phase = 0;
   std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
 };

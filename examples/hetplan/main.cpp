@@ -33,6 +33,7 @@ class command_line {
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
+    plan->add_option("--html", plan_.html, "write a report of the best plan (opens in a browser)");
     plan->add_option("--trace", plan_.trace, "write a trace of the best plan (opens in Perfetto)");
 
     CLI::App* simulate = command("simulate", "judge a plan file", [this] { return cli::simulate(common_, simulate_); });

@@ -7,6 +7,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/report.hpp>
 #include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"
@@ -47,16 +48,18 @@ int plan(const common_options& options, const plan_options& o) {
     progress bar(options, o.planner);
     result = run_planner(o.planner, p, o.top.value_or(10), bar);
   }
+  judgement judged;
   if (!result.plans.empty()) {
     const hetplan::plan& best = result.plans.front();
     if (!o.out.empty()) io::write_atomically(o.out, io::write_plan(best, model, devices));
-    if (!o.svg.empty() || !o.trace.empty()) {
-      judgement j = judge(best, model, devices, p.cost, p.models, {.record = true});
-      j.evaluation = *best.predicted;
-      if (!o.svg.empty()) io::write_atomically(o.svg, io::gantt_svg(best, devices, j));
-      if (!o.trace.empty()) io::write_atomically(o.trace, io::chrome_trace(best, devices, j));
+    if (!o.svg.empty() || !o.trace.empty() || !o.html.empty()) {
+      judged = judge(best, model, devices, p.cost, p.models, {.record = true});
+      judged.evaluation = *best.predicted;
+      if (!o.svg.empty()) io::write_atomically(o.svg, io::gantt_svg(best, devices, judged));
+      if (!o.trace.empty()) io::write_atomically(o.trace, io::chrome_trace(best, devices, judged));
     }
   }
+  if (!o.html.empty()) io::write_atomically(o.html, io::report_html(result, model, devices, judged));  // also says why there is no plan
   if (options.json) {
     std::cout << io::write_plan_result(result, model, devices);
   } else if (result.plans.empty()) {

@@ -35,7 +35,7 @@ class gantt_painter {
     for (std::size_t d = 0; d < c.size(); ++d) {
       if (j.graph.used[d]) devices_.push_back(device_id(d));
     }
-    keep_busiest();
+    hidden_ = keep_busiest(resources_, c, j.trace, o.max_resources);
     memory_ = o.memory && (!j.trace.memory.empty() || !j.trace.rates.empty());
     axis_.latency_s = j.trace.latency.value() > 0 ? j.trace.latency.value() : 1;
     axis_.left = margin + name_column();
@@ -91,17 +91,6 @@ class gantt_painter {
     for (const device_id d : devices_) widest = std::max(widest, svg_writer::bold_width(view_.device_name(d), 12.5));
     for (const resource_view& r : resources_) widest = std::max(widest, svg_writer::bold_width(cluster_.network()[r.resource].name, 12.5));
     return std::min(widest, 0.2 * width_) + 12;
-  }
-
-  void keep_busiest() {
-    if (resources_.size() <= options_.max_resources) return;
-    const auto load = [&](const resource_view& r) {
-      return judgement_.trace.resource_bytes[r.resource.index()] / cluster_.network()[r.resource].capacity.value();
-    };
-    hidden_ = resources_.size() - options_.max_resources;
-    std::stable_sort(resources_.begin(), resources_.end(), [&](const auto& a, const auto& b) { return load(a) > load(b); });
-    resources_.resize(options_.max_resources);
-    std::sort(resources_.begin(), resources_.end(), [](const auto& a, const auto& b) { return a.resource < b.resource; });
   }
 
   /// Title and what was planned on the left, what it costs on the right; returns where they end.

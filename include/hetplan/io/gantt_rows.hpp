@@ -21,6 +21,17 @@ namespace hetplan::io::detail {
   return k == transfer_kind::sync ? "url(#hetplan-sync)" : palette::transfer_color(k, stage, stages).hex();
 }
 
+/// Leaves the `most` that were used most, by id; returns how many went.
+inline std::size_t keep_busiest(std::vector<resource_view>& views, const cluster& c, const trace& t, std::size_t most) {
+  if (views.size() <= most) return 0;
+  const std::size_t hidden = views.size() - most;
+  const auto load = [&](const resource_view& r) { return t.resource_bytes[r.resource.index()] / c.network()[r.resource].capacity.value(); };
+  std::stable_sort(views.begin(), views.end(), [&](const auto& a, const auto& b) { return load(a) > load(b); });
+  views.resize(most);
+  std::sort(views.begin(), views.end(), [](const auto& a, const auto& b) { return a.resource < b.resource; });
+  return hidden;
+}
+
 /// What bars have in a page that zooms: no seams and least widths, which would be stretched, but outlines that are
 /// not; labels that appear once there is room for them.
 struct zooming_bars {
@@ -159,8 +170,8 @@ class row_painter {
   double zooming_label(double x, double middle, const std::string& text, const text_style& style, double room, double hide_at = 0) {
     const double show_at = room > 0 ? std::max(1.0, (svg_writer::text_width(text, style.size) + 3) / room) : zooming_bars::most + 1;
     if (show_at > zooming_bars::most) return show_at;
-    std::string more = svg_writer::attribute("data-from", show_at);
-    if (hide_at > 0) more += svg_writer::attribute("data-to", hide_at);
+    std::string more = svg_writer::attribute("data-show", show_at);
+    if (hide_at > 0) more += svg_writer::attribute("data-hide", hide_at);
     if (show_at > 1) more += " visibility=\"hidden\"";
     out_.text(x, middle + 0.36 * style.size, text, style, more);
     return show_at;

@@ -52,6 +52,7 @@ class svg_writer {
   void open_group(std::string_view more) { out_.append("<g").append(more) += ">\n"; }
   void close_group() { out_ += "</g>\n"; }
   void raw(std::string_view markup) { out_ += markup; }
+  void append(svg_writer&& other) { out_ += std::exchange(other.out_, {}); }
 
   [[nodiscard]] static std::string attribute(std::string_view name, double value) {
     return " " + std::string(name) + "=\"" + fixed(value) + "\"";
