@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/solve/lp.hpp>
+
+#include "support/printed_text.hpp"
 
 using namespace hetplan;
 
@@ -251,4 +254,27 @@ TEST_CASE("the same program has the same answer to the bit, in every thread") {
   solve(here);
   other.join();
   CHECK(here == there);
+}
+
+TEST_CASE("a fatal error of GLPK ends neither the process nor what other threads solve") {
+  std::mt19937_64 random(17);
+  const lp_problem large = random_problem(random, 300, 200), small = random_problem(random, 20, 10);
+  const lp_solution answer = glpk_lp{}.solve(small);
+  std::vector<lp_solution> elsewhere;
+  const printed_text printed;
+  std::thread other([&] {
+    for (int i = 0; i < 200; ++i) elsewhere.push_back(glpk_lp{}.solve(small));
+  });
+  for (int i = 0; i < 20; ++i) {
+    const lp_solution s = glpk_lp{.max_memory_MB = 1}.solve(large);
+    CHECK(s.status == lp_status::unsolved);
+    CHECK(s.x.empty());
+    CHECK(s.basis == lp_basis{});
+    CHECK(glpk_lp{}.solve(small).x == answer.x);
+  }
+  other.join();
+  CHECK(printed.text() == "");
+  CHECK(std::ranges::all_of(elsewhere, [&](const lp_solution& s) { return s.status == lp_status::optimal && s.x == answer.x; }));
+  CHECK(glpk_lp{}.solve(large).status == lp_status::optimal);  // a limit of memory ends with its call
+  CHECK_THROWS_AS(glpk_lp{.max_memory_MB = 0}.solve(small), invalid_input);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// GLPK behind the lp_solver door. GLPK is GPL-3: only this header includes it, and nothing includes this one.
+/// GLPK behind the doors lp_solver and milp_solver. GLPK is GPL-3: only this header includes it, and nothing includes this one.
 
+#include <algorithm>
+#include <cmath>
 #include <csetjmp>
 #include <cstddef>
 #include <limits>
@@ -11,7 +13,9 @@
 #include <glpk.h>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/lp.hpp>
+#include <hetplan/solve/milp.hpp>
 
 namespace hetplan {
 namespace detail {
@@ -22,6 +26,7 @@ namespace detail {
 /// GLPK is left by longjmp: `work` and what it calls hold nothing that has a destructor.
 template <class Work>
 [[nodiscard]] bool guard_glpk(int max_memory_MB, const Work& work) {
+  if (max_memory_MB < 1) throw invalid_input("glpk: max_memory_MB = " + std::to_string(max_memory_MB) + "; expected >= 1");
   struct environment {  // GLPK makes one for each thread that uses it and leaves it behind
     ~environment() { glp_free_env(); }
   };
@@ -106,7 +111,6 @@ struct glpk_lp {
 
   [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const {
     check_lp_problem(p);
-    if (max_memory_MB < 1) throw invalid_input("glpk_lp: max_memory_MB = " + std::to_string(max_memory_MB) + "; expected >= 1");
     const bool warm = could_be_basis(start, p);
     detail::glpk_loader loader(p);
     lp_solution s;
@@ -184,6 +188,97 @@ struct glpk_lp {
   }
 };
 
+/// Branch and cut by GLPK, silent, one environment per thread. A fatal error of GLPK leaves the problem unsolved, as in
+/// glpk_lp. Once the integers are found, the other columns are solved for again beside them.
+///
+/// Throws       invalid_input before any call into GLPK.
+/// Determinism  yes, unless `time_limit` strikes: the other limits count nodes and pivots.
+struct glpk_milp {
+  long long max_nodes = 100'000;
+  int max_iterations = 1'000'000;  ///< pivots of all nodes together
+  int max_memory_MB = std::numeric_limits<int>::max();
+  seconds time_limit = seconds(std::numeric_limits<double>::infinity());
+
+  [[nodiscard]] milp_solution solve(const milp_problem& p) const {
+    check_milp_problem(p);
+    if (!(time_limit.value() >= 0)) throw invalid_input("glpk_milp: time_limit = " + to_text(time_limit.value()) + " s; expected >= 0");
+    const glpk_lp rest{.max_iterations = max_iterations, .max_memory_MB = max_memory_MB};
+    return detail::solve_exactly(rest, p, [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance); });
+  }
+
+ private:
+  struct search {
+    long long max_nodes;
+    int max_iterations;
+    long long nodes = 0;
+    double bound = -std::numeric_limits<double>::infinity();
+  };
+
+  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance) const {
+    detail::glpk_loader loader(p.relaxation);
+    search state{.max_nodes = max_nodes, .max_iterations = max_iterations};
+    milp_solution s;
+    s.x.resize(p.relaxation.objective.size());
+    if (!detail::guard_glpk(max_memory_MB, [&] { run(p, tolerance, loader, state, s); })) return {};
+    s.nodes = state.nodes;
+    if (s.status == milp_status::feasible || s.status == milp_status::unsolved) s.bound = state.bound;
+    return s;
+  }
+
+  /// Called at every step of the search: what is open bounds what can still be found.
+  static void watch(glp_tree* tree, void* info) {
+    search& state = *static_cast<search*>(info);
+    int nodes = 0;
+    glp_ios_tree_size(tree, nullptr, nullptr, &nodes);
+    state.nodes = nodes;
+    const int best = glp_ios_best_node(tree);
+    if (best != 0) state.bound = std::max(state.bound, glp_ios_node_bound(tree, best));
+    if (nodes > state.max_nodes || glp_get_it_cnt(glp_ios_get_prob(tree)) >= state.max_iterations) glp_ios_terminate(tree);
+  }
+
+  void run(const milp_problem& p, double tolerance, detail::glpk_loader& loader, search& state, milp_solution& s) const {
+    glp_prob* lp = glp_create_prob();
+    loader.load(lp);
+    for (const int c : p.integers) glp_set_col_kind(lp, c + 1, GLP_IV);
+    glp_smcp simplex;
+    glp_init_smcp(&simplex);
+    simplex.msg_lev = GLP_MSG_OFF;
+    simplex.it_lim = max_iterations;
+    simplex.tm_lim = static_cast<int>(std::min(time_limit.value() * 1e3, static_cast<double>(std::numeric_limits<int>::max())));
+    glp_simplex(lp, &simplex);
+    switch (glp_get_status(lp)) {
+      case GLP_OPT: branch(lp, tolerance, simplex.tm_lim, state, s); break;
+      case GLP_UNBND: s.status = milp_status::unbounded; break;
+      default: s.status = glp_get_prim_stat(lp) == GLP_NOFEAS ? milp_status::infeasible : milp_status::unsolved; break;
+    }
+    if (s.status == milp_status::optimal || s.status == milp_status::feasible) {
+      s.objective = glp_mip_obj_val(lp);
+      for (std::size_t c = 0; c < s.x.size(); ++c) s.x[c] = glp_mip_col_val(lp, static_cast<int>(c) + 1);
+    }
+    glp_delete_prob(lp);
+  }
+
+  static void branch(glp_prob* lp, double tolerance, int time_limit_ms, search& state, milp_solution& s) {
+    state.bound = glp_get_obj_val(lp);
+    glp_iocp options;
+    glp_init_iocp(&options);
+    options.msg_lev = GLP_MSG_OFF;
+    options.tol_int = tolerance;
+    options.tm_lim = time_limit_ms;
+    options.mir_cuts = options.cov_cuts = options.clq_cuts = GLP_ON;
+    options.cb_func = watch;
+    options.cb_info = &state;
+    glp_intopt(lp, &options);
+    switch (glp_mip_status(lp)) {
+      case GLP_OPT: s.status = milp_status::optimal; break;
+      case GLP_FEAS: s.status = milp_status::feasible; break;
+      case GLP_NOFEAS: s.status = milp_status::infeasible; break;
+      default: break;
+    }
+  }
+};
+
 static_assert(check_lp_solver<glpk_lp>() && warm_starts_lp<glpk_lp>);
+static_assert(check_milp_solver<glpk_milp>());
 
 }  // namespace hetplan

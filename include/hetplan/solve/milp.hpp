@@ -2,11 +2,14 @@
 #pragma once
 /// Mixed-integer linear programs: the problem, the answer, and the door for solvers.
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
@@ -28,7 +31,7 @@ struct milp_solution {
   milp_status status = milp_status::unsolved;
   double objective = 0;                                     ///< of x
   double bound = -std::numeric_limits<double>::infinity();  ///< no solution is below it; the objective where optimal
-  std::vector<double> x;                                    ///< empty unless optimal or feasible; `integers` exactly so
+  std::vector<double> x = {};                               ///< empty unless optimal or feasible; `integers` exactly so
   long long nodes = 0;                                      ///< of the search tree
 };
 
@@ -79,6 +82,64 @@ namespace detail {
     possible = possible && low <= high;
   }
   return possible;
+}
+
+/// A solver's integers are such within a tolerance, and what is over may carry the rest, times any coefficient. Rounds
+/// them and solves for the other columns beside them; false if the claimed optimum does not survive that.
+template <lp_solver Lp>
+[[nodiscard]] bool settle(const Lp& lp, const milp_problem& p, milp_solution& s) {
+  lp_problem beside = p.relaxation;
+  for (const int column : p.integers) {
+    const auto c = static_cast<std::size_t>(column);
+    s.x[c] = beside.lower[c] = beside.upper[c] = std::round(s.x[c]);
+  }
+  const bool optimal = s.status == milp_status::optimal;
+  const double claimed = s.objective;
+  const lp_solution rest = lp.solve(beside);
+  if (rest.status != lp_status::optimal) {
+    s = {.bound = optimal ? claimed : s.bound, .nodes = s.nodes};
+    return !optimal;
+  }
+  std::vector<double> x = rest.x;
+  for (const int c : p.integers) x[static_cast<std::size_t>(c)] = s.x[static_cast<std::size_t>(c)];
+  s.x = std::move(x);
+  s.objective = std::inner_product(s.x.begin(), s.x.end(), p.relaxation.objective.begin(), 0.0);
+  const bool kept = !optimal || s.objective <= claimed + 1e-6 * (1 + std::abs(claimed));
+  if (!kept) s.status = milp_status::feasible;
+  s.bound = std::min(s.objective, !optimal ? s.bound : kept ? s.objective : claimed);
+  return kept;
+}
+
+[[nodiscard]] inline milp_solution to_milp(lp_solution&& s) {
+  switch (s.status) {
+    case lp_status::optimal:
+      return {.status = milp_status::optimal, .objective = s.objective, .bound = s.objective, .x = std::move(s.x), .nodes = 1};
+    case lp_status::infeasible: return {.status = milp_status::infeasible};
+    case lp_status::unbounded: return {.status = milp_status::unbounded};
+    default: return {};
+  }
+}
+
+/// Asks `attempt(problem, tolerance)` with ever smaller tolerances until its integers survive being rounded.
+template <lp_solver Lp, class Attempt>
+[[nodiscard]] milp_solution solve_exactly(const Lp& lp, milp_problem p, const Attempt& attempt) {
+  if (p.integers.empty()) return to_milp(lp.solve(p.relaxation));
+  milp_solution s;
+  if (!round_limits(p)) {
+    s.status = milp_status::infeasible;
+    return s;
+  }
+  long long nodes = 0;
+  for (const double tolerance : {1e-6, 1e-8, 1e-10}) {
+    s = attempt(std::as_const(p), tolerance);
+    s.nodes = nodes += s.nodes;
+    if (s.status != milp_status::optimal && s.status != milp_status::feasible) {
+      s.x.clear();
+      break;
+    }
+    if (settle(lp, p, s)) break;
+  }
+  return s;
 }
 
 }  // namespace detail

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/solve/glpk.hpp>
+#include <hetplan/solve/milp.hpp>
+#ifdef HETPLAN_HAS_CBC
+#include <hetplan/solve/cbc.hpp>
+#define MILP_SOLVERS glpk_milp, cbc_milp
+#else
+#define MILP_SOLVERS glpk_milp
+#endif
+
+using namespace hetplan;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+/// Maximise value within some capacities; every thing taken or not.
+milp_problem knapsack(std::mt19937_64& random, int things, int capacities) {
+  std::uniform_int_distribution<int> value(1, 40), weight(1, 30);
+  milp_problem p;
+  for (int c = 0; c < things; ++c) p.integers.push_back(p.relaxation.add_column(-value(random), 0, 1));
+  for (int r = 0; r < capacities; ++r) {
+    lp_problem::row row;
+    double sum = 0;
+    for (int c = 0; c < things; ++c) {
+      row.terms.emplace_back(c, weight(random));
+      sum += row.terms.back().second;
+    }
+    row.upper = std::floor(sum / 3);
+    p.relaxation.rows.push_back(row);
+  }
+  return p;
+}
+
+/// Every job on one machine, within the machines' capacities; the column of job j on machine m is j * machines + m.
+milp_problem assignment(std::mt19937_64& random, int jobs, int machines) {
+  std::uniform_int_distribution<int> cost(1, 30), size(1, 9), capacity(6, 14);
+  milp_problem p;
+  for (int c = 0; c < jobs * machines; ++c) p.integers.push_back(p.relaxation.add_column(cost(random), 0, 1));
+  for (int j = 0; j < jobs; ++j) {
+    lp_problem::row once{.terms = {}, .lower = 1, .upper = 1};
+    for (int m = 0; m < machines; ++m) once.terms.emplace_back(j * machines + m, 1);
+    p.relaxation.rows.push_back(once);
+  }
+  std::vector<int> sizes(static_cast<std::size_t>(jobs));
+  for (int& s : sizes) s = size(random);
+  for (int m = 0; m < machines; ++m) {
+    lp_problem::row room{.terms = {}, .upper = static_cast<double>(capacity(random))};
+    for (int j = 0; j < jobs; ++j) room.terms.emplace_back(j * machines + m, sizes[static_cast<std::size_t>(j)]);
+    p.relaxation.rows.push_back(room);
+  }
+  return p;
+}
+
+/// Takes or leaves every column, all of them of 0 and 1; infinity if nothing is feasible.
+double least_by_enumeration(const lp_problem& p) {
+  const std::size_t n = p.objective.size();
+  double least = inf;
+  for (unsigned taken = 0; taken < 1u << n; ++taken) {
+    const auto take = [&](int c) { return (taken >> c & 1u) != 0; };
+    const bool keeps = std::ranges::all_of(p.rows, [&](const lp_problem::row& r) {
+      double activity = 0;
+      for (const auto& [c, v] : r.terms) activity += take(c) ? v : 0;
+      return r.lower <= activity && activity <= r.upper;
+    });
+    double cost = 0;
+    for (std::size_t c = 0; c < n; ++c) cost += take(static_cast<int>(c)) ? p.objective[c] : 0;
+    if (keeps) least = std::min(least, cost);
+  }
+  return least;
+}
+
+/// x keeps all limits, its integers are such, and its cost is the objective.
+void check_solution(const milp_problem& p, const milp_solution& s) {
+  REQUIRE(s.x.size() == p.relaxation.objective.size());
+  for (const int c : p.integers) CHECK(s.x[static_cast<std::size_t>(c)] == std::round(s.x[static_cast<std::size_t>(c)]));
+  for (std::size_t c = 0; c < s.x.size(); ++c) {
+    CHECK(s.x[c] >= p.relaxation.lower[c] - 1e-9);
+    CHECK(s.x[c] <= p.relaxation.upper[c] + 1e-9);
+  }
+  for (const lp_problem::row& r : p.relaxation.rows) {
+    double activity = 0;
+    for (const auto& [c, v] : r.terms) activity += v * s.x[static_cast<std::size_t>(c)];
+    CHECK(activity >= r.lower - 1e-6);
+    CHECK(activity <= r.upper + 1e-6);
+  }
+  CHECK(std::inner_product(s.x.begin(), s.x.end(), p.relaxation.objective.begin(), 0.0) == Approx(s.objective).margin(1e-9));
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("small knapsacks and assignments have the answer of enumeration", "", MILP_SOLVERS) {
+  const unsigned seed = 5;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  int infeasible = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const milp_problem p = trial % 2 == 0 ? knapsack(random, 10, 1 + trial % 3) : assignment(random, 4, 3);
+    const double least = least_by_enumeration(p.relaxation);
+    const milp_solution s = TestType{}.solve(p);
+    INFO("trial " << trial);
+    if (least == inf) {
+      ++infeasible;
+      CHECK(s.status == milp_status::infeasible);
+      CHECK(s.x.empty());
+      continue;
+    }
+    REQUIRE(s.status == milp_status::optimal);
+    CHECK(s.objective == Approx(least).margin(1e-9));
+    CHECK(s.bound == s.objective);
+    check_solution(p, s);
+  }
+  CHECK(infeasible > 0);
+  CHECK(infeasible < 50);
+}
+
+TEMPLATE_TEST_CASE("integers are exact, and the other columns fit them", "", MILP_SOLVERS) {
+  // Opens sites at a cost, ships from them what they hold. With a hold of 1e5, an opening of 1e-6 would ship for nothing.
+  milp_problem p;
+  const int open = p.relaxation.add_column(10, 0, 1), other = p.relaxation.add_column(11, 0, 1);
+  const int ship = p.relaxation.add_column(1, 0), elsewhere = p.relaxation.add_column(0.5, 0);
+  p.integers = {open, other};
+  p.relaxation.rows = {{.terms = {{ship, 1}, {open, -1e5}}, .upper = 0},
+                       {.terms = {{elsewhere, 1}, {other, -1e5}}, .upper = 0},
+                       {.terms = {{ship, 1}, {elsewhere, 1}}, .lower = 0.75}};
+  const milp_solution s = TestType{}.solve(p);
+  REQUIRE(s.status == milp_status::optimal);
+  check_solution(p, s);
+  CHECK(s.x[0] == 1);
+  CHECK(s.x[1] == 0);
+  CHECK(s.x[2] == Approx(0.75));
+  CHECK(s.objective == Approx(10.75));
+}
+
+TEMPLATE_TEST_CASE("integers of any size and sign, between limits that are none", "", MILP_SOLVERS) {
+  milp_problem p;
+  const int x = p.relaxation.add_column(-1, -7.5, 3.7), y = p.relaxation.add_column(1, -inf, inf), z = p.relaxation.add_column(2, -2.2, 8);
+  p.integers = {x, y, z};
+  p.relaxation.rows = {{.terms = {{y, 2}}, .lower = -9}, {.terms = {{z, 1}, {x, 1}}, .lower = 0.5, .upper = 6}};
+  const milp_solution s = TestType{}.solve(p);
+  REQUIRE(s.status == milp_status::optimal);
+  CHECK(s.x == std::vector<double>{3, -4, -2});
+  CHECK(s.objective == -11);
+}
+
+TEMPLATE_TEST_CASE("a mixed-integer program without integers, rows or columns has an answer", "", MILP_SOLVERS) {
+  CHECK(TestType{}.solve({}).status == milp_status::optimal);
+  milp_problem p;
+  p.relaxation.add_column(-1, 0, 2.5);
+  CHECK(TestType{}.solve(p).x == std::vector<double>{2.5});
+  p.integers = {0};
+  CHECK(TestType{}.solve(p).x == std::vector<double>{2});
+  p.relaxation.lower[0] = 2.25;
+  p.relaxation.upper[0] = 2.75;  // no integer within
+  CHECK(TestType{}.solve(p).status == milp_status::infeasible);
+  milp_problem impossible;
+  impossible.relaxation.rows = {{.terms = {}, .lower = 1}};  // 0 >= 1
+  CHECK(TestType{}.solve(impossible).status == milp_status::infeasible);
+}
+
+TEMPLATE_TEST_CASE("infeasible and unbounded mixed-integer programs are told apart", "", MILP_SOLVERS) {
+  milp_problem none;  // 2x + 2y = 3: the relaxation has an answer
+  none.integers = {none.relaxation.add_column(1, 0, 5), none.relaxation.add_column(1, 0, 5)};
+  none.relaxation.rows = {{.terms = {{0, 2}, {1, 2}}, .lower = 3, .upper = 3}};
+  CHECK(TestType{}.solve(none).status == milp_status::infeasible);
+  none.relaxation.rows[0].lower = none.relaxation.rows[0].upper = 30;  // the relaxation has none
+  CHECK(TestType{}.solve(none).status == milp_status::infeasible);
+
+  milp_problem endless;
+  endless.integers = {endless.relaxation.add_column(-1)};
+  endless.relaxation.add_column(1);
+  endless.relaxation.rows = {{.terms = {{0, 1}, {1, -1}}, .lower = 0}};
+  CHECK(TestType{}.solve(endless).status == milp_status::unbounded);
+}
+
+TEMPLATE_TEST_CASE("a limit of nodes keeps what was found, with a bound below it", "", MILP_SOLVERS) {
+  std::mt19937_64 random(23);
+  int cut_short = 0;
+  for (int trial = 0; trial < 10; ++trial) {
+    const milp_problem p = knapsack(random, 35, 6);
+    const milp_solution best = TestType{}.solve(p);
+    REQUIRE(best.status == milp_status::optimal);
+    for (const int nodes : {0, 1, 10, 100}) {
+      TestType limited;
+      limited.max_nodes = nodes;
+      const milp_solution s = limited.solve(p), again = limited.solve(p);
+      CHECK(s.x == again.x);  // limits count, they do not measure time
+      CHECK(s.bound == again.bound);
+      CHECK(s.nodes == again.nodes);
+      CHECK(s.bound <= best.objective + 1e-6);
+      CHECK(s.bound > -inf);
+      if (s.status == milp_status::optimal) {
+        CHECK(s.objective == Approx(best.objective));
+        continue;
+      }
+      ++cut_short;
+      if (s.status == milp_status::feasible) {
+        check_solution(p, s);
+        CHECK(s.bound <= s.objective);
+        CHECK(s.objective >= best.objective - 1e-6);
+      } else {
+        CHECK(s.status == milp_status::unsolved);
+        CHECK(s.x.empty());
+      }
+    }
+  }
+  CHECK(cut_short > 10);
+}
+
+TEMPLATE_TEST_CASE("a limit of time ends the search with what was found", "", MILP_SOLVERS) {
+  std::mt19937_64 random(29);
+  const milp_problem p = knapsack(random, 60, 20);
+  TestType limited;
+  limited.time_limit = 100_ms;
+  const milp_solution s = limited.solve(p);
+  CHECK((s.status == milp_status::feasible || s.status == milp_status::unsolved));
+  if (s.status == milp_status::feasible) {
+    check_solution(p, s);
+    CHECK(s.bound <= s.objective);
+  }
+}
+
+TEMPLATE_TEST_CASE("a mixed-integer program that a solver would choke on is refused with its place", "", MILP_SOLVERS) {
+  std::mt19937_64 random(1);
+  const milp_problem good = knapsack(random, 4, 1);
+  const auto refuses = [](const milp_problem& p, const std::string& message) {
+    CHECK_THROWS_MATCHES(check_milp_problem(p), invalid_input, Catch::Message(message));
+    CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message(message));  // before the solver sees it
+  };
+  CHECK_NOTHROW(check_milp_problem(good));
+  CHECK_NOTHROW(check_milp_problem({}));
+  milp_problem p = good;
+  p.integers.push_back(4);
+  refuses(p, "milp: integers name column 4");
+  p = good;
+  p.integers[0] = -1;
+  refuses(p, "milp: integers name column -1");
+  p = good;
+  p.integers[2] = 1;
+  refuses(p, "milp: integers name column 1 twice");
+  p = good;
+  p.relaxation.objective[1] = std::numeric_limits<double>::quiet_NaN();
+  refuses(p, "lp: objective of column 1 is not finite");
+  p = good;
+  p.relaxation.rows[0].terms[1].first = 9;
+  refuses(p, "lp: row 0 names column 9");
+  TestType strange;
+  strange.time_limit = seconds(std::numeric_limits<double>::quiet_NaN());
+  CHECK_THROWS_AS(strange.solve(good), invalid_input);
+}
+
+TEMPLATE_TEST_CASE("the same mixed-integer program has the same answer to the bit, in every thread", "", MILP_SOLVERS) {
+  std::mt19937_64 random(3);
+  std::vector<milp_problem> problems;
+  for (int i = 0; i < 10; ++i) problems.push_back(knapsack(random, 25, 4));
+  std::vector<std::vector<double>> here, there;
+  const auto solve = [&](std::vector<std::vector<double>>& into) {
+    for (const milp_problem& p : problems) into.push_back(TestType{}.solve(p).x);
+  };
+  std::thread other(solve, std::ref(there));
+  solve(here);
+  other.join();
+  CHECK(here == there);
+}
+
+TEST_CASE("without a solver a mixed-integer program is unsolved") {
+  const milp_solution s = no_milp{}.solve({});
+  CHECK(s.status == milp_status::unsolved);
+  CHECK(s.bound == -inf);
+}
