@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <limits>
+#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -10,6 +13,12 @@
 
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/solve/lp.hpp>
+#ifdef HETPLAN_HAS_CLP
+#include <hetplan/solve/clp.hpp>
+#define LP_SOLVERS glpk_lp, clp_lp
+#else
+#define LP_SOLVERS glpk_lp
+#endif
 
 #include "support/printed_text.hpp"
 
@@ -40,12 +49,72 @@ lp_problem random_problem(std::mt19937_64& random, int columns, int rows) {
   return p;
 }
 
+/// Few terms a row, limits of every kind; some have no answer, some no end.
+lp_problem random_sparse_problem(std::mt19937_64& random) {
+  std::uniform_int_distribution<int> size(3, 40), terms(1, 5), kind(0, 9);
+  std::uniform_real_distribution<double> value(-4, 4), room(0.5, 6);
+  lp_problem p;
+  const int columns = size(random), rows = size(random);
+  std::vector<double> inside;  // mostly a feasible point
+  for (int c = 0; c < columns; ++c) {
+    const int k = kind(random);
+    inside.push_back(value(random));
+    const double low = k == 0 ? -inf : inside.back() - room(random), high = k <= 2 ? inf : inside.back() + room(random);
+    p.add_column(value(random), k == 9 ? inside.back() : low, k == 9 ? inside.back() : high);
+  }
+  std::uniform_int_distribution<int> column(0, columns - 1);
+  for (int r = 0; r < rows; ++r) {
+    lp_problem::row row;
+    double activity = 0;
+    for (int t = terms(random); t > 0; --t) {
+      const int c = column(random);
+      if (std::ranges::any_of(row.terms, [&](const auto& term) { return term.first == c; })) continue;
+      row.terms.emplace_back(c, value(random));
+      activity += row.terms.back().second * inside[static_cast<std::size_t>(c)];
+    }
+    if (room(random) > 5.95) activity += 200;  // out of reach
+    const int k = kind(random);
+    if (k != 0) row.lower = activity - (k == 9 ? 0 : room(random));
+    if (k >= 5) row.upper = k == 9 ? activity : activity + room(random);
+    p.rows.push_back(row);
+  }
+  return p;
+}
+
+/// The dual's own objective, which no feasible point is below.
+double dual_objective(const lp_problem& p, const std::vector<double>& duals) {
+  const auto least = [](double price, double low, double high) {
+    if (std::abs(price) < 1e-7) return 0.0;  // a price of rounding, maybe against a limit that is none
+    return price * (price > 0 ? low : high);
+  };
+  std::vector<double> reduced = p.objective;
+  double sum = 0;
+  for (std::size_t r = 0; r < p.rows.size(); ++r) {
+    for (const auto& [c, v] : p.rows[r].terms) reduced[static_cast<std::size_t>(c)] -= duals[r] * v;
+    sum += least(duals[r], p.rows[r].lower, p.rows[r].upper);
+  }
+  for (std::size_t c = 0; c < reduced.size(); ++c) sum += least(reduced[c], p.lower[c], p.upper[c]);
+  return sum;
+}
+
+bool keeps_limits(const lp_problem& p, const std::vector<double>& x) {
+  const auto within = [](double v, double low, double high) { return v >= low - 1e-6 && v <= high + 1e-6; };
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    if (!within(x[c], p.lower[c], p.upper[c])) return false;
+  }
+  return std::ranges::all_of(p.rows, [&](const lp_problem::row& r) {
+    double activity = 0;
+    for (const auto& [c, v] : r.terms) activity += v * x[static_cast<std::size_t>(c)];
+    return within(activity, r.lower, r.upper);
+  });
+}
+
 }  // namespace
 
-TEST_CASE("a linear program that a solver would choke on is refused with its place") {
+TEMPLATE_TEST_CASE("a linear program that a solver would choke on is refused with its place", "", LP_SOLVERS) {
   const auto refuses = [](const lp_problem& p, const std::string& message) {
     CHECK_THROWS_MATCHES(check_lp_problem(p), invalid_input, Catch::Message(message));
-    CHECK_THROWS_MATCHES(glpk_lp{}.solve(p), invalid_input, Catch::Message(message));  // before GLPK sees it
+    CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message(message));  // before the solver sees it
   };
   CHECK_NOTHROW(check_lp_problem(windows_and_doors()));
   CHECK_NOTHROW(check_lp_problem({}));
@@ -87,23 +156,23 @@ TEST_CASE("a linear program that a solver would choke on is refused with its pla
   refuses(p, "lp: row 2 names column 0 twice");
 }
 
-TEST_CASE("limits that no number keeps are refused, not read as no limits") {
+TEMPLATE_TEST_CASE("limits that no number keeps are refused, not read as no limits", "", LP_SOLVERS) {
   lp_problem p = windows_and_doors();
   p.lower[0] = inf;  // x >= inf
-  CHECK_THROWS_MATCHES(glpk_lp{}.solve(p), invalid_input, Catch::Message("lp: no number keeps the limits of column 0"));
+  CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message("lp: no number keeps the limits of column 0"));
   p = windows_and_doors();
   p.lower[0] = p.upper[0] = -inf;  // x <= -inf
-  CHECK_THROWS_AS(glpk_lp{}.solve(p), invalid_input);
+  CHECK_THROWS_AS(TestType{}.solve(p), invalid_input);
   p = windows_and_doors();
   p.rows[2].lower = inf;
-  CHECK_THROWS_AS(glpk_lp{}.solve(p), invalid_input);
+  CHECK_THROWS_AS(TestType{}.solve(p), invalid_input);
   p = windows_and_doors();
   p.rows[2].upper = -inf;
-  CHECK_THROWS_AS(glpk_lp{}.solve(p), invalid_input);
+  CHECK_THROWS_AS(TestType{}.solve(p), invalid_input);
 }
 
-TEST_CASE("duals are <= 0 where an upper limit binds, and 0 where none does") {
-  const lp_solution s = glpk_lp{}.solve(windows_and_doors());
+TEMPLATE_TEST_CASE("duals are <= 0 where an upper limit binds, and 0 where none does", "", LP_SOLVERS) {
+  const lp_solution s = TestType{}.solve(windows_and_doors());
   REQUIRE(s.status == lp_status::optimal);
   CHECK(s.objective == Approx(-36));
   REQUIRE(s.x.size() == 2);
@@ -115,88 +184,90 @@ TEST_CASE("duals are <= 0 where an upper limit binds, and 0 where none does") {
   CHECK(s.row_duals[2] == Approx(-1));
 }
 
-TEST_CASE("duals are >= 0 where a lower limit binds") {
+TEMPLATE_TEST_CASE("duals are >= 0 where a lower limit binds", "", LP_SOLVERS) {
   lp_problem p;
   const int x = p.add_column(1), y = p.add_column(2);
   p.rows = {{.terms = {{x, 1}, {y, 1}}, .lower = 3}, {.terms = {{y, 1}}, .lower = 1}};
-  const lp_solution s = glpk_lp{}.solve(p);
+  const lp_solution s = TestType{}.solve(p);
   REQUIRE(s.status == lp_status::optimal);
   CHECK(s.objective == Approx(4));
   CHECK(s.x == std::vector<double>{2, 1});
   CHECK(s.row_duals == std::vector<double>{1, 1});
 }
 
-TEST_CASE("limits of every kind bind: free, one-sided, double, fixed") {
+TEMPLATE_TEST_CASE("limits of every kind bind: free, one-sided, double, fixed", "", LP_SOLVERS) {
   lp_problem p;
   const int free = p.add_column(1, -inf, inf), below = p.add_column(-1, -inf, 3), both = p.add_column(-1, -2, 5),
             fixed = p.add_column(7, 4, 4);
   p.rows = {{.terms = {{free, 1}, {fixed, 1}}, .lower = -10, .upper = 10},  // free >= -14
             {.terms = {{both, 2}}, .lower = 6, .upper = 6},                  // both = 3
             {.terms = {{below, 1}}}};                                        // no limits
-  const lp_solution s = glpk_lp{}.solve(p);
+  const lp_solution s = TestType{}.solve(p);
   REQUIRE(s.status == lp_status::optimal);
   CHECK(s.x == std::vector<double>{-14, 3, 3, 4});
   CHECK(s.objective == Approx(-14 - 3 - 3 + 28));
 }
 
-TEST_CASE("a program without rows or without columns has an answer") {
+TEMPLATE_TEST_CASE("a program without rows or without columns has an answer", "", LP_SOLVERS) {
   lp_problem p;
   p.add_column(2, 1, 5);
   p.add_column(-1, 1, 5);
-  CHECK(glpk_lp{}.solve(p).x == std::vector<double>{1, 5});
-  CHECK(glpk_lp{}.solve({}).status == lp_status::optimal);
+  CHECK(TestType{}.solve(p).x == std::vector<double>{1, 5});
+  CHECK(TestType{}.solve({}).status == lp_status::optimal);
   lp_problem impossible;
   impossible.rows = {{.terms = {}, .lower = 1}};  // 0 >= 1
-  CHECK(glpk_lp{}.solve(impossible).status == lp_status::infeasible);
+  CHECK(TestType{}.solve(impossible).status == lp_status::infeasible);
 }
 
-TEST_CASE("infeasible, unbounded and unsolved are answers, not exceptions") {
+TEMPLATE_TEST_CASE("infeasible, unbounded and unsolved are answers, not exceptions", "", LP_SOLVERS) {
   lp_problem none;
   none.add_column(1);
   none.rows = {{.terms = {{0, 1}}, .lower = 2}, {.terms = {{0, 1}}, .upper = 1}};
-  CHECK(glpk_lp{}.solve(none).status == lp_status::infeasible);
+  CHECK(TestType{}.solve(none).status == lp_status::infeasible);
 
   lp_problem endless;
   endless.add_column(-1);
   endless.add_column(1);
   endless.rows = {{.terms = {{0, 1}, {1, -1}}, .lower = 0}};
-  CHECK(glpk_lp{}.solve(endless).status == lp_status::unbounded);
+  CHECK(TestType{}.solve(endless).status == lp_status::unbounded);
 
-  CHECK(glpk_lp{.max_iterations = 0}.solve(windows_and_doors()).status == lp_status::unsolved);
+  TestType limited;
+  limited.max_iterations = 0;
+  CHECK(limited.solve(windows_and_doors()).status == lp_status::unsolved);
   CHECK(no_lp{}.solve(windows_and_doors()).status == lp_status::unsolved);
   CHECK(no_lp{}.solve(windows_and_doors()).row_duals.empty());
   CHECK(no_lp{}.solve(windows_and_doors()).basis == lp_basis{});
 }
 
-TEST_CASE("a dual is the change of the objective per unit of its row's limit") {
+TEMPLATE_TEST_CASE("a dual is the change of the objective per unit of its row's limit", "", LP_SOLVERS) {
   const unsigned seed = 7;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 30; ++trial) {
     const lp_problem p = random_problem(random, 6, 4);
-    const lp_solution s = glpk_lp{}.solve(p);
+    const lp_solution s = TestType{}.solve(p);
     REQUIRE(s.status == lp_status::optimal);
     for (std::size_t r = 0; r < p.rows.size(); ++r) {
       lp_problem moved = p;
       moved.rows[r].lower += 1e-5;
-      CHECK((glpk_lp{}.solve(moved).objective - s.objective) / 1e-5 == Approx(s.row_duals[r]).margin(1e-6));
+      CHECK((TestType{}.solve(moved).objective - s.objective) / 1e-5 == Approx(s.row_duals[r]).margin(1e-6));
     }
   }
 }
 
-TEST_CASE("a basis says where columns and rows stand") {
-  const lp_solution s = glpk_lp{}.solve(windows_and_doors());
+TEMPLATE_TEST_CASE("a basis says where columns and rows stand", "", LP_SOLVERS) {
+  const lp_solution s = TestType{}.solve(windows_and_doors());
   using enum lp_position;
   CHECK(s.basis.columns == std::vector{basic, basic});
   CHECK(s.basis.rows == std::vector{basic, at_upper, at_upper});
   CHECK(s.iterations > 0);
 }
 
-TEST_CASE("from an optimal basis there is nothing left to do") {
+TEMPLATE_TEST_CASE("from an optimal basis there is nothing left to do", "", LP_SOLVERS) {
   std::mt19937_64 random(11);
   for (int trial = 0; trial < 20; ++trial) {
     const lp_problem p = random_problem(random, 15, 12);
-    const lp_solution cold = glpk_lp{}.solve(p), warm = solve_from(glpk_lp{}, p, cold.basis);
+    const lp_solution cold = TestType{}.solve(p), warm = solve_from(TestType{}, p, cold.basis);
     CHECK(warm.status == lp_status::optimal);
     CHECK(warm.iterations == 0);
     CHECK(warm.basis == cold.basis);
@@ -204,15 +275,15 @@ TEST_CASE("from an optimal basis there is nothing left to do") {
   }
 }
 
-TEST_CASE("a start that is no basis costs time, not the answer") {
+TEMPLATE_TEST_CASE("a start that is no basis costs time, not the answer", "", LP_SOLVERS) {
   using enum lp_position;
   const lp_problem p = windows_and_doors();
   const auto same = [&](const lp_problem& q, const lp_basis& start, const lp_solution& answer) {
-    const lp_solution s = solve_from(glpk_lp{}, q, start);
+    const lp_solution s = solve_from(TestType{}, q, start);
     CHECK(s.status == answer.status);
     CHECK(s.x == answer.x);
   };
-  const lp_solution answer = glpk_lp{}.solve(p);
+  const lp_solution answer = TestType{}.solve(p);
   same(p, {}, answer);
   same(p, {{basic}, {basic, at_upper}}, answer);                                      // too small
   same(p, {{basic, basic, basic}, {at_lower, at_lower, at_lower}}, answer);           // too large
@@ -225,9 +296,67 @@ TEST_CASE("a start that is no basis costs time, not the answer") {
   twins.add_column(-1);
   twins.add_column(-1);
   twins.rows = {{.terms = {{0, 1}, {1, 1}}, .upper = 2}, {.terms = {{0, 2}, {1, 2}}, .upper = 4}};
-  const lp_solution s = solve_from(glpk_lp{}, twins, {{basic, basic}, {at_upper, at_upper}});
+  const lp_solution s = solve_from(TestType{}, twins, {{basic, basic}, {at_upper, at_upper}});
   CHECK(s.status == lp_status::optimal);
   CHECK(s.objective == Approx(-2));
+}
+
+TEMPLATE_TEST_CASE("on random programs of every outcome the answers keep the limits, and the duals prove them", "", LP_SOLVERS) {
+  const unsigned seed = 41;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  std::map<lp_status, int> seen;
+  for (int trial = 0; trial < 200; ++trial) {
+    INFO("trial " << trial);
+    const lp_problem p = random_sparse_problem(random);
+    const lp_solution s = TestType{}.solve(p), reference = glpk_lp{}.solve(p);
+    ++seen[s.status];
+    REQUIRE(s.status == reference.status);
+    if (s.status != lp_status::optimal) continue;
+    CHECK(s.objective == Approx(reference.objective).epsilon(1e-7).margin(1e-7));
+    CHECK(keeps_limits(p, s.x));
+    CHECK(dual_objective(p, s.row_duals) == Approx(s.objective).epsilon(1e-6).margin(1e-6));
+    CHECK(could_be_basis(s.basis, p));
+    const lp_solution warm = TestType{}.solve(p, s.basis), across = TestType{}.solve(p, reference.basis);
+    CHECK(warm.iterations == 0);
+    CHECK(warm.x.size() == s.x.size());
+    CHECK(across.iterations == 0);  // a basis means the same to every solver
+    CHECK(across.status == lp_status::optimal);
+  }
+  CHECK(seen[lp_status::unsolved] == 0);
+  for (const lp_status each : {lp_status::optimal, lp_status::infeasible, lp_status::unbounded}) CHECK(seen[each] >= 20);
+}
+
+TEMPLATE_TEST_CASE("from the basis of a neighbour the way is shorter", "", LP_SOLVERS) {
+  const unsigned seed = 43;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> change(0.9, 1.1);
+  enum { costs, limits, more_rows };
+  for (const int what : {costs, limits, more_rows}) {
+    std::vector<long long> cold, warm;
+    for (int trial = 0; trial < 31; ++trial) {
+      lp_problem p = random_problem(random, 40, 30);
+      lp_basis start = TestType{}.solve(p).basis;
+      if (what == costs) {
+        for (double& c : p.objective) c *= change(random);
+      } else if (what == limits) {
+        for (lp_problem::row& r : p.rows) r.lower *= change(random);
+      } else {
+        p.rows.push_back({.terms = {{0, 1}, {1, 1}, {2, 1}}, .lower = 0.5});
+        start.rows.push_back(lp_position::basic);
+      }
+      const lp_solution from_nothing = TestType{}.solve(p), from_start = TestType{}.solve(p, start);
+      CHECK(from_start.status == lp_status::optimal);
+      CHECK(from_start.objective == Approx(from_nothing.objective).epsilon(1e-7));
+      cold.push_back(from_nothing.iterations);
+      warm.push_back(from_start.iterations);
+    }
+    std::ranges::sort(cold);
+    std::ranges::sort(warm);
+    CHECK(warm[15] < cold[15]);
+    UNSCOPED_INFO("medians " << warm[15] << " and " << cold[15]);
+  }
 }
 
 TEST_CASE("a solver that takes no start solves from nothing") {
@@ -242,13 +371,13 @@ TEST_CASE("a solver that takes no start solves from nothing") {
   CHECK(solve_from(no_lp{}, windows_and_doors(), s.basis).status == lp_status::unsolved);
 }
 
-TEST_CASE("the same program has the same answer to the bit, in every thread") {
+TEMPLATE_TEST_CASE("the same program has the same answer to the bit, in every thread", "", LP_SOLVERS) {
   std::mt19937_64 random(3);
   std::vector<lp_problem> problems;
   for (int i = 0; i < 40; ++i) problems.push_back(random_problem(random, 12, 9));
   std::vector<std::vector<double>> here, there;
   const auto solve = [&](std::vector<std::vector<double>>& into) {
-    for (const lp_problem& p : problems) into.push_back(glpk_lp{}.solve(p).x);
+    for (const lp_problem& p : problems) into.push_back(TestType{}.solve(p).x);
   };
   std::thread other(solve, std::ref(there));
   solve(here);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Cbc of COIN-OR behind the milp_solver door, for those who cannot take GLPK's licence: Cbc is EPL-2.0. Only this header
+/// includes it.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <coin/Cbc_C_Interface.h>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
+#include <hetplan/solve/by_columns.hpp>
+#include <hetplan/solve/clp.hpp>
+#include <hetplan/solve/lp.hpp>
+#include <hetplan/solve/milp.hpp>
+
+namespace hetplan {
+
+/// Branch and cut by Cbc, silent, with its own preprocessing and heuristics; Clp solves the relaxation first and, once the
+/// integers are found, for the other columns beside them.
+///
+/// Cbc keeps its options in global variables: calls wait for each other, whatever their thread. A program that calls Cbc
+/// by itself too must not do both at once.
+///
+/// Throws       invalid_input before any call into Cbc.
+/// Determinism  yes, unless `time_limit` strikes: the other limits count nodes and pivots.
+struct cbc_milp {
+  long long max_nodes = 100'000;
+  int max_iterations = 1'000'000;  ///< pivots of each linear program that Clp solves; Cbc does not count
+  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of Cbc
+
+  [[nodiscard]] milp_solution solve(const milp_problem& p) const {
+    check_milp_problem(p);
+    if (!(time_limit.value() >= 0)) throw invalid_input("cbc_milp: time_limit = " + to_text(time_limit.value()) + " s; expected >= 0");
+    return detail::solve_exactly(clp_lp{.max_iterations = max_iterations}, p,
+                                 [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance); });
+  }
+
+ private:
+  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance) const {
+    const lp_solution relaxed = clp_lp{.max_iterations = max_iterations}.solve(p.relaxation);
+    if (relaxed.status != lp_status::optimal) return detail::to_milp(lp_solution(relaxed));
+    const detail::by_columns<CoinBigIndex> columns(p.relaxation);
+    static std::mutex cbc_is_in_use;
+    const std::lock_guard lock(cbc_is_in_use);
+    try {
+      return run(p, columns, relaxed.objective, tolerance);
+    } catch (...) {  // CoinError, which no header of C tells of, and std::bad_alloc
+      return {.bound = relaxed.objective};
+    }
+  }
+
+  [[nodiscard]] milp_solution run(const milp_problem& p, const detail::by_columns<CoinBigIndex>& a, double relaxed, double tolerance) const {
+    const std::unique_ptr<Cbc_Model, void (*)(Cbc_Model*)> owner(Cbc_newModel(), Cbc_deleteModel);
+    Cbc_Model* model = owner.get();
+    const lp_problem& lp = p.relaxation;
+    Cbc_loadProblem(model, static_cast<int>(lp.objective.size()), static_cast<int>(lp.rows.size()), a.start.data(), a.row.data(),
+                    a.value.data(), a.column_lower.data(), a.column_upper.data(), lp.objective.data(), a.row_lower.data(),
+                    a.row_upper.data());
+    for (const int c : p.integers) Cbc_setInteger(model, c);
+    Cbc_setLogLevel(model, 0);
+    Cbc_setParameter(model, "log", "0");
+    Cbc_setParameter(model, "threads", "0");
+    Cbc_setParameter(model, "timeMode", "elapsed");
+    Cbc_setParameter(model, "integerTolerance", to_text(tolerance).c_str());
+    Cbc_setParameter(model, "increment", "1e-9");  // else it drops what is better by little
+    Cbc_setMaximumNodes(model, static_cast<int>(std::clamp<long long>(max_nodes, 0, std::numeric_limits<int>::max())));
+    if (is_finite(time_limit)) Cbc_setMaximumSeconds(model, time_limit.value());
+    Cbc_solve(model);
+
+    milp_solution s;
+    s.nodes = Cbc_getNodeCount(model);
+    const double* x = Cbc_bestSolution(model);
+    if (x != nullptr) {
+      s.status = Cbc_isProvenOptimal(model) != 0 ? milp_status::optimal : milp_status::feasible;
+      s.objective = Cbc_getObjValue(model);
+      s.x.assign(x, x + lp.objective.size());
+    } else if (Cbc_isProvenInfeasible(model) != 0) {
+      s.status = milp_status::infeasible;
+      return s;
+    }
+    const double open = Cbc_getBestPossibleObjValue(model);
+    s.bound = std::abs(open) < 1e50 ? std::max(relaxed, open) : relaxed;  // beyond: nothing was known
+    return s;
+  }
+};
+
+static_assert(check_milp_solver<cbc_milp>());
+
+}  // namespace hetplan
