@@ -407,3 +407,16 @@ TEST_CASE("a fatal error of GLPK ends neither the process nor what other threads
   CHECK(glpk_lp{}.solve(large).status == lp_status::optimal);  // a limit of memory ends with its call
   CHECK_THROWS_AS(glpk_lp{.max_memory_MB = 0}.solve(small), invalid_input);
 }
+
+TEMPLATE_TEST_CASE("solvers of linear programs print nothing", "", LP_SOLVERS) {
+  std::mt19937_64 random(47);
+  TestType limited;
+  limited.max_iterations = 3;
+  const printed_text printed;
+  for (int trial = 0; trial < 50; ++trial) {
+    const lp_problem p = random_sparse_problem(random);
+    static_cast<void>(limited.solve(p));
+    static_cast<void>(TestType{}.solve(p, TestType{}.solve(p).basis));
+  }
+  CHECK(printed.text() == "");
+}
