@@ -8,7 +8,7 @@ install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILE
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
 
 # One export per component: a file may name only targets that its reader has.
-foreach(component IN ITEMS hetplan io glpk)
+foreach(component IN ITEMS hetplan io glpk clp cbc)
   install(TARGETS hetplan_${component} EXPORT hetplan-${component})
   install(
     EXPORT hetplan-${component}
@@ -27,4 +27,5 @@ configure_package_config_file(cmake/hetplanConfig.cmake.in "${PROJECT_BINARY_DIR
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake" COMPATIBILITY ${compatibility}
                                  ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/hetplanConfig.cmake" "${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake" DESTINATION "${package_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake" DESTINATION "${package_dir}")

@@ -7,7 +7,7 @@ target_include_directories(
 target_compile_features(hetplan_hetplan INTERFACE cxx_std_20)
 target_link_libraries(hetplan_hetplan INTERFACE Boost::headers Eigen3::Eigen)
 
-# These two exist even where their dependency does not, so that the installed package can offer them on a machine
+# These exist even where their dependency does not, so that the installed package can offer them on a machine
 # that has it; the names with :: appear only where they can be used.
 add_library(hetplan_io INTERFACE)
 target_link_libraries(hetplan_io INTERFACE hetplan_hetplan nlohmann_json::nlohmann_json)
@@ -15,9 +15,17 @@ target_link_libraries(hetplan_io INTERFACE hetplan_hetplan nlohmann_json::nlohma
 add_library(hetplan_glpk INTERFACE)
 target_link_libraries(hetplan_glpk INTERFACE hetplan_hetplan GLPK::GLPK)
 
+add_library(hetplan_clp INTERFACE)
+target_link_libraries(hetplan_clp INTERFACE hetplan_hetplan Clp::Clp)
+
+add_library(hetplan_cbc INTERFACE)
+target_link_libraries(hetplan_cbc INTERFACE hetplan_clp Cbc::Cbc)
+
 set_target_properties(hetplan_hetplan PROPERTIES EXPORT_NAME hetplan)
 set_target_properties(hetplan_io PROPERTIES EXPORT_NAME io)
 set_target_properties(hetplan_glpk PROPERTIES EXPORT_NAME glpk)
+set_target_properties(hetplan_clp PROPERTIES EXPORT_NAME clp)
+set_target_properties(hetplan_cbc PROPERTIES EXPORT_NAME cbc)
 
 add_library(hetplan::hetplan ALIAS hetplan_hetplan)
 if(TARGET nlohmann_json::nlohmann_json)
@@ -25,4 +33,10 @@ if(TARGET nlohmann_json::nlohmann_json)
 endif()
 if(TARGET GLPK::GLPK)
   add_library(hetplan::glpk ALIAS hetplan_glpk)
+endif()
+if(TARGET Clp::Clp)
+  add_library(hetplan::clp ALIAS hetplan_clp)
+endif()
+if(TARGET Cbc::Cbc)
+  add_library(hetplan::cbc ALIAS hetplan_cbc)
 endif()

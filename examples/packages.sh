@@ -4,7 +4,7 @@
 # POSIX sh. Package names are Debian's; what is looked for is the thing itself, so other systems are served too.
 
 build_packages="cmake ninja-build g++ libboost-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libcli11-dev"
-test_packages="catch2 python3"
+test_packages="catch2 python3 coinor-libclp-dev coinor-libcbc-dev"
 
 has_file() {
   for candidate in "$@"; do
@@ -28,6 +28,8 @@ is_present() {
     libglpk-dev) has_header glpk.h ;;
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
     libcli11-dev) has_header CLI/CLI.hpp ;;
+    coinor-libclp-dev) has_header coin/Clp_C_Interface.h ;;
+    coinor-libcbc-dev) has_header coin/Cbc_C_Interface.h ;;
     catch2) has_header catch2/catch.hpp ;;
     *) return 1 ;;
   esac

@@ -15,7 +15,9 @@ endfunction()
 
 set(configure ${CMAKE_COMMAND} -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DBARE=${BARE}")
 if(BARE)
-  list(APPEND configure -DCMAKE_DISABLE_FIND_PACKAGE_GLPK=ON -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON)
+  foreach(optional IN ITEMS Cbc Clp GLPK nlohmann_json)
+    list(APPEND configure -DCMAKE_DISABLE_FIND_PACKAGE_${optional}=ON)
+  endforeach()
 endif()
 
 if(WAY STREQUAL "installed")

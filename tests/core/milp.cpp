@@ -221,7 +221,7 @@ TEMPLATE_TEST_CASE("infeasible and unbounded mixed-integer programs are told apa
   CHECK(TestType{}.solve(endless).status == milp_status::unbounded);
 }
 
-TEMPLATE_TEST_CASE("a limit of nodes keeps what was found, with a bound below it", "", MILP_SOLVERS) {
+TEMPLATE_TEST_CASE("a limit of nodes keeps what was found, with a bound below it", "[long]", MILP_SOLVERS) {
   std::mt19937_64 random(23);
   int cut_short = 0;
   for (int trial = 0; trial < 5; ++trial) {

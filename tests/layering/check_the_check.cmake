@@ -15,6 +15,8 @@ write(core/a.hpp "${start}#include <string>\n// not an include: #include <hetpla
 write(graph/a.hpp "${start}#include <hetplan/core/a.hpp>\n#include <hetplan/graph/b.hpp>\n")
 write(graph/b.hpp "${start}")
 write(solve/glpk.hpp "${start}#include <glpk.h>\n")
+write(solve/clp.hpp "${start}#include <coin/Clp_C_Interface.h>\n")
+write(solve/cbc.hpp "${start}#include <hetplan/solve/clp.hpp>\n#include <coin/Cbc_C_Interface.h>\n")
 write(zoo/a.hpp "${start}#include <hetplan/hetplan.hpp>\n#include <hetplan/recipes/a.hpp>\n")
 write(io/a.hpp "${start}#include <hetplan/zoo/a.hpp>\n#include <nlohmann/json.hpp>\n")
 write(hetplan.hpp "${start}#include <hetplan/recipes/a.hpp>\n")
@@ -27,6 +29,8 @@ write(recipes/umbrella.hpp "${start}#include <hetplan/hetplan.hpp>\n")
 write(zoo/reads_files.hpp "${start}#include <hetplan/io/a.hpp>\n")
 write(io/solves.hpp "${start}#include <hetplan/solve/glpk.hpp>\n")
 write(plan/gpl.hpp "${start}#include <glpk.h>\n")
+write(plan/solves.hpp "${start}#include <hetplan/solve/cbc.hpp>\n")
+write(plan/epl.hpp "${start}#include <coin/Clp_C_Interface.h>\n")
 write(plan/json.hpp "${start}#include <nlohmann/json_fwd.hpp>\n")
 write(plan/quoted.hpp "${start}#include \"job.hpp\"\n")
 write(plan/nowhere.hpp "${start}#include <hetplan/nowhere/a.hpp>\n")
@@ -43,6 +47,8 @@ set(expected
     "zoo/reads_files.hpp: <hetplan/io/a.hpp> comes after zoo"
     "io/solves.hpp: no header includes solve/glpk.hpp"
     "plan/gpl.hpp: <glpk.h> belongs to solve/glpk.hpp alone"
+    "plan/solves.hpp: no header includes <hetplan/solve/cbc.hpp>"
+    "plan/epl.hpp: <coin/Clp_C_Interface.h> belongs to solve/clp.hpp and solve/cbc.hpp alone"
     "plan/json.hpp: <nlohmann/json_fwd.hpp> belongs to io/ alone"
     "plan/quoted.hpp: \"job.hpp\": write the whole path"
     "plan/nowhere.hpp: <hetplan/nowhere/a.hpp> is in no layer"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Cbc of COIN-OR behind the milp_solver door, for those who cannot take GLPK's licence: Cbc is EPL-2.0. Only this header
+/// Cbc of COIN-OR behind the milp_solver door, for those who cannot take GLPK's licence: Cbc is under the EPL. Only this header
 /// includes it.
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Clp of COIN-OR behind the lp_solver door, for those who cannot take GLPK's licence: Clp is EPL-2.0. Only this header
+/// Clp of COIN-OR behind the lp_solver door, for those who cannot take GLPK's licence: Clp is under the EPL. Only this header
 /// includes it.
 
 #include <cmath>
