@@ -2,6 +2,7 @@
 // The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/solve/milp.hpp>
 
 #include <algorithm>
 #include <map>
@@ -54,6 +55,11 @@ struct least_lp {
   lp_solution solve(const lp_problem&) const { return {}; }
 };
 static_assert(check_lp_solver<least_lp>());
+
+struct least_milp {
+  milp_solution solve(const milp_problem&) const { return {}; }
+};
+static_assert(check_milp_solver<least_milp>());
 
 struct least_observer {
   flow operator()(const task_ended&) const { return flow::go; }
@@ -147,6 +153,19 @@ struct small_only {
   }
 };
 static_assert(check_lp_solver<small_only<no_lp>>());
+
+/// Asks a second solver where the first finds nothing within its limits.
+template <milp_solver First, milp_solver Second>
+struct one_then_another {
+  First first = {};
+  Second second = {};
+
+  milp_solution solve(const milp_problem& p) const {
+    const milp_solution s = first.solve(p);
+    return s.status == milp_status::unsolved ? second.solve(p) : s;
+  }
+};
+static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
 
 /// The two fastest devices, the model cut in two where the slower step is shortest by FLOP.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
