@@ -16,8 +16,8 @@ namespace cli {
 struct common_options {
   bool json = false;
   bool quiet = false;
-  int seed = 1;     ///< accepted by every command; no planner of today is random
-  int threads = 1;  ///< accepted by every command; no planner of today uses threads
+  int seed = 1;     ///< of the searches that draw
+  int threads = 1;  ///< of the searches that run side by side; never changes an answer
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
@@ -73,7 +73,10 @@ class progress {
 
 /// The planners of this version, in the order of their introduction.
 const std::vector<std::string>& planner_names();
+/// Dora's two phases, and each alone.
+enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner.
-hetplan::plan_result run_planner(const std::string& name, const problem& p, int keep, progress& observer);
+hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
+                                 dora_phase phase = dora_phase::both);
 
 }  // namespace cli

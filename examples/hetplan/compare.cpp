@@ -43,7 +43,7 @@ int compare(const common_options& options, const compare_options& o) {
   bool any = false;
   for (const std::string& name : o.planners.empty() ? planner_names() : o.planners) {
     progress bar(options, name);
-    plan_result result = run_planner(name, p, 1, bar);
+    plan_result result = run_planner(options, name, p, 1, bar);
     any = any || !result.plans.empty();
     io::comparison_row row{.planner = name, .status = result.status, .elapsed = result.elapsed};
     if (result.binding) row.broken = result.binding->kind;

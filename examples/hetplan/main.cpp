@@ -28,7 +28,7 @@ class command_line {
     model_and_cluster(plan, plan_.model, plan_.cluster);
     plan->add_option("job", plan_.job, "job file (training, batch 32)")->type_name("JOB");
     plan->add_option("--planner", plan_.planner, "see `hetplan list planners`")->capture_default_str();
-    plan->add_option("--phase", plan_.phase, "run only this phase of a planner with phases")->check(CLI::Range(1, 2));
+    plan->add_option("--phase", plan_.phase, "of dora alone: 1 the partitioner, 2 the network scheduler on an even split")->check(CLI::Range(1, 2));
     plan->add_option("--objective", plan_.objective, "overrides the job's")->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");

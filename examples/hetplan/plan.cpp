@@ -40,13 +40,12 @@ int plan(const common_options& options, const plan_options& o) {
   }
   check_job(wanted);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
-  if (o.phase == 2) throw invalid_input("--phase: expected 1, the only phase of dora in this version, got 2");
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
   plan_result result;
   {
     progress bar(options, o.planner);
-    result = run_planner(o.planner, p, o.top.value_or(10), bar);
+    result = run_planner(options, o.planner, p, o.top.value_or(10), bar, static_cast<dora_phase>(o.phase));
   }
   judgement judged;
   if (!result.plans.empty()) {

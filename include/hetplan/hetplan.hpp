@@ -17,5 +17,6 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>

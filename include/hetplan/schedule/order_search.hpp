@@ -15,9 +15,9 @@
 namespace hetplan::schedule {
 
 struct order_search_options {
-  long long solves = 100;         ///< linear programs, at most; 1 keeps to the given order
+  long long solves = 20;          ///< linear programs, at most; 1 keeps to the given order
   std::uint64_t seed = 1;
-  std::size_t most_rows = 800;    ///< larger programs are left alone: cost grows with about the cube of the rows
+  std::size_t most_rows = 500;    ///< larger programs are left alone: cost grows with about the cube of the rows
 };
 
 namespace detail {
