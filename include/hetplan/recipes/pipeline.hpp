@@ -32,17 +32,18 @@ namespace detail {
   return positions;
 }
 
-}  // namespace detail
-
-/// For every microbatch size and number of stages: the cut with the smallest bottleneck step (compute of a
-/// stage, or both transfers of a boundary at peak bandwidth), devices in cluster order; 1F1B with warm-up
-/// 2 depth - 1, and where memory needs it depth, then 1. Every cut is judged by the simulator.
+/// For every microbatch size and number of stages from `fewest` on: the cut into consecutive layers whose largest cost is
+/// smallest, devices in cluster order, within memory; 1F1B with warm-up 2 depth - 1, and where memory needs it depth, then
+/// 1. Every cut is judged by the simulator.
 ///
-/// Complexity  O(B Q N^2 L^2) for B sizes, Q <= max_stages, N devices, L cut positions.
-/// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result pipeline(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+/// @param stage_cost  (table, first layer, last layer, device, microbatch size) -> cost of a stage.
+/// @param cut_cost    (bytes there and back per sample, device before, device behind, microbatch size) -> of a boundary.
+/// Complexity         O(B Q N^2 L^2) for B sizes, Q <= max_stages, N devices, L cut positions.
+template <class Problem, objective Objective, class StageCost, class CutCost, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result cut_chain(const Problem& problem, const Objective& objective, int keep, const char* planner, int fewest,
+                                    const StageCost& stage_cost, const CutCost& cut_cost, Observers&... observers) {
   constexpr int max_stages = 16;
+  constexpr double inf = std::numeric_limits<double>::infinity();
   const planning_graph& model = problem.model;
   const cluster& devices = problem.cluster;
   const hetplan::job& job = problem.job;
@@ -60,9 +61,9 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     const auto [there, back] = cuts.bytes_in(l, model.size());
     cut_bytes.push_back(there + (training ? back : 0));
   }
-  const auto positions = detail::cut_positions(cut_bytes);
+  const auto positions = cut_positions(cut_bytes);
   for (const int size : sizes) {
-    const plan blank = problem.blank("pipeline", size);
+    const plan blank = problem.blank(planner, size);
     /// What a stage with `following` stages behind it needs of a device's memory.
     const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int following, warmup_rule rule) {
       const int kept = microbatches_in_flight(blank, warmup_of(rule, following + 1));
@@ -70,17 +71,12 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
                                                                      blank.microbatches * table.cache_bytes(first, last));
       return needed / devices.devices()[d].usable_memory().value();
     };
-    const auto cut_cost = [&](std::size_t position, std::size_t from, std::size_t to) {
-      const auto rate = devices.network().peak_bandwidth(device_id(from), device_id(to));
-      return rate.value() > 0 ? size * cut_bytes[position] / rate.value() : std::numeric_limits<double>::infinity();
-    };
     const auto to_plan = [&](const partition::chain_cut& cut, warmup_rule rule) {
       plan p = blank;
       for (std::size_t i = 0; i < cut.first.size(); ++i) {
         const std::size_t last = i + 1 < cut.first.size() ? cut.first[i + 1] : model.size();
-        stage s{.name = "s" + std::to_string(i), .devices = {{device_id(cut.device[i]), size}}};
-        for (std::size_t l = cut.first[i]; l < last; ++l) s.layers.push_back(layer_id(l));
-        p.stages.push_back(std::move(s));
+        p.stages.push_back({.name = "s" + std::to_string(i), .layers = sequence.layers_of(cut.first[i], last),
+                            .devices = {{device_id(cut.device[i]), size}}});
       }
       set_warmup(p, model, rule);
       return p;
@@ -91,11 +87,10 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       const auto chains = partition::bottleneck_chain(
           positions, model.size(), devices.size(), stages,
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-            if (memory_share(first, last, d, following, rule) > 1) return std::numeric_limits<double>::infinity();
-            return table.time(first, last, device_id(d), size).total_s;
+            return memory_share(first, last, d, following, rule) > 1 ? inf : stage_cost(table, first, last, device_id(d), size);
           },
-          cut_cost);
-      for (std::size_t q = 0; q < chains.size(); ++q) {
+          [&](std::size_t position, std::size_t from, std::size_t to) { return cut_cost(cut_bytes[position], device_id(from), device_id(to), size); });
+      for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < chains.size(); ++q) {
         if (fitted[q] || !chains[q].exists()) continue;
         if (best.consider(to_plan(chains[q], rule), total, observers...) == flow::stop) return std::move(best).result();
         fitted[q] = best.last_fitted();
@@ -106,9 +101,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     // Nothing fits: judge the cuts that come nearest, so that the answer says what overflows and by how much.
     const auto nearest = partition::bottleneck_chain(
         positions, model.size(), devices.size(), stages,
-        [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-          return memory_share(first, last, d, following, warmup_rule::one);
-        },
+        [&](std::size_t first, std::size_t last, std::size_t d, int following) { return memory_share(first, last, d, following, warmup_rule::one); },
         [](std::size_t, std::size_t, std::size_t) { return 0.0; });
     for (const auto& cut : nearest) {
       if (!cut.exists()) continue;
@@ -116,6 +109,24 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     }
   }
   return std::move(best).result();
+}
+
+}  // namespace detail
+
+/// Balanced times: the largest step of a stage, or of both transfers of a boundary at peak bandwidth, is smallest.
+///
+/// Complexity  see detail::cut_chain.
+/// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result pipeline(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+  return detail::cut_chain(
+      problem, objective, keep, "pipeline", 1,
+      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) { return table.time(first, last, d, size).total_s; },
+      [&](double bytes_per_sample, device_id from, device_id to, int size) {
+        const auto rate = problem.cluster.network().peak_bandwidth(from, to);
+        return rate.value() > 0 ? size * bytes_per_sample / rate.value() : std::numeric_limits<double>::infinity();
+      },
+      observers...);
 }
 
 }  // namespace hetplan::recipes
