@@ -47,6 +47,7 @@ inline void put_bounds(json& o, const evaluation& e) {
   }
   put(o, "schedule_bound", e.schedule_bound);
   put(o, "schedule_gap", e.schedule_gap);
+  if (e.contention_bound.value() > 0) put(o, "contention_bound", e.contention_bound);
   if (e.time_between_tokens) put(o, "time_between_tokens", *e.time_between_tokens);
 }
 

@@ -35,8 +35,8 @@ inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
 inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
 inline constexpr std::array<std::string_view, 4> stage{"name", "microbatch_size", "layers", "devices"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
-inline constexpr std::array<std::string_view, 8> predicted{"latency", "energy", "peak_memory", "bound",
-                                                           "gap", "schedule_bound", "schedule_gap", "time_between_tokens"};
+inline constexpr std::array<std::string_view, 9> predicted{"latency", "energy", "peak_memory", "bound", "gap", "schedule_bound",
+                                                           "schedule_gap", "contention_bound", "time_between_tokens"};
 }  // namespace keys
 
 namespace detail {
@@ -295,6 +295,7 @@ class plan_reader {
     e.gap = o.number("gap", range::any).value_or(0);
     e.schedule_bound = o.amount<seconds>("schedule_bound", range::at_least_zero).value_or(seconds{});
     e.schedule_gap = o.number("schedule_gap", range::any).value_or(0);
+    e.contention_bound = o.amount<seconds>("contention_bound", range::at_least_zero).value_or(seconds{});
     p_.predicted = std::move(e);
   }
 

@@ -64,7 +64,13 @@ template <class... Args>
   text += ", energy " + readable(e.energy());
   text += "\n  ";
   if (e.bound.value() > 0) text += detail::format_line("at most %.3g %% slower than the best plan, ", 100 * e.gap);
-  text += detail::format_line("%.3g %% slower than this plan's own bound\n", 100 * e.schedule_gap);
+  if (e.contention_bound.value() <= 0) {
+    text += detail::format_line("%.3g %% slower than this plan's own bound\n", 100 * e.schedule_gap);
+  } else if (const double gap = e.latency / e.contention_bound - 1; gap > 1e-9) {
+    text += detail::format_line("at most %.3g %% slower than with its transfers in the best order\n", 100 * gap);
+  } else {
+    text += "its transfers in the best order\n";
+  }
   return text;
 }
 

@@ -11,7 +11,7 @@
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 namespace hetplan {
@@ -95,7 +95,9 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, models.energy);
   if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
-  e.schedule_bound = tasks::schedule_bound(j.graph, c.network());
+  const tasks::path_times paths = tasks::longest_paths(j.graph, c.network());
+  e.schedule_bound = tasks::schedule_bound(j.graph, c.network(), paths);
+  e.contention_bound = tasks::contention_bound(j.graph, c.network(), paths);
   e.schedule_gap = gap_to(e.latency, e.schedule_bound);
   return j;
 }

@@ -51,8 +51,7 @@ struct machine_job {
 ///
 /// At least schedule_bound; no schedule of the plan's transfers beats it, whatever the network policy.
 /// Complexity  O(nodes + dependencies + uses log uses).
-[[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net) {
-  const path_times paths = longest_paths(g, net);
+[[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net, const path_times& paths) {
   std::vector<std::vector<machine_job>> jobs(net.resources().size());
   for (std::size_t i = 0; i < g.transfers.size(); ++i) {
     const transfer& t = g.transfers[i];
@@ -62,9 +61,10 @@ struct machine_job {
       if (work > 0) jobs[u.resource.index()].push_back({paths.earliest_start_s[n] + t.latency_s, work, paths.tail_s[n]});
     }
   }
-  double bound = schedule_bound(g, net).value();
+  double bound = schedule_bound(g, net, paths).value();
   for (auto& j : jobs) bound = std::max(bound, preemptive_machine_bound(std::move(j)));
   return seconds(bound);
 }
+[[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net) { return contention_bound(g, net, longest_paths(g, net)); }
 
 }  // namespace hetplan::tasks

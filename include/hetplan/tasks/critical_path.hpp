@@ -85,9 +85,9 @@ namespace detail {
 }
 
 /// max(critical path, busiest device, busiest resource): a lower bound on the latency of this plan.
-[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net) {
+[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net, const path_times& paths) {
   double bound = 0;
-  for (const double end : longest_paths(g, net).earliest_end_s) bound = std::max(bound, end);
+  for (const double end : paths.earliest_end_s) bound = std::max(bound, end);
   std::vector<double> busy(g.device_order.size(), 0), load(net.resources().size(), 0);
   for (const compute_task& t : g.computes) busy[t.device.index()] += t.duration_s;
   for (const transfer& t : g.transfers) {
@@ -99,5 +99,6 @@ namespace detail {
   for (const double l : load) bound = std::max(bound, l);
   return seconds(bound);
 }
+[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net) { return schedule_bound(g, net, longest_paths(g, net)); }
 
 }  // namespace hetplan::tasks
