@@ -47,7 +47,7 @@ bench::report against_the_baselines(bool quick) {
   bench::report table("Against the baselines: time of one training iteration",
                       {"setting", "model", "on-device", "data-parallel", "pipeline", "dora", "its energy", "planning"});
   for_each_case(quick, [&](row r, const auto& problem) {
-    const plan_result dora = recipes::dora(problem, fast, 1);
+    const plan_result dora = recipes::dora_partitioner(problem, fast, 1);
     for (const plan_result& other : {recipes::on_device(problem, fast, 1), recipes::data_parallel(problem, fast, 1), recipes::pipeline(problem, fast, 1)}) {
       r.push_back(latency(other));
     }
@@ -64,7 +64,7 @@ bench::report against_the_baselines(bool quick) {
 bench::report parts_taken_away(bool quick) {
   struct variant {
     const char* name;
-    recipes::dora_options how;
+    recipes::partitioner_options how;
   };
   const variant variants[] = {{"K 1", {.k = 1}},
                               {"K 3", {.k = 3}},
@@ -76,7 +76,7 @@ bench::report parts_taken_away(bool quick) {
   for (const variant& v : variants) headings.emplace_back(v.name);
   bench::report table("Parts taken away", headings);
   for_each_case(quick, [&](row r, const auto& problem) {
-    for (const variant& v : variants) r.push_back(latency(recipes::dora(problem, minimize_latency{}, 1, v.how)));
+    for (const variant& v : variants) r.push_back(latency(recipes::dora_partitioner(problem, minimize_latency{}, 1, v.how)));
     table.add(std::move(r));
   });
   return table;
