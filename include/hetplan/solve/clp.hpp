@@ -15,7 +15,7 @@
 
 namespace hetplan {
 
-/// Simplex by Clp, silent: dual, and primal from a start that keeps all limits or where the dual finds no end.
+/// Simplex by Clp, silent: dual, which by itself goes on with the primal where that is nearer.
 ///
 /// Throws       invalid_input before any call into Clp.
 /// Determinism  yes: limited in iterations, never in time.
@@ -46,7 +46,6 @@ struct clp_lp {
     const int columns = static_cast<int>(p.objective.size()), rows = static_cast<int>(p.rows.size());
     Clp_loadProblem(lp, columns, rows, a.start.data(), a.row.data(), a.value.data(), a.column_lower.data(), a.column_upper.data(),
                     p.objective.data(), a.row_lower.data(), a.row_upper.data());
-    bool primal = false;
     if (start != nullptr) {
       for (int c = 0; c < columns; ++c) {
         const auto i = static_cast<std::size_t>(c);
@@ -56,16 +55,9 @@ struct clp_lp {
         const auto i = static_cast<std::size_t>(r);
         Clp_setRowStatus(lp, r, to_clp(start->rows[i], p.rows[i].lower, p.rows[i].upper));
       }
-      Clp_setMaximumIterations(lp, 0);
-      Clp_primal(lp, 0);
-      primal = Clp_numberPrimalInfeasibilities(lp) == 0;
     }
     Clp_setMaximumIterations(lp, max_iterations);
-    if (primal) {
-      Clp_primal(lp, 0);
-    } else {
-      Clp_dual(lp, 0);
-    }
+    Clp_dual(lp, 0);
     long long iterations = Clp_numberIterations(lp);
     if (Clp_status(lp) == infeasible || Clp_status(lp) == unbounded) {  // Clp takes one for the other: without costs it cannot
       const std::vector<double> nothing(p.objective.size(), 0.0);

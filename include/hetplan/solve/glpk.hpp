@@ -21,7 +21,8 @@ namespace hetplan {
 namespace detail {
 
 /// Every call into GLPK happens in here. Runs `work` with GLPK silent, within `max_memory_MB`; false if GLPK met a fatal
-/// error, at which it would have aborted the process. Then all that GLPK held in this thread is gone.
+/// error, at which it would have aborted the process. Then all that GLPK held in this thread is gone. Leaves GLPK without
+/// hooks and limits of its memory.
 ///
 /// GLPK is left by longjmp: `work` and what it calls hold nothing that has a destructor.
 template <class Work>
