@@ -337,6 +337,28 @@ TEMPLATE_TEST_CASE("on random programs of every outcome the answers keep the lim
   for (const lp_status each : {lp_status::optimal, lp_status::infeasible, lp_status::unbounded}) CHECK(seen[each] >= 20);
 }
 
+TEMPLATE_TEST_CASE("from anywhere the answer is the same", "", LP_SOLVERS) {
+  const unsigned seed = 99;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<int> position(1, 3);
+  const printed_text printed;
+  int different = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    const lp_problem p = random_sparse_problem(random);
+    const lp_solution reference = glpk_lp{}.solve(p);
+    std::vector<lp_position> all(p.objective.size() + p.rows.size(), lp_position::basic);
+    for (std::size_t i = p.rows.size(); i < all.size(); ++i) all[i] = static_cast<lp_position>(position(random));
+    std::shuffle(all.begin(), all.end(), random);  // as many basic as rows, often singular: GLPK may meet a fatal error
+    const auto rows = all.begin() + static_cast<std::ptrdiff_t>(p.objective.size());
+    const lp_solution s = TestType{}.solve(p, {{all.begin(), rows}, {rows, all.end()}});
+    if (s.status != reference.status) ++different;
+    if (s.status == lp_status::optimal && std::abs(s.objective - reference.objective) > 1e-7 * (1 + std::abs(s.objective))) ++different;
+  }
+  CHECK(printed.text() == "");
+  CHECK(different == 0);
+}
+
 TEMPLATE_TEST_CASE("from the basis of a neighbour the way is shorter", "", LP_SOLVERS) {
   const unsigned seed = 43;
   INFO("seed " << seed);

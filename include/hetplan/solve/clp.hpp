@@ -39,39 +39,45 @@ struct clp_lp {
   enum position { free = 0, basic = 1, at_upper = 2, at_lower = 3, superbasic = 4 };
   enum result { optimal = 0, infeasible = 1, unbounded = 2, abandoned = 4 };
 
+  using model = std::unique_ptr<Clp_Simplex, void (*)(Clp_Simplex*)>;
+
+  [[nodiscard]] model load(const lp_problem& p, const detail::by_columns<CoinBigIndex>& a, const std::vector<double>& objective) const {
+    model lp(Clp_newModel(), Clp_deleteModel);
+    Clp_setLogLevel(lp.get(), 0);
+    Clp_loadProblem(lp.get(), static_cast<int>(objective.size()), static_cast<int>(p.rows.size()), a.start.data(), a.row.data(),
+                    a.value.data(), a.column_lower.data(), a.column_upper.data(), objective.data(), a.row_lower.data(),
+                    a.row_upper.data());
+    Clp_setMaximumIterations(lp.get(), max_iterations);
+    return lp;
+  }
+
   [[nodiscard]] lp_solution run(const lp_problem& p, const detail::by_columns<CoinBigIndex>& a, const lp_basis* start) const {
-    const std::unique_ptr<Clp_Simplex, void (*)(Clp_Simplex*)> owner(Clp_newModel(), Clp_deleteModel);
-    Clp_Simplex* lp = owner.get();
-    Clp_setLogLevel(lp, 0);
-    const int columns = static_cast<int>(p.objective.size()), rows = static_cast<int>(p.rows.size());
-    Clp_loadProblem(lp, columns, rows, a.start.data(), a.row.data(), a.value.data(), a.column_lower.data(), a.column_upper.data(),
-                    p.objective.data(), a.row_lower.data(), a.row_upper.data());
-    if (start != nullptr) {
-      for (int c = 0; c < columns; ++c) {
-        const auto i = static_cast<std::size_t>(c);
-        Clp_setColumnStatus(lp, c, to_clp(start->columns[i], p.lower[i], p.upper[i]));
-      }
-      for (int r = 0; r < rows; ++r) {
-        const auto i = static_cast<std::size_t>(r);
-        Clp_setRowStatus(lp, r, to_clp(start->rows[i], p.rows[i].lower, p.rows[i].upper));
-      }
-    }
-    Clp_setMaximumIterations(lp, max_iterations);
-    Clp_dual(lp, 0);
-    long long iterations = Clp_numberIterations(lp);
-    if (Clp_status(lp) == infeasible || Clp_status(lp) == unbounded) {  // Clp takes one for the other: without costs it cannot
-      const std::vector<double> nothing(p.objective.size(), 0.0);
-      Clp_chgObjCoefficients(lp, nothing.data());
-      Clp_dual(lp, 0);
-      iterations += Clp_numberIterations(lp);
-      if (Clp_status(lp) == optimal) {
-        Clp_chgObjCoefficients(lp, p.objective.data());
-        Clp_primal(lp, 0);
-        iterations += Clp_numberIterations(lp);
-        if (Clp_status(lp) == infeasible) Clp_setProblemStatus(lp, abandoned);
+    model lp = load(p, a, p.objective);
+    if (start != nullptr) place(lp.get(), p, *start);
+    Clp_dual(lp.get(), 0);
+    long long iterations = Clp_numberIterations(lp.get());
+    if (Clp_status(lp.get()) == infeasible || Clp_status(lp.get()) == unbounded) {
+      // Clp takes one for the other. Without costs, and without what is left of its first try, it cannot.
+      lp = load(p, a, std::vector<double>(p.objective.size(), 0.0));
+      Clp_primal(lp.get(), 0);
+      iterations += Clp_numberIterations(lp.get());
+      if (Clp_status(lp.get()) == optimal) {
+        Clp_chgObjCoefficients(lp.get(), p.objective.data());
+        Clp_primal(lp.get(), 0);
+        iterations += Clp_numberIterations(lp.get());
+        if (Clp_status(lp.get()) == infeasible) Clp_setProblemStatus(lp.get(), abandoned);
       }
     }
-    return read(lp, p, iterations);
+    return read(lp.get(), p, iterations);
+  }
+
+  static void place(Clp_Simplex* lp, const lp_problem& p, const lp_basis& start) {
+    for (std::size_t c = 0; c < start.columns.size(); ++c) {
+      Clp_setColumnStatus(lp, static_cast<int>(c), to_clp(start.columns[c], p.lower[c], p.upper[c]));
+    }
+    for (std::size_t r = 0; r < start.rows.size(); ++r) {
+      Clp_setRowStatus(lp, static_cast<int>(r), to_clp(start.rows[r], p.rows[r].lower, p.rows[r].upper));
+    }
   }
 
   /// Not basic is at a limit that exists.

@@ -112,32 +112,36 @@ struct glpk_lp {
 
   [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const {
     check_lp_problem(p);
-    const bool warm = could_be_basis(start, p);
     detail::glpk_loader loader(p);
     lp_solution s;
     s.x.resize(p.objective.size());
     s.row_duals.resize(p.rows.size());
     s.basis.columns.resize(p.objective.size());
     s.basis.rows.resize(p.rows.size());
-    const auto work = [&] {
-      glp_prob* lp = glp_create_prob();
-      loader.load(lp);
-      glp_smcp options;
-      glp_init_smcp(&options);
-      options.msg_lev = GLP_MSG_OFF;
-      options.it_lim = max_iterations;
-      if (warm) place(lp, start, options);
-      if (glp_simplex(lp, &options) == GLP_EBADB) {
-        glp_std_basis(lp);
-        glp_simplex(lp, &options);
-      }
-      read(lp, s);
-      glp_delete_prob(lp);
-    };
-    return detail::guard_glpk(max_memory_MB, work) ? s : lp_solution{};
+    // A singular start may be fatal to GLPK's factorization.
+    if (could_be_basis(start, p) && detail::guard_glpk(max_memory_MB, [&] { run(loader, &start, s); })) return s;
+    return detail::guard_glpk(max_memory_MB, [&] { run(loader, nullptr, s); }) ? s : lp_solution{};
   }
 
  private:
+  void run(detail::glpk_loader& loader, const lp_basis* start, lp_solution& s) const {
+    glp_prob* lp = glp_create_prob();
+    loader.load(lp);
+    glp_smcp options;
+    glp_init_smcp(&options);
+    options.msg_lev = GLP_MSG_OFF;
+    options.it_lim = max_iterations;
+    if (start != nullptr) place(lp, *start, options);
+    const int failed = glp_simplex(lp, &options);
+    if (start != nullptr && failed != 0 && failed != GLP_EITLIM) {
+      glp_std_basis(lp);
+      options.meth = GLP_PRIMAL;
+      glp_simplex(lp, &options);
+    }
+    read(lp, s);
+    glp_delete_prob(lp);
+  }
+
   /// Moves to the start, or back if it is singular.
   static void place(glp_prob* lp, const lp_basis& start, glp_smcp& options) {
     for (std::size_t c = 0; c < start.columns.size(); ++c) glp_set_col_stat(lp, static_cast<int>(c) + 1, to_glpk(start.columns[c]));
