@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <hetplan/io/report_candidates.hpp>
 #include <hetplan/io/report_curves.hpp>
@@ -27,8 +28,11 @@ namespace detail {
 }
 
 [[nodiscard]] inline std::string percent(double share) {
+  if (share > 0 && share < 5e-5) return "<0.01 %";
   return fixed(100 * share, share < 0.1 ? 2 : share < 1 ? 1 : 0) + " %";
 }
+
+[[nodiscard]] inline std::string at_most(double share) { return (share >= 5e-5 ? "≤ " : "") + percent(share); }
 
 [[nodiscard]] inline std::string page(std::string_view title, std::string_view body) {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -49,7 +53,7 @@ namespace detail {
     text += "schedule " + std::string(to_string(p.schedule.kind)) + " · network " + std::string(to_string(p.network)) + " · ";
   }
   text += std::to_string(model.size()) + (model.size() == 1 ? " layer" : " layers") + " · " + std::to_string(c.size()) + (c.size() == 1 ? " device" : " devices");
-  if (result.candidates > 0) text += " · best of " + std::to_string(result.candidates) + (result.candidates == 1 ? " candidate" : " candidates");
+  if (result.candidates > 0) text += " · " + std::to_string(result.candidates) + (result.candidates == 1 ? " candidate judged" : " candidates judged");
   text += "</p>\n";
   if (!result.status.ok()) text += "<p id=\"status\" class=\"alarm\"><strong>" + std::string(to_string(result.status.result)) + "</strong>: " + xml_text(result.status.reason) + "</p>\n";
   if (e == nullptr) return text + "</header>\n";
@@ -57,8 +61,8 @@ namespace detail {
   if (e->time_between_tokens) text += fact(engineering(e->time_between_tokens->value(), "s"), "between tokens", "fact-tokens");
   text += fact(engineering(e->latency.value(), "s"), e->time_between_tokens ? "latency, all tokens" : "latency", "fact-latency");
   text += fact(engineering(e->energy().value(), "J"), "energy of one run", "fact-energy");
-  if (e->bound.value() > 0) text += fact(percent(e->gap), "at most slower than the best plan: no plan is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
-  if (e->schedule_bound.value() > 0) text += fact(percent(e->schedule_gap), "slower than this plan's own bound: no schedule of it is faster than " + engineering(e->schedule_bound.value(), "s"), "fact-schedule-gap");
+  if (e->bound.value() > 0) text += fact(at_most(e->gap), "slower than the best plan: none is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
+  if (e->schedule_bound.value() > 0) text += fact(at_most(e->schedule_gap), "slower than this plan can be: no schedule of it is faster than " + engineering(e->schedule_bound.value(), "s"), "fact-schedule-gap");
   if (const auto broken = find_broken_limit(*e, c)) text += fact("breaks a limit", to_string(*broken, c), "fact-limit", true);
   text += "</div>\n<nav><a href=\"#plan\">plan</a><a href=\"#timeline\">timeline</a><a href=\"#critical\">critical path</a><a href=\"#bandwidth\">bandwidth</a>"
           "<a href=\"#memory\">memory</a><a href=\"#energy\">energy</a><a href=\"#pareto\">latency and energy</a></nav>\n";
@@ -67,6 +71,26 @@ namespace detail {
 
 [[nodiscard]] inline std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content) {
   return "<section id=\"" + std::string(id) + "\">\n<h2>" + std::string(title) + "</h2>\n<p>" + std::string(about) + "</p>\n" + std::string(content) + "</section>\n";
+}
+/// Which limit binds, and what there would be to share.
+[[nodiscard]] inline std::string no_plan_section(const plan_result& result, const planning_graph& model, const cluster& c) {
+  double weights = 0, usable = 0;
+  std::vector<char> counted(model.weight_groups().size(), 0);
+  for (const layer& l : model.layers()) {
+    if (l.weight_group >= 0 && std::exchange(counted[static_cast<std::size_t>(l.weight_group)], 1) != 0) continue;
+    weights += l.weight.value();
+  }
+  std::string text = "<table id=\"limits\">\n<thead><tr><th>Device</th><th class=\"n\">Memory that a plan may use</th><th>The candidate that came nearest</th></tr></thead>\n<tbody>\n";
+  for (const device& d : c.devices()) {
+    usable += d.usable_memory().value();
+    const bool binds = result.binding && result.binding->device == d.id;
+    text += "<tr>" + cell(d.name) + cell(engineering(d.usable_memory().value(), "B"), " class=\"n\"") +
+            cell(binds ? to_string(*result.binding, c) : std::string(), binds ? " class=\"alarm\"" : "") + "</tr>\n";
+  }
+  text += "</tbody></table>\n<p class=\"note\">The model's weights alone are " + engineering(weights, "B") + "; all devices together may use " + engineering(usable, "B") +
+          ". Training also holds gradients, the optimizer's state and activations.</p>\n";
+  const std::string about = result.status.result == outcome::stopped ? "The search was stopped before it had found one." : "No plan that was found keeps every limit.";
+  return section("no-plan", "No plan", about, text);
 }
 [[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
 
@@ -85,8 +109,7 @@ namespace detail {
   const std::string title = model.name() + " on " + c.name();
   if (result.plans.empty()) {
     std::string body = detail::report_header(result, model, c, nullptr);
-    if (result.binding) body += detail::section("binding", "What binds", "The candidate that came nearest breaks this limit.", "<p class=\"alarm\">" + xml_text(to_string(*result.binding, c)) + "</p>\n");
-    return detail::page(title, body + detail::section("no-plan", "No plan", "There is nothing to draw: the planner found no plan that keeps every limit.", ""));
+    return detail::page(title, body + detail::no_plan_section(result, model, c));
   }
   const plan& p = result.plans.front();
   const evaluation& e = p.predicted ? *p.predicted : best.evaluation;
@@ -102,7 +125,7 @@ namespace detail {
                           "<button id=\"pan-right\" type=\"button\" aria-label=\"later\">▶</button><button id=\"zoom-reset\" type=\"button\">Whole run</button>"
                           "<button id=\"mark-critical\" type=\"button\" aria-pressed=\"false\">Mark critical path</button><span class=\"note\">Drag to zoom to a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the whole run. All charts over time move together.</span></div>\n" +
                           detail::scrolling(detail::report_timeline(run).paint()));
-  body += detail::section("critical", "Critical path", "From the last end back to the start, always to what was waited for last. Shortening anything else does not make this run shorter.", detail::critical_section(run));
+  body += detail::section("critical", "Critical path", "From the last end back to the start, always to what was waited for last. Every moment of the run belongs to one link.", detail::critical_section(run));
   const std::string bandwidth = detail::bandwidth_chart(run);
   body += detail::section("bandwidth", "Bandwidth", "Use of each network resource, stacked by kind of transfer; dashed: its capacity.",
                           bandwidth.empty() ? "<p class=\"note\">No transfer uses a network resource in this run.</p>\n" : detail::scrolling(bandwidth));

@@ -103,7 +103,7 @@ struct candidate_point {
 
 /// Latency against energy; the front is joined, the best marked.
 [[nodiscard]] inline std::string pareto_chart(const std::vector<plan>& plans, const cluster& devices) {
-  constexpr double width = 1180, height = 360, left = 80, right = 24, top = 16, bottom = 52;
+  constexpr double width = 1180, height = 360, left = 80, right = 24, top = 30, bottom = 52;
   std::vector<candidate_point> points = candidate_points(plans);
   if (points.empty()) return "<p class=\"note\">No plan has a prediction.</p>\n";
   double x0 = points[0].response_s, x1 = x0, y0 = points[0].energy_J, y1 = y0;
@@ -116,10 +116,10 @@ struct candidate_point {
   const auto at_x = [&](double v) { return left + (width - left - right) * (v - x0) / (x1 - x0); };
   const auto at_y = [&](double v) { return height - bottom - (height - top - bottom) * (v - y0) / (y1 - y0); };
   const auto tick_text = [](double v, double step, double largest, const std::string& unit) {  // one unit for all ticks of an axis
-    const bool small = unit == "s" && largest < 1;
-    const double scale = !small ? 1 : largest >= 1e-3 ? 1e-3 : 1e-6;
+    const bool small = unit == "s" && largest < 1, large = unit == "J" && largest >= 1e4;
+    const double scale = large ? 1e3 : !small ? 1 : largest >= 1e-3 ? 1e-3 : 1e-6;
     const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(step / scale) + 1e-9)), 0, 9);
-    return fixed(v / scale, decimals) + (!small ? " " : largest >= 1e-3 ? " m" : " µ") + unit;
+    return fixed(v / scale, decimals) + (large ? " k" : !small ? " " : largest >= 1e-3 ? " m" : " µ") + unit;
   };
   svg_writer out;
   const double step_x = round_step(x1 - x0, 8), step_y = round_step(y1 - y0, 6);
@@ -133,7 +133,7 @@ struct candidate_point {
   }
   const bool tokens = plans[points[0].rank].predicted->time_between_tokens.has_value();
   out.text((left + width - right) / 2, height - 8, tokens ? "time between tokens" : "latency", {.size = 12, .fill = palette::quiet, .anchor = "middle"});
-  out.text(left - 8, top - 4, "energy", {.size = 12, .fill = palette::quiet, .anchor = "end"});
+  out.text(left - 8, top - 14, "energy", {.size = 12, .fill = palette::quiet, .anchor = "end"});
   std::vector<candidate_point> front;
   for (const candidate_point& c : points) {
     if (!c.dominated) front.push_back(c);

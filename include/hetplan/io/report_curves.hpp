@@ -57,7 +57,7 @@ namespace hetplan::io::detail {
     chart.plot.rect(chart.axis().left, y, chart.axis().width, height, palette::track.hex());
     pixel_areas<transfer_kind_count> areas(chart.axis(), box);
     std::array<std::string, transfer_kind_count> fills, hovers;
-    const bool exact = r.loads.size() <= 3000;
+    const bool exact = !run.merged;
     averaged = averaged || !exact;
     for (std::size_t k = 0; k < transfer_kind_count; ++k) {
       double bytes = 0;

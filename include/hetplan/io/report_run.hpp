@@ -94,7 +94,7 @@ class report_run {
       if (const wait w = waits_.of(n); w.why == wait_reason::ports || w.why == wait_reason::release) text += "\n" + why(n);
       const double lost = lost_s(t);
       if (const auto [others, where] = most_others(t); others > 0 && lost > 1e-6 * latency_s()) {
-        text += "\nshared " + where + " with " + std::to_string(others) + (others == 1 ? " other" : " others") + " at most: " + engineering(lost, "s") + " lost";
+        text += "\n" + engineering(lost, "s") + " lost: shared with " + (others == 1 ? "1 other" : "up to " + std::to_string(others) + " others") + " on " + where;
       }
     }
     if (critical(n)) text += "\non the critical path: " + (why(n).empty() ? "from the start" : why(n));

@@ -14,7 +14,7 @@ main { max-width: 1280px; margin: 0 auto; padding: 24px; }
 header, section { background: var(--paper); border: 1px solid var(--line); border-radius: 12px; padding: 20px 24px; margin: 0 0 18px; }
 h1 { font-size: 24px; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 17px; margin: 0 0 4px; }
-p { margin: 4px 0 10px; max-width: 90ch; }
+p { margin: 4px 0 10px; max-width: 130ch; }
 .quiet, .note, section > p { color: var(--quiet); }
 .note { font-size: 12.5px; margin: 6px 0 0; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; margin: 16px 0 0; }

@@ -26,7 +26,7 @@ namespace hetplan::io::detail {
 /// Stage, layers, and by device: samples, accelerators, memory against its limit, busy share.
 [[nodiscard]] inline std::string stage_table(const report_run& run, const planning_graph& model) {
   const hetplan::plan& p = run.plan;
-  std::string text = "<table id=\"stages\">\n<thead><tr><th>Stage</th><th>Layers</th><th>From … to</th><th>Device</th><th class=\"n\">Samples</th>";
+  std::string text = "<table id=\"stages\">\n<thead><tr><th>Stage</th><th class=\"n\">Layers</th><th>From … to</th><th>Device</th><th class=\"n\">Samples</th>";
   const bool parallel = std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) {
     return std::any_of(s.devices.begin(), s.devices.end(), [](const assignment& a) { return a.tensor_parallel > 1; });
   });
@@ -70,7 +70,7 @@ struct chain_row {
   const auto& g = run.judgement.graph;
   for (std::size_t i = 0; i < run.chain.size(); ++i) {
     const critical_link& l = run.chain[i];
-    const bool follows = i > 0 && l.why == wait_reason::device && g.is_compute(run.chain[i - 1].node);
+    const bool follows = i > 0 && g.is_compute(l.node) && g.is_compute(l.because) && g.computes[l.node].device == g.computes[l.because].device;
     if (follows) ++rows.back().count; else rows.push_back({i, 1});
   }
   return rows;
@@ -91,7 +91,7 @@ struct chain_row {
     const double share = 100 * total[p] / whole;
     if (share > 0) bar += "<i style=\"width:" + fixed(share, 3) + "%;background-color:" + style.fill.hex() + "\"></i>";
     legend += "<tr><td><i class=\"swatch\" style=\"background-color:" + style.fill.hex() + "\"></i>" + std::string(style.name) + "</td><td class=\"n\">" +
-              fixed(share, 1) + " %</td><td class=\"n\">" + engineering(total[p], "s") + "</td><td class=\"quiet\">" + std::string(style.about) + "</td></tr>\n";
+              (share > 0 && share < 0.05 ? "&lt;0.1" : fixed(share, 1)) + " %</td><td class=\"n\">" + engineering(total[p], "s") + "</td><td class=\"quiet\">" + std::string(style.about) + "</td></tr>\n";
   }
   constexpr std::size_t most_rows = 200;
   const std::vector<chain_row> rows = chain_rows(run);

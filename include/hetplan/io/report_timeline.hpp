@@ -24,9 +24,9 @@ struct critical_part_style {
 };
 [[nodiscard]] inline critical_part_style style_of(critical_part p) {
   switch (p) {
-    case critical_part::computing: return {"computing", "tasks, at the speed of the cost model", palette::phase_color(phase::forward, 0, 1)};
-    case critical_part::transfer: return {"transferring", "bytes at the peak rate of their route", palette::transfer_color(transfer_kind::forward)};
-    case critical_part::latency: return {"latency", "of routes: until the first byte moves", palette::activations};
+    case critical_part::computing: return {"computing", "tasks on the devices", color{63, 75, 92}};
+    case critical_part::transfer: return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
+    case critical_part::latency: return {"latency", "of routes: until the first byte moves", palette::held};
     case critical_part::lost: return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
     case critical_part::held: return {"held back", "until a release time of the schedule", color{226, 196, 84}};
   }
@@ -196,14 +196,25 @@ class report_timeline {
       if (!phases[i]) continue;
       text += "<span>";
       for (std::size_t s = 0; s < stages; ++s) text += swatch(palette::phase_color(static_cast<phase>(i), s, stages).hex());
-      text += phase_names[i] + (stages > 1 ? " (lighter: later stage)" : "") + "</span>";
+      text += phase_names[i] + "</span>";
     }
+    if (stages > 1) text += "<span>(lighter: later stage)</span>";
     constexpr std::array<std::string_view, transfer_kind_count> names{"forward transfer", "backward transfer", "gradient reduction", "token"};
     for (std::size_t i = 0; i < transfer_kind_count; ++i) {
       const auto kind = static_cast<transfer_kind>(i);
       if (kinds[i]) text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") + std::string(names[i]) + "</span>";
     }
     if (contended_) text += "<span>" + swatch(palette::alarm.hex(), " line") + "contention: how many transfers share</span>";
+    std::array<double, critical_part_count> total{};
+    for (const critical_link& l : run_.chain) {
+      const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
+      for (std::size_t p = 0; p < critical_part_count; ++p) total[p] += parts[p];
+    }
+    text += "</div>\n<div class=\"legend\"><span>critical path:</span>";
+    for (std::size_t p = 0; p < critical_part_count; ++p) {
+      const critical_part_style style = style_of(static_cast<critical_part>(p));
+      if (total[p] > 0) text += "<span>" + swatch(style.fill.hex()) + std::string(style.name) + "</span>";
+    }
     return text;
   }
   [[nodiscard]] static std::string swatch(const std::string& fill, std::string_view more = "") {
