@@ -116,7 +116,7 @@ TEST_CASE("a critical transfer says on hover what it waited for, its route, and 
   REQUIRE(lost);
   const std::string page = page_of(two_stages(), two_layers(), c);
   CHECK(has(page, "&#10;route: shared (8 bit/s)"));
-  CHECK(has(page, " lost: shared with up to 2 others on shared"));
+  CHECK(has(page, " lost: shared with up to 3 others on shared"));
   CHECK(has(page, "on the critical path: after forward s0, microbatch 0 on d0"));
   CHECK(has(page, "lost to others on its route"));
   CHECK(count(page, "<tr tabindex=\"0\" class=\"transfer\"") >= 1);
