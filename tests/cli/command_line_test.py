@@ -45,10 +45,11 @@ class a_first_session(folder_test):
     def test_init_plan_simulate(self):
         self.done("init", "start")
         files = [f"start/{name}.json" for name in ("model", "cluster", "job")]
-        self.done("plan", *files, "--out", "p.json", "--svg", "p.svg", "--trace", "p.trace.json")
+        self.done("plan", *files, "--out", "p.json", "--svg", "p.svg", "--html", "p.html", "--trace", "p.trace.json")
         plan = json.loads((self.path / "p.json").read_text())
         self.assertEqual(plan["format"], "hetplan/plan/1")
         self.assertTrue((self.path / "p.svg").read_text().startswith("<svg"))
+        self.assertTrue((self.path / "p.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>"))
         self.assertIn("traceEvents", json.loads((self.path / "p.trace.json").read_text()))
 
         judged = self.document("simulate", *files[:2], "p.json")
