@@ -96,7 +96,7 @@ namespace hetplan::io::detail {
   row_painter rows(chart.plot, run.plan, run.cluster, run.judgement, run.view, chart.axis(), run.judgement.trace.memory.size() > 6000);
   double y = 10;
   std::size_t devices = 0;
-  for (const device& d : run.cluster.devices()) devices += run.used(d.id) ? 1 : 0;
+  for (const device& d : run.cluster.devices()) devices += run.used(d.id) ? 1U : 0U;
   const double height = devices <= 6 ? 54 : 34;
   for (const device& d : run.cluster.devices()) {
     if (!run.used(d.id)) continue;

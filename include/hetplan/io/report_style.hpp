@@ -26,8 +26,8 @@ nav { margin-top: 14px; display: flex; flex-wrap: wrap; gap: 4px 16px; font-size
 a { color: var(--accent); }
 table { border-collapse: collapse; font-size: 13px; width: 100%; }
 th { text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1px solid var(--line); padding: 5px 12px 5px 0; white-space: nowrap; }
-td { border-bottom: 1px solid var(--line); padding: 5px 12px 5px 0; vertical-align: top; overflow-wrap: anywhere; }
-tr:last-child td { border-bottom: 0; }
+td { border-top: 1px solid var(--line); padding: 5px 12px 5px 0; vertical-align: top; overflow-wrap: anywhere; }
+tbody tr:first-child td { border-top: 0; }
 td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 td.lost { color: var(--alarm); }
 #critical-totals { width: auto; margin: 10px 0 12px; }

@@ -24,7 +24,7 @@ struct critical_part_style {
 };
 [[nodiscard]] inline critical_part_style style_of(critical_part p) {
   switch (p) {
-    case critical_part::computing: return {"computing", "tasks on the devices", color{63, 75, 92}};
+    case critical_part::computing: return {"computing", "tasks on the devices", color{92, 107, 128}};
     case critical_part::transfer: return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
     case critical_part::latency: return {"latency", "of routes: until the first byte moves", palette::held};
     case critical_part::lost: return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
@@ -44,7 +44,7 @@ class report_timeline {
         bars_{.attributes = [&run](tasks::node_id n) { return std::string(run.critical(n) ? " class=\"c\"" : ""); },
               .lines = [&run](tasks::node_id n) { return run.hover_lines(n); }} {
     hidden_ = keep_busiest(resources_, run.cluster, run.judgement.trace, 16);
-    for (const device& d : run.cluster.devices()) devices_ += run.used(d.id) ? 1 : 0;
+    for (const device& d : run.cluster.devices()) devices_ += run.used(d.id) ? 1U : 0U;
   }
 
   [[nodiscard]] std::string paint() && {
