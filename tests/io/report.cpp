@@ -97,9 +97,10 @@ plan two_stages() { return plan_of(mode::training, 1, 4, {stage_of({0}, {{0, 1}}
 
 TEST_CASE("the report has every section and says what the run cost") {
   const std::string page = checked(page_of(two_stages(), two_layers(), wireless(2, 0.5)));
-  for (const char* id : {"summary", "plan", "stages", "timeline", "gantt", "critical-strip", "critical", "critical-totals", "critical-links", "bandwidth",
-                         "bandwidth-chart", "memory", "memory-chart", "energy", "pareto", "pareto-chart", "zoom-in", "zoom-out", "zoom-reset", "mark-critical",
-                         "tip", "fact-latency", "fact-energy", "fact-gap", "fact-schedule-gap"}) {
+  for (const char* id : {"summary",         "plan",           "stages",    "timeline",         "gantt",      "critical-strip", "critical",
+                         "critical-totals", "critical-links", "bandwidth", "bandwidth-chart",  "memory",     "memory-chart",   "energy",
+                         "pareto",          "pareto-chart",   "zoom-in",   "zoom-out",         "zoom-reset", "mark-critical",  "tip",
+                         "fact-latency",    "fact-energy",    "fact-gap",  "fact-schedule-gap"}) {
     INFO(id);
     CHECK(count(page, "id=\"" + std::string(id) + "\"") == 1);
   }
@@ -125,8 +126,23 @@ TEST_CASE("a critical transfer says on hover what it waited for, its route, and 
 TEST_CASE("priorities, chunks, releases and ports are told") {
   plan p = two_stages();
   p.network = sharing::priority;
-  p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .microbatch = 0, .chunk = 0, .chunks = 2, .release = seconds(4), .priority = 2});
-  p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .microbatch = 0, .chunk = 1, .chunks = 2, .priority = 3});
+  p.schedule.transfers.push_back({.from = device_id(0),
+                                  .to = device_id(1),
+                                  .from_stage = stage_id(0),
+                                  .to_stage = stage_id(1),
+                                  .microbatch = 0,
+                                  .chunk = 0,
+                                  .chunks = 2,
+                                  .release = seconds(4),
+                                  .priority = 2});
+  p.schedule.transfers.push_back({.from = device_id(0),
+                                  .to = device_id(1),
+                                  .from_stage = stage_id(0),
+                                  .to_stage = stage_id(1),
+                                  .microbatch = 0,
+                                  .chunk = 1,
+                                  .chunks = 2,
+                                  .priority = 3});
   const std::string page = checked(page_of(p, two_layers(), wireless(2, 0.5)));
   CHECK(has(page, "&#10;priority 2"));
   CHECK(has(page, "chunk 1"));
@@ -145,7 +161,8 @@ TEST_CASE("names cannot break the page") {
   b.add_layer(work_of(evil + "1", 1));
   b.add_edge(layer_id(0), layer_id(1), bytes(1), bytes(0));
   const planning_graph m = std::move(b).build();
-  const cluster c(evil, {worker(evil + "d0"), worker(evil + "d1")}, route_table{{{evil + "air", bytes_per_second(1)}}, {{"*", "*", {seconds(0), {{resource_id(0), 1}}}}}});
+  const cluster c(evil, {worker(evil + "d0"), worker(evil + "d1")},
+                  route_table{{{evil + "air", bytes_per_second(1)}}, {{"*", "*", {seconds(0), {{resource_id(0), 1}}}}}});
   plan p = plan_of(mode::inference, 1, 2, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
   p.stages[0].name = p.stages[1].name = p.planner = evil;
   const std::string page = checked(page_of(p, m, c));
@@ -165,13 +182,17 @@ TEST_CASE("one device, no network, tasks that take no time") {
 }
 
 TEST_CASE("without a plan the page says why") {
-  const plan_result nothing{.status = {outcome::infeasible, "memory: d0 needs <too> much"}, .binding = broken_limit{limit_kind::memory, device_id(0), 3e9, 1e9}, .plans = {}, .candidates = 3};
+  const plan_result nothing{.status = {outcome::infeasible, "memory: d0 needs <too> much"},
+                            .binding = broken_limit{limit_kind::memory, device_id(0), 3e9, 1e9},
+                            .plans = {},
+                            .candidates = 3};
   const std::string page = checked(io::report_html(nothing, two_layers(), wired(2), {}));
   CHECK(has(page, "memory: d0 needs &lt;too&gt; much"));
   CHECK(has(page, "id=\"no-plan\""));
   CHECK(has(page, "3 candidates judged"));
   CHECK_FALSE(has(page, "id=\"gantt\""));
-  CHECK(has(checked(io::report_html({.status = {outcome::stopped, "by an observer"}, .plans = {}}, two_layers(), wired(2), {})), "stopped before"));
+  CHECK(has(checked(io::report_html({.status = {outcome::stopped, "by an observer"}, .plans = {}}, two_layers(), wired(2), {})),
+            "stopped before"));
 }
 
 TEST_CASE("candidates: the front has those that no other beats in both") {
@@ -205,7 +226,9 @@ TEST_CASE("a big run is simplified, and the page says so") {
 TEST_CASE("the script is short, and asks for nothing") {
   const std::string script(io::detail::report_script);
   CHECK(std::count(script.begin(), script.end(), '\n') <= 300);
-  for (const char* word : {"eval(", "fetch(", "XMLHttpRequest", "import(", "innerHTML", "document.write", "localStorage", "WebSocket", "</"}) CHECK_FALSE(has(script, word));
+  for (const char* word :
+       {"eval(", "fetch(", "XMLHttpRequest", "import(", "innerHTML", "document.write", "localStorage", "WebSocket", "</"})
+    CHECK_FALSE(has(script, word));
 }
 
 TEST_CASE("every kind of plan makes a sound page, recorded or not") {
@@ -217,7 +240,8 @@ TEST_CASE("every kind of plan makes a sound page, recorded or not") {
 TEST_CASE("a stopped run is drawn as far as it went") {
   const cluster c = wireless(2, 0.5);
   int ends = 0;
-  const judgement j = judge(two_stages(), two_layers(), c, roofline{}, {}, {.record = true}, [&](const task_ended&) { return ++ends < 5 ? flow::go : flow::stop; });
+  const judgement j = judge(two_stages(), two_layers(), c, roofline{}, {}, {.record = true},
+                            [&](const task_ended&) { return ++ends < 5 ? flow::go : flow::stop; });
   const plan_result result{.status = {}, .plans = {two_stages()}};
   CHECK(has(checked(io::report_html(result, two_layers(), c, j)), "stopped by an observer"));
 }

@@ -82,7 +82,8 @@ TEST_CASE("a device that slows down loses seconds, too") {
   const planning_graph m = model_of({work_of("a", 4)}, {});
   const cluster c = wired(1);
   // Full speed until 2, then half: 4 more seconds for the 2 that are left.
-  const judgement j = judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}})}), m, c, {.speeds = {{seconds(2), device_id(0), 0.5}}});
+  const judgement j =
+      judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}})}), m, c, {.speeds = {{seconds(2), device_id(0), 0.5}}});
   const auto chain = critical_chain(j.graph, j.trace, c.network());
   REQUIRE(chain.size() == 1);
   CHECK(chain[0].own_s == near(4));
@@ -91,10 +92,12 @@ TEST_CASE("a device that slows down loses seconds, too") {
 
 TEST_CASE("of two inputs that arrive together the chain takes the smaller node") {
   // A diamond: two equal branches.
-  const planning_graph m = model_of({work_of("a", 1), work_of("b", 2), work_of("c", 2), work_of("d", 1)},
-                                    {{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {2, 3, 1}});
+  const planning_graph m =
+      model_of({work_of("a", 1), work_of("b", 2), work_of("c", 2), work_of("d", 1)}, {{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {2, 3, 1}});
   const cluster c = wired(4);
-  const judgement j = judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}}), stage_of({3}, {{3, 1}})}), m, c);
+  const judgement j = judged(
+      plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}}), stage_of({3}, {{3, 1}})}),
+      m, c);
   const auto chain = critical_chain(j.graph, j.trace, c.network());
   REQUIRE(chain.size() == 5);
   CHECK(j.graph.computes[chain[2].node].stage == stage_id(1));

@@ -27,7 +27,8 @@ namespace hetplan::io::detail {
 [[nodiscard]] inline std::string energy_chart(const report_run& run, const evaluation& e) {
   constexpr double width = 1180, left = 172, right = 132, row = 30;
   constexpr std::array<std::string_view, 3> names{"idle power, all the time", "computing, beyond idle", "sending and receiving"};
-  const std::array<color, 3> fills{palette::held, palette::phase_color(phase::forward, 0, 1), palette::transfer_color(transfer_kind::forward)};
+  const std::array<color, 3> fills{palette::held, palette::phase_color(phase::forward, 0, 1),
+                                   palette::transfer_color(transfer_kind::forward)};
   double most = 0;
   bool split = true;
   std::vector<std::pair<const device*, std::array<double, 3>>> rows;
@@ -57,7 +58,8 @@ namespace hetplan::io::detail {
     double sum = 0;
     for (std::size_t k = 0; split && k < 3; ++k) {
       if (parts[k] <= 0) continue;
-      out.rect(at(sum), y, at(sum + parts[k]) - at(sum), row - 10, fills[k].hex(), d->name + ": " + std::string(names[k]) + "\n" + engineering(parts[k], "J") + ", " + fixed(100 * parts[k] / total, 1) + " %");
+      out.rect(at(sum), y, at(sum + parts[k]) - at(sum), row - 10, fills[k].hex(),
+               d->name + ": " + std::string(names[k]) + "\n" + engineering(parts[k], "J") + ", " + fixed(100 * parts[k] / total, 1) + " %");
       sum += parts[k];
     }
     if (!split) out.rect(at(0), y, at(total) - at(0), row - 10, fills[1].hex(), d->name + ": " + engineering(total, "J"));
@@ -65,7 +67,8 @@ namespace hetplan::io::detail {
     y += row;
   }
   std::string legend = "<div class=\"legend\">";
-  for (std::size_t k = 0; split && k < 3; ++k) legend += "<span><i class=\"swatch\" style=\"background-color:" + fills[k].hex() + "\"></i>" + std::string(names[k]) + "</span>";
+  for (std::size_t k = 0; split && k < 3; ++k)
+    legend += "<span><i class=\"swatch\" style=\"background-color:" + fills[k].hex() + "\"></i>" + std::string(names[k]) + "</span>";
   if (!split) legend += "<span>The energy model of this run has no parts of its own: totals only.</span>";
   return legend + "</div>\n" + std::move(out).embedded(width, height + 26, "Energy by device", " id=\"energy-chart\"");
 }
@@ -92,12 +95,14 @@ struct candidate_point {
 }
 
 [[nodiscard]] inline std::string candidate_text(const plan& p, const candidate_point& c, const cluster& devices) {
-  std::string text = (c.rank == 0 ? "best plan" : "plan " + std::to_string(c.rank + 1)) + ": " + engineering(c.response_s, "s") + (p.predicted->time_between_tokens ? " per token, " : ", ") + engineering(c.energy_J, "J");
+  std::string text = (c.rank == 0 ? "best plan" : "plan " + std::to_string(c.rank + 1)) + ": " + engineering(c.response_s, "s") +
+                     (p.predicted->time_between_tokens ? " per token, " : ", ") + engineering(c.energy_J, "J");
   for (const stage& s : p.stages) {
     text += "\n" + std::to_string(s.layers.size()) + (s.layers.size() == 1 ? " layer on " : " layers on ");
     for (std::size_t i = 0; i < s.devices.size(); ++i) text += (i > 0 ? ", " : "") + devices[s.devices[i].device].name;
   }
-  return text + "\n" + std::to_string(p.microbatches) + (p.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(p.microbatch_size) +
+  return text + "\n" + std::to_string(p.microbatches) + (p.microbatches == 1 ? " microbatch of " : " microbatches of ") +
+         std::to_string(p.microbatch_size) +
          (c.dominated ? "\nanother plan is no worse in both" : "\non the front: no other plan is better in both");
 }
 
@@ -107,7 +112,8 @@ struct candidate_point {
   std::vector<candidate_point> points = candidate_points(plans);
   if (points.empty()) return "<p class=\"note\">No plan has a prediction.</p>\n";
   double x0 = points[0].response_s, x1 = x0, y0 = points[0].energy_J, y1 = y0;
-  for (const candidate_point& c : points) x0 = std::min(x0, c.response_s), x1 = std::max(x1, c.response_s), y0 = std::min(y0, c.energy_J), y1 = std::max(y1, c.energy_J);
+  for (const candidate_point& c : points)
+    x0 = std::min(x0, c.response_s), x1 = std::max(x1, c.response_s), y0 = std::min(y0, c.energy_J), y1 = std::max(y1, c.energy_J);
   const auto widen = [](double& low, double& high) {
     const double room = high > low ? 0.12 * (high - low) : std::max(0.1 * std::abs(high), 1e-9);
     low = std::max(0.0, low - room), high += room;
@@ -132,16 +138,19 @@ struct candidate_point {
     out.text(left - 8, at_y(i * step_y) + 4, tick_text(i * step_y, step_y, y1, "J"), {.fill = palette::quiet, .anchor = "end"});
   }
   const bool tokens = plans[points[0].rank].predicted->time_between_tokens.has_value();
-  out.text((left + width - right) / 2, height - 8, tokens ? "time between tokens" : "latency", {.size = 12, .fill = palette::quiet, .anchor = "middle"});
+  out.text((left + width - right) / 2, height - 8, tokens ? "time between tokens" : "latency",
+           {.size = 12, .fill = palette::quiet, .anchor = "middle"});
   out.text(left - 8, top - 14, "energy", {.size = 12, .fill = palette::quiet, .anchor = "end"});
   std::vector<candidate_point> front;
   for (const candidate_point& c : points) {
     if (!c.dominated) front.push_back(c);
   }
-  std::stable_sort(front.begin(), front.end(), [](const candidate_point& a, const candidate_point& b) { return a.response_s < b.response_s; });
+  std::stable_sort(front.begin(), front.end(),
+                   [](const candidate_point& a, const candidate_point& b) { return a.response_s < b.response_s; });
   std::string d;
   for (const candidate_point& c : front) d += (d.empty() ? "M" : "L") + fixed(at_x(c.response_s)) + " " + fixed(at_y(c.energy_J));
-  if (front.size() > 1) out.path(d, "none", {}, " id=\"front\" stroke=\"" + palette::phase_color(phase::forward, 0, 1).hex() + "\" stroke-width=\"1.5\"");
+  if (front.size() > 1)
+    out.path(d, "none", {}, " id=\"front\" stroke=\"" + palette::phase_color(phase::forward, 0, 1).hex() + "\" stroke-width=\"1.5\"");
   struct spot {  // points on one place are one that names them all
     double x, y;
     bool dominated;
@@ -159,8 +168,11 @@ struct candidate_point {
     const bool best = s->label.starts_with("best");
     const std::string r = best ? "7" : "5", d2 = best ? "14" : "10", arc = "a" + r + " " + r + " 0 1 0 ";
     out.path("M" + fixed(s->x - (best ? 7 : 5)) + " " + fixed(s->y) + arc + d2 + " 0" + arc + "-" + d2 + " 0Z",
-             (best ? palette::alarm : s->dominated ? palette::activations : palette::phase_color(phase::forward, 0, 1)).hex(), s->hover,
-             " class=\"candidate\" stroke=\"#ffffff\" stroke-width=\"1.5\"");
+             (best           ? palette::alarm
+              : s->dominated ? palette::activations
+                             : palette::phase_color(phase::forward, 0, 1))
+                 .hex(),
+             s->hover, " class=\"candidate\" stroke=\"#ffffff\" stroke-width=\"1.5\"");
   }
   std::vector<std::array<double, 4>> taken;
   for (const spot& s : spots) {  // a label that has no room is left to the hover
@@ -168,16 +180,23 @@ struct candidate_point {
     const std::string label = fitted(s.label, 24);
     const double wide = svg_writer::bold_width(label, 10.5), x = s.x + 10 + wide > width - right ? s.x - 10 - wide : s.x + 10;
     const std::array box{x, s.y - 15, x + wide, s.y - 2};
-    const bool overlaps = std::any_of(taken.begin(), taken.end(), [&](const auto& o) { return box[0] < o[2] && o[0] < box[2] && box[1] < o[3] && o[1] < box[3]; });
+    const bool overlaps = std::any_of(taken.begin(), taken.end(),
+                                      [&](const auto& o) { return box[0] < o[2] && o[0] < box[2] && box[1] < o[3] && o[1] < box[3]; });
     if (overlaps) continue;
     taken.push_back(box);
     out.text(x, s.y - 5, label, {.size = 10.5, .fill = best ? palette::alarm : palette::quiet, .weight = best ? 600 : 400});
   }
-  std::string text = "<div class=\"legend\"><span><i class=\"swatch dot\" style=\"background-color:" + palette::alarm.hex() + "\"></i>best by the job's objective</span><span><i class=\"swatch dot\" style=\"background-color:" +
-                     palette::phase_color(phase::forward, 0, 1).hex() + "\"></i>on the front</span><span><i class=\"swatch dot\" style=\"background-color:" + palette::activations.hex() + "\"></i>dominated</span></div>\n" +
+  std::string text = "<div class=\"legend\"><span><i class=\"swatch dot\" style=\"background-color:" + palette::alarm.hex() +
+                     "\"></i>best by the job's objective</span><span><i class=\"swatch dot\" style=\"background-color:" +
+                     palette::phase_color(phase::forward, 0, 1).hex() +
+                     "\"></i>on the front</span><span><i class=\"swatch dot\" style=\"background-color:" + palette::activations.hex() +
+                     "\"></i>dominated</span></div>\n" +
                      std::move(out).embedded(width, height, "Latency and energy of the plans that were kept", " id=\"pareto-chart\"");
-  if (points.size() == 1) text += "<p class=\"note\">One plan was kept, so there is nothing to compare it with.</p>\n";
-  else text += "<p class=\"note\">The " + std::to_string(points.size()) + " best plans by the job's objective, not all that exist: the true front may have others. Both axes are cut.</p>\n";
+  if (points.size() == 1)
+    text += "<p class=\"note\">One plan was kept, so there is nothing to compare it with.</p>\n";
+  else
+    text += "<p class=\"note\">The " + std::to_string(points.size()) +
+            " best plans by the job's objective, not all that exist: the true front may have others. Both axes are cut.</p>\n";
   return text;
 }
 

@@ -15,7 +15,8 @@
 namespace hetplan::io::detail {
 
 /// One kind of transfer over a resource: an area on top of the kinds before it, with the very steps of the run.
-[[nodiscard]] inline std::string load_outline(const std::vector<resource_load>& loads, std::size_t kind, const time_axis& axis, row_box box, double full) {
+[[nodiscard]] inline std::string load_outline(const std::vector<resource_load>& loads, std::size_t kind, const time_axis& axis, row_box box,
+                                              double full) {
   const auto below = [&](const resource_load& l) {
     double sum = 0;
     for (std::size_t k = 0; k < kind; ++k) sum += l.kinds[k];
@@ -30,7 +31,8 @@ namespace hetplan::io::detail {
     std::size_t end = i + 1;
     while (end < loads.size() && loads[end].start_s == loads[end - 1].end_s && loads[end].kinds[kind] > 0) ++end;
     d += "M" + fixed(axis.at(loads[i].start_s)) + " " + fixed(box.level(below(loads[i]) / full), 1);
-    for (std::size_t k = i; k < end; ++k) d += "V" + fixed(box.level((below(loads[k]) + loads[k].kinds[kind]) / full), 1) + "H" + fixed(axis.at(loads[k].end_s));
+    for (std::size_t k = i; k < end; ++k)
+      d += "V" + fixed(box.level((below(loads[k]) + loads[k].kinds[kind]) / full), 1) + "H" + fixed(axis.at(loads[k].end_s));
     for (std::size_t k = end; k-- > i;) d += "V" + fixed(box.level(below(loads[k]) / full), 1) + "H" + fixed(axis.at(loads[k].start_s));
     d += "Z";
     i = end;
@@ -64,7 +66,9 @@ namespace hetplan::io::detail {
       for (const resource_load& l : r.loads) bytes += l.kinds[k] * (l.end_s - l.start_s) * net.capacity.value();
       fills[k] = transfer_fill(static_cast<transfer_kind>(k));
       hovers[k] = std::string(to_string(static_cast<transfer_kind>(k))) + " transfers over " + net.name;
-      if (r.recorded) hovers[k] += "\n" + engineering(bytes, "B") + " in the whole run, " + fixed(100 * bytes / (net.capacity.value() * chart.axis().latency_s), 1) + " % of the capacity";
+      if (r.recorded)
+        hovers[k] += "\n" + engineering(bytes, "B") + " in the whole run, " +
+                     fixed(100 * bytes / (net.capacity.value() * chart.axis().latency_s), 1) + " % of the capacity";
       if (exact) {
         if (const std::string d = load_outline(r.loads, k, chart.axis(), box, full); !d.empty()) chart.plot.path(d, fills[k], hovers[k]);
       } else {
@@ -73,7 +77,8 @@ namespace hetplan::io::detail {
     }
     if (!exact) areas.paint(chart.plot, fills, hovers);
     const double top = box.level(1 / full);
-    chart.plot.line(chart.axis().left, top, chart.axis().left + chart.axis().width, top, palette::activations, 1, " stroke-dasharray=\"4 3\"");
+    chart.plot.line(chart.axis().left, top, chart.axis().left + chart.axis().width, top, palette::activations, 1,
+                    " stroke-dasharray=\"4 3\"");
     double most = 0;
     for (const resource_load& l : r.loads) most = std::max(most, l.share());
     if (r.recorded) {
@@ -86,7 +91,9 @@ namespace hetplan::io::detail {
   std::string notes;
   if (averaged) notes += "<p class=\"note\">Simplified: rates that change more often than a pixel are averaged.</p>\n";
   if (!views.front().recorded) notes += "<p class=\"note\">Rates were not recorded: heights only count transfers.</p>\n";
-  if (hidden > 0) notes += "<p class=\"note\">The " + std::to_string(views.size()) + " busiest resources are shown, " + std::to_string(hidden) + " quieter ones are not.</p>\n";
+  if (hidden > 0)
+    notes += "<p class=\"note\">The " + std::to_string(views.size()) + " busiest resources are shown, " + std::to_string(hidden) +
+             " quieter ones are not.</p>\n";
   return std::move(chart).finish("bandwidth-chart", "Bandwidth over time", 6, y) + notes;
 }
 
@@ -107,8 +114,10 @@ namespace hetplan::io::detail {
     chart.level("0", y + height);
     rows.memory(d.id, box);
     const double limit = box.level(usable / full);
-    chart.plot.line(chart.axis().left, limit, chart.axis().left + chart.axis().width, limit, palette::alarm, 1, " stroke-dasharray=\"6 3\"");
-    chart.number("peak " + engineering(peak, "B"), y + height / 2 - 3, peak > usable * (1 + limit_tolerance) ? palette::alarm : palette::ink);
+    chart.plot.line(chart.axis().left, limit, chart.axis().left + chart.axis().width, limit, palette::alarm, 1,
+                    " stroke-dasharray=\"6 3\"");
+    chart.number("peak " + engineering(peak, "B"), y + height / 2 - 3,
+                 peak > usable * (1 + limit_tolerance) ? palette::alarm : palette::ink);
     chart.number("limit " + engineering(usable, "B"), y + height / 2 + 12, palette::quiet);
     y += height + 14;
   }

@@ -28,8 +28,15 @@ class report_run {
   bool merged = false;  ///< too much happened for a bar per task
 
   report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
-      : plan(p), cluster(c), judgement(j), view(p, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
-        waits_(j.graph, j.trace), critical_(j.graph.size(), 0), of_resource_(c.network().resources().size(), none) {
+      : plan(p),
+        cluster(c),
+        judgement(j),
+        view(p, c, j),
+        resources(view.resources()),
+        chain(critical_chain(j.graph, j.trace, c.network())),
+        waits_(j.graph, j.trace),
+        critical_(j.graph.size(), 0),
+        of_resource_(c.network().resources().size(), none) {
     std::size_t bars = j.graph.computes.size() + j.graph.transfers.size();
     for (const resource_view& r : resources) bars += r.pieces / 4;  // several pieces are one outline
     merged = bars > max_bars;
@@ -68,11 +75,16 @@ class report_run {
   [[nodiscard]] std::string why(tasks::node_id n) const {
     const wait w = waits_.of(n);
     switch (w.why) {
-      case wait_reason::start_of_run: return {};
-      case wait_reason::input: return "after " + view.node_name(w.because);
-      case wait_reason::device: return "its device was busy with " + view.compute_name(w.because);
-      case wait_reason::release: return "released by the schedule at " + engineering(judgement.graph.transfer_at(n).release_s, "s");
-      case wait_reason::ports: return "its port was held by " + view.node_name(w.because);
+      case wait_reason::start_of_run:
+        return {};
+      case wait_reason::input:
+        return "after " + view.node_name(w.because);
+      case wait_reason::device:
+        return "its device was busy with " + view.compute_name(w.because);
+      case wait_reason::release:
+        return "released by the schedule at " + engineering(judgement.graph.transfer_at(n).release_s, "s");
+      case wait_reason::ports:
+        return "its port was held by " + view.node_name(w.because);
     }
     return {};
   }
@@ -87,14 +99,16 @@ class report_run {
       std::string route;
       for (const resource_use& u : g.routes[x.route].via) {
         const resource& r = cluster.network()[u.resource];
-        route += (route.empty() ? "route: " : ", ") + r.name + " (" + engineering(8 * r.capacity.value(), "bit/s") + (u.weight != 1 ? " × " + fixed(u.weight, 3) : "") + ")";
+        route += (route.empty() ? "route: " : ", ") + r.name + " (" + engineering(8 * r.capacity.value(), "bit/s") +
+                 (u.weight != 1 ? " × " + fixed(u.weight, 3) : "") + ")";
       }
       text += "\n" + (route.empty() ? "route: without limit" : route);
       if (prioritised_) text += "\npriority " + std::to_string(x.priority);
       if (const wait w = waits_.of(n); w.why == wait_reason::ports || w.why == wait_reason::release) text += "\n" + why(n);
       const double lost = lost_s(t);
       if (const auto [others, where] = most_others(t); others > 0 && lost > 1e-6 * latency_s()) {
-        text += "\n" + engineering(lost, "s") + " lost: shared with " + (others == 1 ? "1 other" : "up to " + std::to_string(others) + " others") + " on " + where;
+        text += "\n" + engineering(lost, "s") + " lost: shared with " +
+                (others == 1 ? "1 other" : "up to " + std::to_string(others) + " others") + " on " + where;
       }
     }
     if (critical(n)) text += "\non the critical path: " + (why(n).empty() ? "from the start" : why(n));

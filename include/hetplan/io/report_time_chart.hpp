@@ -62,10 +62,12 @@ class time_chart {
     all.append(std::move(plot));
     all.raw("</g></g>\n");
     all.append(std::move(still));
-    all.raw("<rect class=\"span\"" + svg_writer::attribute("y", top) + svg_writer::attribute("height", bottom - top + 4) + " width=\"0\" x=\"0\" visibility=\"hidden\"/>\n");
+    all.raw("<rect class=\"span\"" + svg_writer::attribute("y", top) + svg_writer::attribute("height", bottom - top + 4) +
+            " width=\"0\" x=\"0\" visibility=\"hidden\"/>\n");
     return std::move(all).embedded(width, height, label,
-                                   " id=\"" + std::string(id) + "\" class=\"over-time\" tabindex=\"0\"" + svg_writer::attribute("data-left", left) +
-                                       svg_writer::attribute("data-width", axis_.width) + " data-seconds=\"" + to_text(axis_.latency_s) + "\"");
+                                   " id=\"" + std::string(id) + "\" class=\"over-time\" tabindex=\"0\"" +
+                                       svg_writer::attribute("data-left", left) + svg_writer::attribute("data-width", axis_.width) +
+                                       " data-seconds=\"" + to_text(axis_.latency_s) + "\"");
   }
 
  private:

@@ -24,11 +24,16 @@ struct critical_part_style {
 };
 [[nodiscard]] inline critical_part_style style_of(critical_part p) {
   switch (p) {
-    case critical_part::computing: return {"computing", "tasks on the devices", color{92, 107, 128}};
-    case critical_part::transfer: return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
-    case critical_part::latency: return {"latency", "of routes: until the first byte moves", palette::held};
-    case critical_part::lost: return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
-    case critical_part::held: return {"held back", "until a release time of the schedule", color{226, 196, 84}};
+    case critical_part::computing:
+      return {"computing", "tasks on the devices", color{92, 107, 128}};
+    case critical_part::transfer:
+      return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
+    case critical_part::latency:
+      return {"latency", "of routes: until the first byte moves", palette::held};
+    case critical_part::lost:
+      return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
+    case critical_part::held:
+      return {"held back", "until a release time of the schedule", color{226, 196, 84}};
   }
   return {};
 }
@@ -40,7 +45,9 @@ struct critical_part_style {
 class report_timeline {
  public:
   explicit report_timeline(const report_run& run)
-      : run_(run), chart_(run.latency_s()), resources_(run.resources),
+      : run_(run),
+        chart_(run.latency_s()),
+        resources_(run.resources),
         bars_{.attributes = [&run](tasks::node_id n) { return std::string(run.critical(n) ? " class=\"c\"" : ""); },
               .lines = [&run](tasks::node_id n) { return run.hover_lines(n); }} {
     hidden_ = keep_busiest(resources_, run.cluster, run.judgement.trace, 16);
@@ -77,7 +84,8 @@ class report_timeline {
       chart_.plot.text(x, 10, "bound", {.size = 9.5, .anchor = "middle"});
     }
     merged_ = rows.merged();
-    return "<div class=\"legend\">" + legend() + "</div>\n" + std::move(chart_).finish("gantt", "Gantt chart of tasks and transfers", 12, y) + notes();
+    return "<div class=\"legend\">" + legend() + "</div>\n" +
+           std::move(chart_).finish("gantt", "Gantt chart of tasks and transfers", 12, y) + notes();
   }
 
  private:
@@ -116,15 +124,19 @@ class report_timeline {
     const auto& g = run_.judgement.graph;
     const bool compute = g.is_compute(l.node);
     const std::string reason = run_.why(l.node);
-    std::string hover = run_.view.node_name(l.node) + "\n" + engineering(l.start_s, "s") + " to " + engineering(l.end_s, "s") + ", takes " + engineering(l.duration_s(), "s");
+    std::string hover = run_.view.node_name(l.node) + "\n" + engineering(l.start_s, "s") + " to " + engineering(l.end_s, "s") + ", takes " +
+                        engineering(l.duration_s(), "s");
     if (l.latency_s > 0) hover += ", " + engineering(l.latency_s, "s") + " of it latency";
-    if (l.lost_s > 0) hover += compute ? "\n" + engineering(l.lost_s, "s") + " lost to a slower device" : "\n" + engineering(l.lost_s, "s") + " lost to others on its route";
+    if (l.lost_s > 0)
+      hover += compute ? "\n" + engineering(l.lost_s, "s") + " lost to a slower device"
+                       : "\n" + engineering(l.lost_s, "s") + " lost to others on its route";
     hover += "\n" + (reason.empty() ? "from the start of the run" : reason);
     double from = l.start_s;
     const auto piece = [&](double seconds, double low, double high, color fill) {
       const double x = chart_.axis().at(from), width = chart_.axis().at(from + seconds) - x;
       if (seconds <= 0 || width < 0.005) return;
-      chart_.plot.rect(x, box.top + box.height * (1 - high), width, box.height * (high - low), fill.hex(), hover, " stroke=\"#ffffff\" stroke-width=\"0.5\"");
+      chart_.plot.rect(x, box.top + box.height * (1 - high), width, box.height * (high - low), fill.hex(), hover,
+                       " stroke=\"#ffffff\" stroke-width=\"0.5\"");
     };
     piece(l.held_s, 0, 1, style_of(critical_part::held).fill);
     from += l.held_s;
@@ -152,7 +164,8 @@ class report_timeline {
     for (std::size_t t = 0; t < j.graph.transfers.size(); ++t) {
       if (j.graph.transfers[t].from == d && run_.view.transfer_ended(t)) mine.push_back(t);
     }
-    std::stable_sort(mine.begin(), mine.end(), [&](std::size_t a, std::size_t b) { return j.trace.transfers[a].start_s < j.trace.transfers[b].start_s; });
+    std::stable_sort(mine.begin(), mine.end(),
+                     [&](std::size_t a, std::size_t b) { return j.trace.transfers[a].start_s < j.trace.transfers[b].start_s; });
     std::vector<double> free;
     for (const std::size_t t : mine) {
       const interval& when = j.trace.transfers[t];
@@ -163,8 +176,9 @@ class report_timeline {
       free[lane] = std::max(free[lane], when.end_s);
       const tasks::transfer& x = j.graph.transfers[t];
       const double left = chart_.axis().at(when.start_s), y = top + lane_height * static_cast<double>(lane);
-      std::string hover = "sends: " + run_.view.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + ", " + engineering(when.start_s, "s") + " to " +
-                          engineering(when.end_s, "s") + ", takes " + engineering(when.end_s - when.start_s, "s");
+      std::string hover = "sends: " + run_.view.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + ", " +
+                          engineering(when.start_s, "s") + " to " + engineering(when.end_s, "s") + ", takes " +
+                          engineering(when.end_s - when.start_s, "s");
       if (x.latency_s > 0) hover += ", " + engineering(x.latency_s, "s") + " of it latency";
       chart_.plot.rect(left, y, std::max(0.01, chart_.axis().at(when.end_s) - left), lane_height - 1, transfer_fill(x.kind),
                        hover + run_.hover_lines(j.graph.node_of_transfer(t)), bars_.attributes(j.graph.node_of_transfer(t)));
@@ -191,7 +205,8 @@ class report_timeline {
     for (const auto& t : run_.judgement.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
     const std::size_t stages = std::min<std::size_t>(run_.plan.stages.size(), 3);
     std::string text;
-    const std::array<std::string, phase_count> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient", "optimizer"};
+    const std::array<std::string, phase_count> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient",
+                                                           "optimizer"};
     for (std::size_t i = 0; i < phase_count; ++i) {
       if (!phases[i]) continue;
       text += "<span>";
@@ -199,10 +214,13 @@ class report_timeline {
       text += phase_names[i] + "</span>";
     }
     if (stages > 1) text += "<span>(lighter: later stage)</span>";
-    constexpr std::array<std::string_view, transfer_kind_count> names{"forward transfer", "backward transfer", "gradient reduction", "token"};
+    constexpr std::array<std::string_view, transfer_kind_count> names{"forward transfer", "backward transfer", "gradient reduction",
+                                                                      "token"};
     for (std::size_t i = 0; i < transfer_kind_count; ++i) {
       const auto kind = static_cast<transfer_kind>(i);
-      if (kinds[i]) text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") + std::string(names[i]) + "</span>";
+      if (kinds[i])
+        text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") +
+                std::string(names[i]) + "</span>";
     }
     if (contended_) text += "<span>" + swatch(palette::alarm.hex(), " line") + "contention: how many transfers share</span>";
     std::array<double, critical_part_count> total{};
@@ -223,10 +241,18 @@ class report_timeline {
 
   [[nodiscard]] std::string notes() const {
     std::string text;
-    if (run_.merged) text += "<p class=\"note\">Simplified: " + std::to_string(merged_) + " short tasks and all transfers are averaged over each pixel; heights are shares of time and of capacity, also when zoomed.</p>\n";
-    if (run_.chain.size() > 1500) text += "<p class=\"note\">Simplified: the critical path has " + std::to_string(run_.chain.size()) + " links, averaged over each pixel.</p>\n";
-    if (hidden_ > 0) text += "<p class=\"note\">The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) + " quieter ones are not.</p>\n";
-    if (!resources_.empty() && !resources_.front().recorded) text += "<p class=\"note\">Rates were not recorded: bands show which transfers are under way, not how much they get.</p>\n";
+    if (run_.merged)
+      text += "<p class=\"note\">Simplified: " + std::to_string(merged_) +
+              " short tasks and all transfers are averaged over each pixel; heights are shares of time and of capacity, also when "
+              "zoomed.</p>\n";
+    if (run_.chain.size() > 1500)
+      text += "<p class=\"note\">Simplified: the critical path has " + std::to_string(run_.chain.size()) +
+              " links, averaged over each pixel.</p>\n";
+    if (hidden_ > 0)
+      text += "<p class=\"note\">The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) +
+              " quieter ones are not.</p>\n";
+    if (!resources_.empty() && !resources_.front().recorded)
+      text += "<p class=\"note\">Rates were not recorded: bands show which transfers are under way, not how much they get.</p>\n";
     if (resources_.empty()) text += "<p class=\"note\">No transfer uses a network resource in this run.</p>\n";
     return text;
   }

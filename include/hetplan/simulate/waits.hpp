@@ -3,6 +3,9 @@
 /// Who waited for whom in a simulated run: the one place that says why something did not start earlier.
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -22,11 +25,16 @@ enum class wait_reason {
 
 [[nodiscard]] constexpr std::string_view to_string(wait_reason r) {
   switch (r) {
-    case wait_reason::start_of_run: return "start of run";
-    case wait_reason::input: return "input";
-    case wait_reason::device: return "device";
-    case wait_reason::release: return "release";
-    case wait_reason::ports: return "ports";
+    case wait_reason::start_of_run:
+      return "start of run";
+    case wait_reason::input:
+      return "input";
+    case wait_reason::device:
+      return "device";
+    case wait_reason::release:
+      return "release";
+    case wait_reason::ports:
+      return "ports";
   }
   return "?";
 }
@@ -47,13 +55,20 @@ struct wait {
 /// Reads a trace against its task graph. Barriers take no time: whoever they waited for stands for them.
 ///
 /// Refers to its arguments, which must outlive it. A stopped trace is read as far as it went.
-/// Complexity   O(nodes + dependencies); of(), where a port was held, O(transfers).
+/// Complexity   O(nodes + dependencies), and O(log) per transfer.
 /// Determinism  ties: the smaller node.
 class waits {
  public:
   waits(const tasks::task_graph& g, const trace& t)
-      : graph_(g), trace_(t), input_end_s_(g.size(), 0), last_input_(g.size(), no_node), before_(g.computes.size(), no_node) {
+      : graph_(g),
+        trace_(t),
+        input_end_s_(g.size(), 0),
+        last_input_(g.size(), no_node),
+        before_(g.computes.size(), no_node),
+        sent_by_(g.device_order.size()),
+        received_by_(g.device_order.size()) {
     read_inputs();
+    read_ports();
     for (const auto& order : g.device_order) {
       for (std::size_t i = 1; i < order.size(); ++i) before_[order[i]] = order[i - 1];
     }
@@ -107,12 +122,29 @@ class waits {
       const double end_s = barrier ? input_end_s_[n] : when(n).end_s;
       const tasks::node_id who = barrier ? last_input_[n] : n;
       for (const tasks::node_id m : graph_.successors_of(n)) {
-        if (who != no_node && (last_input_[m] == no_node || end_s > input_end_s_[m] || (end_s == input_end_s_[m] && who < last_input_[m]))) {
+        if (who != no_node &&
+            (last_input_[m] == no_node || end_s > input_end_s_[m] || (end_s == input_end_s_[m] && who < last_input_[m]))) {
           input_end_s_[m] = end_s;
           last_input_[m] = who;
         }
         if (--waiting[m] == 0) open.push_back(m);
       }
+    }
+  }
+
+  /// The transfers at each port, by (end, smaller node last).
+  void read_ports() {
+    const auto later = [&](std::uint32_t a, std::uint32_t b) {
+      const double end_a = trace_.transfers[a].end_s, end_b = trace_.transfers[b].end_s;
+      return end_a < end_b || (end_a == end_b && a > b);
+    };
+    std::vector<std::uint32_t> order(graph_.transfers.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), later);
+    for (const std::uint32_t t : order) {
+      if (trace_.transfers[t].end_s <= 0) continue;  // a stopped run's that never ended
+      sent_by_[graph_.transfers[t].from.index()].push_back(t);
+      received_by_[graph_.transfers[t].to.index()].push_back(t);
     }
   }
 
@@ -122,20 +154,24 @@ class waits {
     const tasks::transfer& mine = graph_.transfer_at(n);
     const double start_s = when(n).start_s;
     tasks::node_id last = no_node;
-    for (std::size_t t = 0; t < graph_.transfers.size(); ++t) {
-      const interval& other = trace_.transfers[t];
-      if (graph_.transfers[t].from != mine.from && graph_.transfers[t].to != mine.to) continue;
-      if (other.start_s >= start_s || other.end_s > start_s || other.end_s <= 0) continue;
-      if (last == no_node || other.end_s > when(last).end_s) last = graph_.node_of_transfer(t);
+    for (const auto* port : {&sent_by_[mine.from.index()], &received_by_[mine.to.index()]}) {
+      auto t =
+          std::upper_bound(port->begin(), port->end(), start_s, [&](double at, std::uint32_t x) { return at < trace_.transfers[x].end_s; });
+      while (t != port->begin() && trace_.transfers[*std::prev(t)].start_s >= start_s) --t;  // those take no time
+      if (t == port->begin()) continue;
+      const tasks::node_id found = graph_.node_of_transfer(*std::prev(t));
+      const bool later = last == no_node || when(found).end_s > when(last).end_s || (when(found).end_s == when(last).end_s && found < last);
+      if (later) last = found;
     }
     return last != no_node && start_s - when(last).end_s <= same_time * trace_.latency.value() ? last : no_node;
   }
 
   const tasks::task_graph& graph_;
   const trace& trace_;
-  std::vector<double> input_end_s_;         ///< by node
-  std::vector<tasks::node_id> last_input_;  ///< by node
-  std::vector<tasks::node_id> before_;      ///< by compute task
+  std::vector<double> input_end_s_;                                ///< by node
+  std::vector<tasks::node_id> last_input_;                         ///< by node
+  std::vector<tasks::node_id> before_;                             ///< by compute task
+  std::vector<std::vector<std::uint32_t>> sent_by_, received_by_;  ///< by device
 };
 
 }  // namespace hetplan
