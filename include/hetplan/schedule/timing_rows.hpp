@@ -22,7 +22,8 @@ class timing_rows {
   timing_rows(const cep_graph& cep, lp_problem& lp, double unit_s) : unit_s_(unit_s) {
     const tasks::task_graph& g = cep.tasks();
     const tasks::path_times paths = tasks::longest_paths(g, cep.network());
-    makespan_ = lp.add_column(1, cep.bound().value() / unit_s);
+    constexpr double rounding = 1e-12;  // a schedule may meet the bound but for the last digits
+    makespan_ = lp.add_column(1, cep.bound().value() / unit_s * (1 - rounding));
     end_.resize(g.size());
     ready_.assign(g.transfers.size(), -1);
     for (tasks::node_id n = 0; n < g.size(); ++n) end_[n] = lp.add_column(0, paths.earliest_end_s[n] / unit_s);
