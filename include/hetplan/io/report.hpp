@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <hetplan/io/report_candidates.hpp>
 #include <hetplan/io/report_curves.hpp>
@@ -87,14 +86,11 @@ namespace detail {
   return "<section id=\"" + std::string(id) + "\">\n<h2>" + std::string(title) + "</h2>\n<p>" + std::string(about) + "</p>\n" +
          std::string(content) + "</section>\n";
 }
+
 /// Which limit binds, and what there would be to share.
 [[nodiscard]] inline std::string no_plan_section(const plan_result& result, const planning_graph& model, const cluster& c) {
-  double weights = 0, usable = 0;
-  std::vector<char> counted(model.weight_groups().size(), 0);
-  for (const layer& l : model.layers()) {
-    if (l.weight_group >= 0 && std::exchange(counted[static_cast<std::size_t>(l.weight_group)], 1) != 0) continue;
-    weights += l.weight.value();
-  }
+  const double weights = model.parameters() * model.bytes_per_parameter();
+  double usable = 0;
   std::string text =
       "<table id=\"limits\">\n<thead><tr><th>Device</th><th class=\"n\">Memory that a plan may use</th><th>The candidate that came "
       "nearest</th></tr></thead>\n<tbody>\n";
@@ -111,6 +107,7 @@ namespace detail {
                                                                      : "No plan that was found keeps every limit.";
   return section("no-plan", "No plan", about, text);
 }
+
 [[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
 
 }  // namespace detail
