@@ -181,6 +181,22 @@ TEST_CASE("contention is marked exactly where transfers share a resource") {
   CHECK(svg.find("held back for") == std::string::npos);
 }
 
+TEST_CASE("a transfer that first waits for more urgent ones has its band where it runs") {
+  const planning_graph model = chain(1, 1_MB);
+  const cluster home = devices(2, shared_medium{100_Mbit_per_s, 0_s});
+  plan p{.model = "toy", .cluster = "home", .microbatch_size = 2, .microbatches = 1};
+  p.stages = {{.name = "s", .layers = {layer_id(0)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}}};
+  p.network = sharing::priority;
+  for (const int d : {0, 1}) {
+    p.schedule.transfers.push_back({.from = device_id(d), .to = device_id(1 - d), .from_stage = stage_id(0), .to_stage = stage_id(0),
+                                    .kind = transfer_kind::sync, .priority = d});
+  }
+  const judgement j = run(p, model, home);
+  REQUIRE(j.trace.transfers[1].start_s == j.trace.transfers[0].start_s);
+  REQUIRE(j.trace.transfers[1].end_s > 1.5 * j.trace.transfers[0].end_s - j.trace.transfers[0].start_s);
+  CHECK(count(io::gantt_svg(p, home, j), "over shared&#10;") == 2);
+}
+
 TEST_CASE("bands add up to the bytes of the trace and never pass the capacity") {
   const auto check = [](const plan& p, const planning_graph& g, const cluster& c) {
     const judgement j = run(p, g, c);

@@ -197,10 +197,11 @@ class row_painter {
   void transfer(const resource_view& r, std::size_t begin, std::size_t end, row_box box, double full) {
     const std::uint32_t t = r.bands[begin].transfer;
     std::string d;
+    const auto starved = [&](std::size_t i) { return r.bands[i].high <= r.bands[i].low; };  // waits for more urgent ones
     for (std::size_t i = begin; i < end;) {
       std::size_t last = i;
-      while (last + 1 < end && r.bands[last + 1].start_s == r.bands[last].end_s && r.bands[last + 1].high > r.bands[last + 1].low) ++last;
-      if (r.bands[i].high > r.bands[i].low) {
+      while (last + 1 < end && !starved(last) && !starved(last + 1) && r.bands[last + 1].start_s == r.bands[last].end_s) ++last;
+      if (!starved(i)) {
         d += "M" + fixed(axis_.at(r.bands[i].start_s)) + " " + fixed(box.level(r.bands[i].high / full));
         for (std::size_t k = i; k <= last; ++k) d += "V" + fixed(box.level(r.bands[k].high / full)) + "H" + fixed(axis_.at(r.bands[k].end_s));
         for (std::size_t k = last + 1; k-- > i;) d += "V" + fixed(box.level(r.bands[k].low / full)) + "H" + fixed(axis_.at(r.bands[k].start_s));

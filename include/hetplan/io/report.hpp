@@ -70,9 +70,9 @@ namespace detail {
   text += fact(engineering(e->energy().value(), "J"), "energy of one run", "fact-energy");
   if (e->bound.value() > 0)
     text += fact(at_most(e->gap), "slower than the best plan: none is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
-  if (e->schedule_bound.value() > 0)
-    text += fact(at_most(e->schedule_gap),
-                 "slower than this plan can be: no schedule of it is faster than " + engineering(e->schedule_bound.value(), "s"),
+  if (const seconds own = std::max(e->schedule_bound, e->contention_bound); own.value() > 0)
+    text += fact(at_most(gap_to(e->latency, own)),
+                 "slower than this plan can be: no schedule of it is faster than " + engineering(own.value(), "s"),
                  "fact-schedule-gap");
   if (const auto broken = find_broken_limit(*e, c)) text += fact("breaks a limit", to_string(*broken, c), "fact-limit", true);
   text +=
