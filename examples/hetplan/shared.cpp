@@ -87,7 +87,7 @@ flow progress::operator()(const candidate_judged& c) {
 }
 
 const std::vector<std::string>& planner_names() {
-  static const std::vector<std::string> names{"on-device", "data-parallel", "even-split", "pipeline", "dora"};
+  static const std::vector<std::string> names{"on-device", "data-parallel", "pipeline", "dora"};
   return names;
 }
 
@@ -95,7 +95,6 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   const objective_of_job objective(p.job);
   if (name == "on-device") return recipes::on_device(p, objective, keep, observer);
   if (name == "data-parallel") return recipes::data_parallel(p, objective, keep, observer);
-  if (name == "even-split") return recipes::even_split(p, objective, keep, observer);
   if (name == "pipeline") return recipes::pipeline(p, objective, keep, observer);
   if (name != "dora") throw invalid_input("--planner: expected one of " + joined(planner_names()) + ", got \"" + name + "\"");
 

@@ -33,6 +33,9 @@ class folder_test(unittest.TestCase):
     def document(self, *arguments):
         return json.loads(self.done(*arguments, "--json"), parse_constant=self.fail)
 
+    def latency(self, *arguments):
+        return self.document(*arguments)["plans"][0]["predicted"]["latency"]
+
     def refused(self, *arguments):
         result = run(*arguments, cwd=self.path)
         self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
@@ -127,7 +130,13 @@ class documents(folder_test):
         text = self.done("plan", "bert-small", "smart-home-2", "--top", "3", "--phase", "1")
         self.assertIn(", dora: training,", text)
         self.assertEqual([line.split()[0] for line in text.splitlines()[-3:]], ["1.", "2.", "3."])
-        self.assertIn("only phase", self.refused("plan", "bert-small", "smart-home-2", "--phase", "2"))
+        one = self.latency("plan", "bert-small", "smart-home-2", "--phase", "1")
+        two = self.latency("plan", "bert-small", "smart-home-2", "--phase", "2")
+        both = self.latency("plan", "bert-small", "smart-home-2")
+        self.assertLessEqual(both, min(one, two))
+        same = [self.done("plan", "bert-small", "smart-home-2", "--top", "3", "--threads", n) for n in ("1", "2", "3")]
+        self.assertEqual(len(set(same)), 1)
+        self.assertIn("--phase", self.refused("plan", "bert-small", "smart-home-2", "--phase", "3"))
         self.assertIn("has no phases", self.refused("plan", "bert-small", "smart-home-2", "--planner", "pipeline", "--phase", "1"))
 
     def test_the_objective_can_be_overridden(self):

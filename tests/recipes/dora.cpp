@@ -34,6 +34,25 @@ TEST_CASE("Dora's plans are sound for every mode and objective on the zoo's sett
   }
 }
 
+TEST_CASE("both phases are never worse than either alone", "[long]") {
+  for (const char* setting : {"smart-home-1", "smart-home-2"}) {
+    for (const mode how : {mode::training, mode::inference, mode::generation}) {
+      INFO(setting << " " << to_string(how));
+      const planning_graph model = zoo::model("qwen3-1.7b", {});
+      const cluster c = zoo::cluster(setting);
+      const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how}, .batch = 8}};
+      const auto response = [](const plan_result& r) { return r.plans.front().predicted->response(); };
+      const plan_result both = recipes::dora(problem, minimize_latency{}, 1), even = recipes::even_split(problem, minimize_latency{}, 10);
+      REQUIRE(both.status.ok());
+      CHECK(response(both) <= response(recipes::dora_partitioner(problem, minimize_latency{}, 1)));
+      if (even.plans.empty()) continue;
+      const plan_result scheduled = schedule::refine(problem, minimize_latency{}, even.plans, 1);
+      CHECK(response(scheduled) <= response(even));
+      CHECK(response(both) <= response(scheduled));
+    }
+  }
+}
+
 TEST_CASE("Dora beats the three baselines on the main job", "[long]") {
   for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
     for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
@@ -172,12 +191,12 @@ TEST_CASE("an observer stops Dora with the best plan so far") {
   REQUIRE_FALSE(r.plans.empty());
 }
 
-TEST_CASE("Dora judges no plan twice") {
+TEST_CASE("Dora's partitioner judges no plan twice") {
   const planning_graph model = zoo::model("bert-small", {});
   const cluster c = zoo::cluster("smart-home-1");
   for (const mode how : {mode::training, mode::inference}) {
     const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how}, .batch = 8}};
-    const plan_result r = recipes::dora(problem, minimize_latency{}, 1000);
+    const plan_result r = recipes::dora_partitioner(problem, minimize_latency{}, 1000);
     for (std::size_t i = 0; i < r.plans.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         const plan &a = r.plans[i], &b = r.plans[j];
