@@ -85,6 +85,41 @@ milp_problem mixed(std::mt19937_64& random, int columns, int rows) {
   return p;
 }
 
+/// Sparse, with limits on one side, on both, or none, and costs that find an end all the same.
+milp_problem mixed_with_few_limits(std::mt19937_64& random) {
+  std::uniform_int_distribution<int> size(3, 24), terms(1, 5), kind(0, 9);
+  std::uniform_real_distribution<double> value(-4, 4), room(0.5, 6);
+  milp_problem p;
+  const int columns = size(random), rows = size(random);
+  std::vector<double> inside;
+  for (int c = 0; c < columns; ++c) {
+    const int k = kind(random);
+    const double at = value(random), cost = value(random);
+    double low = k == 0 ? -inf : std::floor(at - room(random)), high = k <= 2 ? inf : std::ceil(at + room(random));
+    if (cost < 0) high = std::min(high, 30.0);
+    if (cost > 0) low = std::max(low, -30.0);
+    inside.push_back(at);
+    p.relaxation.add_column(cost, low, high);
+    if (kind(random) < 7) p.integers.push_back(c);
+  }
+  std::uniform_int_distribution<int> column(0, columns - 1);
+  for (int r = 0; r < rows; ++r) {
+    lp_problem::row row;
+    double activity = 0;
+    for (int t = terms(random); t > 0; --t) {
+      const int c = column(random);
+      if (std::ranges::any_of(row.terms, [&](const auto& term) { return term.first == c; })) continue;
+      row.terms.emplace_back(c, value(random));
+      activity += row.terms.back().second * inside[static_cast<std::size_t>(c)];
+    }
+    const int k = kind(random);
+    if (k != 0) row.lower = activity - room(random) - 4;
+    if (k >= 5) row.upper = activity + room(random) + 4;
+    p.relaxation.rows.push_back(row);
+  }
+  return p;
+}
+
 /// Takes or leaves every column, all of them of 0 and 1; infinity if nothing is feasible.
 double least_by_enumeration(const lp_problem& p) {
   const std::size_t n = p.objective.size();
@@ -147,13 +182,13 @@ TEMPLATE_TEST_CASE("small knapsacks and assignments have the answer of enumerati
   CHECK(infeasible < 50);
 }
 
-TEMPLATE_TEST_CASE("mixed programs have one optimum, whoever solves them", "", MILP_SOLVERS) {
+TEMPLATE_TEST_CASE("mixed programs have one optimum, whoever solves them", "[long]", MILP_SOLVERS) {
   const unsigned seed = 19;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
-  for (int trial = 0; trial < 100; ++trial) {
+  for (int trial = 0; trial < 400; ++trial) {
     INFO("trial " << trial);
-    const milp_problem p = mixed(random, 12, 6);
+    const milp_problem p = trial % 8 == 0 ? mixed(random, 12, 6) : mixed_with_few_limits(random);
     const milp_solution s = TestType{}.solve(p), reference = glpk_milp{}.solve(p);
     REQUIRE(s.status == reference.status);
     if (s.status != milp_status::optimal) continue;
