@@ -47,7 +47,7 @@ milp_problem knapsack(std::mt19937_64& random, int things, int capacities) {
 }
 
 /// Every job on one machine, within the machines' capacities; the column of job j on machine m is j * machines + m.
-milp_problem assignment(std::mt19937_64& random, int jobs, int machines) {
+milp_problem random_assignment(std::mt19937_64& random, int jobs, int machines) {
   std::uniform_int_distribution<int> cost(1, 30), size(1, 9), capacity(6, 14);
   milp_problem p;
   for (int c = 0; c < jobs * machines; ++c) p.integers.push_back(p.relaxation.add_column(cost(random), 0, 1));
@@ -163,7 +163,7 @@ TEMPLATE_TEST_CASE("small knapsacks and assignments have the answer of enumerati
   std::mt19937_64 random(seed);
   int infeasible = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    const milp_problem p = trial % 2 == 0 ? knapsack(random, 10, 1 + trial % 3) : assignment(random, 4, 3);
+    const milp_problem p = trial % 2 == 0 ? knapsack(random, 10, 1 + trial % 3) : random_assignment(random, 4, 3);
     const double least = least_by_enumeration(p.relaxation);
     const milp_solution s = TestType{}.solve(p);
     INFO("trial " << trial);
