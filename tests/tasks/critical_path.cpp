@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The earliest ends of random task graphs against Boost.Graph's shortest paths on negated weights.
+// The earliest ends and the tails of random task graphs against Boost.Graph's shortest paths on negated weights.
 
 #include <hetplan/tasks/critical_path.hpp>
 
@@ -27,7 +27,7 @@ double alone_s(const tasks::task_graph& g, const network& net, tasks::node_id n)
   return t.latency_s + slowest;
 }
 
-std::vector<double> longest_paths(const tasks::task_graph& g, const network& net) {
+std::vector<double> longest_ends(const tasks::task_graph& g, const network& net) {
   using graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
                                       boost::property<boost::edge_weight_t, double>>;
   graph b(g.size() + 1);
@@ -48,8 +48,65 @@ std::vector<double> longest_paths(const tasks::task_graph& g, const network& net
   return distance;
 }
 
+/// From a node's end to the end of everything: shortest paths from a sink behind all nodes, on the reversed graph.
+std::vector<double> longest_tails(const tasks::task_graph& g, const network& net) {
+  using graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+                                      boost::property<boost::edge_weight_t, double>>;
+  graph b(g.size() + 1);
+  const auto sink = static_cast<tasks::node_id>(g.size());
+  const auto join = [&](tasks::node_id from, tasks::node_id to) { boost::add_edge(to, from, -alone_s(g, net, to), b); };
+  for (tasks::node_id n = 0; n < g.size(); ++n) {
+    boost::add_edge(sink, n, 0, b);
+    for (const tasks::node_id m : g.successors_of(n)) join(n, m);
+  }
+  for (const auto& order : g.device_order) {
+    for (std::size_t i = 1; i < order.size(); ++i) join(order[i - 1], order[i]);
+  }
+  std::vector<double> distance(g.size() + 1);
+  boost::dag_shortest_paths(b, sink, boost::distance_map(distance.data()));
+  distance.pop_back();
+  for (double& d : distance) d = -d;
+  return distance;
+}
+
+/// No node's start, time and tail exceed the critical path; where no release makes a node wait, one reaches it at every
+/// step from start to end.
+void check_tails(const tasks::task_graph& g, const network& net) {
+  const tasks::path_times t = tasks::longest_paths(g, net);
+  const std::vector<double> theirs = longest_tails(g, net);
+  double off = 0, last = 0;
+  for (const double end : t.earliest_end_s) last = std::max(last, end);
+  std::size_t critical = 0, starts = 0, ends = 0;
+  for (tasks::node_id n = 0; n < g.size(); ++n) {
+    off = std::max(off, std::abs(t.tail_s[n] - theirs[n]) / std::max(1e-9, theirs[n]));
+    REQUIRE(t.alone_s[n] == Approx(alone_s(g, net, n)).epsilon(1e-12));
+    const double through = t.earliest_start_s[n] + t.alone_s[n] + t.tail_s[n];
+    REQUIRE(through <= last * (1 + 1e-12));
+    if (through < last * (1 - 1e-12)) continue;
+    ++critical;
+    const double release = g.is_transfer(n) ? g.transfer_at(n).release_s : 0;
+    starts += t.earliest_start_s[n] <= release;
+    ends += t.earliest_end_s[n] >= last * (1 - 1e-12);
+  }
+  CHECK(off < 1e-12);
+  CHECK(critical >= 1);
+  CHECK(starts >= 1);
+  CHECK(ends >= 1);
+  // The nodes in `order` come after what they wait for.
+  std::vector<std::size_t> position(g.size(), g.size());
+  for (std::size_t i = 0; i < t.order.size(); ++i) position[t.order[i]] = i;
+  bool in_order = t.order.size() == g.size();
+  for (tasks::node_id n = 0; n < g.size(); ++n) {
+    for (const tasks::node_id m : g.successors_of(n)) in_order = in_order && position[n] < position[m];
+  }
+  for (const auto& order : g.device_order) {
+    for (std::size_t i = 1; i < order.size(); ++i) in_order = in_order && position[order[i - 1]] < position[order[i]];
+  }
+  CHECK(in_order);
+}
+
 void check_against_boost(const tasks::task_graph& g, const network& net) {
-  const std::vector<double> ours = tasks::longest_paths(g, net).earliest_end_s, theirs = longest_paths(g, net);
+  const std::vector<double> ours = tasks::longest_paths(g, net).earliest_end_s, theirs = longest_ends(g, net);
   REQUIRE(ours.size() == theirs.size());
   double off = 0, last = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -58,11 +115,12 @@ void check_against_boost(const tasks::task_graph& g, const network& net) {
   }
   CHECK(off < 1e-12);
   CHECK(tasks::schedule_bound(g, net).value() >= last * (1 - 1e-12));
+  check_tails(g, net);
 }
 
 }  // namespace
 
-TEST_CASE("earliest ends are Boost.Graph's longest paths on random task graphs") {
+TEST_CASE("earliest ends and tails are Boost.Graph's longest paths on random task graphs") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 1000; ++seed) {
     INFO("seed " << seed);
     random_source random(seed);
@@ -91,7 +149,7 @@ TEST_CASE("earliest ends are Boost.Graph's longest paths on random task graphs")
   }
 }
 
-TEST_CASE("earliest ends are Boost.Graph's longest paths on the task graphs of plans") {
+TEST_CASE("earliest ends and tails are Boost.Graph's longest paths on the task graphs of plans") {
   for_random_instances(20, [](const instance& i) {
     const cluster c = i.cluster();
     check_against_boost(tasks::expand(i.plan, i.model(), c, roofline{}), c.network());
@@ -109,4 +167,25 @@ TEST_CASE("the schedule bound is the largest of critical path, busiest device an
   // 20 tasks of one second and hardly a byte: the last one's path, 20 + 1.
   p.microbatches = 20;
   CHECK(bound(wired(2, 0, 1e6)) == near(21 + 2e-6));
+}
+
+TEST_CASE("a tail is what follows a node's end: tasks behind it on its device too, releases not") {
+  // d0: a 1, b 2. d1: c 4. a -> 3 bytes, latency 1/2 -> c; a transfer without consumer, released at 20.
+  tasks::task_graph_builder b(2);
+  const cluster c = wired(2);
+  const auto task = [&](int d, double s) { const auto t = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(d), .duration_s = s}); b.append_to_order(t); return t; };
+  const auto first = task(0, 1), second = task(0, 2), third = task(1, 4);
+  const auto way = b.add_route(*c.network().find(device_id(0), device_id(1)));
+  const auto t = b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = way, .volume_bytes = 3, .latency_s = 0.5});
+  b.depend(first, t);
+  b.depend(t, third);
+  static_cast<void>(b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = way, .volume_bytes = 1, .release_s = 20}));
+  static_cast<void>(second);
+  const tasks::path_times p = tasks::longest_paths(std::move(b).build(), c.network());
+  const std::vector<double> tails{7.5, 0, 0, 4, 0}, starts{0, 1, 4.5, 1, 20}, alone{1, 2, 4, 3.5, 1};
+  for (std::size_t n = 0; n < tails.size(); ++n) {
+    CHECK(p.tail_s[n] == near(tails[n]));
+    CHECK(p.earliest_start_s[n] == near(starts[n]));
+    CHECK(p.alone_s[n] == near(alone[n]));
+  }
 }
