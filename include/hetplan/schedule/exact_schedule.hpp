@@ -51,7 +51,8 @@ class order_choice {
  public:
   order_choice(const cep_graph& cep, double most_s) : cep_(cep), timing_(cep, program_.relaxation, most_s) {
     lp_problem& lp = program_.relaxation;
-    lp.upper[static_cast<std::size_t>(timing_.makespan())] = 1;  // units of the schedule that is known
+    const auto makespan = static_cast<std::size_t>(timing_.makespan());
+    lp.upper[makespan] = std::max(1.0, lp.lower[makespan]);  // units of the schedule that is known; it may be at its bound
     const auto& f = timing_.draining();
     points_ = 2 * f.size();
     for (std::size_t k = 0; k < points_; ++k) {
@@ -162,14 +163,15 @@ class order_choice {
           continue;
         }
         const tasks::transfer &x = g.transfers[f[a]], &y = g.transfers[f[b]];
-        const bool ready_first = x.release_s <= y.release_s && x.latency_s <= y.latency_s &&
-                                 (before[na] != before[nb] || a < b) && all_reach(reaches, before[na], before[nb]);
-        if (!ready_first) continue;
+        const auto no_later = [&](const tasks::transfer& s, tasks::node_id ns, const tasks::transfer& t, tasks::node_id nt) {
+          return s.release_s <= t.release_s && s.latency_s <= t.latency_s && all_reach(reaches, before[ns], before[nt]);
+        };
+        if (!no_later(x, na, y, nb) || (a > b && no_later(y, nb, x, na))) continue;  // ready together: by number
         for (std::size_t k = 0; k < points_; ++k) add_row({{started_[a][k], 1}, {started_[b][k], -1}}, 0);
-        // On one route the first bytes may go to a, whose consumers hold up those of b in any case.
+        // On one route the first bytes may go to a, if all that waits for b waits for a in any case.
         std::vector<tasks::node_id> after_a(g.successors_of(na).begin(), g.successors_of(na).end());
         std::vector<tasks::node_id> after_b(g.successors_of(nb).begin(), g.successors_of(nb).end());
-        if (x.route != y.route || after_b.empty() || !all_reach(reaches, after_a, after_b)) continue;
+        if (x.route != y.route || !all_reached(reaches, after_a, after_b)) continue;
         for (std::size_t k = 0; k < points_; ++k) add_row({{ended_[a][k], 1}, {ended_[b][k], -1}}, 0);
       }
     }
@@ -177,6 +179,10 @@ class order_choice {
   /// Does every node of `from` reach some node of `to`?
   static bool all_reach(const reachability& reaches, const std::vector<tasks::node_id>& from, const std::vector<tasks::node_id>& to) {
     return std::all_of(from.begin(), from.end(), [&](tasks::node_id a) { return std::any_of(to.begin(), to.end(), [&](tasks::node_id b) { return reaches(a, b); }); });
+  }
+  /// Is every node of `to` reached from some node of `from`?
+  static bool all_reached(const reachability& reaches, const std::vector<tasks::node_id>& from, const std::vector<tasks::node_id>& to) {
+    return std::all_of(to.begin(), to.end(), [&](tasks::node_id b) { return std::any_of(from.begin(), from.end(), [&](tasks::node_id a) { return reaches(a, b); }); });
   }
   [[nodiscard]] std::vector<std::vector<tasks::node_id>> predecessors() const {
     std::vector<std::vector<tasks::node_id>> before(cep_.tasks().size());
@@ -224,15 +230,24 @@ template <milp_solver Solver>
   const detail::order_choice choice(cep, given.latency.value());
   const milp_solution s = solver.solve(choice.problem());
   best.steps = s.nodes;
+  if (s.status == milp_status::infeasible || s.status == milp_status::unbounded) return stopped("the solver says that there is no schedule, but one is given");
   if (s.status == milp_status::optimal || s.status == milp_status::feasible) {
-    best.bound = std::max(best.bound, std::min(best.latency, seconds(s.bound * choice.unit_s())));
+    constexpr double tolerance = 1e-6;
+    const bool optimal = s.status == milp_status::optimal;
+    const double claimed_s = s.objective * choice.unit_s(), bound_s = (optimal ? s.objective : s.bound) * choice.unit_s();
+    if (s.x.size() != choice.problem().relaxation.objective.size()) return stopped("the solver's answer has another size than its problem");
     network_schedule found{.rates = choice.rates(s), .bound = best.bound, .steps = s.nodes};
+    if (!found.is_prescribed()) return stopped("the solver's rates move nothing");
     try {
       found.latency = run(cep, found).latency;
     } catch (const invalid_input&) {
       return stopped("the solver's rates did not pass the simulator");
     }
+    const bool confirmed = found.latency.value() <= claimed_s * (1 + tolerance);
     if (found.latency < best.latency) best = std::move(found);
+    best.gap = gap_to(best.latency, best.bound);
+    if (!confirmed || !(bound_s <= best.latency.value() * (1 + tolerance))) return stopped("the simulator did not confirm what the solver says");
+    best.bound = std::max(best.bound, std::min(best.latency, seconds(bound_s)));
     best.gap = gap_to(best.latency, best.bound);
   }
   if (s.status != milp_status::optimal) return stopped("the solver met a limit after " + std::to_string(s.nodes) + " nodes");
