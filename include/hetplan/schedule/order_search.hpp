@@ -68,7 +68,9 @@ class order_searcher {
 
   lp_solution solve(const order_program& p, const lp_basis& start) {
     ++best_.steps;
-    return solve_from(solver_, p.problem(), start);
+    lp_solution s = solve_from(solver_, p.problem(), start);
+    if (s.status == lp_status::optimal && s.x.size() != p.problem().objective.size()) s.status = lp_status::unsolved;
+    return s;
   }
 
   /// Neighbours in the order that the solution puts at one time: their swap keeps the solution, and may open a better one.
@@ -82,15 +84,18 @@ class order_searcher {
     return out;
   }
 
-  /// Replays the rates; a schedule is what the simulator says of it, never what the solver says.
+  /// Replays the rates; a schedule is what the simulator says of it, never what the solver says. It may end sooner than
+  /// the program does, where the order alone makes an event wait for another.
   bool keep(const order_program& p, const lp_solution& s) {
     network_schedule replayed{.rates = p.rates(s), .bound = cep_.bound(), .steps = best_.steps};
+    if (!replayed.is_prescribed()) return false;
     try {
       replayed.latency = schedule::run(cep_, replayed).latency;
     } catch (const invalid_input&) {  // rates that take too much or move too little: a solver beyond its tolerances
       return false;
     }
-    if (std::abs(replayed.latency.value() / p.makespan_s(s) - 1) > 1e-6) return false;
+    const double most_s = std::min(p.makespan_s(s), best_.latency.value());
+    if (!(replayed.latency.value() <= most_s * (1 + 1e-6))) return false;  // nor if the solver's value is no number
     replayed.gap = gap_to(replayed.latency, replayed.bound);
     best_ = std::move(replayed);
     best_order_ = p.order();
