@@ -91,12 +91,12 @@ TEST_CASE("what rounding leaves of a transfer is forgiven, and no more") {
 }
 
 TEST_CASE("a prescribed rate that is none, or of no transfer, is refused before the run") {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const auto with = [](rate_change r) { return pair().run(prescribed{{{0, 0, 1}, r}}); };
   CHECK_THROWS_WITH(with({0, 1, -1}), Contains("prescribed rate 1 is -1 B/s for transfer 1 at 0 s"));
   CHECK_THROWS_WITH(with({0, 2, 1}), Contains("transfer 2") && Contains("one of 2 transfers"));
-  CHECK_THROWS_WITH(with({0, 1, nan}), Contains("finite rate"));
-  CHECK_THROWS_AS(with({nan, 1, 1}), invalid_input);
+  CHECK_THROWS_WITH(with({0, 1, not_a_number}), Contains("finite rate"));
+  CHECK_THROWS_AS(with({not_a_number, 1, 1}), invalid_input);
   CHECK_THROWS_AS(with({inf, 1, 1}), invalid_input);
   CHECK_THROWS_AS(with({0, 1, inf}), invalid_input);
 }
