@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/schedule/timing_rows.hpp>
 
 namespace hetplan::schedule {
 
@@ -20,25 +21,20 @@ struct transfer_event {
   friend bool operator==(const transfer_event&, const transfer_event&) = default;
 };
 
-/// Starts and ends of the transfers that drain; a transfer's start stands before its end.
+/// Starts and ends of the transfers that drain, in a window of a run; a transfer's start stands before its end.
 using event_order = std::vector<transfer_event>;
-
-/// Does a transfer have volume and a resource? Others take their latency and share nothing.
-[[nodiscard]] inline bool drains(const tasks::task_graph& g, const tasks::transfer& t) {
-  return t.volume_bytes > 0 && !g.routes[t.route].via.empty();
-}
 
 /// The order of a run's events. At one time: ends before starts, but no end before its own start; then by transfer.
 ///
 /// @param t  a trace of cep.tasks(), or of the same transfers with priorities, in one piece each.
-[[nodiscard]] inline event_order order_of_run(const cep_graph& cep, const trace& t) {
+[[nodiscard]] inline event_order order_of_run(const cep_graph& cep, const trace& t, const time_window& window = {}) {
   const tasks::task_graph& g = cep.tasks();
   std::vector<std::tuple<double, int, std::uint32_t>> events;  // time, kind, transfer
   for (std::uint32_t i = 0; i < g.transfers.size(); ++i) {
     if (!drains(g, g.transfers[i])) continue;
     const double start = t.transfers[i].start_s + g.transfers[i].latency_s, end = std::max(start, t.transfers[i].end_s);
-    events.emplace_back(start, 1, i);
-    events.emplace_back(end, end > start ? 0 : 2, i);
+    if (start >= window.from_s && start < window.to_s) events.emplace_back(start, 1, i);
+    if (end >= window.from_s && end < window.to_s) events.emplace_back(end, end > start ? 0 : 2, i);
   }
   std::sort(events.begin(), events.end());
   event_order order;

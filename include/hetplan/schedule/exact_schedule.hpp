@@ -49,9 +49,9 @@ class reachability {
 /// k or before; v(f, k): it has ended. In the interval after point k it may move only if u(f, k) - v(f, k) = 1.
 class order_choice {
  public:
-  order_choice(const cep_graph& cep, double most_s) : cep_(cep), timing_(cep, program_.relaxation, most_s) {
+  order_choice(const cep_graph& cep, const trace& known) : cep_(cep), timing_(cep, known, {}, program_.relaxation) {
     lp_problem& lp = program_.relaxation;
-    const auto makespan = static_cast<std::size_t>(timing_.makespan());
+    const auto makespan = static_cast<std::size_t>(timing_.makespan().column);
     lp.upper[makespan] = std::max(1.0, lp.lower[makespan]);  // units of the schedule that is known; it may be at its bound
     const auto& f = timing_.draining();
     points_ = 2 * f.size();
@@ -71,10 +71,10 @@ class order_choice {
     std::vector<double> times_s;
     for (const int column : time_) times_s.push_back(s.x[static_cast<std::size_t>(column)] * unit_s());
     for (std::size_t k = 1; k < times_s.size(); ++k) times_s[k] = std::max(times_s[k], times_s[k - 1]);
-    return rates_of_shares(cep_, timing_.draining(), times_s, [&](std::uint32_t t, std::size_t k) {
+    return {rates_of_shares(cep_, timing_.draining(), times_s, [&](std::uint32_t t, std::size_t k) {
       const auto i = static_cast<std::size_t>(std::lower_bound(timing_.draining().begin(), timing_.draining().end(), t) - timing_.draining().begin());
       return s.x[static_cast<std::size_t>(share_[i][k])];
-    });
+    })};
   }
 
  private:
@@ -88,7 +88,7 @@ class order_choice {
 
   void add_transfer(std::size_t i) {
     const std::uint32_t t = timing_.draining()[i];
-    const int ready = timing_.ready(t), end = timing_.end(cep_.tasks().node_of_transfer(t));
+    const int ready = timing_.ready(t).column, end = timing_.end(cep_.tasks().node_of_transfer(t)).column;
     started_.emplace_back();
     ended_.emplace_back();
     share_.emplace_back();
@@ -227,7 +227,9 @@ template <milp_solver Solver>
   if (transfers > options.most_transfers) {
     return stopped(std::to_string(transfers) + " transfers; at most " + std::to_string(options.most_transfers) + " are solved (exact_options::most_transfers)");
   }
-  const detail::order_choice choice(cep, given.latency.value());
+  trace known = run(cep, uncontrolled(cep));
+  known.latency = given.latency;  // the program's unit and limit
+  const detail::order_choice choice(cep, known);
   const milp_solution s = solver.solve(choice.problem());
   best.steps = s.nodes;
   if (s.status == milp_status::infeasible || s.status == milp_status::unbounded) return stopped("the solver says that there is no schedule, but one is given");

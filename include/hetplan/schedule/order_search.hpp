@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,7 +19,7 @@ namespace hetplan::schedule {
 struct order_search_options {
   long long solves = 20;          ///< linear programs, at most; 1 keeps to the given order
   std::uint64_t seed = 1;
-  std::size_t most_rows = 500;    ///< larger programs are left alone: cost grows with about the cube of the rows
+  std::size_t most_rows = 500;    ///< of a program: larger runs are solved in windows; cost grows with about the cube of the rows
 };
 
 namespace detail {
@@ -31,33 +33,16 @@ class order_searcher {
   [[nodiscard]] network_schedule run(const network_schedule& given) {
     best_ = given;
     best_.steps = 0;
-    const event_order order = order_of_run(cep_, schedule::run(cep_, given));
-    order_program now(cep_, order, given.latency.value());
-    if (order.empty()) return best_;
-    if (now.problem().rows.size() > options_.most_rows) {
-      return stopped("the linear program of this order has " + std::to_string(now.problem().rows.size()) + " rows; at most " +
-                     std::to_string(options_.most_rows) + " are solved (order_search_options::most_rows)");
+    auto frame = std::make_shared<order_frame>(order_frame{schedule::run(cep_, given, {.record = true})});
+    order_program whole(cep_, frame, order_of_run(cep_, frame->run));
+    if (whole.order().empty()) return best_;
+    const std::size_t rows = whole.problem().rows.size();
+    if (rows <= options_.most_rows) {
+      search(std::move(whole), options_.solves);
+    } else {
+      slide(frame->run, rows);
     }
-    lp_solution solution = solve(now, {});
-    if (solution.status != lp_status::optimal) return stopped("the solver left the linear program of this order unsolved");
-    if (!keep(now, solution)) return stopped("the solver's rates did not pass the simulator");
-    double least_s = now.makespan_s(solution);
-    while (best_.steps < options_.solves && least_s > cep_.bound().value() * (1 + tied)) {
-      const std::vector<std::size_t> swaps = ties(now, solution);
-      if (swaps.empty()) break;
-      event_order swapped = now.order();
-      const std::size_t at = swaps[static_cast<std::size_t>(random_() % swaps.size())];
-      std::swap(swapped[at], swapped[at + 1]);
-      order_program next(cep_, std::move(swapped), given.latency.value());
-      lp_solution answer = solve(next, next.start_from(now, solution.basis));
-      if (answer.status != lp_status::optimal) continue;
-      const double makespan_s = next.makespan_s(answer);
-      if (makespan_s > now.makespan_s(solution) * (1 + tied)) continue;
-      now = std::move(next);
-      solution = std::move(answer);
-      if (makespan_s < least_s * (1 - tied) && keep(now, solution)) least_s = makespan_s;
-    }
-    return best_;
+    return std::move(best_);
   }
 
   /// The order behind the best rates; empty if no program was solved.
@@ -65,6 +50,79 @@ class order_searcher {
 
  private:
   static constexpr double tied = 1e-9;  ///< of the run's length
+
+  /// A program and its neighbours: swaps of events that its solution puts at one time.
+  void search(order_program&& first, long long solves) {
+    auto now = std::make_unique<order_program>(std::move(first));
+    lp_solution solution = solve(*now, {});
+    if (solution.status != lp_status::optimal) return stop("the solver left the linear program of this order unsolved");
+    if (!keep(*now, solution)) return stop("the solver's rates did not pass the simulator");
+    double least_s = now->makespan_s(solution);
+    while (--solves > 0 && least_s > cep_.bound().value() * (1 + tied)) {
+      const std::vector<std::size_t> swaps = ties(*now, solution);
+      if (swaps.empty()) break;
+      event_order swapped = now->order();
+      const std::size_t at = swaps[static_cast<std::size_t>(random_() % swaps.size())];
+      std::swap(swapped[at], swapped[at + 1]);
+      auto next = std::make_unique<order_program>(cep_, now->frame(), std::move(swapped));
+      lp_solution answer = solve(*next, next->start_from(*now, solution.basis));
+      if (answer.status != lp_status::optimal) continue;
+      const double makespan_s = next->makespan_s(answer);
+      if (makespan_s > now->makespan_s(solution) * (1 + tied)) continue;
+      now = std::move(next);
+      solution = std::move(answer);
+      if (makespan_s < least_s * (1 - tied) && keep(*now, solution)) least_s = makespan_s;
+    }
+  }
+
+  /// Windows of a run that is too large for one program, each starting in the middle of the one before, over and over until
+  /// a whole round gains nothing. What comes behind a window moves as a block, so a window gains what all of it can.
+  void slide(trace now, std::size_t rows) {
+    std::vector<double> times = moments(now);
+    std::size_t length = std::max<std::size_t>(4, times.size() * options_.most_rows / rows);  // moments; rows grow with them
+    for (bool gained = true; gained && best_.status.ok();) {
+      gained = false;
+      for (std::size_t begin = 0; begin < times.size() && best_.steps < options_.solves; begin += std::max<std::size_t>(1, length / 2)) {
+        const bool first = begin == 0, last = begin + length >= times.size();
+        const double inf = std::numeric_limits<double>::infinity();
+        auto frame = std::make_shared<order_frame>(order_frame{now, {first ? -inf : times[begin], last ? inf : times[begin + length]}});
+        order_program window(cep_, frame, order_of_run(cep_, now, frame->window));
+        if (window.order().empty()) continue;
+        if (window.problem().rows.size() > options_.most_rows && length > 4) {
+          length /= 2;
+          begin -= std::min(begin, std::max<std::size_t>(1, length / 2));
+          continue;
+        }
+        const seconds before = best_.latency;
+        search(std::move(window), std::min<long long>(options_.solves - best_.steps, window_solves));
+        if (!best_.status.ok()) return;
+        if (best_.latency < before * (1 - tied)) {
+          gained = true;
+          now = schedule::run(cep_, best_, {.record = true});
+          times = moments(now);
+        }
+        if (best_.latency <= cep_.bound() * (1 + tied)) return;
+      }
+    }
+  }
+  static constexpr long long window_solves = 4;
+
+  /// Times between events and changes of rates of a run: where windows may begin and end.
+  [[nodiscard]] std::vector<double> moments(const trace& run) const {
+    std::vector<double> times;
+    for (const rate_change& r : run.rates) times.push_back(r.at_s);
+    for (std::uint32_t t = 0; t < run.transfers.size(); ++t) {
+      if (!drains(cep_.tasks(), cep_.tasks().transfers[t])) continue;
+      times.push_back(run.transfers[t].start_s + cep_.tasks().transfers[t].latency_s);
+      times.push_back(run.transfers[t].end_s);
+    }
+    std::sort(times.begin(), times.end());
+    std::vector<double> between;
+    for (std::size_t i = 1; i < times.size(); ++i) {
+      if (times[i] > times[i - 1] * (1 + 1e-6)) between.push_back((times[i] + times[i - 1]) / 2);
+    }
+    return between;
+  }
 
   lp_solution solve(const order_program& p, const lp_basis& start) {
     ++best_.steps;
@@ -77,9 +135,8 @@ class order_searcher {
   [[nodiscard]] static std::vector<std::size_t> ties(const order_program& p, const lp_solution& s) {
     std::vector<std::size_t> out;
     for (std::size_t i = 0; i + 1 < p.order().size(); ++i) {
-      const transfer_event &a = p.order()[i], &b = p.order()[i + 1];
-      const auto time = [&](const transfer_event& e) { return s.x[static_cast<std::size_t>(p.column(e))]; };
-      if (a.transfer != b.transfer && std::abs(time(b) - time(a)) <= tied) out.push_back(i);
+      const bool same = p.order()[i].transfer == p.order()[i + 1].transfer;
+      if (!same && std::abs(p.event_s(i + 1, s) - p.event_s(i, s)) <= tied * p.frame()->run.latency.value()) out.push_back(i);
     }
     return out;
   }
@@ -89,23 +146,22 @@ class order_searcher {
   bool keep(const order_program& p, const lp_solution& s) {
     network_schedule replayed{.rates = p.rates(s), .bound = cep_.bound(), .steps = best_.steps};
     if (!replayed.is_prescribed()) return false;
+    trace run;
     try {
-      replayed.latency = schedule::run(cep_, replayed).latency;
+      run = schedule::run(cep_, replayed);
     } catch (const invalid_input&) {  // rates that take too much or move too little: a solver beyond its tolerances
       return false;
     }
+    replayed.latency = run.latency;
     const double most_s = std::min(p.makespan_s(s), best_.latency.value());
     if (!(replayed.latency.value() <= most_s * (1 + 1e-6))) return false;  // nor if the solver's value is no number
     replayed.gap = gap_to(replayed.latency, replayed.bound);
     best_ = std::move(replayed);
-    best_order_ = p.order();
+    best_order_ = std::isinf(p.frame()->window.from_s) && std::isinf(p.frame()->window.to_s) ? p.order() : order_of_run(cep_, run);
     return true;
   }
 
-  network_schedule stopped(const std::string& why) {
-    best_.status = {outcome::stopped, "order search: " + why};
-    return std::move(best_);
-  }
+  void stop(const std::string& why) { best_.status = {outcome::stopped, "order search: " + why}; }
 
   const cep_graph& cep_;
   const Solver& solver_;
@@ -119,15 +175,16 @@ class order_searcher {
 
 /// The answer of order_search.
 struct order_search_result {
-  network_schedule schedule;  ///< the solver's rates, replayed; the given schedule where `stopped`
-  event_order order;          ///< what the rates keep to; empty where `stopped`
+  network_schedule schedule;  ///< the solver's rates, replayed; the given schedule, or the best so far, where `stopped`
+  event_order order;          ///< what the rates keep to; empty if no program was solved
 };
 
-/// Solves the linear program of a run's order, then those of neighbouring orders, each from the basis before.
+/// Solves the linear program of a run's order, then those of neighbouring orders, each from the basis before; a run that is
+/// too large for one program, window by window.
 ///
 /// @param given  a schedule of whole transfers: local_search with most_chunks = 1, a list schedule, or uncontrolled.
-/// @return       rates that end no later than `given`. Status stopped, with `given`: the program is too large, or the
-///               solver gave up or was wrong.
+/// @return       rates that end no later than `given`. Status stopped, with the best so far: the solver gave up or was
+///               wrong.
 /// Complexity    options.solves programs.  Determinism  the solver's, and the seed.
 /// Source        Dora, section 4.2, eq. 6.
 template <lp_solver Solver>
