@@ -20,6 +20,7 @@ namespace hetplan::schedule {
 
 struct local_search_options {
   long long steps = 300;                       ///< simulated runs, at most
+  long long transfers = 40000;                 ///< simulated in all of them, at most: fewer steps on large graphs, but 8
   std::uint64_t seed = 1;
   int most_chunks = 2;                         ///< per transfer
   double tolerance = 0.03;                     ///< first accepts a run so much slower; falls to 0 with the steps
@@ -42,6 +43,8 @@ class local_searcher {
       : cep_(cep), options_(options), observers_(observers...), random_(options.seed) {}
 
   [[nodiscard]] network_schedule run() {
+    const auto size = static_cast<long long>(std::max<std::size_t>(1, cep_.tasks().transfers.size()));
+    most_steps_ = std::min(options_.steps, std::max(8LL, options_.transfers / size));
     best_ = uncontrolled(cep_);
     count(best_.latency);
     if (cep_.flows() > 1 && !finished()) {
@@ -111,7 +114,7 @@ class local_searcher {
       default: priority(next.rules, rival) = priority(next.rules, urgent); break;
     }
     next = run_rules(std::move(next.rules));
-    const double slack = options_.tolerance * std::max(0.0, 1 - static_cast<double>(steps_) / static_cast<double>(options_.steps));
+    const double slack = options_.tolerance * std::max(0.0, 1 - static_cast<double>(steps_) / static_cast<double>(most_steps_));
     if (next.trace.latency <= now_.trace.latency * (1 + slack)) now_ = std::move(next);
     return true;
   }
@@ -180,7 +183,7 @@ class local_searcher {
     return options_.time_limit && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() > options_.time_limit->value();
   }
   [[nodiscard]] bool finished() const {
-    return steps_ >= options_.steps || told_to_stop_ || best_.latency <= best_.bound * (1 + 1e-12) || out_of_time();
+    return steps_ >= most_steps_ || told_to_stop_ || best_.latency <= best_.bound * (1 + 1e-12) || out_of_time();
   }
   [[nodiscard]] std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
@@ -191,7 +194,7 @@ class local_searcher {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   network_schedule best_;
   simulated now_;
-  long long steps_ = 0;
+  long long steps_ = 0, most_steps_ = 0;
   bool told_to_stop_ = false;
 };
 

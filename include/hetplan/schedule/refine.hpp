@@ -20,7 +20,7 @@ namespace hetplan::schedule {
 struct refine_options {
   int threads = 1;                          ///< 0: as many as the machine runs at once; never changes the answer
   local_search_options search = {};         ///< of each candidate
-  order_search_options orders = {};         ///< of each candidate that keeps a gap; solves = 0: none
+  order_search_options orders = {.solves = 10, .most_rows = 250};  ///< of each candidate that keeps a gap; solves = 0: none
   std::optional<seconds> time_limit = {};   ///< on the wall clock, for all; reached, the answer is `stopped`
 };
 

@@ -195,8 +195,24 @@ class fluid_network {
     component_.clear();
   }
 
+  /// A flow that has its tier to itself takes what is left on its route.
+  void fill_alone(flow& x) {
+    double share = never;
+    for (const resource_use& u : x.via) {
+      const state& s = resources_[u.resource.index()];
+      if (s.left < share * u.weight) share = s.left / u.weight;
+    }
+    x.next_rate = std::max(0.0, share);
+    for (const resource_use& u : x.via) {
+      state& s = resources_[u.resource.index()];
+      s.left -= u.weight * x.next_rate;
+      if (s.left < saturated * s.capacity) s.left = 0;
+    }
+  }
+
   /// Progressive filling: the resource with the smallest fair share fixes its flows; repeat.
   void fill_tier(std::span<const flow_id> tier) {
+    if (tier.size() == 1) return fill_alone(flows_[tier.front()]);
     open_.clear();
     for (const flow_id f : tier) {
       flows_[f].next_rate = unset;
