@@ -42,7 +42,7 @@ namespace detail {
 template <class Problem, objective Objective, class StageCost, class CutCost, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result cut_chain(const Problem& problem, const Objective& objective, int keep, const char* planner, int fewest,
                                     const StageCost& stage_cost, const CutCost& cut_cost, Observers&... observers) {
-  constexpr int max_stages = 16;
+  const int max_stages = std::max(16, fewest);
   constexpr double inf = std::numeric_limits<double>::infinity();
   const planning_graph& model = problem.model;
   const cluster& devices = problem.cluster;
@@ -103,9 +103,9 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
         positions, model.size(), devices.size(), stages,
         [&](std::size_t first, std::size_t last, std::size_t d, int following) { return memory_share(first, last, d, following, warmup_rule::one); },
         [](std::size_t, std::size_t, std::size_t) { return 0.0; });
-    for (const auto& cut : nearest) {
-      if (!cut.exists()) continue;
-      if (best.consider(to_plan(cut, warmup_rule::one), total, observers...) == flow::stop) return std::move(best).result();
+    for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < nearest.size(); ++q) {
+      if (!nearest[q].exists()) continue;
+      if (best.consider(to_plan(nearest[q], warmup_rule::one), total, observers...) == flow::stop) return std::move(best).result();
     }
   }
   return std::move(best).result();
