@@ -245,7 +245,7 @@ TEST_CASE("no scheduler beats the optimum, none loses to what it starts from, an
 #ifdef HETPLAN_HAS_CBC
 TEST_CASE("Cbc proves the same optima") {
   int above_bound = 0;
-  const std::vector<double> off = check_ladder<cbc_milp>(60, 6, &above_bound);
+  const std::vector<double> off = check_ladder<cbc_milp>(60, 5, &above_bound);
   INFO("worst " << off.back());
   CHECK(off.back() <= 0.1);
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 60; ++seed) {
