@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSL-1.0
+// Candidates with the best schedules of their transfers: none is worse than it was given, whatever the threads.
+
+#include <hetplan/schedule/refine.hpp>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/solve/glpk.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
+
+#include "support/by_hand.hpp"
+#include "support/random_cep.hpp"
+#include "support/random_instance.hpp"
+#include "support/sound.hpp"
+
+using namespace hetplan;
+using namespace hetplan::test;
+
+namespace {
+
+planning_graph chain(int layers) {
+  planning_graph_builder b("chain");
+  for (int i = 0; i < layers; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(1e10 * (1 + i % 3)), .weight = 10_MB, .activation = 2_MB});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_MB * (1 + i % 2));
+  }
+  return std::move(b).build();
+}
+cluster three(bytes memory = 4_GB) {
+  return cluster("three",
+                 {{.name = "fast", .memory = memory, .compute = 4_TFLOP_per_s, .power = {5_W, 40_W}},
+                  {.name = "middle", .memory = memory, .compute = 2_TFLOP_per_s, .power = {2_W, 15_W}},
+                  {.name = "slow", .memory = memory, .compute = 1_TFLOP_per_s, .power = {1_W, 6_W}}},
+                 shared_medium{200_Mbit_per_s, 1_ms});
+}
+
+/// A chain on three devices of one slow medium, and plans for it.
+struct small_problem {
+  planning_graph model = chain(9);
+  hetplan::cluster cluster = three();
+  job what{.batch = 8};
+
+  [[nodiscard]] auto problem() const { return planning_problem{model, cluster, roofline{}, what, judge_models<>{}, glpk_lp{}}; }
+  [[nodiscard]] std::vector<plan> candidates(int k = 6) const {
+    recipes::partitioner_options o{.k = k};
+    return recipes::dora_partitioner(problem(), minimize_latency{}, k, o).plans;
+  }
+};
+
+schedule::refine_options quick(int threads = 1, std::uint64_t seed = 1) { return {.threads = threads, .search = {.steps = 40, .seed = seed}, .orders = {.solves = 3}}; }
+
+/// The same but for how its transfers run.
+bool same_partition(const plan& a, const plan& b) {
+  return a.stages == b.stages && a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.schedule.kind == b.schedule.kind &&
+         a.schedule.warmup == b.schedule.warmup && a.schedule.orders == b.schedule.orders;
+}
+bool as_given(plan out, plan in) {
+  out.predicted.reset();
+  in.predicted.reset();
+  return out == in;
+}
+template <class Problem, class Objective>
+double score_of(const Problem& problem, const Objective& objective, const plan& p) {
+  return score(objective, judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation);
+}
+bool equal(const plan_result& a, const plan_result& b) {
+  if (a.plans.size() != b.plans.size() || a.status != b.status || a.candidates != b.candidates) return false;
+  for (std::size_t i = 0; i < a.plans.size(); ++i) {
+    if (a.plans[i] != b.plans[i] || *a.plans[i].predicted != *b.plans[i].predicted) return false;
+  }
+  return true;
+}
+
+/// Later microbatches first, by the user.
+struct backwards {
+  [[nodiscard]] int tier(const tasks::transfer& t) const { return -t.microbatch; }
+  [[nodiscard]] bool one_port() const { return false; }
+};
+
+}  // namespace
+
+TEST_CASE("no candidate comes out worse than it went in, for every mode and objective") {
+  int better = 0;
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    small_problem s;
+    s.what.workload.mode = how;
+    s.what.workload.tokens = 3;
+    const auto problem = s.problem();
+    const std::vector<plan> given = s.candidates();
+    REQUIRE(given.size() >= 4);
+    const auto check = [&](const auto& objective) {
+      const plan_result r = schedule::refine(problem, objective, given, static_cast<int>(given.size()), quick());
+      require_sound(r, problem, objective);
+      REQUIRE(r.plans.size() == given.size());
+      REQUIRE(r.candidates == static_cast<long long>(given.size()));
+      for (const plan& p : given) {
+        const auto out = std::find_if(r.plans.begin(), r.plans.end(), [&](const plan& q) { return same_partition(p, q); });
+        REQUIRE(out != r.plans.end());
+        const double before = score_of(problem, objective, p), after = score(objective, *out->predicted);
+        REQUIRE(after <= before);
+        if (!as_given(*out, p)) REQUIRE(after < before);  // a tie leaves it as given
+        better += after < before;
+      }
+    };
+    check(minimize_latency{});
+    check(minimize_energy{});
+    check(keep_qoe{seconds(given.front().predicted->latency.value() * 0.8), 50});
+    check(maximize_throughput{});
+  }
+  CHECK(better >= 10);
+}
+
+TEST_CASE("random plans with rules or ports of their own compete as given") {
+  int improved = 0, with_rules = 0, exclusive = 0;
+  for_random_instances(10, [&](const instance& i) {
+    const planning_graph model = i.model();
+    const cluster c = i.cluster();
+    const planning_problem problem{model, c, roofline{}, job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
+    const double before = score_of(problem, minimize_latency{}, i.plan);
+    const plan_result r = schedule::refine(problem, minimize_latency{}, std::span(&i.plan, 1), 1, quick());
+    REQUIRE(r.status.ok());
+    REQUIRE(r.plans.size() == 1);
+    const plan& out = r.plans.front();
+    REQUIRE(same_partition(out, i.plan));
+    REQUIRE(score_of(problem, minimize_latency{}, out) == score(minimize_latency{}, *out.predicted));
+    const double after = score(minimize_latency{}, *out.predicted);
+    REQUIRE(after <= before);
+    if (as_given(out, i.plan)) {
+      REQUIRE(after == before);
+      with_rules += !i.plan.schedule.transfers.empty();
+      exclusive += i.plan.network == sharing::exclusive && c.size() > 2;
+    } else {
+      REQUIRE(after < before);
+      REQUIRE(out.network != sharing::exclusive);
+      ++improved;
+    }
+    // The schedule of the plan without its rules is never missed.
+    plan alone = i.plan;
+    alone.network = sharing::fair_share;
+    alone.schedule.transfers.clear();
+    REQUIRE(after <= score_of(problem, minimize_latency{}, alone));
+  });
+  CHECK(improved >= 20);
+  CHECK(with_rules >= 1);
+  CHECK(exclusive >= 1);
+}
+
+TEST_CASE("refined plans are the same for any number of threads, and the seed decides") {
+  small_problem s;
+  const auto problem = s.problem();
+  const std::vector<plan> given = s.candidates();
+  const plan_result one = schedule::refine(problem, minimize_latency{}, given, 10, quick(1));
+  REQUIRE(one.plans.size() == given.size());
+  for (const int threads : {0, 2, 4, 16}) {
+    INFO("threads " << threads);
+    CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, quick(threads)), one));
+  }
+  CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, quick(1)), one));
+  int differ = 0, all = 0;  // where transfers leave a choice
+  for_random_instances(40, [&](const instance& i) {
+    const planning_graph model = i.model();
+    const cluster c = i.cluster();
+    const planning_problem random_one{model, c, roofline{}, job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
+    const auto with = [&](std::uint64_t seed) { return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1, {.search = {.steps = 12, .seed = seed}}); };
+    const plan_result first = with(1);
+    REQUIRE(equal(with(1), first));
+    differ += !equal(with(2), first);
+    ++all;
+  });
+  CHECK(all == 560);
+  CHECK(differ >= 3);
+}
+
+TEST_CASE("refine keeps as many as it is told, the best of all") {
+  small_problem s;
+  const auto problem = s.problem();
+  const std::vector<plan> given = s.candidates();
+  const plan_result all = schedule::refine(problem, minimize_latency{}, given, 100, quick()), two = schedule::refine(problem, minimize_latency{}, given, 2, quick());
+  REQUIRE(two.plans.size() == 2);
+  CHECK(two.plans[0] == all.plans[0]);
+  CHECK(two.plans[1] == all.plans[1]);
+  CHECK(two.candidates == all.candidates);
+  const plan_result none = schedule::refine(problem, minimize_latency{}, {}, 2, quick());
+  CHECK(none.status.result == outcome::infeasible);
+  CHECK(none.plans.empty());
+}
+
+TEST_CASE("an observer hears of candidates in order, on the caller's thread, and stops refining") {
+  small_problem s;
+  const auto problem = s.problem();
+  const std::vector<plan> given = s.candidates();
+  for (const int threads : {1, 3}) {
+    std::vector<long long> heard;
+    bool here = true;
+    const auto me = std::this_thread::get_id();
+    const plan_result r = schedule::refine(problem, minimize_latency{}, given, 10, quick(threads), [&](const candidate_judged& e) {
+      heard.push_back(e.judged);
+      here = here && std::this_thread::get_id() == me && e.best != nullptr;
+      return heard.size() < 3 ? flow::go : flow::stop;
+    });
+    CHECK(here);
+    CHECK(heard == std::vector<long long>{1, 2, 3});
+    CHECK(r.status.result == outcome::stopped);
+    CHECK_THAT(r.status.reason, Catch::Contains("stopped by an observer after 3 candidates"));
+    CHECK(r.candidates == 3);
+    REQUIRE(r.plans.size() == 3);
+    for (const plan& p : r.plans) {
+      const bool among_first = std::any_of(given.begin(), given.begin() + 3, [&](const plan& q) { return same_partition(p, q); });
+      CHECK(among_first);
+    }
+  }
+}
+
+TEST_CASE("a time limit of nothing leaves candidates as given or better, and says so") {
+  small_problem s;
+  const auto problem = s.problem();
+  const std::vector<plan> given = s.candidates();
+  for (const int threads : {1, 2}) {
+    schedule::refine_options o = quick(threads);
+    o.time_limit = 0_s;
+    const plan_result r = schedule::refine(problem, minimize_latency{}, given, 10, o);
+    CHECK(r.status.result == outcome::stopped);
+    CHECK_THAT(r.status.reason, Catch::Contains("refine: stopped by its time limit"));
+    REQUIRE(r.plans.size() == given.size());
+    for (const plan& p : r.plans) {
+      const auto in = std::find_if(given.begin(), given.end(), [&](const plan& q) { return same_partition(p, q); });
+      REQUIRE(in != given.end());
+      CHECK(p.predicted->latency.value() <= score_of(problem, minimize_latency{}, *in));
+      CHECK(p.predicted->bound.value() > 0);
+    }
+    o.time_limit = 1000_s;
+    CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, o), schedule::refine(problem, minimize_latency{}, given, 10, quick())));
+  }
+}
+
+TEST_CASE("an invalid candidate is refused, whatever the threads") {
+  small_problem s;
+  const auto problem = s.problem();
+  for (const int threads : {1, 4}) {
+    std::vector<plan> given = s.candidates();
+    given[2].stages.front().layers.clear();
+    CHECK_THROWS_AS(schedule::refine(problem, minimize_latency{}, given, 10, quick(threads)), invalid_input);
+  }
+}
+
+TEST_CASE("under the user's own network no candidate comes out worse either") {
+  small_problem s;
+  const judge_models<plain_memory, linear_power, backwards> judges;
+  const planning_problem problem{s.model, s.cluster, roofline{}, s.what, judges};
+  const std::vector<plan> given = s.candidates();
+  const plan_result r = schedule::refine(problem, minimize_latency{}, given, 10, quick());
+  require_sound(r, problem, minimize_latency{});
+  REQUIRE(r.plans.size() == given.size());
+  for (const plan& p : r.plans) {
+    const auto in = std::find_if(given.begin(), given.end(), [&](const plan& q) { return same_partition(p, q); });
+    REQUIRE(in != given.end());
+    CHECK(p.predicted->latency.value() <= score_of(problem, minimize_latency{}, *in));
+    CHECK(judge(p, s.model, s.cluster, roofline{}, judges).evaluation.latency == p.predicted->latency);
+  }
+}
+
+TEST_CASE("candidates over their memory are out, and where all are, the limit is named") {
+  small_problem s;
+  const std::vector<plan> given = s.candidates();
+  double least = 1e300, most = 0;
+  for (const plan& p : given) {
+    least = std::min(least, p.predicted->peak_memory().value());
+    most = std::max(most, p.predicted->peak_memory().value());
+  }
+  REQUIRE(least < most * 0.999);
+  s.cluster = three(bytes((least + most) / 2));
+  const plan_result some = schedule::refine(s.problem(), minimize_latency{}, given, 10, quick());
+  REQUIRE(some.status.ok());
+  CHECK(some.plans.size() >= 1);
+  CHECK(some.plans.size() < given.size());
+  s.cluster = three(bytes(least * 0.9));
+  const plan_result none = schedule::refine(s.problem(), minimize_latency{}, given, 10, quick());
+  CHECK(none.status.result == outcome::infeasible);
+  REQUIRE(none.binding.has_value());
+  CHECK(none.binding->kind == limit_kind::memory);
+}
+
+TEST_CASE("schedule_transfers gives a schedule that devices can follow, no worse than local search") {
+  int by_orders = 0;
+  for_random_instances(6, [&](const instance& i) {
+    plan alone = i.plan;
+    alone.network = sharing::fair_share;
+    alone.schedule.transfers.clear();
+    const cluster c = i.cluster();
+    const schedule::cep_graph cep(tasks::expand(alone, i.model(), c, roofline{}), c.network());
+    const schedule::refine_options o{.search = {.steps = 10, .most_chunks = 1}, .orders = {.solves = 3, .most_rows = 150}};
+    const schedule::network_schedule local = schedule::local_search(cep, o.search), s = schedule::schedule_transfers(cep, o, glpk_lp{});
+    REQUIRE_FALSE(s.is_prescribed());
+    REQUIRE(s.latency <= local.latency);
+    REQUIRE(s.latency == schedule::run(cep, s).latency);
+    REQUIRE(s.latency.value() >= cep.bound().value() * (1 - 1e-9));
+    REQUIRE(schedule::schedule_transfers(cep, o).latency == local.latency);  // no solver, no orders
+    by_orders += s.latency < local.latency;
+  });
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
+    INFO("seed " << seed);
+    const random_cep r = random_small_cep(seed, 6, 12);
+    const schedule::cep_graph cep(r.graph, r.cluster.network());
+    const schedule::refine_options o{.search = {.steps = 1}};  // leaves the order to the program
+    const schedule::network_schedule local = schedule::local_search(cep, o.search), s = schedule::schedule_transfers(cep, o, glpk_lp{});
+    REQUIRE(s.latency <= local.latency);
+    REQUIRE(s.latency == schedule::run(cep, s).latency);
+    by_orders += s.latency < local.latency;
+  }
+  CHECK(by_orders >= 20);
+}
+
+TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and better where transfers leave a gap") {
+  int better = 0;
+  const auto check = [&](const char* name, const char* setting, const job& what) {
+    INFO(name << " on " << setting << ", " << to_string(what.workload.mode));
+    const cluster c = zoo::cluster(setting);
+    const planning_graph model = zoo::model(name, {});
+    const planning_problem problem{model, c, roofline{}, what};
+    const recipes::dora_options o{.partitioner = {.k = 3}, .network = {.search = {.steps = 100}}};
+    const plan_result first = recipes::dora_partitioner(problem, minimize_latency{}, 3, o.partitioner);
+    const plan_result both = recipes::dora(problem, minimize_latency{}, 3, o);
+    require_sound(both, problem, minimize_latency{});
+    REQUIRE(both.plans.size() == first.plans.size());
+    REQUIRE(both.candidates == first.candidates + static_cast<long long>(first.plans.size()));
+    for (std::size_t i = 0; i < both.plans.size(); ++i) {
+      REQUIRE(score(minimize_latency{}, *both.plans[i].predicted) <= score(minimize_latency{}, *first.plans[i].predicted));
+    }
+    better += score(minimize_latency{}, *both.plans.front().predicted) < score(minimize_latency{}, *first.plans.front().predicted);
+  };
+  for (const char* setting : {"smart-home-1", "smart-home-2", "traffic-monitor"}) {
+    for (const mode how : {mode::training, mode::inference, mode::generation}) {
+      check("bert-small", setting, job{.workload = {.mode = how, .context = 64, .tokens = 4}, .batch = 8});
+    }
+    for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) check(name, setting, job{.batch = 16, .microbatch_sizes = {1, 2, 4}});
+  }
+  CHECK(better >= 1);
+}
