@@ -12,6 +12,10 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/plan/estimate.hpp>
+#include <hetplan/schedule/exact_schedule.hpp>
+#include <hetplan/schedule/local_search.hpp>
+#include <hetplan/schedule/order_search.hpp>
+#include <hetplan/schedule/refine.hpp>
 #include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;
@@ -80,6 +84,15 @@ struct milp_solver_archetype : bare {
   using bare::bare;
   [[nodiscard]] milp_solution solve(const milp_problem&) const { return {}; }
 };
+struct priority_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] double urgency(const tasks::transfer& t, const schedule::transfer_times&) const { return -t.microbatch; }
+};
+struct schedule_observer_archetype : bare {
+  using bare::bare;
+  int seen = 0;
+  flow operator()(const schedule::schedule_tried&) { return ++seen < 2 ? flow::go : flow::stop; }
+};
 struct task_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
@@ -119,6 +132,7 @@ static_assert(check_objective<monotone_objective_archetype>() && monotone_object
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
+static_assert(schedule::check_transfer_priority<priority_archetype>());
 static_assert(partition::check_cell_policy<cell_policy_archetype>() && check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
@@ -247,4 +261,37 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
+}
+
+TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const schedule::cep_graph cep(tasks::expand(two_stages(), g, c, cost_archetype(0), memory_archetype(0)), c.network());
+  REQUIRE(cep.flows() > 2);
+  const schedule::network_schedule listed = schedule::list_schedule(cep, priority_archetype(0));
+  CHECK(listed.rules.size() == cep.flows());
+  CHECK(schedule::urgency_sequence(cep, priority_archetype(0), {.chunks = 2}).size() == 2 * cep.flows());
+  schedule_observer_archetype impatient(0);
+  const schedule::network_schedule searched = schedule::local_search(cep, {}, impatient);
+  CHECK(impatient.seen == static_cast<int>(searched.steps));
+  for (const auto& r : {schedule::order_search(cep, listed, solver_archetype(0)), schedule::order_search(cep, listed, warm_solver_archetype(0))}) {
+    CHECK(r.schedule.status.result == outcome::stopped);
+    CHECK(r.schedule.latency == listed.latency);
+  }
+  const schedule::network_schedule exact = schedule::exact_schedule(cep, listed, milp_solver_archetype(0), {.most_transfers = 100});
+  CHECK(exact.status.result == outcome::stopped);
+  CHECK(exact.latency == listed.latency);
+  CHECK(schedule::schedule_transfers(cep, {}, solver_archetype(0)).latency <= listed.latency);
+}
+
+TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refine plans") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem<cost_archetype, models, solver_archetype> problem{
+      g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
+  const std::vector<plan> given{two_stages(), two_stages(), two_stages()};
+  candidate_observer_archetype impatient(0);
+  const plan_result r = schedule::refine(problem, objective_archetype(0), given, 3, {.threads = 2}, impatient);
+  CHECK(impatient.seen == 2);
+  CHECK(r.plans.size() == 2);
 }

@@ -7,6 +7,7 @@
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/objective.hpp>
+#include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
@@ -49,6 +50,9 @@ struct my_solver {
 struct my_milp_solver {
   milp_solution solve(const milp_problem&) const { return {}; }
 };
+struct my_priority {
+  double urgency(const tasks::transfer& t, const schedule::transfer_times& when) const { return when.tail_s - t.release_s; }
+};
 struct my_observer {
   flow operator()(const task_ended&) { return flow::go; }
 };
@@ -57,6 +61,7 @@ static_assert(check_network_model<my_network>() && check_network_policy<my_polic
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
 static_assert(check_milp_solver<my_milp_solver>());
+static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);
