@@ -207,7 +207,7 @@ class order_choice {
 ///
 /// @param given  any schedule; its latency limits the program.
 /// @return       status feasible: proven optimal, within the solver's tolerance, whatever the way bandwidth is shared.
-///               stopped: the graph is too large, or the solver met a limit; then the better of `given` and what it found,
+///               stopped: the graph is too large, or the solver met a limit or was wrong; then the better of `given` and what it found,
 ///               and the best bound known.
 /// Complexity    exponential in the transfers.  Determinism  the solver's.
 /// Source        Dora, eq. 6, as a mixed-integer program of our own.
