@@ -208,7 +208,7 @@ std::vector<double> check_ladder(std::uint64_t seeds, int most_transfers, int* a
     INFO("seed " << seed);
     const random_cep r = random_small_cep(seed, 3, most_transfers);
     const cep_graph cep(with_shared_routes(r.graph), r.cluster.network());
-    const network_schedule alone = schedule::uncontrolled(cep), local = schedule::local_search(cep, {.steps = 150, .most_chunks = 1});
+    const network_schedule alone = schedule::uncontrolled(cep), local = schedule::local_search(cep, {.most_chunks = 1});
     const network_schedule ordered = schedule::order_search(cep, local, glpk_lp{}).schedule;
     const network_schedule best = schedule::exact_schedule(cep, alone, Milp{});
     REQUIRE(best.status.ok());
