@@ -54,7 +54,7 @@ class local_searcher {
     }
     best_.steps = steps_;
     best_.gap = gap_to(best_.latency, best_.bound);
-    if (out_of_time()) best_.status = {outcome::stopped, "local search: stopped by its time limit after " + std::to_string(steps_) + " runs"};
+    if (out_of_time() && best_.latency > best_.bound * (1 + 1e-12)) best_.status = {outcome::stopped, "local search: stopped by its time limit after " + std::to_string(steps_) + " runs"};
     if (told_to_stop_) best_.status = {outcome::stopped, "local search: stopped by an observer after " + std::to_string(steps_) + " runs"};
     return std::move(best_);
   }

@@ -87,6 +87,8 @@ class order_program {
   [[nodiscard]] const lp_problem& problem() const { return lp_; }
   [[nodiscard]] const event_order& order() const { return order_; }
   [[nodiscard]] const std::shared_ptr<const order_frame>& frame() const { return frame_; }
+  /// Is it about the whole run?
+  [[nodiscard]] bool covers_all() const { return std::isinf(frame_->window.from_s) && std::isinf(frame_->window.to_s); }
 
   /// The makespan of a solution [s].
   [[nodiscard]] double makespan_s(const lp_solution& s) const { return seconds_of(timing_.makespan(), s); }
