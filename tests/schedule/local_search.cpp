@@ -175,9 +175,13 @@ TEST_CASE("a time limit of nothing leaves local search with transfers left alone
     const cep_graph cep(r.graph, r.cluster.network());
     const network_schedule s = schedule::local_search(cep, {.time_limit = 0_s});
     require_true(cep, s);
-    REQUIRE(s.status.result == outcome::stopped);
-    REQUIRE_THAT(s.status.reason, Catch::Contains("stopped by its time limit after 1 runs"));
     REQUIRE(s.latency == schedule::uncontrolled(cep).latency);
+    if (s.latency <= cep.bound() * (1 + 1e-12)) {  // proven optimal: there was nothing to stop
+      REQUIRE(s.status.ok());
+    } else {
+      REQUIRE(s.status.result == outcome::stopped);
+      REQUIRE_THAT(s.status.reason, Catch::Contains("stopped by its time limit after 1 runs"));
+    }
     REQUIRE(schedule::local_search(cep, {.steps = 5, .time_limit = 1000_s}).status.ok());
   }
 }

@@ -193,7 +193,9 @@ TEMPLATE_TEST_CASE("the program of a run's order is no slower than that run, and
       REQUIRE(found.schedule.bound == cep.bound());
       REQUIRE(found.schedule.gap == gap_to(found.schedule.latency, cep.bound()));
       REQUIRE(schedule::run(cep, found.schedule).latency == found.schedule.latency);
-      REQUIRE(found.order == order);
+      // Where the order alone made an event wait, the rates end sooner than the program, in an order of their own.
+      const bool as_solved = replay.latency.value() >= value_s * (1 - 1e-6);
+      REQUIRE(found.order == (as_solved ? order : schedule::order_of_run(cep, replay)));
 
       // What priorities make of the order's ends may have another order of events; where it has the same, it is one of
       // the schedules that the program is the best of.
@@ -210,7 +212,7 @@ TEMPLATE_TEST_CASE("the program of a run's order is no slower than that run, and
 }
 
 TEMPLATE_TEST_CASE("searching around an order never loses to it, and the answer's order gives its rates", "", LP_SOLVERS) {
-  int better = 0;
+  int better = 0, as_told = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 120; ++seed) {
     INFO("seed " << seed);
     const random_cep r = random_small_cep(seed, 3, 8);
@@ -225,12 +227,15 @@ TEMPLATE_TEST_CASE("searching around an order never loses to it, and the answer'
     REQUIRE(more.schedule.latency.value() >= cep.bound().value() * (1 - 1e-6));
     better += more.schedule.latency.value() < one.schedule.latency.value() * (1 - 1e-6);
     const order_program program(cep, more.order, given.latency.value());
-    REQUIRE(more.schedule.latency.value() <= program.makespan_s(TestType{}.solve(program.problem())) * (1 + 1e-6));
+    const double value_s = program.makespan_s(TestType{}.solve(program.problem()));
+    REQUIRE(more.schedule.latency.value() <= value_s * (1 + 1e-6));
+    as_told += more.schedule.latency.value() >= value_s * (1 - 1e-6);
     const order_search_result again = schedule::order_search(cep, given, TestType{}, {.solves = 25, .seed = seed});
     REQUIRE(again.schedule.rates.rates == more.schedule.rates.rates);
     REQUIRE(again.order == more.order);
   }
   CHECK(better >= 3);
+  CHECK(as_told >= 115);  // replaying gives the program's value
 }
 
 TEST_CASE("a program's optimum is the same warm, cold, and by every solver") {

@@ -234,9 +234,10 @@ class row_painter {
   /// In the widest piece of the band: the microbatch, and between whom where there is room.
   void label(const resource_view& r, std::size_t begin, std::size_t end, row_box box, double full) {
     constexpr double size = 10;
-    const share_band* widest = &r.bands[begin];
+    const share_band* widest = &r.bands[begin];  // that has height
     for (std::size_t i = begin; i < end; ++i) {
-      if (r.bands[i].end_s - r.bands[i].start_s > widest->end_s - widest->start_s) widest = &r.bands[i];
+      const bool taller = widest->high <= widest->low, flat = r.bands[i].high <= r.bands[i].low;
+      if (!flat && (taller || r.bands[i].end_s - r.bands[i].start_s > widest->end_s - widest->start_s)) widest = &r.bands[i];
     }
     const double x1 = axis_.at(widest->start_s), x2 = axis_.at(widest->end_s);
     const double y1 = box.level(widest->high / full), y2 = box.level(widest->low / full);
