@@ -45,7 +45,7 @@ void for_each_case(bool quick, F&& f) {
 bench::report against_the_baselines(bool quick) {
   const minimize_latency fast;
   bench::report table("Against the baselines: time of one training iteration",
-                      {"setting", "model", "on-device", "data-parallel", "pipeline", "dora", "its energy", "planning"});
+                      {"setting", "model", "on-device", "data-parallel", "pipeline", "dora, phase 1", "its energy", "planning"});
   for_each_case(quick, [&](row r, const auto& problem) {
     const plan_result dora = recipes::dora_partitioner(problem, fast, 1);
     for (const plan_result& other : {recipes::on_device(problem, fast, 1), recipes::data_parallel(problem, fast, 1), recipes::pipeline(problem, fast, 1)}) {

@@ -18,7 +18,7 @@ using namespace hetplan;
 
 namespace {
 
-void print_runners_up(const std::vector<hetplan::plan>& plans) {
+void print_best(const std::vector<hetplan::plan>& plans) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const hetplan::plan& p = plans[i];
     std::size_t devices = 0;
@@ -66,7 +66,7 @@ int plan(const common_options& options, const plan_options& o) {
   } else {
     std::cout << describe(result.plans.front(), model, devices);
     std::printf("  best of %lld candidates\n", result.candidates);
-    if (o.top) print_runners_up(result.plans);
+    if (o.top) print_best(result.plans);
   }
   return result.plans.empty() ? 1 : 0;
 }

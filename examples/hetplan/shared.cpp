@@ -104,7 +104,11 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   if (phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), observer);
-  return even.status.ok() ? schedule::refine(p, objective, even.plans, keep, how.network, observer) : even;
+  if (!even.status.ok()) return even;
+  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how.network, observer);
+  scheduled.candidates += even.candidates;
+  scheduled.elapsed += even.elapsed;
+  return scheduled;
 }
 
 }  // namespace cli

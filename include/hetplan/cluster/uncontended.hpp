@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -52,8 +51,8 @@ struct private_wires {
 
 /// What a planner sees that knows bandwidths between pairs and nothing of contention: full duplex, a wire per direction.
 ///
-/// Plans of the view are plans of the cluster: devices keep their ids and names. Latency of a plan here is no upper bound
-/// of anything; no schedule on the cluster itself beats the same plan's on the view.
+/// Plans of the view are plans of the cluster: devices keep their ids and names. A plan's latency here bounds nothing; but no
+/// schedule on the cluster ends before the best schedule of the same plan on the view.
 /// Complexity  O(N^4) for N devices, once.  Source: the "D2D" setting of Dora, section 2.2 and Fig 2.
 [[nodiscard]] inline cluster uncontended(const cluster& c) {
   return {c.name(), {c.devices().begin(), c.devices().end()}, detail::private_wires{c.network()}};

@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -17,7 +18,7 @@
 
 namespace hetplan {
 
-/// Works off numbered pieces on threads, in order; take(i), once for each i, waits for piece i and rethrows what it threw.
+/// Runs numbered pieces of work on threads, in order; take(i), once for each i, waits for piece i and rethrows what it threw.
 ///
 ///     numbered_work squares(10, 2, [](std::size_t i) { return i * i; });
 ///     for (std::size_t i = 0; i < 10; ++i) use(squares.take(i));
@@ -34,7 +35,10 @@ class numbered_work {
     if (threads == 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     const std::size_t crew = std::min(count, static_cast<std::size_t>(std::max(1, threads)));
     if (crew > 1) {
-      for (std::size_t i = 0; i < crew; ++i) crew_.emplace_back([this] { work_off(); });
+      try {
+        for (std::size_t i = 0; i < crew; ++i) crew_.emplace_back([this] { work_off(); });
+      } catch (const std::system_error&) {  // fewer threads than asked for are enough, none is one
+      }
     }
   }
   numbered_work(const numbered_work&) = delete;

@@ -15,15 +15,20 @@ struct dora_options {
 };
 
 /// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
+/// Observers hear of two rounds of candidates: as phase 1 found them, and scheduled.
 ///
 /// @return      as dora_partitioner; no plan is worse than the same plan with its transfers left alone.
 /// Complexity   that of dora_partitioner, and of schedule::refine for `k` plans.
-/// Source       Dora, sections 4.1 and 4.2.
+/// Source       Dora, sections 4.1 and 4.2. Deviation: a candidate that breaks an energy or busy limit with its transfers left
+///              alone is dropped in phase 1, though a schedule might mend it.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                Observers&&... observers) {
   plan_result found = dora_partitioner(problem, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
-  if (!found.status.ok()) return found;
+  if (!found.status.ok()) {  // stopped, or nothing fits
+    if (found.plans.size() > static_cast<std::size_t>(keep)) found.plans.resize(static_cast<std::size_t>(keep));
+    return found;
+  }
   plan_result best = schedule::refine(problem, objective, found.plans, keep, options.network, observers...);
   best.candidates += found.candidates;
   best.elapsed += found.elapsed;

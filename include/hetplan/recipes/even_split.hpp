@@ -8,7 +8,8 @@
 
 namespace hetplan::recipes {
 
-/// Consecutive layers, one stage per device in the cluster's order, the largest stage with the fewest FLOP. Sees neither
+/// Consecutive layers, one stage per device in the cluster's order, so that the largest stage has as little forward FLOP as
+/// possible. Sees neither
 /// the devices' speeds nor the network.
 ///
 /// @return     infeasible where no such cut fits, and where the model has fewer layers than the cluster devices.

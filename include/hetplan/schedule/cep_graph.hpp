@@ -70,8 +70,10 @@ class cep_graph {
   /// The task graph with these rules: chunks follow one another, the latency is the first one's.
   ///
   /// Chunks of transfer t stand where t stood: they are numbered in the order of transfers, then of chunks.
-  /// Complexity  O(nodes + dependencies).
+  /// A transfer's own release stays a lower limit.
+  /// Complexity  O(nodes + dependencies).  Throws  invalid_input unless there are rules for every flow, one chunk at least.
   [[nodiscard]] tasks::task_graph with(const flow_rules& rules) const {
+    check(rules);
     const bool whole = std::all_of(rules.begin(), rules.end(), [](const auto& r) { return r.size() == 1; });
     if (!whole) return cut(rules);
     tasks::task_graph g = graph_;
@@ -82,12 +84,13 @@ class cep_graph {
   /// The same rules as a plan carries them.
   [[nodiscard]] std::vector<transfer_rule> transfer_rules(const flow_rules& rules) const {
     std::vector<transfer_rule> out;
+    if (!rules.empty()) check(rules);
     for (std::size_t f = 0; f < rules.size(); ++f) {
       const tasks::transfer& x = graph_.transfers[transfers_of_[f].front()];
       for (std::size_t k = 0; k < rules[f].size(); ++k) {
         out.push_back({.from = x.from, .to = x.to, .from_stage = x.from_stage, .to_stage = x.to_stage, .microbatch = x.microbatch,
                        .kind = x.kind, .chunk = static_cast<int>(k), .chunks = static_cast<int>(rules[f].size()),
-                       .release = rules[f][k].release, .priority = rules[f][k].priority});
+                       .release = std::max(seconds(x.release_s), rules[f][k].release), .priority = rules[f][k].priority});
       }
     }
     return out;
@@ -106,6 +109,11 @@ class cep_graph {
   }
 
  private:
+  void check(const flow_rules& rules) const {
+    const bool complete = rules.size() == flows() && std::none_of(rules.begin(), rules.end(), [](const auto& chunks) { return chunks.empty(); });
+    if (!complete) throw invalid_input("cep_graph: rules for " + std::to_string(rules.size()) + " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(flows()) + " flows");
+  }
+
   /// Chunk k of a transfer, whose own release stays a lower limit.
   static void set(tasks::transfer& chunk, const tasks::transfer& whole, const std::vector<chunk_rule>& rules, std::size_t k) {
     chunk.chunk = static_cast<int>(k);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,7 +228,7 @@ template <milp_solver Solver>
   if (transfers > options.most_transfers) {
     return stopped(std::to_string(transfers) + " transfers; at most " + std::to_string(options.most_transfers) + " are solved (exact_options::most_transfers)");
   }
-  trace known = run(cep, uncontrolled(cep));
+  trace known = run(cep, network_schedule{});
   known.latency = given.latency;  // the program's unit and limit
   const detail::order_choice choice(cep, known);
   const milp_solution s = solver.solve(choice.problem());
@@ -247,10 +248,10 @@ template <milp_solver Solver>
     }
     const bool confirmed = found.latency.value() <= claimed_s * (1 + tolerance);
     if (found.latency < best.latency) best = std::move(found);
-    best.gap = gap_to(best.latency, best.bound);
+    best.gap = gap_of(best);
     if (!confirmed || !(bound_s <= best.latency.value() * (1 + tolerance))) return stopped("the simulator did not confirm what the solver says");
     best.bound = std::max(best.bound, std::min(best.latency, seconds(bound_s)));
-    best.gap = gap_to(best.latency, best.bound);
+    best.gap = gap_of(best);
   }
   if (s.status != milp_status::optimal) return stopped("the solver met a limit after " + std::to_string(s.nodes) + " nodes");
   return best;

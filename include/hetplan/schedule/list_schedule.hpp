@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <hetplan/schedule/network_schedule.hpp>
@@ -15,7 +15,7 @@
 namespace hetplan::schedule {
 
 struct list_options {
-  int chunks = 1;  ///< per transfer; > 1 lets others pass between two chunks of a transfer
+  int chunks = 1;  ///< per transfer, each with an urgency of its own
 };
 
 /// One chunk of a flow; a sequence of all of them, most urgent first, makes a schedule.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <random>
 #include <string>
@@ -20,7 +21,7 @@ namespace hetplan::schedule {
 
 struct local_search_options {
   long long steps = 300;                       ///< simulated runs, at most
-  long long transfers = 40000;                 ///< simulated in all of them, at most: fewer steps on large graphs, but 8
+  long long transfers = 40000;                 ///< simulated in all runs together, about: large graphs get fewer steps, but 8
   std::uint64_t seed = 1;
   int most_chunks = 2;                         ///< per transfer
   double tolerance = 0.03;                     ///< first accepts a run so much slower; falls to 0 with the steps
@@ -45,15 +46,17 @@ class local_searcher {
   [[nodiscard]] network_schedule run() {
     const auto size = static_cast<long long>(std::max<std::size_t>(1, cep_.tasks().transfers.size()));
     most_steps_ = std::min(options_.steps, std::max(8LL, options_.transfers / size));
-    best_ = uncontrolled(cep_);
+    best_ = {.bound = cep_.bound()};
+    const trace alone = schedule::run(cep_, best_);
+    best_.latency = alone.latency;
     count(best_.latency);
     if (cep_.flows() > 1 && !finished()) {
-      start();
+      start(alone);
       while (!finished() && improve()) {
       }
     }
     best_.steps = steps_;
-    best_.gap = gap_to(best_.latency, best_.bound);
+    best_.gap = gap_of(best_);
     if (out_of_time() && best_.latency > best_.bound * (1 + 1e-12)) best_.status = {outcome::stopped, "local search: stopped by its time limit after " + std::to_string(steps_) + " runs"};
     if (told_to_stop_) best_.status = {outcome::stopped, "local search: stopped by an observer after " + std::to_string(steps_) + " runs"};
     return std::move(best_);
@@ -73,19 +76,24 @@ class local_searcher {
   };
 
   /// The best of the priority rules, of the order in which transfers end if they are left alone, and of all equal.
-  void start() {
-    const auto ranked = [&](const auto& priority) { return rules_of_sequence(cep_.flows(), urgency_sequence(cep_, priority)); };
-    std::vector<flow_rules> first{ranked(critical_path_first{}), ranked(longest_tail_first{}), by_ends(), ranked(earliest_first{}),
-                                  ranked(smallest_first{}), flow_rules(cep_.flows(), {chunk_rule{}})};
-    for (flow_rules& rules : first) {
+  void start(const trace& alone) {
+    const auto offer = [&](auto&& make_rules) {
       if (finished() && !now_.rules.empty()) return;
-      simulated tried = run_rules(std::move(rules));
+      simulated tried = run_rules(make_rules());
       if (now_.rules.empty() || tried.trace.latency < now_.trace.latency) now_ = std::move(tried);
-    }
+    };
+    const auto offer_ranked = [&](const auto& priority) {
+      offer([&] { return rules_of_sequence(cep_.flows(), urgency_sequence(cep_, priority)); });
+    };
+    offer_ranked(critical_path_first{});
+    offer_ranked(longest_tail_first{});
+    offer([&] { return by_ends(alone); });
+    offer_ranked(earliest_first{});
+    offer_ranked(smallest_first{});
+    offer([&] { return flow_rules(cep_.flows(), {chunk_rule{}}); });
   }
 
-  [[nodiscard]] flow_rules by_ends() const {
-    const trace t = schedule::run(cep_, uncontrolled(cep_));
+  [[nodiscard]] flow_rules by_ends(const trace& t) const {
     std::vector<std::pair<double, flow_chunk>> ends;
     for (std::uint32_t f = 0; f < cep_.flows(); ++f) ends.push_back({t.transfers[cep_.transfers_of(f).front()].end_s, {f, 0}});
     std::sort(ends.begin(), ends.end());
@@ -98,10 +106,15 @@ class local_searcher {
   bool improve() {
     std::vector<critical_link> lost = critical_chain(now_.graph, now_.trace, cep_.network());
     std::erase_if(lost, [&](const critical_link& l) { return !now_.graph.is_transfer(l.node) || l.lost_s <= 1e-9 * now_.trace.latency.value(); });
-    if (lost.empty()) return false;
-    const auto slowed = static_cast<std::uint32_t>(lost[pick(lost.size())].node - now_.graph.computes.size());
-    const std::vector<std::uint32_t> others = rivals(slowed);
-    if (others.empty()) return false;  // a route slower than its resources say: no order changes that
+    std::uint32_t slowed = 0;
+    std::vector<std::uint32_t> others;
+    while (others.empty()) {
+      if (lost.empty()) return false;
+      const std::size_t at = pick(lost.size());
+      slowed = static_cast<std::uint32_t>(lost[at].node - now_.graph.computes.size());
+      others = rivals(slowed);
+      lost.erase(lost.begin() + static_cast<std::ptrdiff_t>(at));
+    }
     simulated next;
     next.rules = now_.rules;
     const place urgent = place_of(slowed);

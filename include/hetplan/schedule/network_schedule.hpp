@@ -2,6 +2,7 @@
 #pragma once
 /// The noun that network schedulers make: how transfers run, what that takes, and how good it provably is.
 
+#include <algorithm>
 #include <utility>
 
 #include <hetplan/core/status.hpp>
@@ -28,6 +29,9 @@ struct network_schedule {
   [[nodiscard]] bool is_prescribed() const { return !rates.rates.empty(); }
 };
 
+/// latency / bound - 1; a bound that is met but for the last digits gives 0.
+[[nodiscard]] inline double gap_of(const network_schedule& s) { return std::max(0.0, gap_to(s.latency, s.bound)); }
+
 /// Runs a schedule in the simulator.
 [[nodiscard]] inline trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options = {}) {
   if (s.is_prescribed()) return simulate(cep.tasks(), cep.network(), s.rates, options);
@@ -39,7 +43,7 @@ struct network_schedule {
 [[nodiscard]] inline network_schedule follow(const cep_graph& cep, flow_rules rules) {
   network_schedule s{.network = sharing::priority, .rules = std::move(rules), .bound = cep.bound(), .steps = 1};
   s.latency = run(cep, s).latency;
-  s.gap = gap_to(s.latency, s.bound);
+  s.gap = gap_of(s);
   return s;
 }
 
@@ -47,12 +51,15 @@ struct network_schedule {
 [[nodiscard]] inline network_schedule uncontrolled(const cep_graph& cep) {
   network_schedule s{.bound = cep.bound(), .steps = 1};
   s.latency = run(cep, s).latency;
-  s.gap = gap_to(s.latency, s.bound);
+  s.gap = gap_of(s);
   return s;
 }
 
 /// A plan that follows a schedule of its own transfers; its prediction is void.
+///
+/// Throws  invalid_input if the schedule has a solver's rates.
 [[nodiscard]] inline plan apply(plan p, const cep_graph& cep, const network_schedule& s) {
+  if (s.is_prescribed()) throw invalid_input("apply: the schedule has a solver's rates, which no plan can carry; expected rules");
   p.network = s.network;
   p.schedule.transfers = cep.transfer_rules(s.rules);
   p.predicted.reset();

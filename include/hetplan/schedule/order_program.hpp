@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,7 +69,7 @@ struct order_frame {
 class order_program {
  public:
   order_program(const cep_graph& cep, std::shared_ptr<const order_frame> frame, event_order order)
-      : cep_(&cep), frame_(std::move(frame)), order_(std::move(order)), timing_(cep, frame_->run, frame_->window, lp_) {
+      : cep_(cep), frame_(std::move(frame)), order_(std::move(order)), timing_(cep, frame_->run, frame_->window, lp_) {
     const time_window& w = frame_->window;
     opens_ = !std::isinf(w.from_s);
     if (opens_) times_.push_back(timing_.moment(w.from_s));
@@ -80,7 +80,8 @@ class order_program {
     capacity_rows();
   }
 
-  /// An order of all events, whichever run it comes from; `unit_s`: about as long as it takes.
+  /// An order of all events, whichever run it comes from: every draining transfer's start, and behind it its end.
+  /// `unit_s`: about as long as it takes.
   order_program(const cep_graph& cep, event_order order, double unit_s)
       : order_program(cep, std::make_shared<const order_frame>(order_frame{whole_run(cep, unit_s)}), std::move(order)) {}
 
@@ -98,7 +99,7 @@ class order_program {
   [[nodiscard]] prescribed rates(const lp_solution& s) const {
     std::vector<double> times_s;
     for (const lp_time& t : times_) times_s.push_back(times_s.empty() ? seconds_of(t, s) : std::max(seconds_of(t, s), times_s.back()));
-    const std::vector<rate_change> inside = rates_of_shares(*cep_, timing_.draining(), times_s, [&](std::uint32_t t, std::size_t k) {
+    const std::vector<rate_change> inside = rates_of_shares(cep_, timing_.draining(), times_s, [&](std::uint32_t t, std::size_t k) {
       const auto it = share_.find({t, k});
       return it == share_.end() ? 0.0 : s.x[static_cast<std::size_t>(it->second)];
     });
@@ -143,13 +144,13 @@ class order_program {
   using interval_of = std::pair<std::uint32_t, std::size_t>;  ///< (transfer or resource, interval)
 
   [[nodiscard]] static trace whole_run(const cep_graph& cep, double unit_s) {
-    trace run = schedule::run(cep, uncontrolled(cep));
+    trace run = schedule::run(cep, network_schedule{});
     run.latency = seconds(unit_s);
     return run;
   }
 
   [[nodiscard]] lp_time time(const transfer_event& e) const {
-    return e.ends ? timing_.end(cep_->tasks().node_of_transfer(e.transfer)) : timing_.ready(e.transfer);
+    return e.ends ? timing_.end(cep_.tasks().node_of_transfer(e.transfer)) : timing_.ready(e.transfer);
   }
   [[nodiscard]] double seconds_of(const lp_time& t, const lp_solution& s) const {
     return ((t.column >= 0 ? s.x[static_cast<std::size_t>(t.column)] : 0) + t.constant) * timing_.unit_s();
@@ -167,7 +168,7 @@ class order_program {
     const std::map<std::uint32_t, double> outside = moved_outside();
     for (const auto& [t, span] : active) {
       const auto it = outside.find(t);
-      const double part = it == outside.end() ? 1 : std::clamp(1 - it->second / cep_->tasks().transfers[t].volume_bytes, 0.0, 1.0);
+      const double part = it == outside.end() ? 1 : std::clamp(1 - it->second / cep_.tasks().transfers[t].volume_bytes, 0.0, 1.0);
       lp_problem::row whole{.terms = {}, .lower = part, .upper = part};
       for (std::size_t k = span.first; k < span.second; ++k) {
         share_[{t, k}] = lp_.add_column(0);
@@ -196,13 +197,13 @@ class order_program {
 
   /// sum of weight volume fraction / capacity <= length, by resource and interval.
   void capacity_rows() {
-    const tasks::task_graph& g = cep_->tasks();
+    const tasks::task_graph& g = cep_.tasks();
     for (const auto& [key, share] : share_) {
       const auto& [t, k] = key;
       for (const resource_use& u : g.routes[g.transfers[t].route].via) {
         const auto [it, is_new] = capacity_.try_emplace({static_cast<std::uint32_t>(u.resource.index()), k}, static_cast<int>(lp_.rows.size()));
         if (is_new) add_length(times_[k], times_[k + 1]);
-        const double alone_s = g.transfers[t].volume_bytes * u.weight / cep_->network()[u.resource].capacity.value();
+        const double alone_s = g.transfers[t].volume_bytes * u.weight / cep_.network()[u.resource].capacity.value();
         lp_.rows[static_cast<std::size_t>(it->second)].terms.emplace_back(share, alone_s / timing_.unit_s());
       }
     }
@@ -217,7 +218,7 @@ class order_program {
     lp_.rows.push_back(std::move(row));
   }
 
-  const cep_graph* cep_;  ///< programs of one graph can be assigned
+  const cep_graph& cep_;
   std::shared_ptr<const order_frame> frame_;
   event_order order_;
   lp_problem lp_;

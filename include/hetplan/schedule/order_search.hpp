@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -33,6 +33,7 @@ class order_searcher {
   [[nodiscard]] network_schedule run(const network_schedule& given) {
     best_ = given;
     best_.steps = 0;
+    best_.status = {};
     auto frame = std::make_shared<order_frame>(order_frame{schedule::run(cep_, given, {.record = true})});
     order_program whole(cep_, frame, order_of_run(cep_, frame->run));
     if (whole.order().empty()) return best_;
@@ -98,7 +99,7 @@ class order_searcher {
         if (window.order().empty()) continue;
         if (window.problem().rows.size() > options_.most_rows && length > 4) {
           length /= 2;
-          begin -= std::min(begin, std::max<std::size_t>(1, length / 2));
+          begin -= std::max<std::size_t>(1, length / 2);  // may wrap: the loop adds it again
           continue;
         }
         const seconds before = best_.latency;
@@ -161,12 +162,14 @@ class order_searcher {
       return false;
     }
     replayed.latency = run.latency;
-    const double most_s = std::min(p.makespan_s(s), best_.latency.value());
-    if (!(replayed.latency.value() <= most_s * (1 + 1e-6))) return false;  // nor if the solver's value is no number
-    replayed.gap = gap_to(replayed.latency, replayed.bound);
-    best_ = std::move(replayed);
-    const bool as_solved = p.covers_all() && best_.latency.value() >= p.makespan_s(s) * (1 - 1e-6);
-    best_order_ = as_solved ? p.order() : order_of_run(cep_, run);
+    const double program_s = p.makespan_s(s);
+    if (!(replayed.latency.value() <= std::min(program_s, best_.latency.value()) * (1 + 1e-6))) return false;  // nor if it is no number
+    const bool as_solved = p.covers_all() && replayed.latency.value() >= program_s * (1 - 1e-6);
+    if (best_order_.empty() || replayed.latency <= best_.latency) best_order_ = as_solved ? p.order() : order_of_run(cep_, run);
+    if (replayed.latency <= best_.latency) {
+      replayed.gap = gap_of(replayed);
+      best_ = std::move(replayed);
+    }
     return true;
   }
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <span>
-#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,18 +21,20 @@ struct refine_options {
   int threads = 1;                          ///< 0: as many as the machine runs at once; never changes the answer
   local_search_options search = {};         ///< of each candidate
   order_search_options orders = {.solves = 10, .most_rows = 250};  ///< of each candidate that keeps a gap; solves = 0: none
-  std::optional<seconds> time_limit = {};   ///< on the wall clock, for all; reached, the answer is `stopped`
+  std::optional<seconds> time_limit = {};   ///< on the wall clock, for all local searches; reached, the answer is `stopped`
 };
 
-/// The best schedule that devices can follow: local search, then the ends of the linear program's best order.
+/// A schedule that devices can follow: local_search's; where that leaves a gap and cuts no transfer, also the order of ends
+/// that order_search finds, as priorities.
 ///
-/// @return      never slower than transfers left alone.  Complexity  see local_search and order_search.
+/// @return      never slower than transfers left alone; status as local_search's.
+/// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  the seeds decide, but for a time limit.
 template <lp_solver Lp = no_lp>
 [[nodiscard]] network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options = {}, const Lp& lp = {}) {
   constexpr double optimal = 1e-9;
   network_schedule best = local_search(cep, options.search);
   const bool whole = std::all_of(best.rules.begin(), best.rules.end(), [](const auto& chunks) { return chunks.size() == 1; });
-  if (best.gap <= optimal || !best.status.ok() || !whole || options.orders.solves < 1) return best;
+  if (std::is_same_v<Lp, no_lp> || best.gap <= optimal || !best.status.ok() || !whole || options.orders.solves < 1) return best;
   const order_search_result solved = order_search(cep, best, lp, options.orders);
   if (solved.order.empty()) return best;
   network_schedule followed = follow(cep, rules_of_sequence(cep.flows(), sequence_of_order(cep, solved.order)));
@@ -65,6 +67,7 @@ template <class Problem, objective Objective>
   const cep_graph cep(tasks::expand(alone, problem.model, problem.cluster, problem.cost, problem.models.memory), problem.cluster.network());
   const network_schedule s = schedule_transfers(cep, options, problem.lp);
   best.stopped = !s.status.ok();
+  if (s.network == sharing::fair_share && given.network == sharing::fair_share) return best;  // nothing to change
   const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
   refined_plan scheduled = judged(apply(std::move(alone), cep, s));
   const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
@@ -80,12 +83,14 @@ template <class Problem, objective Objective>
 /// Schedules the transfers of every candidate and ranks them anew.
 ///
 /// @param candidates  plans of the problem's job, such as the K best of a search; rules that they have compete as given.
-/// @return            the `keep` best; no candidate is worse than it was given. Status stopped: an observer or the time
-///                    limit ended it; candidates not reached stay as given.
+/// The search runs under `priority`, whatever network policy a plan or the problem names; the judgement follows theirs.
+///
+/// @return            the `keep` best; no candidate is worse than it was given. Stopped by an observer: only the candidates
+///                    judged so far compete. Stopped by the time limit: the rest compete as given, or left alone.
 /// Complexity         per candidate see schedule_transfers; candidates side by side.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
 /// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers hear of candidates in their
-///                    order, on the caller's thread. The user's models are called from all threads at once.
+///                    order, on the caller's thread. Models, objective and solver are called from all threads at once.
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result refine(const Problem& problem, const Objective& objective, std::span<const plan> candidates, int keep,

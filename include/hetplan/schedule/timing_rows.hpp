@@ -58,6 +58,10 @@ class timing_rows {
     for (const auto& order : g.device_order) {
       for (std::size_t i = 1; i < order.size(); ++i) follow(lp, order[i - 1], order[i]);
     }
+    for (std::size_t t = 0; t < g.transfers.size(); ++t) {  // what moves as a block keeps its releases
+      const double latency_s = g.transfers[t].latency_s, ready_s = run.transfers[t].start_s + latency_s;
+      if (ready_s >= window.to_s) after(lp, moment(ready_s), {-1, (g.transfers[t].release_s + latency_s) / unit_s_}, 0);
+    }
   }
 
   [[nodiscard]] double unit_s() const { return unit_s_; }

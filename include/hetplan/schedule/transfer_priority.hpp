@@ -36,10 +36,11 @@ struct critical_path_first {
 struct longest_tail_first {
   [[nodiscard]] double urgency(const tasks::transfer&, const transfer_times& when) const { return when.tail_s; }
 };
-/// First come, first served.
+/// The earliest possible start first, on a network of its own.
 struct earliest_first {
   [[nodiscard]] double urgency(const tasks::transfer&, const transfer_times& when) const { return -when.earliest_start_s; }
 };
+/// The fewest bytes first.
 struct smallest_first {
   [[nodiscard]] double urgency(const tasks::transfer& t, const transfer_times&) const { return -t.volume_bytes; }
 };

@@ -97,7 +97,8 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
   if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
   const tasks::path_times paths = tasks::longest_paths(j.graph, c.network());
   e.schedule_bound = tasks::schedule_bound(j.graph, c.network(), paths);
-  e.contention_bound = tasks::contention_bound(j.graph, c.network(), paths);
+  const bool as_given = options.capacities.empty() && options.speeds.empty();
+  if (as_given) e.contention_bound = tasks::contention_bound(j.graph, c.network(), paths);
   e.schedule_gap = gap_to(e.latency, e.schedule_bound);
   return j;
 }

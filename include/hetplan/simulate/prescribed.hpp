@@ -31,6 +31,7 @@ static_assert(check_network_policy<prescribed>());
 
 /// fluid_network's counterpart under `prescribed`: it only adds up what it is told, and checks that it fits.
 ///
+/// Complexity: a change costs the transfers under way and their resources.
 /// Rounding: a transfer whose rate changes to 0 when no more than 1e-6 of its volume is left has ended.
 class prescribed_network {
  public:

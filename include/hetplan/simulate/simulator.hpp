@@ -315,7 +315,8 @@ class simulator {
 /// @return           the trace; status `stopped` if an observer said so.
 /// Complexity        O(log) per event; a transfer that starts or ends costs the size of the set of transfers
 ///                   that its resources connect (times the number of distinct fair shares in it).
-/// Throws            invalid_input if the run can never end (cyclic orders, a capacity or speed that stays 0).
+/// Throws            invalid_input if the run can never end (cyclic orders, a capacity or speed that stays 0), or if a prescribed
+///                   rate is no rate, passes a capacity or leaves volume behind.
 /// Determinism       same input, same bytes. Ends within 1e-12 (relative) of each other happen together; then
 ///                   ends before starts, memory is released before it is taken, ties by index.
 /// Source            semantics, sections 6 and 10.

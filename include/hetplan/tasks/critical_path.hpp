@@ -3,8 +3,8 @@
 /// No schedule of this plan is faster: its critical path, its busiest device and its busiest resource.
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
@@ -35,6 +35,8 @@ namespace detail {
 
 }  // namespace detail
 
+/// Earliest starts and ends and longest tails of all nodes.
+///
 /// Complexity   O(nodes + dependencies).
 /// Source       semantics, section 9 (c).
 [[nodiscard]] inline path_times longest_paths(const task_graph& g, const network& net) {
