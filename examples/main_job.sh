@@ -23,7 +23,7 @@ for cluster in smart-home-2 traffic-monitor; do
     printf '\n== training %s on %s, batch 32, %s\n' "$model" "$cluster" "$optimizer"
     "$hetplan" compare "$model" "$cluster" "$job"
     "$hetplan" plan "$model" "$cluster" "$job" --planner dora \
-      --out "$out/$name.plan.json" --svg "$out/$name.svg" --trace "$out/$name.trace.json" > "$out/$name.txt"
+      --out "$out/$name.plan.json" --svg "$out/$name.svg" --html "$out/$name.html" --trace "$out/$name.trace.json" > "$out/$name.txt"
   done
 done
 
@@ -32,5 +32,6 @@ cat <<END
 The best plan of each, in $out:
   *.txt         what it does and costs        *.plan.json   the plan: hetplan simulate MODEL CLUSTER PLAN
   *.svg         Gantt chart: devices and network resources, contention marked (open in a browser)
+  *.html        a page that zooms and explains what the run waited for (open in a browser)
   *.trace.json  the same as a trace (open in ui.perfetto.dev)
 END
