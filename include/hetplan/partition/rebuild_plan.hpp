@@ -16,6 +16,8 @@
 namespace hetplan::partition::detail {
 
 /// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free.
+///
+/// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Naming devices of a class last is ours.
 template <class Store>
 [[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
                                       const search_tables& t, const device_space& space, const stage_costs& costs, const plan& blank,

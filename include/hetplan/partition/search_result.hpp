@@ -39,6 +39,8 @@ struct search_options {
 };
 
 /// How many microbatches a stage holds, by its depth.
+///
+/// Source  Asteroid, section 3.2 (K_p); the other rules: plan/orders.hpp.
 class warmup_levels {
  public:
   /// @param blank  must outlive this.

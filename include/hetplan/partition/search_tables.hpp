@@ -16,6 +16,7 @@ namespace hetplan::partition {
 ///
 /// Complexity  that of stage_table; classes: O(N * classes * (N^2 + blocks * max_share)) for N devices.
 /// Throws      invalid_model where a model answers what its concept forbids.
+/// Source      the inputs of Dora's Algorithm 1; interchangeable devices as classes: our own.
 struct search_tables {
   const planning_graph& model;
   const layer_sequence& sequence;

@@ -53,6 +53,8 @@ struct stage_budget {
 /// Shares: each sample to the device that finishes it first within memory, which minimises the slowest device (see
 /// allocate); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
 /// the same group without it is.
+///
+/// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.
 class stage_costs {
  public:
   stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,

@@ -12,6 +12,8 @@ namespace hetplan::partition {
 
 /// A search walks from the last boundary to the first and asks about the stages that end there many times: for every
 /// state of the device space and every number of stages behind.
+///
+/// Source  our own.
 class stage_memo {
  public:
   struct entry {

@@ -24,6 +24,8 @@ namespace hetplan::partition::detail {
 
 /// Walks the boundaries from the end. At each it closes the cells there and puts one more stage before their partial
 /// plans: on every group that the device space allows next, from every boundary that makes a stage.
+///
+/// Source  Dora, section 4.1, eqs. 3-5. Deviations: see two_substate_dp.
 template <objective Objective, cell_policy Policy, class... Observers>
 class substate_search {
  public:

@@ -16,6 +16,8 @@ namespace hetplan::schedule {
 ///
 /// Rules are all that devices can follow: chunks, release times, priorities. A solver's own rates need control over
 /// physical bandwidth, which no device has; they show what the order could give at best.
+///
+/// Source  Dora, section 4.2; enforced as semantics, section 6, says of `priority` and `prescribed`.
 struct network_schedule {
   hetplan::status status = {};             ///< stopped: a limit ended the search, or a solver failed; this is the best so far
   sharing network = sharing::fair_share;   ///< fair_share: transfers are left alone; priority: they follow the rules

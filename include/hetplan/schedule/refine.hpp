@@ -67,7 +67,7 @@ template <class Problem, objective Objective>
   const cep_graph cep(tasks::expand(alone, problem.model, problem.cluster, problem.cost, problem.models.memory), problem.cluster.network());
   const network_schedule s = schedule_transfers(cep, options, problem.lp);
   best.stopped = !s.status.ok();
-  if (s.network == sharing::fair_share && given.network == sharing::fair_share) return best;  // nothing to change
+  if (s.network == sharing::fair_share && given.network == sharing::fair_share && given.schedule.transfers.empty()) return best;  // as given
   const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
   refined_plan scheduled = judged(apply(std::move(alone), cep, s));
   const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
