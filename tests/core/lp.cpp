@@ -11,16 +11,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/solve/glpk.hpp>
 #include <hetplan/solve/lp.hpp>
-#ifdef HETPLAN_HAS_CLP
-#include <hetplan/solve/clp.hpp>
-#define LP_SOLVERS glpk_lp, clp_lp
-#else
-#define LP_SOLVERS glpk_lp
-#endif
 
 #include "support/printed_text.hpp"
+#include "support/solvers.hpp"
 
 using namespace hetplan;
 

@@ -11,16 +11,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/solve/glpk.hpp>
 #include <hetplan/solve/milp.hpp>
-#ifdef HETPLAN_HAS_CBC
-#include <hetplan/solve/cbc.hpp>
-#define MILP_SOLVERS glpk_milp, cbc_milp
-#else
-#define MILP_SOLVERS glpk_milp
-#endif
 
 #include "support/printed_text.hpp"
+#include "support/solvers.hpp"
 
 using namespace hetplan;
 

@@ -14,16 +14,10 @@
 
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
-#include <hetplan/solve/glpk.hpp>
-#ifdef HETPLAN_HAS_CBC
-#include <hetplan/solve/cbc.hpp>
-#define MILP_SOLVERS glpk_milp, cbc_milp
-#else
-#define MILP_SOLVERS glpk_milp
-#endif
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"
+#include "support/solvers.hpp"
 
 using namespace hetplan;
 using namespace hetplan::test;

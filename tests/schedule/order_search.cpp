@@ -13,16 +13,10 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/schedule/local_search.hpp>
-#include <hetplan/solve/glpk.hpp>
-#ifdef HETPLAN_HAS_CLP
-#include <hetplan/solve/clp.hpp>
-#define LP_SOLVERS glpk_lp, clp_lp
-#else
-#define LP_SOLVERS glpk_lp
-#endif
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"
+#include "support/solvers.hpp"
 
 using namespace hetplan;
 using namespace hetplan::test;

@@ -136,7 +136,7 @@ class order_choice {
       for (std::size_t i = 0; i < share_.size(); ++i) {
         const tasks::transfer& x = g.transfers[timing_.draining()[i]];
         for (const resource_use& u : g.routes[x.route].via) {
-          load[u.resource.index()].emplace_back(share_[i][k], x.volume_bytes * u.weight / cep_.network()[u.resource].capacity.value() / unit_s());
+          load[u.resource.index()].emplace_back(share_[i][k], tasks::work_s(x, u, cep_.network()) / unit_s());
         }
       }
       for (auto& terms : load) {

@@ -203,8 +203,7 @@ class order_program {
       for (const resource_use& u : g.routes[g.transfers[t].route].via) {
         const auto [it, is_new] = capacity_.try_emplace({static_cast<std::uint32_t>(u.resource.index()), k}, static_cast<int>(lp_.rows.size()));
         if (is_new) add_length(times_[k], times_[k + 1]);
-        const double alone_s = g.transfers[t].volume_bytes * u.weight / cep_.network()[u.resource].capacity.value();
-        lp_.rows[static_cast<std::size_t>(it->second)].terms.emplace_back(share, alone_s / timing_.unit_s());
+        lp_.rows[static_cast<std::size_t>(it->second)].terms.emplace_back(share, tasks::work_s(g.transfers[t], u, cep_.network()) / timing_.unit_s());
       }
     }
   }

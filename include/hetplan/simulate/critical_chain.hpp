@@ -7,6 +7,7 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/simulate/waits.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 namespace hetplan {
 
@@ -58,7 +59,7 @@ struct critical_link {
       const tasks::transfer& x = g.transfer_at(n);
       double peak_s = 0;
       for (const resource_use& u : g.routes[x.route].via)
-        peak_s = std::max(peak_s, x.volume_bytes * u.weight / net[u.resource].capacity.value());
+        peak_s = std::max(peak_s, tasks::work_s(x, u, net));
       link.latency_s = take(x.latency_s);
       link.own_s = take(peak_s);
     }

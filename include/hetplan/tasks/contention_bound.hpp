@@ -57,7 +57,7 @@ struct machine_job {
     const transfer& t = g.transfers[i];
     const node_id n = g.node_of_transfer(i);
     for (const resource_use& u : g.routes[t.route].via) {
-      const double work = t.volume_bytes * u.weight / net[u.resource].capacity.value();
+      const double work = work_s(t, u, net);
       if (work > 0) jobs[u.resource.index()].push_back({paths.earliest_start_s[n] + t.latency_s, work, paths.tail_s[n]});
     }
   }

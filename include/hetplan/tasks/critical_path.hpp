@@ -12,6 +12,11 @@
 
 namespace hetplan::tasks {
 
+/// What a transfer takes of one resource on its route, all of it to itself [s].
+[[nodiscard]] inline double work_s(const transfer& t, const resource_use& u, const network& net) {
+  return t.volume_bytes * u.weight / net[u.resource].capacity.value();
+}
+
 /// Longest paths through a task graph if every transfer had its route to itself. Vectors by node, in seconds; nodes
 /// behind a cycle (validated plans have none) end at infinity.
 struct path_times {
@@ -94,7 +99,7 @@ namespace detail {
   for (const compute_task& t : g.computes) busy[t.device.index()] += t.duration_s;
   for (const transfer& t : g.transfers) {
     for (const resource_use& u : g.routes[t.route].via) {
-      load[u.resource.index()] += t.volume_bytes * u.weight / net[u.resource].capacity.value();
+      load[u.resource.index()] += work_s(t, u, net);
     }
   }
   for (const double b : busy) bound = std::max(bound, b);
