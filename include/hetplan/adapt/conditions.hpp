@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What the world is like at one time: who is there, how fast, on which network.
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <hetplan/adapt/timeline.hpp>
+
+namespace hetplan::adapt {
+
+/// The state of a cluster between two events. By device and by resource, as the cluster numbers them.
+struct conditions {
+  std::vector<char> present;
+  std::vector<double> speed;                 ///< factor on each device's speed
+  std::vector<bytes_per_second> capacity;    ///< of each resource
+
+  [[nodiscard]] bool works(device_id d) const { return present[d.index()] != 0 && speed[d.index()] > 0; }
+  friend bool operator==(const conditions&, const conditions&) = default;
+};
+
+/// The conditions that a cluster describes.
+[[nodiscard]] inline conditions nominal(const cluster& c) {
+  conditions now{std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1), {}};
+  for (const resource& r : c.network().resources()) now.capacity.push_back(r.capacity);
+  return now;
+}
+
+/// What an event changes; traffic and wishes change no condition.
+inline void apply(conditions& now, const event& e) {
+  if (const auto* r = std::get_if<capacity_becomes>(&e.what)) now.capacity[r->resource.index()] = r->capacity;
+  if (const auto* s = std::get_if<speed_becomes>(&e.what)) now.speed[s->device.index()] = s->speed;
+  if (const auto* l = std::get_if<device_leaves>(&e.what)) now.present[l->device.index()] = 0;
+  if (const auto* j = std::get_if<device_joins>(&e.what)) now.present[j->device.index()] = 1;
+}
+
+/// The largest relative change of a speed or a capacity, 1 where a device came or went: |new / old - 1|, and infinite
+/// where something rises from 0.
+///
+/// Source  Dora, section 5: fluctuations within 10 % need no new partition.
+[[nodiscard]] inline double change(const conditions& before, const conditions& now) {
+  double most = 0;
+  const auto compare = [&](double old_value, double new_value) {
+    if (old_value != new_value) most = std::max(most, std::abs(new_value / old_value - 1));
+  };
+  for (std::size_t d = 0; d < now.present.size(); ++d) {
+    if (before.present[d] != now.present[d]) most = std::max(most, 1.0);
+    compare(before.speed[d], now.speed[d]);
+  }
+  for (std::size_t r = 0; r < now.capacity.size(); ++r) compare(before.capacity[r].value(), now.capacity[r].value());
+  return most;
+}
+
+}  // namespace hetplan::adapt
