@@ -109,7 +109,7 @@ inline void check_timeline(const timeline& t, const cluster& c) {
               "transfer from \"" + c[b->from].name + "\" to \"" + c[b->to].name + "\", but the cluster has no route for that pair");
       require(amount(b->volume.value()), "transfer of " + to_text(b->volume.value()) + " B; expected finite bytes >= 0");
     } else if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
-      const auto positive = [&](const std::optional<seconds>& s) { return !s || (std::isfinite(s->value()) && s->value() > 0); };
+      const auto positive = [&](const std::optional<seconds>& w) { return !w || (std::isfinite(w->value()) && w->value() > 0); };
       require(q->latency || q->deadline, "qoe without latency or deadline");
       require(positive(q->latency), "qoe.latency = " + to_text(q->latency.value_or(seconds{}).value()) + "; expected seconds > 0");
       require(positive(q->deadline), "qoe.deadline = " + to_text(q->deadline.value_or(seconds{}).value()) + "; expected seconds > 0");

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The door for those who decide what a change calls for.
+
+#include <concepts>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <hetplan/adapt/conditions.hpp>
+#include <hetplan/adapt/history.hpp>
+#include <hetplan/plan/job.hpp>
+
+namespace hetplan::adapt {
+
+/// Somebody else's traffic that is under way.
+struct foreign_traffic {
+  device_id from;
+  device_id to;
+  bytes left;
+  int priority = 0;
+};
+
+/// What a policy knows when it is asked: what was noticed, which may be behind what is.
+struct situation {
+  seconds now;
+  seconds since;                            ///< the first event that it has not answered yet
+  const conditions& noticed;
+  std::span<const foreign_traffic> traffic;
+  const plan* running = nullptr;            ///< null: nothing has run yet
+  bool can_run = false;                     ///< every device of the running plan is there and works
+  std::optional<seconds> response = {};     ///< of the last whole iteration
+  qoe_target wanted = {};
+  long long done = 0;                       ///< iterations
+};
+
+/// How weights come to where the next plan needs them.
+enum class switching {
+  delta,                ///< stop, move what is missing, go on
+  background,           ///< immutable weights come while the old plan still runs; the rest as delta
+  through_coordinator,  ///< stop, gather the model at one device, hand it out again
+  at_no_cost            ///< at once; for bounds
+};
+
+/// What to do about it. Empty: go on.
+struct reaction {
+  std::optional<plan> next = {};            ///< of the whole cluster, on devices that are there
+  switching how = switching::delta;
+  rung step = rung::none;
+  seconds thinking = {};                    ///< the old plan goes on until this has passed
+  std::optional<seconds> ask_again = {};    ///< at the first iteration that ends then or later, event or not
+  bool rest = false;                        ///< run nothing until asked again
+  std::string reason = {};
+};
+
+template <class P>
+concept reacts = requires(P& p, const situation& s) {
+  { p.react(s) } -> std::same_as<reaction>;  // the first answer has a plan, or says in `reason` why there is none
+};
+
+/// Decides what a change calls for. It may remember; the same questions in the same order get the same answers.
+template <class P>
+concept adaptation_policy = reacts<P>;
+
+template <class P>
+consteval bool check_adaptation_policy() {
+  static_assert(reacts<P>, "adaptation_policy needs: hetplan::adapt::reaction react(const hetplan::adapt::situation&)");
+  return adaptation_policy<P>;
+}
+
+}  // namespace hetplan::adapt
