@@ -115,6 +115,10 @@ class fluid_network {
 
   [[nodiscard]] std::size_t active() const { return active_.size(); }
   [[nodiscard]] double rate(flow_id f) const { return flows_[f].rate; }
+  /// Bytes that an active flow has not moved by now, which is no later than its end.
+  [[nodiscard]] double left(flow_id f, double now) const {
+    return std::max(0.0, flows_[f].remaining - flows_[f].rate * (now - flows_[f].since));
+  }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();

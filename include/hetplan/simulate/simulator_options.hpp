@@ -3,9 +3,11 @@
 /// What a simulation is told besides its task graph, and what it tells its observers.
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -34,8 +36,20 @@ struct speed_change {
   double speed;
 };
 
+/// Traffic that belongs to no plan, such as weights on their way: it shares the network with the transfers of the graph, by its
+/// priority where the policy asks, and the run does not wait for it.
+struct background_transfer {
+  device_id from;
+  device_id to;
+  bytes volume;
+  seconds release = {};  ///< when its first byte may move: latency is the caller's business
+  int priority = 0;
+};
+
 struct simulator_options {
   bool record = false;  ///< keep rate and memory changes in the trace (for charts)
+  std::optional<seconds> until = {};                    ///< stop then, finished or not
+  std::vector<background_transfer> background = {};     ///< not under `prescribed`; takes no ports
   std::vector<capacity_change> capacities = {};
   std::vector<speed_change> speeds = {};
 };
@@ -43,7 +57,8 @@ struct simulator_options {
 namespace detail {
 
 /// Throws invalid_input for a change that names nothing or is no number.
-inline void check_options(const simulator_options& o, std::size_t resources, std::size_t devices) {
+inline void check_options(const simulator_options& o, const network& net, std::size_t devices, bool rates_are_given) {
+  const std::size_t resources = net.resources().size();
   const auto require = [](bool ok, const char* what, std::size_t i) {
     if (!ok) throw invalid_input("simulate: " + std::string(what) + " " + std::to_string(i) + " is out of range; expected a known id, a finite time >= 0 and a finite value >= 0");
   };
@@ -55,6 +70,14 @@ inline void check_options(const simulator_options& o, std::size_t resources, std
   for (std::size_t i = 0; i < o.speeds.size(); ++i) {
     const speed_change& s = o.speeds[i];
     require(s.device.valid() && s.device.index() < devices && amount(s.at.value()) && amount(s.speed), "speed change", i);
+  }
+  if (o.until && !amount(o.until->value())) throw invalid_input("simulate: until = " + to_text(o.until->value()) + " s; expected a finite time >= 0");
+  if (rates_are_given && !o.background.empty()) throw invalid_input("simulate: background transfers under prescribed rates, which leave them none");
+  for (std::size_t i = 0; i < o.background.size(); ++i) {
+    const background_transfer& b = o.background[i];
+    const auto known = [&](device_id d) { return d.valid() && d.index() < devices; };
+    require(known(b.from) && known(b.to) && amount(b.volume.value()) && amount(b.release.value()), "background transfer", i);
+    if (net.find(b.from, b.to) == nullptr) throw invalid_input("simulate: background transfer " + std::to_string(i) + " has no route");
   }
 }
 

@@ -35,8 +35,8 @@ struct memory_change {
 
 /// The trace of a run. Vectors are parallel to the task graph's; by device or resource where said.
 struct trace {
-  hetplan::status status;               ///< `stopped` if an observer stopped it: ends so far
-  seconds latency = {};                 ///< T, the last end
+  hetplan::status status;               ///< `stopped` by an observer or by `until`: what happened so far
+  seconds latency = {};                 ///< T, the last end; where `until` stopped the run, that time
   std::vector<interval> computes;
   std::vector<interval> transfers;
   std::vector<double> busy_s;           ///< by device
@@ -44,6 +44,7 @@ struct trace {
   std::vector<double> sent_bytes;       ///< by device, payload
   std::vector<double> received_bytes;   ///< by device, payload
   std::vector<double> resource_bytes;   ///< by resource: payload * weight
+  std::vector<double> background_left;  ///< by background transfer: bytes that have not moved when the run ends
   std::vector<rate_change> rates;       ///< only if recorded, in time order
   std::vector<memory_change> memory;    ///< only if recorded, in time order
 

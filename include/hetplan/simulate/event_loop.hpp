@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The inside of the simulator: a run of a task graph, event by event.
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/observer.hpp>
+#include <hetplan/simulate/fluid.hpp>
+#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/prescribed.hpp>
+#include <hetplan/simulate/run_state.hpp>
+#include <hetplan/simulate/trace.hpp>
+
+namespace hetplan::detail {
+
+/// One run of a task graph.
+template <network_policy Policy, class... Observers>
+class event_loop {
+ public:
+  event_loop(const tasks::task_graph& g, const network& net, const Policy& policy, const simulator_options& options,
+            Observers&... observers)
+      : g_(g), policy_(policy), options_(options), observers_(observers...), fluid_(net.resources()),
+        one_port_(policy.one_port()), waiting_(g.predecessors), devices_(g.device_order.size()), background_(options, net) {
+    for (std::size_t d = 0; d < devices_.size(); ++d) devices_[d].held_bytes = g.static_bytes[d];
+    out_.computes.resize(g.computes.size());
+    out_.transfers.resize(g.transfers.size());
+    out_.busy_s.assign(devices_.size(), 0);
+    out_.peak_bytes = g.static_bytes;
+    out_.sent_bytes.assign(devices_.size(), 0);
+    out_.received_bytes.assign(devices_.size(), 0);
+    out_.resource_bytes.assign(net.resources().size(), 0);
+    for (const tasks::transfer& b : background_.transfers) out_.background_left.push_back(b.volume_bytes);
+    flow_of_.assign(g.transfers.size() + background_.transfers.size(), no_flow);
+  }
+
+  [[nodiscard]] trace run() {
+    for (std::size_t i = 0; i < options_.capacities.size(); ++i) push(options_.capacities[i].at.value(), event::capacity, i);
+    for (std::size_t i = 0; i < options_.speeds.size(); ++i) push(options_.speeds[i].at.value(), event::speed, i);
+    if constexpr (rates_are_given) {
+      for (std::size_t i = 0; i < policy_.rates.size(); ++i) push(policy_.rates[i].at_s, event::rate, i);
+    }
+    for (std::size_t i = 0; i < background_.transfers.size(); ++i) push(background_.transfers[i].release_s, event::latency_end, g_.transfers.size() + i);
+    const double until = options_.until ? options_.until->value() : never;
+    for (tasks::node_id n = 0; n < g_.size(); ++n) {
+      if (g_.predecessors[n] == 0) make_ready(n);
+    }
+    for (std::size_t d = 0; d < devices_.size(); ++d) wake_.push_back(d);
+    settle();
+    while (!stopped_ && done_ < g_.size()) {
+      const double next = std::min(events_.empty() ? never : events_.top().at, fluid_.next_end());
+      if (next > until) {
+        cut_off(until);
+        break;
+      }
+      if (next == never) report_stuck();
+      now_ = std::max(now_, next);
+      settle();
+    }
+    if (out_.status.ok()) out_.latency = seconds(last_end_);
+    if (stopped_) out_.status = {outcome::stopped, "stopped by an observer"};
+    leave_background();
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr std::uint32_t no_flow = ~std::uint32_t{0};
+  static constexpr bool rates_are_given = std::is_same_v<Policy, prescribed>;
+  /// Ends that only rounding tells apart happen together (relative).
+  static constexpr double same_time = 1e-12;
+
+  void push(double at, event::kind_type kind, std::size_t what, std::uint32_t version = 0) {
+    events_.push({at, kind, static_cast<std::uint32_t>(what), version});
+  }
+
+  /// Everything that happens at the present time: ends before starts, until nothing moves; then rates.
+  void settle() {
+    const double until = std::min(now_ * (1 + same_time), std::numeric_limits<double>::max());  // never beyond `never`
+    for (bool again = true; again && !stopped_;) {
+      again = false;
+      if (const double end = fluid_.next_end(); end <= until) {
+        now_ = std::max(now_, end);
+        fluid_.finish_until(until, [&](std::uint32_t t) { end_transfer(t); });
+        again = true;
+      }
+      while (!events_.empty() && events_.top().at <= until) {
+        const event e = events_.top();
+        events_.pop();
+        now_ = std::max(now_, e.at);
+        handle(e);
+        again = true;
+      }
+      if (!wake_.empty()) {
+        start_tasks();
+        again = true;
+      }
+      if (!again) again = grant_ports();
+    }
+    fluid_.update(now_, [&](std::uint32_t t, double rate) {
+      if (options_.record && !is_background(t)) out_.rates.push_back({now_, t, rate});
+    });
+  }
+
+  void handle(const event& e) {
+    switch (e.kind) {
+      case event::capacity: fluid_.set_capacity(options_.capacities[e.what].resource.index(), options_.capacities[e.what].capacity.value()); break;
+      case event::speed: change_speed(options_.speeds[e.what].device.index(), options_.speeds[e.what].speed); break;
+      case event::rate:
+        if constexpr (rates_are_given) fluid_.set_rate(policy_.rates[e.what].transfer, policy_.rates[e.what].rate);
+        break;
+      case event::compute_end: if (e.version == devices_[e.what].version) end_task(e.what); break;
+      case event::release: offer(e.what); break;
+      case event::latency_end: drain(e.what); break;
+      case event::transfer_end: end_transfer(e.what); break;
+    }
+  }
+
+  // --- computing ---
+
+  void start_tasks() {
+    for (const std::size_t d : wake_) {
+      device_state& s = devices_[d];
+      if (s.running != no_task || s.next == g_.device_order[d].size()) continue;
+      const tasks::node_id n = g_.device_order[d][s.next];
+      if (waiting_[n] > 0) continue;
+      ++s.next;
+      s.running = n;
+      s.work_left_s = g_.computes[n].duration_s;
+      out_.computes[n].start_s = now_;
+      hold(d, g_.computes[n].takes_bytes);
+      schedule_end(d);
+    }
+    wake_.clear();
+  }
+
+  void schedule_end(std::size_t d) {
+    device_state& s = devices_[d];
+    s.since_s = now_;
+    ++s.version;
+    if (s.speed > 0) push(now_ + s.work_left_s / s.speed, event::compute_end, d, s.version);
+  }
+
+  void change_speed(std::size_t d, double speed) {
+    device_state& s = devices_[d];
+    if (s.running != no_task) s.work_left_s = std::max(0.0, s.work_left_s - s.speed * (now_ - s.since_s));
+    s.speed = speed;
+    if (s.running != no_task) schedule_end(d);
+  }
+
+  void end_task(std::size_t d) {
+    device_state& s = devices_[d];
+    const tasks::node_id n = std::exchange(s.running, no_task);
+    out_.computes[n].end_s = now_;
+    out_.busy_s[d] += now_ - out_.computes[n].start_s;
+    hold(d, -g_.computes[n].releases_bytes);
+    wake_.push_back(d);
+    observe(task_ended{g_.computes[n], out_.computes[n]});
+    finish(n);
+  }
+
+  void hold(std::size_t d, double bytes) {
+    if (bytes == 0) return;
+    devices_[d].held_bytes += bytes;
+    out_.peak_bytes[d] = std::max(out_.peak_bytes[d], devices_[d].held_bytes);
+    if (options_.record) out_.memory.push_back({now_, static_cast<std::uint32_t>(d), devices_[d].held_bytes});
+  }
+
+  // --- dependencies ---
+
+  void finish(tasks::node_id n) {
+    last_end_ = std::max(last_end_, now_);
+    joined_.push_back(n);
+    while (!joined_.empty()) {
+      const tasks::node_id ended = joined_.back();
+      joined_.pop_back();
+      ++done_;
+      for (const tasks::node_id m : g_.successors_of(ended)) {
+        if (--waiting_[m] == 0) make_ready(m);
+      }
+    }
+  }
+
+  void make_ready(tasks::node_id n) {
+    if (g_.is_compute(n)) {
+      wake_.push_back(g_.computes[n].device.index());
+    } else if (g_.is_transfer(n)) {
+      const auto t = static_cast<std::uint32_t>(n - g_.computes.size());
+      if (g_.transfers[t].release_s > now_) push(g_.transfers[t].release_s, event::release, t); else offer(t);
+    } else {
+      joined_.push_back(n);
+    }
+  }
+
+  // --- communicating ---
+
+  void offer(std::uint32_t t) {
+    if (one_port_) queue_.push_back(t); else send(t);
+  }
+
+  /// Waiting transfers by (priority, microbatch, stage, device); those whose two ports are free may pass others.
+  bool grant_ports() {
+    std::sort(queue_.begin(), queue_.end(), [&](std::uint32_t a, std::uint32_t b) { return turn(a) < turn(b); });
+    std::size_t kept = 0;
+    for (const std::uint32_t t : queue_) {
+      bool& sending = devices_[g_.transfers[t].from.index()].sending;
+      bool& receiving = devices_[g_.transfers[t].to.index()].receiving;
+      if (sending || receiving) {
+        queue_[kept++] = t;
+        continue;
+      }
+      sending = receiving = true;
+      send(t);
+    }
+    const bool any = kept < queue_.size();
+    queue_.resize(kept);
+    return any;
+  }
+  [[nodiscard]] auto turn(std::uint32_t i) const {
+    const tasks::transfer& t = g_.transfers[i];
+    const bool reduction = t.kind == transfer_kind::sync;  // has no microbatch of its own and comes after all of them
+    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.from_stage, t.from, t.to_stage, t.to, t.step, i);
+  }
+
+  void send(std::uint32_t t) {
+    out_.transfers[t].start_s = now_;
+    if (const double latency = g_.transfers[t].latency_s; latency > 0) {
+      push(now_ + latency, event::latency_end, t);
+    } else {
+      drain(t);
+    }
+  }
+
+  [[nodiscard]] bool is_background(std::uint32_t t) const { return t >= g_.transfers.size(); }
+  [[nodiscard]] const tasks::transfer& transfer_of(std::uint32_t t) const {
+    return is_background(t) ? background_.transfers[t - g_.transfers.size()] : g_.transfers[t];
+  }
+  [[nodiscard]] std::span<const resource_use> via_of(std::uint32_t t) const {
+    return is_background(t) ? background_.routes[t - g_.transfers.size()] : std::span<const resource_use>(g_.routes[g_.transfers[t].route].via);
+  }
+
+  void drain(std::uint32_t t) {
+    const tasks::transfer& x = transfer_of(t);
+    const auto via = via_of(t);
+    if (x.volume_bytes > 0 && !via.empty()) {
+      if constexpr (rates_are_given) fluid_.start(now_, x.volume_bytes, via, policy_.tier(x), t);
+      else flow_of_[t] = fluid_.start(now_, x.volume_bytes, via, policy_.tier(x), t);
+    } else {
+      push(now_, event::transfer_end, t);
+    }
+  }
+
+  /// Bytes that a transfer of the graph has moved.
+  void count(std::uint32_t t, double volume_bytes) {
+    const tasks::transfer& x = g_.transfers[t];
+    out_.sent_bytes[x.from.index()] += volume_bytes;
+    out_.received_bytes[x.to.index()] += volume_bytes;
+    for (const resource_use& u : g_.routes[x.route].via) out_.resource_bytes[u.resource.index()] += volume_bytes * u.weight;
+  }
+
+  void end_transfer(std::uint32_t t) {
+    flow_of_[t] = no_flow;
+    if (is_background(t)) {
+      out_.background_left[t - g_.transfers.size()] = 0;
+      return;
+    }
+    const tasks::transfer& x = g_.transfers[t];
+    out_.transfers[t].end_s = now_;
+    if (options_.record) out_.rates.push_back({now_, t, 0});
+    count(t, x.volume_bytes);
+    devices_[x.from.index()].sending = devices_[x.to.index()].receiving = false;
+    observe(transfer_ended{x, out_.transfers[t]});
+    finish(g_.node_of_transfer(t));
+  }
+
+  // --- ending early ---
+
+  /// The run ends at this time: what is under way counts as far as it came.
+  void cut_off(double at) {
+    now_ = at;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (devices_[d].running != no_task) out_.busy_s[d] += now_ - out_.computes[devices_[d].running].start_s;
+    }
+    if constexpr (!rates_are_given) {
+      for (std::uint32_t t = 0; t < g_.transfers.size(); ++t) {
+        if (flow_of_[t] != no_flow) count(t, g_.transfers[t].volume_bytes - fluid_.left(flow_of_[t], now_));
+      }
+    }
+    out_.latency = seconds(now_);
+    out_.status = {outcome::stopped, "stopped at " + to_text(now_) + " s"};
+  }
+
+  void leave_background() {
+    if constexpr (!rates_are_given) {
+      for (std::size_t i = 0; i < background_.transfers.size(); ++i) {
+        const std::uint32_t f = flow_of_[g_.transfers.size() + i];
+        if (f != no_flow) out_.background_left[i] = fluid_.left(f, now_);
+      }
+    }
+  }
+
+  template <class Event>
+  void observe(const Event& e) {
+    const flow answer = std::apply([&](auto&... o) { return notify(e, o...); }, observers_);
+    if (answer == flow::stop) stopped_ = true;
+  }
+
+  [[noreturn]] void report_stuck() const {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (devices_[d].next == g_.device_order[d].size()) continue;
+      throw invalid_input("simulate: device " + std::to_string(d) + " waits forever for task " + std::to_string(devices_[d].next) + " of " +
+                          std::to_string(g_.device_order[d].size()) + " in its order; the order is cyclic, or a capacity or speed stays 0");
+    }
+    throw invalid_input("simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its prescribed rates do not move all of it");
+  }
+
+  const tasks::task_graph& g_;
+  const Policy& policy_;
+  const simulator_options& options_;
+  std::tuple<Observers&...> observers_;
+  std::conditional_t<rates_are_given, prescribed_network, fluid_network> fluid_;
+  bool one_port_;
+  std::priority_queue<event> events_;
+  std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
+  std::vector<device_state> devices_;
+  std::vector<std::size_t> wake_;          ///< devices that may have something to start
+  std::vector<tasks::node_id> joined_;     ///< ended nodes whose successors are not told yet
+  std::vector<std::uint32_t> queue_;       ///< transfers that wait for ports
+  background_traffic background_;          ///< numbered after the graph's own transfers
+  std::vector<std::uint32_t> flow_of_;     ///< by transfer, background included; no_flow: not draining
+  double now_ = 0, last_end_ = 0;
+  std::size_t done_ = 0;
+  bool stopped_ = false;
+  trace out_;
+};
+
+}  // namespace hetplan::detail
