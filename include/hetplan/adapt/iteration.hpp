@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// One iteration of a plan under the conditions of the moment.
+
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/conditions.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan::adapt {
+
+/// How an iteration went.
+struct iteration {
+  bool ended = false;                         ///< false: `until` came first
+  double took_s = 0;
+  double response_s = 0;                      ///< T, or the time between tokens; T so far where it did not end
+  std::vector<double> device_J = {};          ///< by device, 0 for those that the plan leaves alone
+  std::vector<double> background_left = {};   ///< bytes, by background transfer
+
+  [[nodiscard]] double energy_J() const {
+    double total = 0;
+    for (const double e : device_J) total += e;
+    return total;
+  }
+};
+
+/// What the simulator is told of conditions that hold from the start; those of the cluster itself need no word.
+[[nodiscard]] inline simulator_options from_the_start(const conditions& now, const cluster& c) {
+  simulator_options o;
+  for (const resource& r : c.network().resources()) {
+    const resource_id id(&r - c.network().resources().data());
+    if (now.capacity[id.index()] != r.capacity) o.capacities.push_back({{}, id, now.capacity[id.index()]});
+  }
+  for (const device& d : c.devices()) {
+    if (now.speed[d.id.index()] != 1) o.speeds.push_back({{}, d.id, now.speed[d.id.index()]});
+  }
+  return o;
+}
+
+/// A plan that is expanded once and then run as often as its circumstances change.
+///
+/// The simulator judges: what an iteration takes here is what `judge` says of the plan under the same options.
+template <class Problem>
+class plan_runner {
+ public:
+  /// Throws  as tasks::expand.
+  plan_runner(const Problem& problem, plan p) : problem_(&problem), plan_(std::move(p)) {
+    judged_.graph = tasks::expand(plan_, problem.model, problem.cluster, problem.cost, problem.models.memory);
+    for (std::size_t d = 0; d < judged_.graph.used.size(); ++d) {
+      if (judged_.graph.used[d] != 0) devices_.push_back(device_id(d));
+    }
+  }
+
+  [[nodiscard]] const plan& what() const { return plan_; }
+  /// The devices that it uses, ascending.
+  [[nodiscard]] std::span<const device_id> devices() const { return devices_; }
+  [[nodiscard]] bool can_run(const conditions& now) const {
+    return std::all_of(devices_.begin(), devices_.end(), [&](device_id d) { return now.works(d); });
+  }
+
+  /// Complexity  one simulation.   Throws  invalid_input where it would wait forever and `options` set no end.
+  [[nodiscard]] iteration run(const simulator_options& options) {
+    const auto& models = problem_->models;
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(models.network)>, as_planned>) {
+      judged_.trace = simulate(judged_.graph, problem_->cluster.network(), policy_of_plan{plan_.network}, options);
+    } else {
+      judged_.trace = simulate(judged_.graph, problem_->cluster.network(), models.network, options);
+    }
+    const evaluation e = measure(judged_.graph, judged_.trace, problem_->cluster, models.energy);
+    iteration i{.ended = judged_.trace.status.ok(), .took_s = e.latency.value(), .response_s = e.latency.value()};
+    if (i.ended && plan_.workload.mode == mode::generation) i.response_s = time_between_tokens(plan_, problem_->model, judged_).value();
+    for (const device_evaluation& d : e.devices) i.device_J.push_back(d.energy.value());
+    i.background_left = judged_.trace.background_left;
+    return i;
+  }
+
+  /// An iteration while nothing changes; one that cannot end there has an infinite response.
+  [[nodiscard]] iteration rehearse(const conditions& now, std::span<const foreign_traffic> traffic = {}) {
+    constexpr seconds long_enough(1e9);
+    simulator_options o = from_the_start(now, problem_->cluster);
+    for (const foreign_traffic& f : traffic) o.background.push_back({f.from, f.to, f.left, {}, f.priority});
+    o.until = long_enough;
+    iteration i;
+    if (can_run(now)) i = run(o);
+    if (!i.ended) i.took_s = i.response_s = std::numeric_limits<double>::infinity();
+    return i;
+  }
+
+ private:
+  const Problem* problem_;
+  plan plan_;
+  std::vector<device_id> devices_;
+  judgement judged_;
+};
+
+}  // namespace hetplan::adapt

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A cost model seen through devices that work at a factor of their speed.
+
+#include <utility>
+#include <vector>
+
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/cost_model.hpp>
+
+namespace hetplan {
+
+/// Every answer of the model, divided by the device's factor. Factors by device id, above 0.
+///
+/// Source  semantics, section 10: a device at half its speed takes twice as long for everything.
+template <cost_model Cost>
+struct slowed {
+  Cost cost;
+  std::vector<double> factor;
+
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return cost.time(w, d) / factor[d.id.index()]; }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const
+    requires times_optimizer_step<Cost>
+  {
+    return cost.optimizer_step(l, d) / factor[d.id.index()];
+  }
+};
+
+/// The slowed model; an any_cost_model stays one, so that what was compiled for it serves both.
+template <cost_model Cost>
+[[nodiscard]] auto slow_down(Cost cost, std::vector<double> factor) {
+  if constexpr (std::is_same_v<Cost, any_cost_model>) return any_cost_model(slowed<Cost>{std::move(cost), std::move(factor)});
+  else return slowed<Cost>{std::move(cost), std::move(factor)};
+}
+
+}  // namespace hetplan
