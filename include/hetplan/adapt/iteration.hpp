@@ -2,6 +2,7 @@
 #pragma once
 /// One iteration of a plan under the conditions of the moment.
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <utility>
@@ -58,6 +59,7 @@ class plan_runner {
   [[nodiscard]] const plan& what() const { return plan_; }
   /// The devices that it uses, ascending.
   [[nodiscard]] std::span<const device_id> devices() const { return devices_; }
+  [[nodiscard]] bool uses(device_id d) const { return std::binary_search(devices_.begin(), devices_.end(), d); }
   [[nodiscard]] bool can_run(const conditions& now) const {
     return std::all_of(devices_.begin(), devices_.end(), [&](device_id d) { return now.works(d); });
   }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The outside of a job while it runs: what is, what has been noticed, and the traffic that nobody planned.
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/iteration.hpp>
+
+namespace hetplan::adapt {
+
+/// Why bytes are under way that no plan sends.
+enum class purpose { foreign, weights, backup };
+
+/// Such bytes.
+struct side_flow {
+  device_id from;
+  device_id to;
+  double left_bytes = 0;
+  double release_s = 0;  ///< when its first byte may move, on the timeline
+  int priority = 0;
+  purpose what = purpose::foreign;
+};
+
+/// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and flows beside the plan's.
+///
+/// The simulator moves the flows; the world only says what it must be told, and keeps what it leaves.
+class world {
+ public:
+  /// Cluster and timeline must outlive it.  Throws  as check_timeline.
+  template <failure_detector Detector>
+  world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& wanted)
+      : wanted(wanted), cluster_(c), timeline_(checked(t, c)), actual_(nominal(c)), noticed_(actual_), known_(times_known(t, detector)) {}
+
+  qoe_target wanted;               ///< now
+  std::vector<side_flow> flows;
+
+  [[nodiscard]] const conditions& actual() const { return actual_; }
+  [[nodiscard]] const conditions& noticed() const { return noticed_; }
+
+  /// Lets everything happen that happens by now.
+  void advance(double now) {
+    while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now) {
+      const event& e = timeline_.events[next_];
+      apply(actual_, e);
+      if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
+        flows.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
+      }
+      to_notice_.emplace(known_[next_].value(), next_);
+      ++next_;
+    }
+    while (next_notice() <= now) {
+      const event& e = timeline_.events[to_notice_.top().second];
+      to_notice_.pop();
+      apply(noticed_, e);
+      if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
+        if (q->latency) wanted.latency = q->latency;
+        if (q->deadline) wanted.deadline = q->deadline;
+      }
+      news_ = std::min(news_.value_or(e.at.value()), e.at.value());
+    }
+  }
+  /// When the first thing happened that has become known since the last call; nothing: all is as it was.
+  [[nodiscard]] std::optional<double> take_news() { return std::exchange(news_, std::nullopt); }
+
+  /// When the conditions or the foreign traffic change next; infinite: never.
+  [[nodiscard]] double next_event() const { return next_ < timeline_.events.size() ? timeline_.events[next_].at.value() : never; }
+  /// When something becomes known next.
+  [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.top().first; }
+  /// When the first of some devices leaves next, not after `horizon`; infinite if none does.
+  [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const {
+    for (std::size_t i = next_; i < timeline_.events.size() && timeline_.events[i].at.value() <= horizon; ++i) {
+      const auto* gone = std::get_if<device_leaves>(&timeline_.events[i].what);
+      if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end()) return timeline_.events[i].at.value();
+    }
+    return never;
+  }
+
+  /// What the simulator must be told of a run from now on: the conditions, what changes until then, the flows.
+  [[nodiscard]] simulator_options options(double now, double until) const {
+    simulator_options o = from_the_start(actual_, cluster_);
+    o.until = seconds(until - now);
+    for (const side_flow& f : flows) {
+      if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
+    }
+    for (std::size_t i = next_; i < timeline_.events.size() && timeline_.events[i].at.value() < until; ++i) {
+      const seconds at = timeline_.events[i].at - seconds(now);
+      if (const auto* r = std::get_if<capacity_becomes>(&timeline_.events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
+      if (const auto* s = std::get_if<speed_becomes>(&timeline_.events[i].what)) o.speeds.push_back({at, s->device, s->speed});
+      if (const auto* x = std::get_if<transfer_begins>(&timeline_.events[i].what)) {
+        o.background.push_back({x->from, x->to, x->volume, at + latency(*x), x->priority});
+      }
+    }
+    return o;
+  }
+  /// What flows of our own moved in a stretch of time.
+  struct carried {
+    double volume_bytes = 0;
+    std::vector<double> sent_bytes, received_bytes;  ///< by device; empty if nothing moved
+  };
+
+  /// Takes over what a run with those options left of the flows, and goes on to `now`, where it ended.
+  carried settle(const std::vector<double>& left, double now) {
+    carried moved;
+    std::vector<std::size_t> moving;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      if (moves(flows[f])) moving.push_back(f);
+    }
+    const std::size_t before = flows.size();
+    advance(now);
+    for (std::size_t f = before; f < flows.size(); ++f) moving.push_back(f);  // those that began meanwhile
+    for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
+      side_flow& f = flows[moving[i]];
+      if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
+        if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_.size(), 0);
+        moved.volume_bytes += volume;
+        moved.sent_bytes[f.from.index()] += volume;
+        moved.received_bytes[f.to.index()] += volume;
+      }
+      f.left_bytes = left[i];
+    }
+    std::erase_if(flows, [](const side_flow& f) { return f.left_bytes <= 0; });
+    return moved;
+  }
+
+ private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  [[nodiscard]] static const timeline& checked(const timeline& t, const cluster& c) {
+    check_timeline(t, c);
+    return t;
+  }
+  [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_.network().find(x.from, x.to)->latency; }
+  /// A flow waits while one of its ends is away.
+  [[nodiscard]] bool moves(const side_flow& f) const { return actual_.present[f.from.index()] != 0 && actual_.present[f.to.index()] != 0; }
+
+  const cluster& cluster_;
+  const timeline& timeline_;
+  conditions actual_, noticed_;
+  std::vector<seconds> known_;  ///< by event
+  std::size_t next_ = 0;
+  using notice = std::pair<double, std::size_t>;  ///< when, which event
+  std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
+  std::optional<double> news_;
+};
+
+}  // namespace hetplan::adapt
