@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The noun for where the model is: which device holds which weights, and whose cache is where.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
+
+namespace hetplan::adapt {
+
+/// What every device holds: tensors of weights with their optimizer state, and in generation the caches of sequences.
+///
+/// Layers of a weight group share one tensor: a device that holds one of them holds them all. A plan gives a device what its
+/// stages run. After a switch a device keeps what the new plan gives it and the backups that it was asked for; it does not
+/// keep what it held before, because a plan may need all of its memory.
+///
+/// A plain value; it remembers devices that are gone, so that one that comes back finds what it held.
+/// Complexity  has, add, drop of one layer: O(1) (a group: the same). Memory O(devices x layers + layers x sequences).
+/// Source      semantics, sections 2 and 10.
+class holdings {
+ public:
+  holdings() = default;
+  /// Nobody holds anything.
+  holdings(const planning_graph& model, std::size_t devices) : devices_(devices), held_(devices * model.size(), 0) {
+    std::vector<layer_id> first_of_group(model.weight_groups().size());
+    for (const layer& l : model.layers()) {
+      tensor_.push_back(l.id);
+      if (l.weight_group < 0) continue;
+      layer_id& first = first_of_group[static_cast<std::size_t>(l.weight_group)];
+      if (!first.valid()) first = l.id;
+      tensor_.back() = first;
+    }
+  }
+
+  [[nodiscard]] std::size_t devices() const { return devices_; }
+  [[nodiscard]] std::size_t layers() const { return tensor_.size(); }
+  /// The layer that stands for a layer's tensor: the first of its weight group, or the layer itself.
+  [[nodiscard]] layer_id tensor_of(layer_id l) const { return tensor_[l.index()]; }
+  [[nodiscard]] bool has(device_id d, layer_id l) const { return held_[at(d, l)] != 0; }
+  /// The devices that hold a layer's tensor, ascending.
+  [[nodiscard]] std::vector<device_id> holders(layer_id l) const {
+    std::vector<device_id> all;
+    for (std::size_t d = 0; d < devices_; ++d) {
+      if (has(device_id(d), l)) all.emplace_back(d);
+    }
+    return all;
+  }
+
+  void add(device_id d, layer_id l) { held_[at(d, l)] = 1; }
+  void drop(device_id d, layer_id l) { held_[at(d, l)] = 0; }
+  /// Everything that a device holds, caches too.
+  void drop(device_id d) {
+    for (const layer_id l : tensor_) drop(d, l);
+    for (device_id& owner : cache_owner_) {
+      if (owner == d) owner = device_id();
+    }
+  }
+  /// What training has changed since: call it for a device that is away while others train on. Frozen weights stay good.
+  void drop_trainable(device_id d, const planning_graph& model) {
+    for (const layer& l : model.layers()) {
+      if (l.trainable) drop(d, l.id);
+    }
+  }
+  /// The weights that others hold, too: a backup, or what an old plan left. Caches stay as they are.
+  void add(const holdings& others) {
+    for (std::size_t i = 0; i < held_.size(); ++i) held_[i] = static_cast<char>(held_[i] | others.held_[i]);
+  }
+
+  /// Sequences with a cache; 0 outside generation.
+  [[nodiscard]] long long sequences() const {
+    return tensor_.empty() ? 0 : static_cast<long long>(cache_owner_.size() / tensor_.size());
+  }
+  /// Whose memory has the cache of a layer for a sequence; an invalid id: nobody's, it is lost.
+  [[nodiscard]] device_id cache_owner(layer_id l, long long sequence) const { return cache_owner_[cache_at(l, sequence)]; }
+  /// Makes room for the caches of so many sequences, which nobody owns yet.
+  void set_sequences(long long count) { cache_owner_.assign(tensor_.size() * static_cast<std::size_t>(count), device_id()); }
+  void set_cache_owner(layer_id l, long long sequence, device_id d) { cache_owner_[cache_at(l, sequence)] = d; }
+
+  friend bool operator==(const holdings&, const holdings&) = default;
+
+ private:
+  [[nodiscard]] std::size_t at(device_id d, layer_id l) const { return d.index() * tensor_.size() + tensor_[l.index()].index(); }
+  [[nodiscard]] std::size_t cache_at(layer_id l, long long sequence) const {
+    return static_cast<std::size_t>(sequence) * tensor_.size() + l.index();
+  }
+
+  std::size_t devices_ = 0;
+  std::vector<layer_id> tensor_;          ///< by layer
+  std::vector<char> held_;                ///< device x layer; only the first layer of a group is used
+  std::vector<device_id> cache_owner_;    ///< sequence x layer
+};
+
+/// What the devices of a plan hold while it runs: the weights of their stages, and in generation the caches of the
+/// sequences that they serve (devices of a stage own contiguous ranges of each of its microbatches, in list order).
+///
+/// @param p        a valid plan.
+/// @param devices  of the cluster, used or not.
+/// Complexity      O(layers of all stages x devices per stage); generation: and O(layers x sequences).
+/// Source          semantics, sections 2 and 6.
+[[nodiscard]] inline holdings holdings_of(const plan& p, const planning_graph& model, std::size_t devices) {
+  holdings held(model, devices);
+  const bool caches = p.workload.mode == mode::generation;
+  if (caches) held.set_sequences(p.batch());
+  std::vector<long long> first(p.pipeline_count() + 1, 0);
+  for (std::size_t i = 0; i < p.pipeline_count(); ++i) first[i + 1] = first[i] + p.pipeline_samples(static_cast<int>(i));
+  for (const stage& s : p.stages) {
+    const auto pipeline = static_cast<std::size_t>(s.pipeline);
+    for (const layer_id l : s.layers) {
+      for (const assignment& a : s.devices) held.add(a.device, l);
+      if (!caches) continue;
+      for (long long sequence = first[pipeline]; sequence < first[pipeline + 1];) {
+        for (const assignment& a : s.devices) {
+          for (int i = 0; i < a.samples && sequence < first[pipeline + 1]; ++i) held.set_cache_owner(l, sequence++, a.device);
+        }
+      }
+    }
+  }
+  return held;
+}
+
+}  // namespace hetplan::adapt

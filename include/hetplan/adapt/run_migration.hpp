@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a migration takes: its fetches are transfers, and the simulator runs them like any others.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/migration.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan::adapt {
+
+/// A migration on the network.
+struct migration_run {
+  seconds time = {};
+  bytes moved = {};
+  std::vector<bytes> sent = {};      ///< by device
+  std::vector<bytes> received = {};  ///< by device
+  std::vector<joules> energy = {};   ///< by device; 0 for those that take no part
+  std::vector<bytes> carried = {};   ///< by resource: payload x weight
+
+  [[nodiscard]] joules total_energy() const {
+    joules all;
+    for (const joules j : energy) all += j;
+    return all;
+  }
+};
+
+/// Adds a migration to other work on the same network; rounds are joined by barriers.
+///
+/// @param fetch_priority  of its transfers, for runs under by_priority: smaller first.
+/// @return                the barrier behind the last round: what must wait for the migration depends on it.
+/// Complexity             O(fetches).
+/// Throws                 invalid_input for an infeasible migration, or a fetch between devices without a route.
+[[nodiscard]] inline tasks::task_graph_builder::handle add_migration(tasks::task_graph_builder& b, const migration& m, const cluster& c,
+                                                                     int fetch_priority = 0) {
+  if (!m.status.ok()) throw invalid_input("add_migration: the migration is infeasible: " + m.status.reason);
+  auto before = b.add_barrier();
+  for (const auto& round : m.rounds) {
+    const auto after = b.add_barrier();
+    b.depend(before, after);
+    for (const fetch& f : round) {
+      const route* way = c.network().find(f.from, f.to);
+      if (way == nullptr) throw invalid_input("add_migration: no route from \"" + c[f.from].name + "\" to \"" + c[f.to].name + "\"");
+      const auto moving = b.add(tasks::transfer{.from = f.from, .to = f.to, .priority = fetch_priority, .route = b.add_route(*way),
+                                                .volume_bytes = f.volume.value(), .latency_s = way->latency.value()});
+      b.depend(before, moving);
+      b.depend(moving, after);
+    }
+    before = after;
+  }
+  return before;
+}
+
+/// The resources as they are now: capacities that differ from the cluster's, from time 0 on.
+[[nodiscard]] inline std::vector<capacity_change> capacities_of(const conditions& now, const cluster& c) {
+  std::vector<capacity_change> all;
+  for (std::size_t r = 0; r < now.capacity.size(); ++r) {
+    if (now.capacity[r] != c.network().resources()[r].capacity) all.push_back({seconds(0), resource_id(r), now.capacity[r]});
+  }
+  return all;
+}
+
+/// Runs a migration alone on the network as it is now, transfers sharing it fairly.
+///
+/// Devices that take part draw what the energy model charges an idle device for the whole time, and for their bytes; the
+/// others are not charged. No migration is faster than max over resources of bytes x weight / capacity, round by round.
+///
+/// @param later  what happens to the network while it runs, from the migration's start.
+/// Complexity    that of simulate on one transfer per fetch.
+/// Throws        invalid_input for an infeasible migration, or one that can never end (a capacity that stays 0).
+/// Determinism   as simulate.
+/// Source        semantics, sections 6, 8 and 10.
+template <energy_model Energy = linear_power>
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const Energy& energy = {},
+                                          const std::vector<capacity_change>& later = {}) {
+  tasks::task_graph_builder b(c.size());
+  static_cast<void>(add_migration(b, m, c));
+  const tasks::task_graph g = std::move(b).build();
+  simulator_options options{.capacities = capacities_of(now, c)};
+  options.capacities.insert(options.capacities.end(), later.begin(), later.end());
+  const trace t = simulate(g, c.network(), fair_share{}, options);
+  const evaluation e = measure(g, t, c, energy);
+  migration_run run{.time = t.latency, .moved = m.volume(), .carried = e.resource_bytes};
+  for (std::size_t d = 0; d < c.size(); ++d) {
+    run.sent.emplace_back(t.sent_bytes[d]);
+    run.received.emplace_back(t.received_bytes[d]);
+    run.energy.push_back(e.devices[d].energy);
+  }
+  return run;
+}
+
+}  // namespace hetplan::adapt
