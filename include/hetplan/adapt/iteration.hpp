@@ -42,6 +42,24 @@ struct iteration {
   return o;
 }
 
+/// By device: what moving bytes takes.
+template <energy_model Energy>
+[[nodiscard]] std::vector<double> energy_of_bytes(const Energy& energy, const cluster& c, const std::vector<double>& sent, const std::vector<double>& received) {
+  std::vector<double> spent;
+  for (const device& d : c.devices()) {
+    spent.push_back(energy.energy({.sent = bytes(sent[d.id.index()]), .received = bytes(received[d.id.index()])}, d).value());
+  }
+  return spent;
+}
+/// What devices draw that are there and do nothing for a time; those that have been charged already are left alone.
+template <energy_model Energy>
+void add_idle_energy(std::vector<double>& spent, const Energy& energy, const cluster& c, std::span<const device_id> devices, const conditions& now,
+                     double for_s) {
+  for (const device_id d : devices) {
+    if (spent[d.index()] == 0 && now.present[d.index()] != 0) spent[d.index()] = energy.energy({.total = seconds(for_s)}, c[d]).value();
+  }
+}
+
 /// A plan that is expanded once and then run as often as its circumstances change.
 ///
 /// The simulator judges: what an iteration takes here is what `judge` says of the plan under the same options.

@@ -5,32 +5,29 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/ledger.hpp>
-#include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/weight_keeper.hpp>
 #include <hetplan/adapt/world.hpp>
 #include <hetplan/core/observer.hpp>
 
 namespace hetplan::adapt {
 
-/// Backups of what only one device holds, after every so many iterations.
-struct backup_routine {
-  long long period = 10;
-  backup_content content = backup_content::resume;
-};
-
 template <failure_detector Detector = heartbeat>
 struct life_options {
   Detector detector = {};
-  std::optional<backup_routine> backups = {};  ///< none: what trains on a single device is gone with it
-  std::optional<device_id> archive = {};       ///< has a copy of all immutable weights in storage
+  storage_options storage = {};
 };
 
 /// The job has come this far; for progress and for stopping.
@@ -47,7 +44,7 @@ class life {
  public:
   life(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
       : problem_(problem), options_(options), policy_(policy), duration_(t.duration.value()), world_(problem.cluster, t, options.detector, problem.job.qoe),
-        books_(problem.cluster.size()), held_(problem.model, problem.cluster.size()), observers_(observers...) {}
+        books_(problem.cluster.size()), weights_(problem, options.storage), observers_(observers...) {}
 
   [[nodiscard]] history run() {
     while (goes_on()) {
@@ -100,10 +97,7 @@ class life {
   void consult() {
     const double caused = since_.value_or(now_);
     since_.reset();
-    std::vector<foreign_traffic> traffic;
-    for (const side_flow& f : world_.flows) {
-      if (f.what == purpose::foreign) traffic.push_back({f.from, f.to, bytes(f.left_bytes), f.priority});
-    }
+    const std::vector<foreign_traffic> traffic = world_.foreign();
     situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .traffic = traffic, .wanted = world_.wanted, .done = done()};
     if (runner_ != nullptr) {
       s.running = &runner_->what();
@@ -125,80 +119,30 @@ class life {
   void use(plan p) {
     running_ = books_.number_of(p);
     runner_ = std::make_unique<plan_runner<Problem>>(problem_, std::move(p));
-    holdings held = holdings_of(runner_->what(), problem_.model, problem_.cluster.size());
-    for (const layer& l : problem_.model.layers()) {  // what does not change stays good, where it is and memory is not needed
-      if (!is_immutable(l, problem_.job.workload)) continue;
-      if (options_.archive) held.add(*options_.archive, l.id);
-      for (const device& d : problem_.cluster.devices()) {
-        if (held_.has(d.id, l.id) && !runner_->uses(d.id)) held.add(d.id, l.id);
-      }
-    }
-    held_ = std::move(held);
-    protect();
+    weights_.use(runner_->what());
+    world_.drop(purpose::backup);
+    if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done(), true), purpose::backup, now_);
   }
 
-  /// Backups of the running plan begin: what they hold is good once it has come over.
-  void protect() {
-    std::erase_if(world_.flows, [](const side_flow& f) { return f.what == purpose::backup; });
-    copies_ = {};
-    copied_at_.reset();
-    if (!options_.backups) return;
-    copies_ = replicate_by_topology(runner_->what(), problem_.model, problem_.cluster, options_.backups->content, problem_.models.memory);
-    send_copies(true);
-  }
-  void send_copies(bool all) {
-    migration m = backup_fetches(copies_, problem_.model, problem_.job.workload);
-    if (!all) m = split_immutable(m).second;
-    copying_ = done();
-    for (const auto& round : m.rounds) start(round, purpose::backup);
-  }
-  void start(const std::vector<fetch>& round, purpose what) {
-    for (const fetch& f : round) {
-      const double latency = problem_.cluster.network().find(f.from, f.to)->latency.value();
-      world_.flows.push_back({f.from, f.to, f.volume.value(), now_ + latency, 0, what});
-    }
-  }
-  [[nodiscard]] bool under_way(purpose what) const {
-    return std::any_of(world_.flows.begin(), world_.flows.end(), [&](const side_flow& f) { return f.what == what; });
-  }
   /// Weights come in the background: begins it, and says whether it is still going on.
   [[nodiscard]] bool fetching() {
     if (next_->fetched) return false;
     if (runner_ == nullptr || !runner_->can_run(world_.actual())) {  // nothing runs: no reason to wait
-      std::erase_if(world_.flows, [](const side_flow& f) { return f.what == purpose::weights; });
+      world_.drop(purpose::weights);
       coming_.reset();
       next_->fetched = true;
       return false;
     }
     if (!coming_) {
-      const migration m = split_immutable(delta_migration(sources(), *next_->what.next, problem_.model, problem_.cluster, world_.actual())).first;
-      if (!m.status.ok()) {
-        next_->fetched = true;
-        return false;
-      }
-      coming_ = fits_beside(m);
-      for (const auto& round : coming_->rounds) start(round, purpose::weights);
+      coming_ = weights_.beside(runner_->what(), *next_->what.next, world_.actual());
+      world_.begin(*coming_, purpose::weights, now_);
     }
-    if (under_way(purpose::weights)) return true;
-    for (const auto& round : coming_->rounds) {
-      for (const fetch& f : round) {
-        for (const layer_id l : f.layers) held_.add(f.to, l);
-      }
-    }
+    if (world_.under_way(purpose::weights)) return true;
+    weights_.add(*coming_);
     coming_.reset();
     next_->fetched = true;
     return false;
   }
-  /// Without the fetches to devices that have no room for them beside the running plan: those wait for the stop.
-  [[nodiscard]] migration fits_beside(migration m) const {
-    std::vector<double> room = free_bytes(runner_->what(), problem_.model, problem_.cluster, problem_.models.memory);
-    for (const auto& round : m.rounds) {
-      for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
-    }
-    for (auto& round : m.rounds) std::erase_if(round, [&](const fetch& f) { return room[f.to.index()] < 0; });
-    return m;
-  }
-  [[nodiscard]] holdings sources() const { return copied_at_ ? with_backups(held_, copies_) : held_; }
 
   // --- living ---
 
@@ -218,33 +162,20 @@ class life {
     const world::carried c = world_.settle(left, now);
     now_ = now;
     if (c.volume_bytes <= 0) return;
-    std::vector<double> spent(problem_.cluster.size(), 0);
-    double total = 0;
-    for (const device& d : problem_.cluster.devices()) {
-      spent[d.id.index()] = problem_.models.energy.energy({.sent = bytes(c.sent_bytes[d.id.index()]), .received = bytes(c.received_bytes[d.id.index()])}, d).value();
-      total += spent[d.id.index()];
-    }
+    const std::vector<double> spent = energy_of_bytes(problem_.models.energy, problem_.cluster, c.sent_bytes, c.received_bytes);
     books_.moved(c.volume_bytes, spent);
     if (next_ && coming_) {
       next_->moved_bytes += c.volume_bytes;
-      next_->moved_J += total;
+      next_->moved_J = std::accumulate(spent.begin(), spent.end(), next_->moved_J);
     }
   }
-  void add_idle(std::vector<double>& spent, std::span<const device_id> devices, double for_s) const {
-    for (const device_id d : devices) {
-      if (spent[d.index()] == 0 && world_.actual().present[d.index()] != 0) {
-        spent[d.index()] = problem_.models.energy.energy({.total = seconds(for_s)}, problem_.cluster[d]).value();
-      }
-    }
-  }
-
   /// Nothing runs until something may change that.
   void wait() {
     double until = std::min({world_.next_event(), world_.next_notice(), ask_at_, duration_});
     if (next_) until = std::min(until, std::max(next_->from_s, std::nextafter(now_, never)));
     std::vector<double> left;
-    if (!world_.flows.empty()) {  // they go on alone; a transfer of nothing ends the run
-      const side_flow& any = world_.flows.front();
+    if (!world_.flows().empty()) {  // they go on alone; a transfer of nothing ends the run
+      const side_flow& any = world_.flows().front();
       tasks::task_graph_builder b(problem_.cluster.size());
       b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now_});
       simulator_options o = world_.options(now_, until);
@@ -252,16 +183,16 @@ class life {
       left = simulate(std::move(b).build(), problem_.cluster.network(), fair_share{}, o).background_left;
     }
     std::vector<double> spent(problem_.cluster.size(), 0);
-    if (runner_ != nullptr) add_idle(spent, runner_->devices(), until - now_);
+    if (runner_ != nullptr) add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), world_.actual(), until - now_);
     books_.passed(resting_ ? activity::idle : activity::stalled, now_, until, running_, spent);
     go_on_to(until, left);
   }
 
   void iterate() {
-    const auto known = std::pair(running_, key());
+    const auto known = key();
     iteration i;
     const auto it = seen_.find(known);
-    const bool quiet = world_.flows.empty();
+    const bool quiet = world_.flows().empty();
     if (quiet && it != seen_.end() && now_ + it->second.took_s <= std::min(world_.next_event(), duration_)) {
       i = it->second;
     } else {
@@ -278,7 +209,7 @@ class life {
     const bool violates = world_.wanted.latency && i.response_s > world_.wanted.latency->value() * (1 + limit_tolerance);
     books_.ran(now_, running_, count, i, violates);
     std::vector<double> left = i.background_left;
-    for (std::size_t f = 0; f < left.size() && count > 1; ++f) left[f] -= static_cast<double>(count - 1) * (world_.flows[f].left_bytes - left[f]);
+    for (std::size_t f = 0; f < left.size() && count > 1; ++f) left[f] -= static_cast<double>(count - 1) * (world_.flows()[f].left_bytes - left[f]);
     go_on_to(now_ + static_cast<double>(count) * i.took_s, left);
     keep_copies();
   }
@@ -291,9 +222,9 @@ class life {
     double most = std::min({before(world_.next_event()), before(duration_), reaching(world_.next_notice()), reaching(ask_at_)});
     if (next_) most = std::min(most, reaching(next_->from_s));
     if (problem_.job.qoe.iterations) most = std::min(most, static_cast<double>(*problem_.job.qoe.iterations - done()));
-    if (!copies_.backups.empty()) most = std::min(most, static_cast<double>(copying_ + options_.backups->period - done()));
-    for (std::size_t f = 0; f < world_.flows.size(); ++f) {
-      const side_flow& flow = world_.flows[f];
+    if (const auto due = weights_.backup_due_in(done()); due && *due > 0) most = std::min(most, static_cast<double>(*due));
+    for (std::size_t f = 0; f < world_.flows().size(); ++f) {
+      const side_flow& flow = world_.flows()[f];
       if (f >= i.background_left.size() || flow.release_s > now_) return 1;
       const double drained = flow.left_bytes - i.background_left[f];
       if (i.background_left[f] <= 0) return 1;
@@ -302,15 +233,16 @@ class life {
     return most >= 2 ? static_cast<long long>(std::min(most, 1e15)) : 1;
   }
   /// The conditions of the moment, as far as a running plan feels them.
-  [[nodiscard]] std::vector<double> key() const {
+  [[nodiscard]] std::pair<std::size_t, std::vector<double>> key() const {
     std::vector<double> k = world_.actual().speed;
     for (const bytes_per_second c : world_.actual().capacity) k.push_back(c.value());
-    return k;
+    return {running_, std::move(k)};
   }
   void keep_copies() {
-    if (copies_.backups.empty() || under_way(purpose::backup)) return;
-    if (copying_ >= 0) copied_at_ = copying_;
-    if (done() - copying_ >= options_.backups->period) send_copies(false);
+    const auto due = weights_.backup_due_in(done());
+    if (!due || world_.under_way(purpose::backup)) return;
+    weights_.end_backup();
+    if (*due <= 0) world_.begin(weights_.begin_backup(done(), false), purpose::backup, now_);
   }
 
   // --- changing over ---
@@ -325,27 +257,15 @@ class life {
       why_not_ = "a device of the next plan has left";
       return;
     }
-    migration m;
-    bool roll_back = false;
-    if (a.what.how != switching::at_no_cost) {
-      const auto moving = [&](const holdings& from) {
-        if (a.what.how != switching::through_coordinator) return delta_migration(from, p, problem_.model, problem_.cluster, world_.actual());
-        return through_coordinator(from, p, elect_coordinator(problem_.cluster, world_.actual()), problem_.model, problem_.cluster, world_.actual());
-      };
-      m = moving(held_);
-      if (!m.status.ok() && copied_at_) {
-        m = moving(sources());
-        roll_back = problem_.job.workload.mode == mode::training;
-      }
-      if (!m.status.ok()) {
-        why_not_ = m.status.reason;
-        return;
-      }
+    const auto [m, back_to] = weights_.to(p, a.what.how, world_.actual());
+    if (!m.status.ok()) {
+      why_not_ = m.status.reason;
+      return;
     }
     adoption record{a.caused_s, a.decided_s, 0, running_, 0, a.what.step, a.what.reason, 0, a.moved_bytes + m.volume().value(), a.moved_J};
     const bool moves_work = p.stages != runner_->what().stages;
     if (!m.empty() && !move(m, p, record)) return;
-    if (roll_back) books_.lose(done() - *copied_at_);
+    if (back_to) books_.lose(done() - *back_to);
     use(p);
     history& h = books_.open();
     record.to = running_;
@@ -359,7 +279,6 @@ class life {
   struct moved {
     bool ended = false;
     trace run;
-    evaluation costs;
   };
   /// Stops and moves. False: it was cut off, and nothing of it counts.
   [[nodiscard]] bool move(const migration& m, const plan& next, adoption& record) {
@@ -374,16 +293,15 @@ class life {
       for (const assignment& x : s.devices) idle.push_back(x.device);
     }
     const moved done = under_change(needed, 1, [&](const simulator_options& o) {
-      moved r{false, simulate(g, problem_.cluster.network(), fair_share{}, o), {}};
-      r.ended = r.run.status.ok();
-      return r;
+      trace run = simulate(g, problem_.cluster.network(), fair_share{}, o);
+      return moved{run.status.ok(), std::move(run)};
     });
     const double took = done.run.latency.value();
     const evaluation costs = measure(g, done.run, problem_.cluster, problem_.models.energy);
     std::vector<double> spent;
     for (const device_evaluation& d : costs.devices) spent.push_back(d.energy.value());
     record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
-    add_idle(spent, idle, took);
+    add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), took);
     books_.passed(activity::migrating, now_, now_ + took, running_, spent);
     record.stall_s = took;
     go_on_to(now_ + took, done.run.background_left);
@@ -397,14 +315,11 @@ class life {
   double duration_;
   world world_;
   ledger books_;
-  holdings held_;                                  ///< by the running plan, and immutable weights elsewhere
+  weight_keeper<Problem> weights_;
   std::unique_ptr<plan_runner<Problem>> runner_;   ///< null: nothing has run yet
   std::size_t running_ = 0;
   std::optional<adopting> next_;
   std::optional<migration> coming_;                ///< in the background
-  replication copies_;
-  long long copying_ = 0;                          ///< the iteration of the backup under way
-  std::optional<long long> copied_at_;             ///< of the last that is whole
   std::optional<double> since_ = 0;                ///< the first event that nobody has answered
   double now_ = 0, ask_at_ = never, last_s_ = 1;
   bool resting_ = false, stopped_ = false;

@@ -14,6 +14,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/iteration.hpp>
+#include <hetplan/adapt/migration.hpp>
 
 namespace hetplan::adapt {
 
@@ -37,11 +38,10 @@ class world {
  public:
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
   template <failure_detector Detector>
-  world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& wanted)
-      : wanted(wanted), cluster_(c), timeline_(checked(t, c)), actual_(nominal(c)), noticed_(actual_), known_(times_known(t, detector)) {}
+  world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
+      : wanted(first_wanted), cluster_(c), timeline_(checked(t, c)), actual_(nominal(c)), noticed_(actual_), known_(times_known(t, detector)) {}
 
-  qoe_target wanted;               ///< now
-  std::vector<side_flow> flows;
+  qoe_target wanted;  ///< now
 
   [[nodiscard]] const conditions& actual() const { return actual_; }
   [[nodiscard]] const conditions& noticed() const { return noticed_; }
@@ -52,7 +52,7 @@ class world {
       const event& e = timeline_.events[next_];
       apply(actual_, e);
       if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
-        flows.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
+        flows_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
       }
       to_notice_.emplace(known_[next_].value(), next_);
       ++next_;
@@ -88,7 +88,7 @@ class world {
   [[nodiscard]] simulator_options options(double now, double until) const {
     simulator_options o = from_the_start(actual_, cluster_);
     o.until = seconds(until - now);
-    for (const side_flow& f : flows) {
+    for (const side_flow& f : flows_) {
       if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
     }
     for (std::size_t i = next_; i < timeline_.events.size() && timeline_.events[i].at.value() < until; ++i) {
@@ -101,6 +101,30 @@ class world {
     }
     return o;
   }
+  // --- flows ---
+
+  void begin(const migration& m, purpose what, double now) {
+    for (const auto& round : m.rounds) {
+      for (const fetch& f : round) {
+        flows_.push_back({f.from, f.to, f.volume.value(), now + cluster_.network().find(f.from, f.to)->latency.value(), 0, what});
+      }
+    }
+  }
+  void drop(purpose what) {
+    std::erase_if(flows_, [&](const side_flow& f) { return f.what == what; });
+  }
+  [[nodiscard]] bool under_way(purpose what) const {
+    return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what; });
+  }
+  [[nodiscard]] std::span<const side_flow> flows() const { return flows_; }
+  [[nodiscard]] std::vector<foreign_traffic> foreign() const {
+    std::vector<foreign_traffic> traffic;
+    for (const side_flow& f : flows_) {
+      if (f.what == purpose::foreign) traffic.push_back({f.from, f.to, bytes(f.left_bytes), f.priority});
+    }
+    return traffic;
+  }
+
   /// What flows of our own moved in a stretch of time.
   struct carried {
     double volume_bytes = 0;
@@ -111,14 +135,14 @@ class world {
   carried settle(const std::vector<double>& left, double now) {
     carried moved;
     std::vector<std::size_t> moving;
-    for (std::size_t f = 0; f < flows.size(); ++f) {
-      if (moves(flows[f])) moving.push_back(f);
+    for (std::size_t f = 0; f < flows_.size(); ++f) {
+      if (moves(flows_[f])) moving.push_back(f);
     }
-    const std::size_t before = flows.size();
+    const std::size_t before = flows_.size();
     advance(now);
-    for (std::size_t f = before; f < flows.size(); ++f) moving.push_back(f);  // those that began meanwhile
+    for (std::size_t f = before; f < flows_.size(); ++f) moving.push_back(f);  // those that began meanwhile
     for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
-      side_flow& f = flows[moving[i]];
+      side_flow& f = flows_[moving[i]];
       if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
         if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_.size(), 0);
         moved.volume_bytes += volume;
@@ -127,7 +151,7 @@ class world {
       }
       f.left_bytes = left[i];
     }
-    std::erase_if(flows, [](const side_flow& f) { return f.left_bytes <= 0; });
+    std::erase_if(flows_, [](const side_flow& f) { return f.left_bytes <= 0; });
     return moved;
   }
 
@@ -150,6 +174,7 @@ class world {
   using notice = std::pair<double, std::size_t>;  ///< when, which event
   std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
   std::optional<double> news_;
+  std::vector<side_flow> flows_;
 };
 
 }  // namespace hetplan::adapt

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Where the weights of a running job are, copies included, and what brings them to where the next plan needs them.
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/coordinator.hpp>
+#include <hetplan/adapt/migration.hpp>
+#include <hetplan/adapt/replication.hpp>
+
+namespace hetplan::adapt {
+
+/// Backups of what only one device holds, after every so many iterations.
+struct backup_routine {
+  long long period = 10;
+  backup_content content = backup_content::resume;
+};
+
+struct storage_options {
+  std::optional<backup_routine> backups = {};  ///< none: what trains on a single device is gone with it
+  std::optional<device_id> archive = {};       ///< has a copy of all immutable weights in storage
+};
+
+/// Keeps the holdings of a job: the running plan's, immutable weights that lie elsewhere and cost nobody memory, backups.
+///
+/// A backup is good once all of its bytes have come over; until then the one before it is. When weights come back from a
+/// backup, the whole model goes back to its iteration: every device keeps a snapshot of its own from then.
+/// Source  Asteroid, section 3.4. What a restored model does with newer weights elsewhere is not said there; going back is ours.
+template <class Problem>
+class weight_keeper {
+ public:
+  weight_keeper(const Problem& problem, const storage_options& options) : problem_(&problem), options_(options), held_(problem.model, problem.cluster.size()) {}
+
+  /// A plan runs from now on. A device that it leaves alone keeps what does not change.
+  void use(const plan& p) {
+    holdings held = holdings_of(p, problem_->model, problem_->cluster.size());
+    std::vector<char> uses(problem_->cluster.size(), 0);
+    for (const stage& s : p.stages) {
+      for (const assignment& a : s.devices) uses[a.device.index()] = 1;
+    }
+    for (const layer& l : problem_->model.layers()) {
+      if (!is_immutable(l, problem_->job.workload)) continue;
+      if (options_.archive) held.add(*options_.archive, l.id);
+      for (const device& d : problem_->cluster.devices()) {
+        if (uses[d.id.index()] == 0 && held_.has(d.id, l.id)) held.add(d.id, l.id);
+      }
+    }
+    held_ = std::move(held);
+    copies_ = {};
+    copied_at_.reset();
+    if (options_.backups) copies_ = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
+  }
+  /// Weights have come to where the running plan does not need them.
+  void add(const migration& m) {
+    for (const auto& round : m.rounds) {
+      for (const fetch& f : round) {
+        for (const layer_id l : f.layers) held_.add(f.to, l);
+      }
+    }
+  }
+
+  // --- backups ---
+
+  /// Iterations until the next backup is due; nothing if there is none to make.
+  [[nodiscard]] std::optional<long long> backup_due_in(long long done) const {
+    if (copies_.backups.empty()) return std::nullopt;
+    return begun_at_ + options_.backups->period - done;
+  }
+  /// What a backup after so many iterations sends; the first of a plan also sends what never changes.
+  [[nodiscard]] migration begin_backup(long long done, bool first) {
+    begun_at_ = done;
+    migration m = backup_fetches(copies_, problem_->model, problem_->job.workload);
+    return first ? m : split_immutable(m).second;
+  }
+  void end_backup() { copied_at_ = begun_at_; }
+
+  // --- moving ---
+
+  struct way {
+    hetplan::adapt::migration migration;
+    std::optional<long long> back_to = {};  ///< the model goes back to this iteration
+  };
+  /// What has to move for a plan, by the way of a reaction; from backups where nobody else is left.
+  [[nodiscard]] way to(const plan& next, switching how, const conditions& now) const {
+    if (how == switching::at_no_cost) return {};
+    const auto from = [&](const holdings& sources) {
+      const auto& [model, cluster] = std::tie(problem_->model, problem_->cluster);
+      if (how != switching::through_coordinator) return delta_migration(sources, next, model, cluster, now);
+      return through_coordinator(sources, next, elect_coordinator(cluster, now), model, cluster, now);
+    };
+    way found{from(held_)};
+    if (found.migration.status.ok() || !copied_at_) return found;
+    found.migration = from(with_backups(held_, copies_, problem_->model, problem_->job.workload, now));
+    if (problem_->job.workload.mode == mode::training) found.back_to = copied_at_;
+    return found;
+  }
+  /// What may come while the running plan goes on: immutable, and to devices that have room for it beside that plan.
+  [[nodiscard]] migration beside(const plan& running, const plan& next, const conditions& now) const {
+    migration m = split_immutable(to(next, switching::delta, now).migration).first;
+    std::vector<double> room = free_bytes(running, problem_->model, problem_->cluster, problem_->models.memory);
+    for (const auto& round : m.rounds) {
+      for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
+    }
+    for (auto& round : m.rounds) std::erase_if(round, [&](const fetch& f) { return room[f.to.index()] < 0; });
+    return m;
+  }
+
+ private:
+  const Problem* problem_;
+  storage_options options_;
+  holdings held_;
+  replication copies_;
+  long long begun_at_ = 0;
+  std::optional<long long> copied_at_;  ///< of the last backup that is whole
+};
+
+}  // namespace hetplan::adapt
