@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a policy remembers: the plans it has met, what they do under which conditions, and what its planner answered.
+
+#include <algorithm>
+#include <concepts>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/iteration.hpp>
+#include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/plan/plan_result.hpp>
+
+namespace hetplan::adapt {
+
+template <class P, class Problem>
+concept plans_problem = requires(const P& p, const Problem& problem) {
+  { p(problem) } -> std::same_as<plan_result>;  // plans of that problem, best first; deterministic
+};
+/// What re-planning calls: any recipe behind a callable, for the problem of the moment. Its job says what is wanted.
+template <class P, class Problem>
+concept planner = plans_problem<P, Problem>;
+
+/// Plans that can be tried under any conditions. The same question is simulated once.
+template <class Problem>
+class known_plans {
+ public:
+  /// The problem must outlive it.
+  explicit known_plans(const Problem& problem) : problem_(&problem) {}
+
+  /// Takes a plan in, unless it is known; its index.  Throws  as tasks::expand.
+  std::size_t add(plan p) {
+    p.predicted.reset();
+    for (std::size_t i = 0; i < runners_.size(); ++i) {
+      if (runners_[i].what() == p) return i;
+    }
+    runners_.emplace_back(*problem_, std::move(p));
+    seen_.emplace_back();
+    return runners_.size() - 1;
+  }
+  [[nodiscard]] std::size_t size() const { return runners_.size(); }
+  [[nodiscard]] const plan& operator[](std::size_t i) const { return runners_[i].what(); }
+  [[nodiscard]] std::span<const device_id> devices(std::size_t i) const { return runners_[i].devices(); }
+
+  /// An iteration while nothing changes; infinite where the plan cannot run.
+  [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {
+    if (!traffic.empty()) return runners_[i].rehearse(now, traffic);
+    auto [it, is_new] = seen_[i].try_emplace(felt(i, now));
+    if (is_new) it->second = runners_[i].rehearse(now);
+    return it->second;
+  }
+
+ private:
+  /// Of the conditions, what a plan feels: its own devices, and the network.
+  [[nodiscard]] std::vector<double> felt(std::size_t i, const conditions& now) const {
+    std::vector<double> k;
+    for (const device_id d : runners_[i].devices()) k.push_back(now.present[d.index()] != 0 ? now.speed[d.index()] : -1);
+    for (const bytes_per_second c : now.capacity) k.push_back(c.value());
+    return k;
+  }
+
+  const Problem* problem_;
+  std::vector<plan_runner<Problem>> runners_;
+  std::vector<std::map<std::vector<double>, iteration>> seen_;
+};
+
+/// A planner asked for the problem of the moment; the same moment is planned once.
+template <class Problem, class Planner>
+class replanning {
+ public:
+  replanning(const Problem& problem, Planner planner) : problem_(&problem), planner_(std::move(planner)) {}
+
+  /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
+  [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic, const qoe_target& wanted) {
+    const conditions now = offered(noticed, traffic, problem_->cluster.network());
+    std::vector<double> k{wanted.latency ? wanted.latency->value() : -1};
+    for (std::size_t d = 0; d < now.speed.size(); ++d) k.push_back(now.present[d] != 0 ? now.speed[d] : -1);
+    for (const bytes_per_second c : now.capacity) k.push_back(c.value());
+    auto [it, is_new] = answers_.try_emplace(std::move(k));
+    if (!is_new) return it->second;
+    bool any = false;
+    for (const device& d : problem_->cluster.devices()) any = any || now.works(d.id);
+    if (!any) {
+      it->second.status = {outcome::infeasible, "no device works"};
+      return it->second;
+    }
+    const present_problem there(*problem_, now, wanted);
+    static_assert(planner<Planner, std::remove_cvref_t<decltype(*there)>>,
+                  "a planner needs: hetplan::plan_result operator()(const auto& problem) const");
+    return it->second = there.outside(planner_(*there));
+  }
+
+ private:
+  const Problem* problem_;
+  Planner planner_;
+  std::map<std::vector<double>, plan_result> answers_;
+};
+
+}  // namespace hetplan::adapt
