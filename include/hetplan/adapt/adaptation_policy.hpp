@@ -9,6 +9,7 @@
 
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/history.hpp>
+#include <hetplan/adapt/holdings.hpp>
 #include <hetplan/plan/job.hpp>
 
 namespace hetplan::adapt {
@@ -26,6 +27,7 @@ struct situation {
   seconds now;
   seconds since;                            ///< the first event that it has not answered yet
   const conditions& noticed;
+  const holdings& held;                     ///< what weights may be fetched from: backups and archives included
   std::span<const foreign_traffic> traffic;
   const plan* running = nullptr;            ///< null: nothing has run yet
   bool can_run = false;                     ///< every device of the running plan is there and works

@@ -98,7 +98,8 @@ class life {
     const double caused = since_.value_or(now_);
     since_.reset();
     const std::vector<foreign_traffic> traffic = world_.foreign();
-    situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .traffic = traffic, .wanted = world_.wanted, .done = done()};
+    const holdings held = weights_.sources(world_.noticed());
+    situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .held = held, .traffic = traffic, .wanted = world_.wanted, .done = done()};
     if (runner_ != nullptr) {
       s.running = &runner_->what();
       s.can_run = runner_->can_run(world_.noticed());

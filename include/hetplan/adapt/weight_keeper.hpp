@@ -79,6 +79,11 @@ class weight_keeper {
 
   // --- moving ---
 
+  /// What a migration may fetch from.
+  [[nodiscard]] holdings sources(const conditions& now) const {
+    return copied_at_ ? with_backups(held_, copies_, problem_->model, problem_->job.workload, now) : held_;
+  }
+
   struct way {
     hetplan::adapt::migration migration;
     std::optional<long long> back_to = {};  ///< the model goes back to this iteration
@@ -93,7 +98,7 @@ class weight_keeper {
     };
     way found{from(held_)};
     if (found.migration.status.ok() || !copied_at_) return found;
-    found.migration = from(with_backups(held_, copies_, problem_->model, problem_->job.workload, now));
+    found.migration = from(sources(now));
     if (problem_->job.workload.mode == mode::training) found.back_to = copied_at_;
     return found;
   }

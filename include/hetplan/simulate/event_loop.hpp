@@ -52,6 +52,7 @@ class event_loop {
     for (tasks::node_id n = 0; n < g_.size(); ++n) {
       if (g_.predecessors[n] == 0) make_ready(n);
     }
+    join();  // barriers that wait for nothing
     for (std::size_t d = 0; d < devices_.size(); ++d) wake_.push_back(d);
     settle();
     while (!stopped_ && done_ < g_.size()) {
@@ -178,6 +179,10 @@ class event_loop {
   void finish(tasks::node_id n) {
     last_end_ = std::max(last_end_, now_);
     joined_.push_back(n);
+    join();
+  }
+  /// Tells the successors of ended nodes; barriers end at once.
+  void join() {
     while (!joined_.empty()) {
       const tasks::node_id ended = joined_.back();
       joined_.pop_back();

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The reaction ladder for work that should not stop: as little as holds the quality of experience, and no more.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/fixed_policies.hpp>
+#include <hetplan/adapt/replay.hpp>
+#include <hetplan/adapt/switch_estimate.hpp>
+
+namespace hetplan::adapt {
+
+struct ladder_options {
+  policy_options common = {};
+  double tolerance = 0.1;  ///< no latency wanted: so much worse than it could be is good enough; also what a switch must gain
+  seconds dwell{10};       ///< after weights have moved, none move again for so long while a plan runs
+  seconds payback{300};    ///< a switch must have paid for its pause by then
+};
+
+/// Climbs only as far as it must: nothing below a change of 10 %; the running plan's transfers in another order; another
+/// plan that is known; a new plan. A rung is taken if it holds what is wanted; if none does, the best of them is.
+///
+/// What is wanted is the job's latency. Where it names none, a plan holds while it stays within `tolerance` of what it did
+/// when it was adopted and of the best plan known for the moment.
+///
+/// It does not flap: changes are measured against the conditions of the last answer, a plan that holds is kept though another
+/// may be better, one that does not must be beaten by more than the tolerance with its pause spread over `payback`, and
+/// weights rest for `dwell`. Nothing of this binds when a device of the running plan is gone: then the plan that gets most
+/// done in `payback` wins, of those known, a lightweight replay and a new one.
+///
+/// Source  Dora, sections 4.3 and 5. Deviations: known plans before a search; the paper says neither when a plan is good
+///         enough nor what keeps it from flapping. Replay: Asteroid, section 3.4.
+template <class Problem, class Planner>
+class ladder {
+ public:
+  ladder(const Problem& problem, Planner planner, ladder_options options = {})
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.common.ignore) {}
+
+  [[nodiscard]] reaction react(const situation& s) {
+    const bool news = attention_.is_news(s);
+    if (!news && !(postponed_ && s.now >= *postponed_)) return {};
+    postponed_.reset();
+    const wish wanted(problem_->job, s);
+    if (s.running == nullptr || !s.can_run) {
+      const std::optional<choice> best = best_of(s, wanted, everything(s));
+      if (!best) return {.reason = plan_(s.noticed, s.traffic, s.wanted).status.reason};
+      if (s.running == nullptr) return first(*best);
+      return adopt(s, *best, switching::delta, "a device of the running plan is gone");
+    }
+
+    const std::size_t running = known_.add(*s.running);
+    choice mine = judged(s, wanted, running, rung::none, seconds{});
+    if (holds(s, wanted, mine)) return {};
+
+    if (auto p = reschedule(*problem_, *s.running, s.noticed, s.traffic, s.wanted, options_.common.network)) {
+      const choice c = judged(s, wanted, known_.add(std::move(*p)), rung::network, options_.common.thinking.reschedule);
+      if (c.plan != running && (holds(s, wanted, c) || beats(c, mine))) {
+        if (holds(s, wanted, c)) return adopt(s, c, switching::delta, "the network alone holds what is wanted");
+        mine = c;
+      }
+    }
+    if (moved_ && s.now < *moved_ + options_.dwell) {  // not yet: the same question again then
+      postponed_ = *moved_ + options_.dwell;
+      reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, for now") : reaction{};
+      r.ask_again = *postponed_;
+      return r;
+    }
+    std::vector<candidate> all = known_ones();
+    std::optional<choice> best = best_of(s, wanted, all);
+    if (best && holds(s, wanted, *best) && beats(*best, mine)) return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
+    all = everything(s);
+    best = best_of(s, wanted, all);
+    if (best && beats(*best, mine)) return adopt(s, *best, switching::background, "a new plan for new conditions");
+    reference_ = mine.now.response_s;  // nothing better is to be had
+    if (mine.plan != running) return adopt(s, mine, switching::delta, "the network alone is the best that helps");
+    return {};
+  }
+
+ private:
+  struct candidate {
+    std::size_t plan;
+    rung step;
+    seconds thinking;
+  };
+  /// A candidate as it would do now; `amortised` spreads its pause over `payback`.
+  struct choice {
+    std::size_t plan;
+    rung step;
+    seconds thinking;
+    iteration now;
+    serving amortised;
+  };
+
+  [[nodiscard]] std::vector<candidate> known_ones() const {
+    std::vector<candidate> all;
+    for (std::size_t i = 0; i < known_.size(); ++i) all.push_back({i, rung::known_plan, options_.common.thinking.choose});
+    return all;
+  }
+  /// Known plans, a replay where a device is gone, and what the planner says.
+  [[nodiscard]] std::vector<candidate> everything(const situation& s) {
+    std::vector<candidate> all = known_ones();
+    const std::size_t old = known_.size();
+    const auto take = [&](const plan_result& r, seconds thinking) {
+      for (const plan& p : r.plans) {
+        const std::size_t i = known_.add(p);
+        if (i >= all.size()) all.push_back({i, rung::replanned, thinking});
+      }
+    };
+    if (s.running != nullptr && !s.can_run) {
+      std::vector<device_id> lost;
+      for (const device& d : problem_->cluster.devices()) {
+        if (!s.noticed.works(d.id)) lost.push_back(d.id);
+      }
+      take(lightweight_replay(*problem_, *s.running, lost), options_.common.thinking.replay);
+    }
+    take(plan_(s.noticed, s.traffic, s.wanted), options_.common.thinking.replan);
+    static_cast<void>(old);
+    return all;
+  }
+  [[nodiscard]] choice judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {
+    choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
+    c.amortised = wanted.of(c.now);
+    if (s.running == nullptr || !c.now.ended || known_[plan].stages == s.running->stages) return c;
+    const auto cost = estimate_switch(*problem_, s.held, known_[plan], s.noticed);
+    const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : options_.payback.value();
+    const double rest = options_.payback.value() - pause;
+    if (!cost) c.now.ended = false;
+    // What would not pay back in time still beats standing still: the shortest pause first.
+    c.amortised.score *= rest > 0.01 * options_.payback.value() ? options_.payback.value() / rest : 100 * pause / options_.payback.value();
+    return c;
+  }
+  [[nodiscard]] std::optional<choice> best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all) {
+    std::optional<choice> best;
+    for (const candidate& c : all) {
+      const choice x = judged(s, wanted, c.plan, c.step, c.thinking);
+      if (x.now.ended && (!best || rank(wanted, x) < rank(wanted, *best))) best = x;
+    }
+    return best;
+  }
+  /// Those that keep the latency first.
+  [[nodiscard]] static std::pair<bool, serving> rank(const wish& wanted, const choice& c) {
+    return {!wanted.keeps_latency(c.now).value_or(true), c.amortised};
+  }
+  [[nodiscard]] bool beats(const choice& a, const choice& b) const {
+    return !b.now.ended || a.amortised.score * (1 + options_.tolerance) < b.amortised.score;
+  }
+  [[nodiscard]] bool holds(const situation& s, const wish& wanted, const choice& c) {
+    if (const auto kept = wanted.keeps_latency(c.now)) return *kept;
+    if (!c.now.ended || c.now.response_s > (1 + options_.tolerance) * reference_) return false;
+    const auto best = best_of(s, wanted, known_ones());
+    return !best || !beats(*best, c);
+  }
+
+  [[nodiscard]] reaction first(const choice& c) {
+    reference_ = c.now.response_s;
+    return {.next = known_[c.plan]};
+  }
+  [[nodiscard]] reaction adopt(const situation& s, const choice& c, switching how, const char* why) {
+    reference_ = c.now.response_s;
+    if (known_[c.plan].stages != s.running->stages) moved_ = s.now + c.thinking;
+    return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .reason = why};
+  }
+
+  const Problem* problem_;
+  ladder_options options_;
+  known_plans<Problem> known_;
+  replanning<Problem, Planner> plan_;
+  detail::attention attention_;
+  double reference_ = 0;                ///< the response when the running plan was adopted
+  std::optional<seconds> moved_;        ///< when weights moved last
+  std::optional<seconds> postponed_;    ///< ask again then
+};
+
+}  // namespace hetplan::adapt

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The policy for work with a deadline: mixes plans so that it ends in time with least energy.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/fixed_policies.hpp>
+#include <hetplan/adapt/progress.hpp>
+#include <hetplan/adapt/switch_estimate.hpp>
+
+namespace hetplan::adapt {
+
+struct mixing_options {
+  policy_options common = {};
+  progress_options progress = {};
+};
+
+/// Uniform progress over the plans of a Pareto set: what they do under present conditions gives their rates, delta
+/// migrations between them the costs of switching; the controller says which one runs, and for how long.
+///
+/// Conditions that change by less than `ignore` change nothing. Else rates and costs are looked up again, which changes the
+/// mixture. If no mixture ends in time, the transfers of all plans are scheduled anew, and if that does not help either the
+/// planner is asked for plans for the moment.
+///
+/// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (plan_menu.hpp).
+/// Source  Dora, section 4.3, eqs 7-8 and uniform progress.
+template <class Problem, class Planner>
+class mixing_policy {
+ public:
+  mixing_policy(const Problem& problem, Planner planner, mixing_options options = {})
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.common.ignore) {
+    controller_.options = options.progress;
+  }
+
+  [[nodiscard]] reaction react(const situation& s) {
+    if (!s.wanted.deadline || !s.wanted.iterations) {
+      throw invalid_input("mixing_policy: nothing says when the job should end; expected qoe.deadline and qoe.iterations");
+    }
+    const bool news = attention_.is_news(s);
+    if (s.running == nullptr) take(plan_(s.noticed, s.traffic, s.wanted));
+    std::optional<std::size_t> running;
+    if (s.running != nullptr) running = known_.add(*s.running);
+    if (news || running != running_) look_up(s, running);
+    running_ = running;
+    decision d = decide(s, running);
+    rung step = rung::known_plan;
+    seconds thinking = options_.common.thinking.choose;
+    if (news && is_late(d) && s.running != nullptr) {
+      const std::size_t before = known_.size();
+      for (std::size_t i = 0; i < before; ++i) {
+        if (auto p = reschedule(*problem_, known_[i], s.noticed, s.traffic, s.wanted, options_.common.network)) known_.add(std::move(*p));
+      }
+      look_up(s, running);
+      d = decide(s, running);
+      thinking = options_.common.thinking.reschedule * static_cast<double>(before);
+      if (is_late(d)) {
+        take(plan_(s.noticed, s.traffic, s.wanted));
+        look_up(s, running);
+        d = decide(s, running);
+        step = rung::replanned;
+        thinking = options_.common.thinking.replan;
+      }
+    }
+    reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan, .reason = d.status.reason};
+    if (!d.plan || d.plan == running) return r;
+    if (s.running != nullptr && known_[*d.plan].stages == s.running->stages) r.step = rung::network;
+    r.next = known_[*d.plan];
+    r.how = switching::background;
+    r.thinking = s.running == nullptr ? seconds{} : thinking;
+    if (r.reason.empty()) r.reason = d.reserve ? "the reserve before the deadline" : "its turn in the mixture";
+    return r;
+  }
+
+ private:
+  static constexpr double shortest_s = 1e-3;
+  static constexpr double out_of_reach_s = 1e12;  ///< a switch to a plan whose weights are missing
+
+  [[nodiscard]] static bool is_late(const decision& d) { return !d.status.ok() || d.mixture.shortfall > 0; }
+
+  /// Iterations are whole, and plans change between them: the last turn may begin one iteration late.
+  [[nodiscard]] decision decide(const situation& s, std::optional<std::size_t> running) const {
+    job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done), .time_left_s = (*s.wanted.deadline - s.now).value(), .running = running};
+    decision d = controller_.decide(job);
+    double longest = 0;
+    for (const mixture_part& part : d.mixture.parts) longest = std::max(longest, 1 / controller_.rates.plans[part.plan].rate);
+    if (d.mixture.parts.size() < 2 && d.mixture.idle_s > longest) return d;
+    job.time_left_s -= longest;
+    return job.time_left_s > 0 ? controller_.decide(job) : d;
+  }
+  void take(const plan_result& r) {
+    for (const plan& p : r.plans) known_.add(p);
+  }
+  /// Rates and switching costs under present conditions.
+  void look_up(const situation& s, std::optional<std::size_t> running) {
+    const std::size_t n = known_.size();
+    plan_rates& rates = controller_.rates;
+    rates.plans.assign(n, {});
+    rates.switches.between.assign(n * n, {});
+    for (std::size_t i = 0; i < n; ++i) {
+      const iteration each = known_.try_out(i, s.noticed, s.traffic);
+      if (each.ended && each.took_s > 0) rates.plans[i] = {1 / each.took_s, each.energy_J() / each.took_s};
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const holdings held = i == running ? s.held : holdings_of(known_[i], problem_->model, problem_->cluster.size());
+      for (std::size_t j = 0; j < n; ++j) {
+        if (i == j || rates.plans[j].rate <= 0 || (rates.plans[i].rate <= 0 && i != running)) continue;
+        rates.switches.between[i * n + j] = estimate_switch(*problem_, held, known_[j], s.noticed).value_or(switch_cost{out_of_reach_s, 0});
+      }
+    }
+    rates.idle_W = 0;
+    for (const device& d : problem_->cluster.devices()) {
+      const bool used = running && std::binary_search(known_.devices(*running).begin(), known_.devices(*running).end(), d.id);
+      if (used) rates.idle_W += problem_->models.energy.energy({.total = seconds(1)}, d).value();
+    }
+  }
+
+  const Problem* problem_;
+  mixing_options options_;
+  known_plans<Problem> known_;
+  replanning<Problem, Planner> plan_;
+  detail::attention attention_;
+  uniform_progress controller_;
+  std::optional<std::size_t> running_;
+};
+
+}  // namespace hetplan::adapt

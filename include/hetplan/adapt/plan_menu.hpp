@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Many plans of one job from a planner of single ones: the fastest, the most frugal, and those between.
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/plan/criterion.hpp>
+#include <hetplan/plan/pareto_set.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+namespace hetplan::adapt {
+
+/// Asks a planner for least latency, for least energy, and for least energy within latencies between these two, in equal
+/// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first.
+///
+/// Complexity  2 + `between` calls of the planner.
+/// Source      Dora, section 4.3: "the QoE-compliant, Pareto-optimal plans generated earlier"; how many, and from which runs
+///             of the search, is not said there.
+template <class Planner>
+struct plan_menu {
+  Planner planner;
+  int between = 4;
+
+  template <class Problem>
+  [[nodiscard]] plan_result operator()(const Problem& problem) const {
+    plan_result all;
+    const auto ask = [&](objective_kind kind, std::optional<seconds> latency) {
+      Problem wanted = problem;
+      wanted.job.objective = kind;
+      wanted.job.qoe.latency = latency;
+      plan_result r = planner(wanted);
+      all.candidates += r.candidates;
+      all.elapsed += r.elapsed;
+      if (r.plans.empty() && all.plans.empty()) {
+        all.status = r.status;
+        all.binding = r.binding;
+      }
+      for (plan& p : r.plans) all.plans.push_back(std::move(p));
+    };
+    ask(objective_kind::latency, std::nullopt);
+    if (all.plans.empty()) return all;
+    const double fastest = all.plans.front().predicted->response().value();
+    const std::size_t from = all.plans.size();
+    ask(objective_kind::energy, std::nullopt);
+    const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;
+    for (int i = 1; i <= between && frugal > fastest; ++i) {
+      ask(objective_kind::qoe, seconds(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1))));
+    }
+    std::vector<plan> kept;
+    const auto front = pareto_plans(std::span<const plan>(all.plans), response_time{}, total_energy{});
+    for (const auto& entry : front.entries()) kept.push_back(all.plans[entry.item]);
+    all.plans = std::move(kept);
+    all.status = {};
+    all.binding.reset();
+    return all;
+  }
+};
+template <class Planner>
+plan_menu(Planner) -> plan_menu<Planner>;
+template <class Planner>
+plan_menu(Planner, int) -> plan_menu<Planner>;
+
+}  // namespace hetplan::adapt
