@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Dora's runtime adapter (phase 3): a mixture of plans for work with a deadline, the reaction ladder for work that goes on.
+
+#include <optional>
+#include <utility>
+
+#include <hetplan/adapt/ladder.hpp>
+#include <hetplan/adapt/mixing_policy.hpp>
+#include <hetplan/adapt/plan_menu.hpp>
+#include <hetplan/recipes/dora.hpp>
+
+namespace hetplan::recipes {
+
+/// Dora's phases 1 and 2 as a planner that policies can ask: the `keep` best plans for what the problem's job wants.
+struct dora_planner {
+  int keep = 10;
+  dora_options options = {};
+
+  template <class Problem>
+  [[nodiscard]] plan_result operator()(const Problem& problem) const {
+    return dora(problem, objective_of_job(problem.job), keep, options);
+  }
+};
+
+struct dora_adapter_options {
+  dora_planner planner = {};
+  adapt::ladder_options ladder = {};
+  adapt::mixing_options mixing = {};
+};
+
+/// An adaptation policy. A job that names a deadline and its iterations can be interrupted, and is mixed; any other goes on.
+///
+/// Source  Dora, section 4.3. Deviations: those of its two parts.
+template <class Problem>
+class dora_adapter {
+ public:
+  /// The problem must outlive it.
+  explicit dora_adapter(const Problem& problem, dora_adapter_options options = {}) : problem_(&problem), options_(std::move(options)) {}
+
+  [[nodiscard]] adapt::reaction react(const adapt::situation& s) {
+    if (s.wanted.deadline && s.wanted.iterations) {
+      if (!mixing_) mixing_.emplace(*problem_, adapt::plan_menu{options_.planner}, options_.mixing);
+      return mixing_->react(s);
+    }
+    if (!ladder_) ladder_.emplace(*problem_, options_.planner, options_.ladder);
+    return ladder_->react(s);
+  }
+
+ private:
+  const Problem* problem_;
+  dora_adapter_options options_;
+  std::optional<adapt::mixing_policy<Problem, adapt::plan_menu<dora_planner>>> mixing_;
+  std::optional<adapt::ladder<Problem, dora_planner>> ladder_;
+};
+
+}  // namespace hetplan::recipes
