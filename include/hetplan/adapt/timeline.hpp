@@ -65,56 +65,100 @@ struct timeline {
   friend bool operator==(const timeline&, const timeline&) = default;
 };
 
-/// Throws invalid_input that names the event and what is wrong with it: a time before the one before it or not finite, an
-/// unknown id, a negative or non-finite amount, a transfer without a route or to itself, a device that leaves twice or joins
-/// while it is there, the last device leaving, a wish that says nothing or is not above zero.
-/// Events at or after the end never happen, but are checked all the same.
-inline void check_timeline(const timeline& t, const cluster& c) {
-  const auto amount = [](double v) { return std::isfinite(v) && v >= 0; };
-  if (!std::isfinite(t.duration.value()) || t.duration.value() <= 0) {
-    throw invalid_input("timeline: duration = " + to_text(t.duration.value()) + "; expected seconds > 0");
+/// A broken rule: the event that breaks it, none where the timeline itself does, and what was given and expected.
+struct timeline_violation {
+  std::optional<std::size_t> event;
+  std::string what;
+};
+
+namespace detail {
+
+/// Goes through the events in order and knows who is there.
+class timeline_validator {
+ public:
+  explicit timeline_validator(const cluster& c) : cluster_(c), here_(c.size(), 1), left_(c.size()) {}
+
+  /// What is wrong with the next event; "" if nothing is.
+  [[nodiscard]] std::string fault(const event& e) {
+    if (!is_amount(e.at.value())) return "expected a finite time >= 0";
+    if (e.at.value() < before_s_) return "expected a time >= " + to_text(before_s_) + " s, that of the event before it";
+    before_s_ = e.at.value();
+    return std::visit([this](const auto& what) { return fault_of(what); }, e.what);
   }
-  std::vector<char> here(c.size(), 1);
-  std::size_t left = c.size();
-  double before = 0;
-  for (std::size_t i = 0; i < t.events.size(); ++i) {
-    const event& e = t.events[i];
-    const auto require = [&](bool ok, const std::string& what) {
-      if (!ok) throw invalid_input("timeline: event " + std::to_string(i) + " at " + to_text(e.at.value()) + " s: " + what);
-    };
-    const auto known = [&](device_id d) { return d.valid() && d.index() < c.size(); };
-    require(amount(e.at.value()), "expected a finite time >= 0");
-    require(e.at.value() >= before, "expected a time >= " + to_text(before) + " s, that of the event before it");
-    before = e.at.value();
-    if (const auto* x = std::get_if<capacity_becomes>(&e.what)) {
-      require(x->resource.valid() && x->resource.index() < c.network().resources().size(), "names no resource of cluster \"" + c.name() + "\"");
-      require(amount(x->capacity.value()), "capacity = " + to_text(x->capacity.value()) + "; expected a finite rate >= 0");
-    } else if (const auto* s = std::get_if<speed_becomes>(&e.what)) {
-      require(known(s->device), "names no device of cluster \"" + c.name() + "\"");
-      require(amount(s->speed), "speed = " + to_text(s->speed) + "; expected a finite factor >= 0");
-    } else if (const auto* l = std::get_if<device_leaves>(&e.what)) {
-      require(known(l->device), "names no device of cluster \"" + c.name() + "\"");
-      require(here[l->device.index()] != 0, "device \"" + c[l->device].name + "\" leaves, but is not there");
-      require(left > 1, "device \"" + c[l->device].name + "\" leaves, and no device is left; expected at least one");
-      here[l->device.index()] = 0;
-      --left;
-    } else if (const auto* j = std::get_if<device_joins>(&e.what)) {
-      require(known(j->device), "names no device of cluster \"" + c.name() + "\"");
-      require(here[j->device.index()] == 0, "device \"" + c[j->device].name + "\" joins, but is there already");
-      here[j->device.index()] = 1;
-      ++left;
-    } else if (const auto* b = std::get_if<transfer_begins>(&e.what)) {
-      require(known(b->from) && known(b->to), "names no device of cluster \"" + c.name() + "\"");
-      require(c.network().find(b->from, b->to) != nullptr,
-              "transfer from \"" + c[b->from].name + "\" to \"" + c[b->to].name + "\", but the cluster has no route for that pair");
-      require(amount(b->volume.value()), "transfer of " + to_text(b->volume.value()) + " B; expected finite bytes >= 0");
-    } else if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
-      const auto positive = [&](const std::optional<seconds>& w) { return !w || (std::isfinite(w->value()) && w->value() > 0); };
-      require(q->latency || q->deadline, "qoe without latency or deadline");
-      require(positive(q->latency), "qoe.latency = " + to_text(q->latency.value_or(seconds{}).value()) + "; expected seconds > 0");
-      require(positive(q->deadline), "qoe.deadline = " + to_text(q->deadline.value_or(seconds{}).value()) + "; expected seconds > 0");
+
+ private:
+  [[nodiscard]] static bool is_amount(double v) { return std::isfinite(v) && v >= 0; }
+  [[nodiscard]] bool known(device_id d) const { return d.valid() && d.index() < cluster_.size(); }
+  [[nodiscard]] std::string no_device() const { return "names no device of cluster \"" + cluster_.name() + "\""; }
+  [[nodiscard]] std::string named(device_id d) const { return "device \"" + cluster_[d].name + "\""; }
+
+  [[nodiscard]] std::string fault_of(const capacity_becomes& x) const {
+    if (!x.resource.valid() || x.resource.index() >= cluster_.network().resources().size())
+      return "names no resource of cluster \"" + cluster_.name() + "\"";
+    return is_amount(x.capacity.value()) ? "" : "capacity = " + to_text(x.capacity.value()) + "; expected a finite rate >= 0";
+  }
+  [[nodiscard]] std::string fault_of(const speed_becomes& x) const {
+    if (!known(x.device)) return no_device();
+    return is_amount(x.speed) ? "" : "speed = " + to_text(x.speed) + "; expected a finite factor >= 0";
+  }
+  [[nodiscard]] std::string fault_of(const device_leaves& x) {
+    if (!known(x.device)) return no_device();
+    if (here_[x.device.index()] == 0) return named(x.device) + " leaves, but is not there";
+    if (left_ == 1) return named(x.device) + " leaves, and no device is left; expected at least one";
+    here_[x.device.index()] = 0;
+    --left_;
+    return {};
+  }
+  [[nodiscard]] std::string fault_of(const device_joins& x) {
+    if (!known(x.device)) return no_device();
+    if (here_[x.device.index()] != 0) return named(x.device) + " joins, but is there already";
+    here_[x.device.index()] = 1;
+    ++left_;
+    return {};
+  }
+  [[nodiscard]] std::string fault_of(const transfer_begins& x) const {
+    if (!known(x.from) || !known(x.to)) return no_device();
+    if (cluster_.network().find(x.from, x.to) == nullptr) {
+      return "transfer from \"" + cluster_[x.from].name + "\" to \"" + cluster_[x.to].name +
+             "\", but the cluster has no route for that pair";
     }
+    return is_amount(x.volume.value()) ? "" : "transfer of " + to_text(x.volume.value()) + " B; expected finite bytes >= 0";
   }
+  [[nodiscard]] std::string fault_of(const qoe_becomes& x) const {
+    if (!x.latency && !x.deadline) return "qoe without latency or deadline";
+    const auto positive = [](const std::optional<seconds>& w) { return !w || (std::isfinite(w->value()) && w->value() > 0); };
+    if (!positive(x.latency)) return "qoe.latency = " + to_text(x.latency->value()) + "; expected seconds > 0";
+    return positive(x.deadline) ? "" : "qoe.deadline = " + to_text(x.deadline->value()) + "; expected seconds > 0";
+  }
+
+  const cluster& cluster_;
+  std::vector<char> here_;
+  std::size_t left_;
+  double before_s_ = 0;
+};
+
+}  // namespace detail
+
+/// The first rule that a timeline breaks, or nothing: a time before the one before it or not finite, an unknown id, a negative
+/// or non-finite amount, a transfer without a route or to itself, a device that leaves twice or joins while it is there, the
+/// last device leaving, a wish that says nothing or is not above zero.
+/// Events at or after the end never happen, but are checked all the same.
+[[nodiscard]] inline std::optional<timeline_violation> find_violation(const timeline& t, const cluster& c) {
+  if (!std::isfinite(t.duration.value()) || t.duration.value() <= 0)
+    return timeline_violation{{}, "duration = " + to_text(t.duration.value()) + "; expected seconds > 0"};
+  detail::timeline_validator validator(c);
+  for (std::size_t i = 0; i < t.events.size(); ++i) {
+    if (std::string fault = validator.fault(t.events[i]); !fault.empty()) return timeline_violation{i, std::move(fault)};
+  }
+  return {};
+}
+
+/// Throws invalid_input with what find_violation finds, and names the event.
+inline void check_timeline(const timeline& t, const cluster& c) {
+  const auto v = find_violation(t, c);
+  if (!v) return;
+  if (!v->event) throw invalid_input("timeline: " + v->what);
+  throw invalid_input("timeline: event " + std::to_string(*v->event) + " at " + to_text(t.events[*v->event].at.value()) + " s: " + v->what);
 }
 
 }  // namespace hetplan::adapt
