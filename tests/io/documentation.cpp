@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/timeline_json.hpp>
 
 #include "io/reading.hpp"
 
@@ -68,7 +70,11 @@ TEST_CASE("the schemas describe the keys that the readers accept") {
                                   {"schedule", set_of(k::schedule)},
                                   {"flow", set_of(k::flow)},
                                   {"predicted", set_of(k::predicted)}});
-  CHECK(properties("timeline")[""] == names{"format", "duration", "events", "traces"});
+  CHECK(properties("timeline") == map{{"", set_of(k::timeline)},
+                                      {"event", set_of(k::event)},
+                                      {"transfer", set_of(k::foreign_transfer)},
+                                      {"qoe", set_of(k::wish)},
+                                      {"trace", set_of(k::bandwidth_trace)}});
 }
 
 TEST_CASE("the examples of the reference page are read") {
@@ -93,6 +99,15 @@ TEST_CASE("the examples of the reference page are read") {
       REQUIRE(home);
       io::check_together(*model, *home, "files.md", mode::training);
       CHECK_NOTHROW(io::read_plan(d, *model, *home));
+    }
+    if (format == io::timeline_format) {
+      REQUIRE(home);
+      const auto traces = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "bandwidth";
+      if (std::filesystem::is_directory(traces)) {
+        CHECK(io::read_timeline(d, *home, traces).events.size() > 1000);
+      } else {
+        WARN("the timeline's example is not read: no " << traces.string());
+      }
     }
   }
   CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/timeline/1", 1}});

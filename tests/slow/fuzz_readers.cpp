@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cctype>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -16,6 +18,7 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/timeline_json.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/random_source.hpp"
@@ -66,6 +69,13 @@ const std::vector<std::string> plan_texts{
  "pipelines": [{"samples": 2, "stages": [{"layers": ["a", "b", "c"], "devices": [{"name": "p", "samples": 2}]}]},
   {"samples": 4, "stages": [{"layers": ["a", "b"], "microbatch_size": 1, "devices": [{"name": "q", "samples": 1}]},
    {"layers": ["c"], "devices": [{"name": "r", "samples": 2}]}]}]})"};
+
+const std::string timeline_text = R"({"format": "hetplan/timeline/1", "duration": "600 s",
+ "events": [{"at": "60 s", "resource": "air", "capacity": "300 Mbit/s"}, {"at": "90 s", "device": "p", "speed": 0.5}, {"at": "200 s", "device": "q", "leaves": true},
+  {"at": 300, "device": "r", "leaves": true}, {"at": "400 s", "device": "q", "joins": true},
+  {"at": "450 s", "transfer": {"from": "p", "to": "q", "bytes": "500 MB", "priority": 3}}, {"at": "500 s", "qoe": {"latency": "3 s", "deadline": "1 h"}}],
+ "traces": [{"resource": "wire", "file": "steps", "repeat": true, "mean": "600 Mbit/s"}]})";
+const std::string trace_text = "0.0\t4.03768755221\n0.549999952316\t4.79283060109\n15.879999876022 0\n\n100 3e2\r\n";
 
 /// Damages a JSON text in one to four ways: bytes, tokens, structure.
 class mutator {
@@ -229,6 +239,20 @@ auto try_text(counts& n, const std::string& text, Read&& read, Write&& write, Sa
   return found;
 }
 
+/// One damaged trace: a valid one or invalid_input.
+void try_trace(counts& n, const std::string& text) {
+  try {
+    check_trace(io::parse_bandwidth_trace(text, "f.txt"));
+    ++n.read;
+  } catch (const invalid_input& e) {
+    const std::string_view what(e.what());
+    if (!what.starts_with("f.txt: ") || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    ++n.refused;
+  } catch (const std::exception& e) {
+    FAIL("another exception, " << e.what() << ", for " << text);
+  }
+}
+
 bool is_small(const plan& p) {
   if (p.batch() > 1000) return false;
   for (const stage& s : p.stages) {
@@ -248,8 +272,12 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   const planning_graph model = io::read_model(io::json_document::parse(model_text, "model"));
   std::vector<cluster> clusters;
   for (const std::string& text : cluster_texts) clusters.push_back(io::read_cluster(io::json_document::parse(text, "cluster")));
+  // A trace beside the timeline; damaged names lead nowhere.
+  const auto folder = std::filesystem::temp_directory_path() / ("hetplan_fuzz_" + std::to_string(reinterpret_cast<std::uintptr_t>(&model)));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "steps") << trace_text;
   counts n;
-  long long tried = 0;
+  long long tried = 0, timelines = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
 
@@ -272,7 +300,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   };
 
   for (; tried < 300'000 && elapsed() < 600; ++tried) {
-    switch (random.integer(0, 4)) {
+    switch (random.integer(0, 5)) {
       case 0: {
         const auto g = try_text(n, damaged(model_text), io::read_model, io::write_model, std::equal_to<>{});
         if (!g) break;
@@ -298,6 +326,15 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
         break;
       }
       case 2: try_text(n, damaged(job_text), io::read_job, io::write_job, std::equal_to<>{}); break;
+      case 3: {
+        const cluster& c = clusters[1];
+        const auto t = try_text(
+            n, damaged(timeline_text), [&](const io::json_document& d) { return io::read_timeline(d, c, folder); },
+            [&](const adapt::timeline& written) { return io::write_timeline(written, c); }, std::equal_to<>{});
+        if (t) ++timelines;
+        try_trace(n, damaged(trace_text));
+        break;
+      }
       default: {
         const cluster& c = clusters[random.index(clusters.size())];
         const auto write = [&](const plan& p) { return io::write_plan(p, model, c); };
@@ -313,4 +350,6 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   CHECK(tried > 100'000);  // all of them, but for a debug build on a busy machine
   CHECK(n.read > 10'000);
   CHECK(n.simulated > 5'000);
+  CHECK(timelines > 5'000);
+  std::filesystem::remove_all(folder);
 }
