@@ -3,7 +3,6 @@
 /// The noun for what a switch of plans moves, and two ways to make one: what is missing, or all of it through one device.
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -95,32 +94,42 @@ class fetch_round {
       if (now_.present[from.index()] != 0 && open(from, to)) sources.push_back(from);
     }
     if (sources.empty()) return refuse(l, to, holders);
-    wanted_.push_back({tensor, to, volume.value(), is_immutable(l, workload_), std::move(sources)});
+    wanted_.push_back({tensor, to, volume.value(), is_immutable(l, workload_), std::move(sources), {}});
   }
   /// A cache, which has one owner.
   void move_cache(layer_id l, device_id from, device_id to, bytes volume) {
     if (!open(from, to)) return refuse(model_[l], to, {from});
-    take({l, to, volume.value(), false, {}}, from);
+    const wish moving{l, to, volume.value(), false, {}, from};
+    load(moving, 1);
+    pack(moving);
   }
 
   [[nodiscard]] const hetplan::status& status() const { return status_; }
 
-  /// The tensors with one sender first, then the largest; each from the sender whose way is free first.
+  /// The tensors with one sender first, then the largest; each from the sender whose way is free first. Then each again, given
+  /// all others, as long as that frees ways sooner: no step makes the busiest resource busier.
   [[nodiscard]] std::vector<fetch> fetches() {
     std::stable_sort(wanted_.begin(), wanted_.end(), [](const wish& a, const wish& b) {
       return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) < std::tuple(b.sources.size() > 1, -b.volume_bytes, b.to, b.tensor);
     });
-    for (const wish& w : wanted_) {
-      device_id best;
-      std::pair<double, double> least{std::numeric_limits<double>::infinity(), 0};
-      for (const device_id from : w.sources) {
-        const auto busy = busy_with(w.volume_bytes, from, w.to);
-        if (best.valid() && busy >= least) continue;
-        best = from;
-        least = busy;
-      }
-      take(w, best);
+    for (wish& w : wanted_) {
+      w.from = best_sender(w);
+      load(w, 1);
     }
+    for (int pass = 0, moved = 1; pass < 8 && moved > 0; ++pass) {
+      moved = 0;
+      for (wish& w : wanted_) {
+        if (w.sources.size() < 2) continue;
+        load(w, -1);
+        const device_id best = best_sender(w);
+        if (sooner(w, best, w.from)) {
+          w.from = best;
+          ++moved;
+        }
+        load(w, 1);
+      }
+    }
+    for (const wish& w : wanted_) pack(w);
     std::vector<fetch> all;
     for (auto& [key, f] : pairs_) {
       std::sort(f.layers.begin(), f.layers.end());
@@ -137,6 +146,7 @@ class fetch_round {
     double volume_bytes;
     bool immutable;
     std::vector<device_id> sources;
+    device_id from = {};
   };
 
   [[nodiscard]] bool open(device_id from, device_id to) const { return is_open(cluster_.network().find(from, to), now_); }
@@ -144,18 +154,34 @@ class fetch_round {
     return volume_bytes * u.weight / now_.capacity[u.resource.index()].value();
   }
   /// When the last resource of the way would be done with all that it has to carry, and what all of them have together.
-  [[nodiscard]] std::pair<double, double> busy_with(double volume_bytes, device_id from, device_id to) const {
+  [[nodiscard]] std::pair<double, double> busy_with(const wish& w, device_id from) const {
     double last = 0, all = 0;
-    for (const resource_use& u : cluster_.network().find(from, to)->via) {
-      const double end = load_s_[u.resource.index()] + work_s(volume_bytes, u);
+    for (const resource_use& u : cluster_.network().find(from, w.to)->via) {
+      const double end = load_s_[u.resource.index()] + work_s(w.volume_bytes, u);
       last = std::max(last, end);
       all += end;
     }
     return {last, all};
   }
-  void take(const wish& w, device_id from) {
-    for (const resource_use& u : cluster_.network().find(from, w.to)->via) load_s_[u.resource.index()] += work_s(w.volume_bytes, u);
-    fetch& f = pairs_.try_emplace({from, w.to, w.immutable}, fetch{from, w.to, {}, w.immutable, {}}).first->second;
+  /// Sums of the same numbers in another order are no difference.
+  [[nodiscard]] bool sooner(const wish& w, device_id from, device_id than) const {
+    const auto [last, all] = busy_with(w, from);
+    const auto [other_last, other_all] = busy_with(w, than);
+    const double few = 1e-12 * other_last;
+    return last < other_last - few || (last <= other_last + few && all < other_all * (1 - 1e-12));
+  }
+  [[nodiscard]] device_id best_sender(const wish& w) const {
+    device_id best = w.sources.front();
+    for (const device_id from : w.sources) {
+      if (sooner(w, from, best)) best = from;
+    }
+    return best;
+  }
+  void load(const wish& w, int sign) {
+    for (const resource_use& u : cluster_.network().find(w.from, w.to)->via) load_s_[u.resource.index()] += sign * work_s(w.volume_bytes, u);
+  }
+  void pack(const wish& w) {
+    fetch& f = pairs_.try_emplace({w.from, w.to, w.immutable}, fetch{w.from, w.to, {}, w.immutable, {}}).first->second;
     f.volume += bytes(w.volume_bytes);
     f.layers.push_back(w.tensor);
   }
@@ -237,8 +263,8 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
 ///
 /// Senders are chosen so that the network's load is even: tensors with one possible sender first, then the largest; each
 /// from the holder that is there whose way is done first with what it has to carry already (work of a resource: bytes x
-/// weight / capacity now), then the way with the least work in total, then the smaller device. Tensors that go the same way
-/// are one fetch. Devices with speed 0 send and receive: they stand still, but answer.
+/// weight / capacity now), then the way with the least work in total, then the smaller device; then every choice is made
+/// again, given the others, up to eight times. Tensors that go the same way are one fetch. Devices with speed 0 send and receive: they stand still, but answer.
 ///
 /// @param held  who holds what now, devices that are gone included: they are named if only they hold a tensor.
 /// @param now   who is there, and what the resources carry.

@@ -24,7 +24,7 @@ enum class backup_content {
 struct backup {
   stage_id stage;
   device_id from;
-  device_id to;
+  device_id to = {};
   std::vector<layer_id> layers = {};  ///< one per tensor, as in fetch::layers
   bytes once = {};                    ///< immutable weights: sent once
   bytes each_time = {};               ///< what training changes: sent at every backup

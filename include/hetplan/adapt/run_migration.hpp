@@ -2,6 +2,7 @@
 #pragma once
 /// What a migration takes: its fetches are transfers, and the simulator runs them like any others.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,23 +30,26 @@ struct migration_run {
 
 /// Adds a migration to other work on the same network; rounds are joined by barriers.
 ///
+/// @param start           what the first round waits for, if anything.
 /// @param fetch_priority  of its transfers, for runs under by_priority: smaller first.
-/// @return                the barrier behind the last round: what must wait for the migration depends on it.
+/// @return                what work that waits for the migration depends on: the barrier behind the last round, or `start` if
+///                        nothing moves.
 /// Complexity             O(fetches).
 /// Throws                 invalid_input for an infeasible migration, or a fetch between devices without a route.
-[[nodiscard]] inline tasks::task_graph_builder::handle add_migration(tasks::task_graph_builder& b, const migration& m, const cluster& c,
-                                                                     int fetch_priority = 0) {
+[[nodiscard]] inline std::optional<tasks::task_graph_builder::handle> add_migration(
+    tasks::task_graph_builder& b, const migration& m, const cluster& c, std::optional<tasks::task_graph_builder::handle> start = {},
+    int fetch_priority = 0) {
   if (!m.status.ok()) throw invalid_input("add_migration: the migration is infeasible: " + m.status.reason);
-  auto before = b.add_barrier();
+  auto before = start;
   for (const auto& round : m.rounds) {
+    if (round.empty()) continue;
     const auto after = b.add_barrier();
-    b.depend(before, after);
     for (const fetch& f : round) {
       const route* way = c.network().find(f.from, f.to);
       if (way == nullptr) throw invalid_input("add_migration: no route from \"" + c[f.from].name + "\" to \"" + c[f.to].name + "\"");
       const auto moving = b.add(tasks::transfer{.from = f.from, .to = f.to, .priority = fetch_priority, .route = b.add_route(*way),
                                                 .volume_bytes = f.volume.value(), .latency_s = way->latency.value()});
-      b.depend(before, moving);
+      if (before) b.depend(*before, moving);
       b.depend(moving, after);
     }
     before = after;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/adapt/holdings.hpp>
+#include <hetplan/tasks/expand.hpp>
+
+#include "support/random_instance.hpp"
+
+using namespace hetplan;
+
+namespace {
+
+/// a, b, c, d; a and d share one tensor.
+planning_graph tied() {
+  planning_graph_builder b("tied");
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const bool end = *name == 'a' || *name == 'd';
+    b.add_layer({.name = name, .forward_flops = 1_GFLOP, .weight = 1_MB, .trainable = *name != 'b', .weight_group = end ? "ends" : ""});
+  }
+  b.add_edge("a", "b", 1_kB);
+  b.add_edge("b", "c", 1_kB);
+  b.add_edge("c", "d", 1_kB);
+  return std::move(b).build();
+}
+
+}  // namespace
+
+TEST_CASE("a device that holds one layer of a weight group holds them all, and drops them all") {
+  const planning_graph model = tied();
+  adapt::holdings held(model, 2);
+  held.add(device_id(1), layer_id(3));
+  CHECK(held.has(device_id(1), layer_id(0)));
+  CHECK(held.tensor_of(layer_id(3)) == layer_id(0));
+  CHECK(held.holders(layer_id(3)) == std::vector<device_id>{device_id(1)});
+  CHECK(held.holders(layer_id(1)).empty());
+  held.drop(device_id(1), layer_id(0));
+  CHECK(held == adapt::holdings(model, 2));
+}
+
+TEST_CASE("holdings unite, and a device that was away keeps what training did not change") {
+  const planning_graph model = tied();
+  adapt::holdings one(model, 3), other(model, 3);
+  for (int l = 0; l < 3; ++l) one.add(device_id(0), layer_id(l));
+  other.add(device_id(2), layer_id(2));
+  one.add(other);
+  CHECK(one.holders(layer_id(2)) == std::vector<device_id>{device_id(0), device_id(2)});
+  one.drop_trainable(device_id(0), model);
+  CHECK(one.has(device_id(0), layer_id(1)));  // frozen
+  CHECK_FALSE(one.has(device_id(0), layer_id(0)));
+  CHECK(one.holders(layer_id(2)) == std::vector<device_id>{device_id(2)});
+  one.drop(device_id(2));
+  CHECK(one.holders(layer_id(2)).empty());
+}
+
+TEST_CASE("in a plan every device holds the tensors of the stages that list it, and no others") {
+  test::for_random_instances(20, [](const test::instance& i) {
+    const planning_graph model = i.model();
+    const adapt::holdings held = adapt::holdings_of(i.plan, model, i.devices.size());
+    std::set<std::pair<int, std::string>> expected;  // by device and name of the tensor
+    const auto tensor = [&](const layer& l) {
+      return l.weight_group < 0 ? "layer " + l.name : "group " + std::string(model.weight_groups()[static_cast<std::size_t>(l.weight_group)]);
+    };
+    for (const stage& s : i.plan.stages) {
+      for (const assignment& a : s.devices) {
+        for (const layer_id l : s.layers) expected.insert({a.device.value, tensor(model[l])});
+      }
+    }
+    for (const layer& l : model.layers()) {
+      for (std::size_t d = 0; d < i.devices.size(); ++d) {
+        REQUIRE(held.has(device_id(d), l.id) == expected.contains({static_cast<int>(d), tensor(l)}));
+      }
+    }
+  });
+}
+
+TEST_CASE("a sequence's cache is where its tasks run") {
+  int with_caches = 0;
+  test::for_random_instances(30, [&](const test::instance& i) {
+    const planning_graph model = i.model();
+    const adapt::holdings held = adapt::holdings_of(i.plan, model, i.devices.size());
+    if (i.plan.workload.mode != mode::generation) {
+      REQUIRE(held.sequences() == 0);
+      return;
+    }
+    REQUIRE(held.sequences() == i.plan.batch());
+    ++with_caches;
+    // The expansion says who computes which samples.
+    long long checked = 0;
+    const tasks::task_graph g = tasks::expand(i.plan, model, i.cluster(), roofline{});
+    for (const tasks::compute_task& t : g.computes) {
+      if (t.step != 0) continue;
+      for (const layer_id l : i.plan[t.stage].layers) {
+        for (long long s = t.first_sample; s < t.last_sample; ++s, ++checked) REQUIRE(held.cache_owner(l, s) == t.device);
+      }
+    }
+    REQUIRE(checked == i.plan.batch() * static_cast<long long>(model.size()));
+  });
+  CHECK(with_caches >= 30);
+}
+
+TEST_CASE("a device that is gone takes its caches with it") {
+  const planning_graph model = tied();
+  plan p{.workload = {.mode = mode::generation}, .microbatch_size = 3, .microbatches = 2};
+  p.stages = {{.name = "s", .layers = {layer_id(0), layer_id(1), layer_id(2), layer_id(3)}, .devices = {{device_id(0), 1}, {device_id(1), 2}}}};
+  adapt::holdings held = adapt::holdings_of(p, model, 2);
+  held.drop(device_id(0));
+  std::vector<int> owners;
+  for (long long s = 0; s < 6; ++s) owners.push_back(held.cache_owner(layer_id(2), s).value);
+  CHECK(owners == std::vector<int>{-1, 1, 1, -1, 1, 1});
+}
