@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/adapt/replay.hpp>
+#include <hetplan/cluster/topology.hpp>
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/roofline.hpp>
+
+#include "adapt/support.hpp"
+#include "support/random_instance.hpp"
+#include "support/search_instance.hpp"
+#include "support/three_devices.hpp"
+
+using namespace hetplan;
+using namespace adapt_tests;
+
+namespace {
+
+/// Cuts of `items` into `stages` consecutive pieces of at least `least` items.
+void for_each_cut(std::size_t items, std::size_t stages, std::size_t least, const std::function<void(const std::vector<std::size_t>&)>& f) {
+  std::vector<std::size_t> ends{0};
+  const std::function<void()> next = [&] {
+    if (ends.size() == stages + 1) {
+      if (ends.back() == items) f(ends);
+      return;
+    }
+    for (std::size_t end = ends.back() + least; end <= items; ++end) {
+      ends.push_back(end);
+      next();
+      ends.pop_back();
+    }
+  };
+  next();
+}
+
+/// Capacity as the header defines it, written out: 1 / seconds of the whole model on one microbatch.
+double capacity_of(const plan& p, const planning_graph& model, const cluster& c, const std::vector<assignment>& devices) {
+  double sum = 0;
+  for (const assignment& a : devices) {
+    double total = 0;
+    for (const layer& l : model.layers()) {
+      for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
+        if (what != phase::forward && p.workload.mode != mode::training) continue;
+        total += roofline{}.time({.layer = l, .phase = what, .batch = static_cast<double>(p.microbatch_size), .tensor_parallel = a.tensor_parallel,
+                                  .context = p.workload.context}, c[a.device]).value();
+      }
+    }
+    sum += 1 / total;
+  }
+  return sum;
+}
+
+/// What a plan's layers come to against the capacity of their stage: the largest.
+double largest_share(const plan& p, const std::vector<std::vector<layer_id>>& stages, const std::vector<double>& capacity, const planning_graph& model) {
+  double largest = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    double work = 0;
+    for (const layer_id l : stages[s]) {
+      work += model[l].forward_flops.value();
+      if (p.workload.mode == mode::training) work += model[l].backward_input_flops.value() + model[l].backward_weight_flops.value();
+    }
+    largest = std::max(largest, work / capacity[s]);
+  }
+  return largest;
+}
+
+/// May devices hold these layers with a microbatch between them, `kept` microbatches in flight?
+bool holds(const plan& p, const planning_graph& model, const cluster& c, const std::vector<assignment>& devices, const stage& s, int kept) {
+  int samples = 0;
+  for (const assignment& a : devices) {
+    int most = 0;
+    for (int n = 1; n <= p.microbatch_size; ++n) {
+      const assignment mine{a.device, n};
+      const double needed = stage_static_bytes(plain_memory{}, model, s, mine, p.workload, p.microbatches) +
+                            kept * stage_activation_bytes(plain_memory{}, model, s, mine, p.workload);
+      if (needed <= c[a.device].usable_memory().value() * (1 + 1e-9)) most = n;
+    }
+    samples += most;
+  }
+  return samples >= p.microbatch_size;
+}
+
+/// Every promise that a replayed plan makes, whatever the model.
+void check_promises(const plan& next, const plan& running, const planning_graph& model, const cluster& c, const std::vector<device_id>& lost) {
+  const auto v = validate(next, model, c);
+  INFO((v ? v->where + ": " + v->what : "valid"));
+  REQUIRE_FALSE(v);
+  std::set<layer_id> layers;
+  std::size_t at = 0;  // stages keep their order and their devices
+  for (const stage& s : next.stages) {
+    for (const layer_id l : s.layers) REQUIRE(layers.insert(l).second);
+    for (const assignment& a : s.devices) REQUIRE(std::find(lost.begin(), lost.end(), a.device) == lost.end());
+    const stage_graph g = make_stage_graph(running, model);
+    while (at < g.topological.size() && running[g.topological[at]].name != s.name) ++at;
+    REQUIRE(at < g.topological.size());
+    for (const assignment& a : s.devices) {
+      const auto& before = running[g.topological[at]].devices;
+      REQUIRE(std::any_of(before.begin(), before.end(), [&](const assignment& b) { return b.device == a.device; }));
+    }
+  }
+  REQUIRE(layers.size() == model.size());
+}
+
+}  // namespace
+
+TEST_CASE("a cut in proportion is the best of all cuts") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 500; ++seed) {
+    INFO("seed " << seed);
+    test::random_source random(seed);
+    const int stages = random.integer(1, 4), items = random.integer(stages, 9);
+    std::vector<double> work, capacity, size, room;
+    for (int i = 0; i < items; ++i) {
+      work.push_back(random.chance(0.2) ? 0 : random.between(1, 10));
+      size.push_back(random.between(1, 10));
+    }
+    for (int s = 0; s < stages; ++s) {
+      capacity.push_back(random.between(1, 5));
+      room.push_back(random.between(5, 40));
+    }
+    const bool tight = random.chance(0.6);
+    const auto fits = [&](std::size_t k, std::size_t first, std::size_t last) {
+      const auto from = size.begin() + static_cast<std::ptrdiff_t>(first), to = size.begin() + static_cast<std::ptrdiff_t>(last);
+      return !tight || std::accumulate(from, to, 0.0) <= room[k];
+    };
+    for (const std::size_t least : {0U, 1U}) {
+      double best = std::numeric_limits<double>::infinity();
+      for_each_cut(work.size(), capacity.size(), least, [&](const std::vector<std::size_t>& ends) {
+        double largest = 0;
+        for (std::size_t k = 0; k < capacity.size(); ++k) {
+          const auto from = work.begin() + static_cast<std::ptrdiff_t>(ends[k]), to = work.begin() + static_cast<std::ptrdiff_t>(ends[k + 1]);
+          largest = std::max(largest, std::accumulate(from, to, 0.0) / capacity[k]);
+          if (ends[k] < ends[k + 1] && !fits(k, ends[k], ends[k + 1])) return;
+        }
+        best = std::min(best, largest);
+      });
+      const adapt::proportional_cut cut = adapt::cut_in_proportion(work, capacity, least, fits);
+      REQUIRE(cut.exists() == (best < std::numeric_limits<double>::infinity()));
+      if (!cut.exists()) continue;
+      CHECK(cut.largest_share == Approx(best));
+      double largest = 0;
+      for (std::size_t k = 0; k < capacity.size(); ++k) {
+        const std::size_t first = cut.first[k], last = k + 1 < capacity.size() ? cut.first[k + 1] : work.size();
+        REQUIRE(first + least <= last);
+        REQUIRE((first == last || fits(k, first, last)));
+        largest = std::max(largest, std::accumulate(work.begin() + static_cast<std::ptrdiff_t>(first), work.begin() + static_cast<std::ptrdiff_t>(last), 0.0) / capacity[k]);
+      }
+      CHECK(largest == Approx(best));
+    }
+  }
+}
+
+TEST_CASE("on random chains a replay keeps order and devices, and no cut shares the work better within memory") {
+  int found = 0, none = 0, tight = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 1000; ++seed) {
+    INFO("seed " << seed);
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 5});
+    test::random_source random(seed * 3 + 1);
+    plan running = random_chain_plan(random, i.model, i.cluster, all_devices(i.cluster), i.blank.workload, i.blank.microbatch_size, i.blank.microbatches);
+    running.schedule.kind = i.blank.schedule.kind;
+    if (validate(running, i.model, i.cluster)) continue;
+    std::vector<device_id> lost;
+    for (const device& d : i.cluster.devices()) {
+      if (random.chance(0.25)) lost.push_back(d.id);
+    }
+    const planning_problem problem{i.model, i.cluster, roofline{}, job{.workload = running.workload, .batch = static_cast<int>(running.batch())}};
+    const plan_result r = adapt::lightweight_replay(problem, running, lost);
+    std::vector<std::vector<assignment>> groups;
+    for (const stage& s : running.stages) {
+      groups.emplace_back();
+      for (const assignment& a : s.devices) {
+        if (std::find(lost.begin(), lost.end(), a.device) == lost.end()) groups.back().push_back(a);
+      }
+      if (groups.back().empty()) groups.pop_back();
+    }
+    // The best cut of all with the default warm-up (or the schedule's own), and whether there is one with a warm-up of 1.
+    std::vector<double> capacity;
+    for (const auto& g : groups) capacity.push_back(capacity_of(running, i.model, i.cluster, g));
+    double best = std::numeric_limits<double>::infinity();
+    bool least = false;
+    if (!groups.empty()) {
+      for_each_cut(i.model.size(), groups.size(), 1, [&](const std::vector<std::size_t>& ends) {
+        bool by_default = true, at_all = true;
+        std::vector<std::vector<layer_id>> stages;
+        for (std::size_t k = 0; k < groups.size(); ++k) {
+          stage s;
+          for (std::size_t l = ends[k]; l < ends[k + 1]; ++l) s.layers.emplace_back(l);
+          const int behind = static_cast<int>(groups.size() - k);
+          by_default = by_default && holds(running, i.model, i.cluster, groups[k], s, microbatches_in_flight(running, 2 * behind - 1));
+          at_all = at_all && holds(running, i.model, i.cluster, groups[k], s, microbatches_in_flight(running, 1));
+          stages.push_back(s.layers);
+        }
+        if (by_default) best = std::min(best, largest_share(running, stages, capacity, i.model));
+        least = least || at_all;
+      });
+    }
+    if (!r.status.ok()) {
+      ++none;
+      CHECK(r.plans.empty());
+      CHECK_FALSE(r.status.reason.empty());
+      if (groups.empty()) CHECK(r.status.reason == "no device of the running plan is left");
+      // It may break an energy or busy limit; memory alone is no reason where a cut exists.
+      if (!r.binding) CHECK_FALSE(least);
+      else CHECK(r.binding->kind != limit_kind::memory);
+      continue;
+    }
+    REQUIRE(r.plans.size() == 1);
+    const plan& next = r.plans.front();
+    check_promises(next, running, i.model, i.cluster, lost);
+    REQUIRE(next.predicted);
+    CHECK(find_broken_limit(*next.predicted, i.cluster) == std::nullopt);
+    CHECK(judge(next, i.model, i.cluster, roofline{}).evaluation.latency == next.predicted->latency);
+    if (!next.schedule.warmup.empty() || next.stages.size() < groups.size()) {
+      ++tight;
+      continue;
+    }
+    ++found;
+    std::vector<std::vector<layer_id>> stages;
+    for (const stage& s : next.stages) stages.push_back(s.layers);
+    CHECK(largest_share(running, stages, capacity, i.model) == Approx(best));
+  }
+  INFO(found << " by default, " << tight << " tight, " << none << " infeasible");
+  CHECK(found > 250);
+  CHECK(none > 50);
+}
+
+TEST_CASE("plans of every kind are replayed or refused with a reason") {
+  int replayed = 0, refused = 0;
+  test::for_random_instances(25, [&](const test::instance& i) {
+    const planning_graph model = i.model();
+    const cluster c = i.cluster();
+    const planning_problem problem{model, c, roofline{}, job{.workload = i.plan.workload, .batch = static_cast<int>(i.plan.batch())}};
+    for (const device& d : c.devices()) {
+      const std::vector<device_id> lost{d.id};
+      const plan_result r = adapt::lightweight_replay(problem, i.plan, lost);
+      if (!r.status.ok()) {
+        ++refused;
+        REQUIRE_FALSE(r.status.reason.empty());
+        const bool no_chain = i.plan.pipelines.size() > 1 || i.plan.schedule.kind == schedule_kind::explicit_orders;
+        const bool alone = std::all_of(i.plan.stages.begin(), i.plan.stages.end(), [&](const stage& s) {
+          return s.devices.size() == 1 && s.devices[0].device == d.id;
+        });
+        REQUIRE((no_chain || alone));  // memory is plenty here
+        continue;
+      }
+      ++replayed;
+      check_promises(r.plans.front(), i.plan, model, c, lost);
+    }
+  });
+  CHECK(replayed > 300);
+  CHECK(refused > 100);
+}
+
+TEST_CASE("equal devices share equal layers equally, and unequal ones in proportion") {
+  const planning_graph model = test::chain(12);  // work 1, 2, 3, 1, 2, 3, ...
+  const cluster c("c", {{.name = "a", .memory = 8_GB, .compute = 1_TFLOP_per_s}, {.name = "b", .memory = 8_GB, .compute = 1_TFLOP_per_s},
+                        {.name = "d", .memory = 8_GB, .compute = 3_TFLOP_per_s}}, shared_medium{1_GB_per_s});
+  plan running{.microbatch_size = 2, .microbatches = 4};
+  for (int s = 0; s < 3; ++s) {
+    running.stages.push_back({.name = "s" + std::to_string(s), .layers = {}, .devices = {{device_id(s), 2}}});
+    for (int l = 4 * s; l < 4 * s + 4; ++l) running.stages.back().layers.emplace_back(l);
+  }
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  const auto sizes = [&](std::vector<device_id> lost) {
+    std::vector<std::size_t> all;
+    for (const stage& s : adapt::lightweight_replay(problem, running, lost).plans.at(0).stages) all.push_back(s.layers.size());
+    return all;
+  };
+  CHECK(sizes({device_id(2)}) == std::vector<std::size_t>{6, 6});
+  CHECK(sizes({device_id(0)}) == std::vector<std::size_t>{3, 9});
+  CHECK(sizes({device_id(0), device_id(1)}) == std::vector<std::size_t>{12});
+  CHECK(sizes({}) == std::vector<std::size_t>{2, 2, 8});  // work 3, 4 and 17: the largest of 3/1, 4/1, 17/3
+}
+
+TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at last a stage is left out") {
+  // Six layers of 1 MB and 10 FLOP each, a microbatch keeps 1 MB per layer; state is 4 MB per layer (Adam).
+  planning_graph_builder b("even");
+  for (int i = 0; i < 6; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 10_FLOP, .weight = 1_MB, .activation = 1_MB});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_kB);
+  }
+  const planning_graph model = std::move(b).build();
+  plan running{.microbatch_size = 1, .microbatches = 8};
+  for (int s = 0; s < 3; ++s) {
+    running.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
+  }
+  const auto replayed = [&](bytes first, bytes second) {
+    const cluster c("c", {{.name = "a", .memory = first, .compute = 1_TFLOP_per_s}, {.name = "b", .memory = second, .compute = 1_TFLOP_per_s},
+                          {.name = "lost", .memory = 1_GB, .compute = 1_TFLOP_per_s}}, shared_medium{1_GB_per_s});
+    const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+    return adapt::lightweight_replay(problem, running, std::vector{device_id(2)});
+  };
+  const auto sizes = [](const plan_result& r) {
+    std::vector<std::size_t> all;
+    for (const stage& s : r.plans.at(0).stages) all.push_back(s.layers.size());
+    return all;
+  };
+  // With warm-up 3 and 1: a holds 7 MB per layer, b 5 MB.
+  CHECK(sizes(replayed(21_MB, 15_MB)) == std::vector<std::size_t>{3, 3});
+  CHECK(sizes(replayed(14_MB, 20_MB)) == std::vector<std::size_t>{2, 4});
+  CHECK(replayed(14_MB, 20_MB).plans[0].schedule.warmup.empty());
+  // a holds one layer at 7 MB, two at 6 (warm-up 2): no cut by default, and with 2 the cut is 2 and 4.
+  const plan_result lower = replayed(13_MB, 20_MB);
+  CHECK(sizes(lower) == std::vector<std::size_t>{2, 4});
+  CHECK(lower.plans[0].schedule.warmup == std::vector<int>{2, 1});
+  // b holds no layer at all, a all six with a warm-up of 1.
+  CHECK(sizes(replayed(30_MB, 4_MB)) == std::vector<std::size_t>{6});
+  const plan_result none = replayed(13_MB, 14_MB);
+  CHECK(none.status.result == outcome::infeasible);
+  CHECK(none.status.reason.find("memory") == 0);
+}
+
+TEST_CASE("a group that loses a device shares its microbatch out again, and rules of old transfers are given up") {
+  const planning_graph model = test::chain(6);
+  const cluster c = test::three();
+  plan running{.microbatch_size = 6, .microbatches = 2};
+  running.stages = {{.name = "all", .layers = {}, .devices = {{device_id(0), 3}, {device_id(1), 2}, {device_id(2), 1}}}};
+  for (const layer& l : model.layers()) running.stages[0].layers.push_back(l.id);
+  running.network = sharing::priority;
+  running.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(0), .kind = transfer_kind::sync}};
+  running.parameter_server = device_id(0);
+  const planning_problem problem{model, c, roofline{}, job{.batch = 12}};
+  const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(0)});
+  REQUIRE(r.status.ok());
+  const plan& p = r.plans.front();
+  CHECK(p.stages[0].devices == std::vector<assignment>{{device_id(1), 4}, {device_id(2), 2}});
+  CHECK(p.schedule.transfers.empty());
+  CHECK(p.network == sharing::fair_share);
+  CHECK_FALSE(p.parameter_server);
+  CHECK(p.planner == "replay");
+}
+
+TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw") {
+  const planning_graph model = test::chain(3);
+  const cluster c = test::three();
+  plan running{.microbatch_size = 1, .microbatches = 2};
+  running.stages = {{.name = "all", .layers = {layer_id(0), layer_id(1), layer_id(2)}, .devices = {{device_id(0), 1}}}};
+  const planning_problem problem{model, c, roofline{}, job{.batch = 2}};
+  CHECK(adapt::lightweight_replay(problem, running, std::vector{device_id(0)}).status.reason == "no device of the running plan is left");
+  CHECK(adapt::lightweight_replay(problem, running, std::vector{device_id(2)}).status.ok());
+  CHECK_THROWS_AS(adapt::lightweight_replay(problem, running, std::vector{device_id(5)}), invalid_input);
+  plan twice = running;
+  twice.pipelines = {1, 1};
+  twice.stages.push_back(twice.stages[0]);
+  twice.stages[1].pipeline = 1;
+  twice.stages[1].devices[0].device = device_id(1);
+  CHECK(adapt::lightweight_replay(problem, twice, {}).status.reason == "replay moves the cuts of one pipeline; the running plan has 2");
+  plan broken = running;
+  broken.stages[0].layers.pop_back();
+  CHECK_THROWS_AS(adapt::lightweight_replay(problem, broken, {}), invalid_input);
+}
+
+TEST_CASE("a model that is only measured is shared out by its seconds") {
+  planning_graph_builder b("measured");
+  for (int i = 0; i < 4; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .weight = 1_MB, .profiles = {{"k", {1}, {i == 0 ? 3.0 : 1.0}, {i == 0 ? 6.0 : 2.0}}}});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_kB);
+  }
+  const planning_graph model = std::move(b).build();
+  std::vector<device> devices;
+  for (const char* name : {"a", "b", "c"}) devices.push_back({.name = name, .kind = "k", .memory = 1_GB});
+  const cluster c("c", devices, shared_medium{1_MB_per_s});
+  plan running{.microbatch_size = 1, .microbatches = 2};
+  running.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(0), 1}}},
+                    {.name = "s1", .layers = {layer_id(1), layer_id(2)}, .devices = {{device_id(1), 1}}},
+                    {.name = "s2", .layers = {layer_id(3)}, .devices = {{device_id(2), 1}}}};
+  const planning_problem problem{model, c, profiled{}, job{.batch = 2}};
+  const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(2)});
+  REQUIRE(r.status.ok());
+  CHECK(r.plans[0].stages[0].layers == std::vector<layer_id>{layer_id(0)});
+  CHECK(r.plans[0].stages[1].layers.size() == 3);
+}
