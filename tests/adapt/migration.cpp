@@ -54,8 +54,8 @@ random_switch make_switch(std::uint64_t seed) {
   plan after = random_chain_plan(random, model, c, there, i.plan.workload, other, size * count / other);
   adapt::holdings held = adapt::holdings_of(before, model, c.size());
   if (random.chance(0.5)) {  // somebody has a copy
-    const adapt::holdings copies = adapt::holdings_of(random_chain_plan(random, model, c, all_devices(c), i.plan.workload, size, count), model, c.size());
-    held.add(copies);
+    const plan other_plan = random_chain_plan(random, model, c, all_devices(c), i.plan.workload, size, count);
+    held.add(adapt::holdings_of(other_plan, model, c.size()));
   }
   return {std::move(model), std::move(c), std::move(before), std::move(after), std::move(held), std::move(now)};
 }
@@ -432,8 +432,8 @@ TEST_CASE("no migration is faster than its busiest resource, and all its bytes a
         const std::size_t i = d.id.index();
         CHECK(run.sent[i].value() == Approx(sent[i]));
         CHECK(run.received[i].value() == Approx(received[i]));
-        const double drawn = part[i] == 0 ? 0 : d.power.idle.value() * run.time.value() + d.power.send.value() * sent[i] + d.power.receive.value() * received[i];
-        CHECK(run.energy[i].value() == Approx(drawn));
+        const double moved = d.power.send.value() * sent[i] + d.power.receive.value() * received[i];
+        CHECK(run.energy[i].value() == Approx(part[i] == 0 ? 0 : d.power.idle.value() * run.time.value() + moved));
       }
     }
   });

@@ -60,7 +60,8 @@ double capacity_of(const plan& p, const planning_graph& model, const cluster& c,
 }
 
 /// What a plan's layers come to against the capacity of their stage: the largest.
-double largest_share(const plan& p, const std::vector<std::vector<layer_id>>& stages, const std::vector<double>& capacity, const planning_graph& model) {
+double largest_share(const plan& p, const std::vector<std::vector<layer_id>>& stages, const std::vector<double>& capacity,
+                     const planning_graph& model) {
   double largest = 0;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     double work = 0;
@@ -131,6 +132,8 @@ TEST_CASE("a cut in proportion is the best of all cuts") {
       const auto from = size.begin() + static_cast<std::ptrdiff_t>(first), to = size.begin() + static_cast<std::ptrdiff_t>(last);
       return !tight || std::accumulate(from, to, 0.0) <= room[k];
     };
+    std::vector<double> boundary;
+    for (int i = 0; i <= items; ++i) boundary.push_back(random.between(0, 100));
     for (const std::size_t least : {0U, 1U}) {
       double best = std::numeric_limits<double>::infinity();
       for_each_cut(work.size(), capacity.size(), least, [&](const std::vector<std::size_t>& ends) {
@@ -151,9 +154,30 @@ TEST_CASE("a cut in proportion is the best of all cuts") {
         const std::size_t first = cut.first[k], last = k + 1 < capacity.size() ? cut.first[k + 1] : work.size();
         REQUIRE(first + least <= last);
         REQUIRE((first == last || fits(k, first, last)));
-        largest = std::max(largest, std::accumulate(work.begin() + static_cast<std::ptrdiff_t>(first), work.begin() + static_cast<std::ptrdiff_t>(last), 0.0) / capacity[k]);
+        const auto from = work.begin() + static_cast<std::ptrdiff_t>(first), to = work.begin() + static_cast<std::ptrdiff_t>(last);
+        largest = std::max(largest, std::accumulate(from, to, 0.0) / capacity[k]);
       }
       CHECK(largest == Approx(best));
+
+      const double limit = best * random.between(1, 2);
+      double fewest = std::numeric_limits<double>::infinity();
+      const auto bytes_of = [&](const std::vector<std::size_t>& inner) {
+        double sum = 0;
+        for (const std::size_t at : inner) sum += at < work.size() ? boundary[at] : 0;
+        return sum;
+      };
+      for_each_cut(work.size(), capacity.size(), least, [&](const std::vector<std::size_t>& ends) {
+        for (std::size_t k = 0; k < capacity.size(); ++k) {
+          const auto from = work.begin() + static_cast<std::ptrdiff_t>(ends[k]), to = work.begin() + static_cast<std::ptrdiff_t>(ends[k + 1]);
+          if (std::accumulate(from, to, 0.0) / capacity[k] > limit) return;
+          if (ends[k] < ends[k + 1] && !fits(k, ends[k], ends[k + 1])) return;
+        }
+        fewest = std::min(fewest, bytes_of({ends.begin() + 1, ends.end()}));
+      });
+      const adapt::proportional_cut light = adapt::lightest_cut(work, capacity, least, limit, boundary, fits);
+      REQUIRE(light.exists());
+      CHECK(light.largest_share <= limit * (1 + 1e-9));
+      CHECK(bytes_of({light.first.begin() + 1, light.first.end()}) == Approx(fewest));
     }
   }
 }
@@ -164,7 +188,8 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
     INFO("seed " << seed);
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 5});
     test::random_source random(seed * 3 + 1);
-    plan running = random_chain_plan(random, i.model, i.cluster, all_devices(i.cluster), i.blank.workload, i.blank.microbatch_size, i.blank.microbatches);
+    plan running = random_chain_plan(random, i.model, i.cluster, all_devices(i.cluster), i.blank.workload, i.blank.microbatch_size,
+                                     i.blank.microbatches);
     running.schedule.kind = i.blank.schedule.kind;
     if (validate(running, i.model, i.cluster)) continue;
     std::vector<device_id> lost;
@@ -172,7 +197,10 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
       if (random.chance(0.25)) lost.push_back(d.id);
     }
     const planning_problem problem{i.model, i.cluster, roofline{}, job{.workload = running.workload, .batch = static_cast<int>(running.batch())}};
-    const plan_result r = adapt::lightweight_replay(problem, running, lost);
+    // Half of the plans by proportion alone, and half with cuts that are up to half as uneven again.
+    const double allowed = seed % 2 == 0 ? 0 : 0.5;
+    const plan_result r = adapt::lightweight_replay(problem, running, lost, {.unevenness = {allowed}});
+    const plan_result by_proportion = adapt::lightweight_replay(problem, running, lost, {.unevenness = {}});
     std::vector<std::vector<assignment>> groups;
     for (const stage& s : running.stages) {
       groups.emplace_back();
@@ -225,7 +253,16 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
     ++found;
     std::vector<std::vector<layer_id>> stages;
     for (const stage& s : next.stages) stages.push_back(s.layers);
-    CHECK(largest_share(running, stages, capacity, i.model) == Approx(best));
+    const double share = largest_share(running, stages, capacity, i.model);
+    CHECK(share >= best * (1 - 1e-9));
+    CHECK(share <= best * (1 + allowed) * (1 + 1e-9));
+    if (by_proportion.plans.empty()) continue;
+    CHECK(next.predicted->response() <= by_proportion.plans.front().predicted->response());
+    stages.clear();
+    for (const stage& s : by_proportion.plans.front().stages) stages.push_back(s.layers);
+    if (by_proportion.plans.front().schedule.warmup.empty() && stages.size() == groups.size()) {
+      CHECK(largest_share(running, stages, capacity, i.model) == Approx(best));
+    }
   }
   INFO(found << " by default, " << tight << " tight, " << none << " infeasible");
   CHECK(found > 250);
@@ -271,7 +308,7 @@ TEST_CASE("equal devices share equal layers equally, and unequal ones in proport
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
   const auto sizes = [&](std::vector<device_id> lost) {
     std::vector<std::size_t> all;
-    for (const stage& s : adapt::lightweight_replay(problem, running, lost).plans.at(0).stages) all.push_back(s.layers.size());
+    for (const stage& s : adapt::lightweight_replay(problem, running, lost, {.unevenness = {}}).plans.at(0).stages) all.push_back(s.layers.size());
     return all;
   };
   CHECK(sizes({device_id(2)}) == std::vector<std::size_t>{6, 6});
@@ -318,6 +355,28 @@ TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at las
   CHECK(none.status.reason.find("memory") == 0);
 }
 
+TEST_CASE("a cut through a narrow tensor beats the even cut through a wide one") {
+  planning_graph_builder b("waist");
+  for (int i = 0; i < 8; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 10_GFLOP, .weight = 1_MB});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), i == 5 ? 10_kB : 10_MB);
+  }
+  const planning_graph model = std::move(b).build();
+  const cluster c = test::three(4_GB, 400_Mbit_per_s);
+  plan running{.microbatch_size = 1, .microbatches = 8};
+  for (int s = 0; s < 3; ++s) running.stages.push_back({.name = "s" + std::to_string(s), .layers = {}, .devices = {{device_id(2 - s), 1}}});
+  for (int l = 0; l < 8; ++l) running.stages[static_cast<std::size_t>(l / 3)].layers.emplace_back(l);
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  const std::vector<device_id> lost{device_id(0)};  // slow and middle are left: 2 and 6 layers are even, and so are 3 and 5
+  const plan_result even = adapt::lightweight_replay(problem, running, lost, {.unevenness = {}});
+  const plan_result light = adapt::lightweight_replay(problem, running, lost);
+  CHECK(even.plans.at(0).stages[0].layers.size() == 2);
+  CHECK(light.plans.at(0).stages[0].layers.size() == 5);
+  CHECK(light.plans[0].predicted->latency < even.plans[0].predicted->latency);
+  CHECK(even.candidates == 1);
+  CHECK(light.candidates >= 2);
+}
+
 TEST_CASE("a group that loses a device shares its microbatch out again, and rules of old transfers are given up") {
   const planning_graph model = test::chain(6);
   const cluster c = test::three();
@@ -325,7 +384,8 @@ TEST_CASE("a group that loses a device shares its microbatch out again, and rule
   running.stages = {{.name = "all", .layers = {}, .devices = {{device_id(0), 3}, {device_id(1), 2}, {device_id(2), 1}}}};
   for (const layer& l : model.layers()) running.stages[0].layers.push_back(l.id);
   running.network = sharing::priority;
-  running.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(0), .kind = transfer_kind::sync}};
+  running.schedule.transfers = {
+      {.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(0), .kind = transfer_kind::sync}};
   running.parameter_server = device_id(0);
   const planning_problem problem{model, c, roofline{}, job{.batch = 12}};
   const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(0)});
@@ -347,6 +407,7 @@ TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw"
   CHECK(adapt::lightweight_replay(problem, running, std::vector{device_id(0)}).status.reason == "no device of the running plan is left");
   CHECK(adapt::lightweight_replay(problem, running, std::vector{device_id(2)}).status.ok());
   CHECK_THROWS_AS(adapt::lightweight_replay(problem, running, std::vector{device_id(5)}), invalid_input);
+  CHECK_THROWS_WITH(adapt::lightweight_replay(problem, running, {}, {.unevenness = {-0.1}}), Catch::Contains("unevenness -0.1"));
   plan twice = running;
   twice.pipelines = {1, 1};
   twice.stages.push_back(twice.stages[0]);

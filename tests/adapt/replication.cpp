@@ -93,7 +93,9 @@ TEST_CASE("a backup goes where there is room for it, and a stage for which there
 
 TEST_CASE("what other devices run anyway needs no backup") {
   planning_graph_builder b("tied");
-  for (int i = 0; i < 3; ++i) b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 1_GFLOP, .weight = 1_MB, .weight_group = i == 1 ? "" : "ends"});
+  for (int i = 0; i < 3; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 1_GFLOP, .weight = 1_MB, .weight_group = i == 1 ? "" : "ends"});
+  }
   b.add_edge("l0", "l1", 1_kB);
   b.add_edge("l1", "l2", 1_kB);
   const planning_graph model = std::move(b).build();

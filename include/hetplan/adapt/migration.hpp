@@ -301,8 +301,8 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
 /// Throws       as delta_migration, and if the coordinator is gone.
 /// Source       Asteroid, section 3.4: "aggregate stage models to coordinator, rerun the planning algorithm, and redistribute
 ///              weights based on the new configuration".
-[[nodiscard]] inline migration through_coordinator(const holdings& held, const plan& next, device_id coordinator, const planning_graph& model,
-                                                   const cluster& c, const conditions& now) {
+[[nodiscard]] inline migration through_coordinator(const holdings& held, const plan& next, device_id coordinator,
+                                                   const planning_graph& model, const cluster& c, const conditions& now) {
   detail::check_switch("through_coordinator", held, next, model, c, now);
   if (!coordinator.valid() || coordinator.index() >= c.size() || now.present[coordinator.index()] == 0) {
     throw invalid_input("through_coordinator: coordinator " + std::to_string(coordinator.value) + "; expected a device that is there");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -11,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/adapt/proportional_cut.hpp>
 #include <hetplan/cost/stage_table.hpp>
+#include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/plan/validate.hpp>
@@ -19,55 +22,11 @@
 
 namespace hetplan::adapt {
 
-/// Where consecutive stages begin: stage k is [first[k], first[k+1]) of the work, the last ends with it.
-struct proportional_cut {
-  double largest_share = std::numeric_limits<double>::infinity();  ///< work / capacity of the slowest stage
-  std::vector<std::size_t> first = {};
-  [[nodiscard]] bool exists() const { return !first.empty(); }
+struct replay_options {
+  /// A cut in exact proportion may pass through the widest tensors of the model. So for each of these the simulator also tries
+  /// the cut that is uneven by at most so much (relative to the best) and passes the fewest bytes. Empty: proportion alone.
+  std::vector<double> unevenness = {0.1, 0.25, 0.5, 1};
 };
-
-/// Cuts a sequence of work into one piece per stage, in order, so that the largest work / capacity is smallest.
-///
-/// @param work      of each item, >= 0.
-/// @param capacity  of each stage, > 0.
-/// @param least     items that every stage gets at least: 1, or 0 where stages may be left out.
-/// @param fits      (stage, first, last) -> may the stage hold these items? If it may not, it may not hold more either.
-/// @return          the exact optimum, or none if nothing fits.
-/// Complexity       O(stages x items^2) at worst; pieces beyond the best share known are not tried.
-/// Determinism      ties: the earliest cut.
-template <std::invocable<std::size_t, std::size_t, std::size_t> Fits>
-[[nodiscard]] proportional_cut cut_in_proportion(const std::vector<double>& work, const std::vector<double>& capacity, std::size_t least,
-                                                 Fits&& fits) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  const std::size_t items = work.size(), stages = capacity.size();
-  std::vector<double> sum(items + 1, 0);
-  for (std::size_t i = 0; i < items; ++i) sum[i + 1] = sum[i] + work[i];
-  struct choice {
-    double share = std::numeric_limits<double>::infinity();
-    std::size_t end = 0;
-  };
-  std::vector<choice> cells((stages + 1) * (items + 1));  // (stage, first item): the best for this stage and those behind it
-  const auto cell = [&](std::size_t k, std::size_t i) -> choice& { return cells[k * (items + 1) + i]; };
-  cell(stages, items).share = 0;
-  for (std::size_t k = stages; k-- > 0;) {
-    for (std::size_t i = 0; i <= items; ++i) {
-      choice& best = cell(k, i);
-      for (std::size_t end = i + least; end <= items; ++end) {
-        const double mine = (sum[end] - sum[i]) / capacity[k];
-        if (mine >= best.share) break;
-        const double all = std::max(mine, cell(k + 1, end).share);
-        if (all >= best.share) continue;
-        if (end > i && !fits(k, i, end)) break;
-        best = {all, end};
-      }
-    }
-  }
-  proportional_cut cut;
-  cut.largest_share = cell(0, 0).share;
-  if (cut.largest_share == inf) return cut;
-  for (std::size_t k = 0, i = 0; k < stages; i = cell(k, i).end, ++k) cut.first.push_back(i);
-  return cut;
-}
 
 namespace detail {
 
@@ -87,6 +46,11 @@ class replay_maker {
     }
     table_.emplace(problem.model, sequence_, problem.cluster, problem.cost, problem.models.memory, running.workload, 1);
     measure_work();
+    const sequence_cuts cuts(problem.model, sequence_);
+    for (std::size_t i = 0; i <= sequence_.size(); ++i) {
+      const auto [there, back] = i < sequence_.size() ? cuts.bytes_in(i, sequence_.size()) : std::pair(0.0, 0.0);
+      boundary_.push_back(there + (training() ? back : 0));
+    }
     for (const stage& s : left_) {
       capacity_.push_back(0);
       for (const assignment& a : s.devices) capacity_.back() += 1 / whole_model_s(a);
@@ -95,29 +59,26 @@ class replay_maker {
 
   [[nodiscard]] bool nobody_left() const { return left_.empty(); }
 
-  /// The plan under a warm-up rule, or nothing if no cut keeps the memory.
-  [[nodiscard]] std::optional<plan> make(warmup_rule rule) const {
+  /// The plans under a warm-up rule: the cut in proportion first; none if no cut keeps the memory.
+  [[nodiscard]] std::vector<plan> make(warmup_rule rule, const std::vector<double>& unevenness) const {
     const auto fits = [&](std::size_t k, std::size_t first, std::size_t last) {
       int room = 0;
       for (const int most : caps(k, first, last, rule)) room = std::min(running_.microbatch_size, room + most);
       return room == running_.microbatch_size;
     };
-    proportional_cut cut = cut_in_proportion(work_, capacity_, 1, fits);
-    if (!cut.exists()) cut = cut_in_proportion(work_, capacity_, 0, fits);
-    if (!cut.exists()) return std::nullopt;
-    plan p = running_;
-    p.planner = "replay";
-    p.predicted.reset();
-    p.stages.clear();
-    p.network = sharing::fair_share;
-    p.schedule.transfers.clear();
-    p.schedule.warmup.clear();
-    for (std::size_t k = 0; k < left_.size(); ++k) {
-      const std::size_t first = cut.first[k], last = k + 1 < left_.size() ? cut.first[k + 1] : sequence_.size();
-      if (first < last) p.stages.push_back(share_out(k, first, last, caps(k, first, last, rule)));
+    std::size_t least = 1;
+    std::vector<proportional_cut> cuts{cut_in_proportion(work_, capacity_, least, fits)};
+    if (!cuts.front().exists()) cuts.front() = cut_in_proportion(work_, capacity_, least = 0, fits);
+    if (!cuts.front().exists()) return {};
+    for (const double uneven : unevenness) {
+      proportional_cut light = lightest_cut(work_, capacity_, least, cuts.front().largest_share * (1 + uneven), boundary_, fits);
+      HETPLAN_ASSERT(light.exists());
+      const bool known = std::any_of(cuts.begin(), cuts.end(), [&](const proportional_cut& c) { return c.first == light.first; });
+      if (!known) cuts.push_back(std::move(light));
     }
-    if (rule != warmup_rule::hide_communication) fit_warmup(p, problem_.model, problem_.cluster, problem_.models.memory);
-    return p;
+    std::vector<plan> plans;
+    for (const proportional_cut& cut : cuts) plans.push_back(to_plan(cut, rule));
+    return plans;
   }
 
  private:
@@ -167,6 +128,21 @@ class replay_maker {
     return most;
   }
 
+  [[nodiscard]] plan to_plan(const proportional_cut& cut, warmup_rule rule) const {
+    plan p = running_;
+    p.planner = "replay";
+    p.predicted.reset();
+    p.stages.clear();
+    p.network = sharing::fair_share;
+    p.schedule.transfers.clear();
+    p.schedule.warmup.clear();
+    for (std::size_t k = 0; k < left_.size(); ++k) {
+      const std::size_t first = cut.first[k], last = k + 1 < left_.size() ? cut.first[k + 1] : sequence_.size();
+      if (first < last) p.stages.push_back(share_out(k, first, last, caps(k, first, last, rule)));
+    }
+    if (rule != warmup_rule::hide_communication) fit_warmup(p, problem_.model, problem_.cluster, problem_.models.memory);
+    return p;
+  }
   [[nodiscard]] stage share_out(std::size_t k, std::size_t first, std::size_t last, const std::vector<int>& most) const {
     stage s{.name = left_[k].name, .layers = sequence_.layers_of(first, last)};
     const auto& devices = left_[k].devices;
@@ -187,6 +163,7 @@ class replay_maker {
   std::vector<stage> left_;            ///< with the devices that are left
   std::optional<stage_table> table_;
   std::vector<double> work_;           ///< by layer of the sequence
+  std::vector<double> boundary_;       ///< bytes per sample, there and back, before each layer of the sequence
   std::vector<double> capacity_;       ///< by stage that is left
 };
 
@@ -205,24 +182,27 @@ inline std::string reason_not_to_replay(const plan& p) {
 /// All layers, in the order of the running plan's stages (a graph of stages: in its topological order, in which every cut
 /// is sound), are shared out in proportion to the capacity of the stages: the largest FLOP / capacity is smallest among
 /// all cuts that keep the memory. Capacity of a device: 1 / seconds of the whole model on one microbatch, of a stage the
-/// sum. Then the microbatch is shared out inside each stage by partition::allocate, within memory. Warm-up 2 depth - 1; where
-/// no cut keeps the memory with that, the cut that does with depth, then 1, with as much warm-up as the memory takes.
-/// Where every stage cannot have a layer, stages are left out. The simulator judges the result under the problem's limits.
+/// sum. Cuts that are somewhat less even and pass fewer bytes compete (`unevenness`). The microbatch is shared out inside
+/// each stage by partition::allocate, within memory. Warm-up 2 depth - 1; where no cut keeps the memory with that, depth,
+/// then 1, raised again as far as the memory of the cut allows. Where not every stage can have a layer, stages are left
+/// out. The simulator chooses: the shortest response among those that keep the problem's limits; ties: the more even.
 ///
-/// Shares of other sizes than the plan's microbatch, transfer rules and a lost parameter server are given up.
+/// Stages take the plan's microbatch size; transfer rules and a lost parameter server are given up.
 ///
 /// @param problem  as it is now: the cluster still has all devices, ids unchanged; speeds are what its cost model says.
 /// @param lost     devices of the cluster that the plan must not use; empty: balances what runs.
 /// @return         one plan with its prediction (no bound: that takes longer than the plan), or infeasible: what memory or
 ///                 limit is missing, nobody left, several pipelines, explicit orders.
-/// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and up to
-///                 three simulations.
-/// Throws          invalid_input (an unknown device, a running plan that is invalid).
+/// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and a
+///                 simulation for each unevenness and one more, for each warm-up rule until one fits.
+/// Throws          invalid_input (an unknown device, a running plan that is invalid, a negative unevenness).
 /// Determinism     yes, but for `elapsed`.
 /// Source          Asteroid, section 3.4, layer-wise lightweight pipeline re-planning. Deviations: the partition points are
-///                 the exact optimum of its criterion, within memory; the paper speaks of "a minor adjustment".
+///                 the exact optimum of its criterion, within memory (the paper speaks of "a minor adjustment"); uneven cuts
+///                 compete, and the simulator chooses.
 template <class Problem>
-[[nodiscard]] plan_result lightweight_replay(const Problem& problem, const plan& running, std::span<const device_id> lost) {
+[[nodiscard]] plan_result lightweight_replay(const Problem& problem, const plan& running, std::span<const device_id> lost,
+                                             const replay_options& options = {}) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<char> gone(problem.cluster.size(), 0);
   for (const device_id d : lost) {
@@ -231,6 +211,11 @@ template <class Problem>
                           problem.cluster.name() + "\"");
     }
     gone[d.index()] = 1;
+  }
+  for (const double uneven : options.unevenness) {
+    if (!std::isfinite(uneven) || uneven < 0) {
+      throw invalid_input("lightweight_replay: unevenness " + to_text(uneven) + "; expected finite numbers >= 0");
+    }
   }
   require_valid(running, problem.model, problem.cluster);
   plan_result result;
@@ -245,18 +230,22 @@ template <class Problem>
   const bool warms_up = running.workload.mode == mode::training && running.schedule.kind == schedule_kind::one_f_one_b;
   for (const warmup_rule rule : warmup_rules) {
     if (rule != warmup_rule::hide_communication && !warms_up) break;
-    std::optional<plan> p = maker.make(rule);
-    if (!p) continue;
-    if (p->parameter_server && gone[p->parameter_server->index()] != 0) p->parameter_server.reset();
-    ++result.candidates;
-    evaluation e = judge(*p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
-    if (const auto limit = find_broken_limit(e, problem.cluster)) {
-      if (!result.binding || limit->overflow() < result.binding->overflow()) result.binding = limit;
-      continue;
+    for (plan& p : maker.make(rule, options.unevenness)) {
+      if (p.parameter_server && gone[p.parameter_server->index()] != 0) p.parameter_server.reset();
+      ++result.candidates;
+      evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+      if (const auto limit = find_broken_limit(e, problem.cluster)) {
+        if (!result.binding || limit->overflow() < result.binding->overflow()) result.binding = limit;
+        continue;
+      }
+      if (!result.plans.empty() && result.plans.front().predicted->response() <= e.response()) continue;
+      p.predicted = std::move(e);
+      result.plans.assign(1, std::move(p));
     }
-    p->predicted = std::move(e);
-    result.plans.push_back(std::move(*p));
-    break;
+    if (!result.plans.empty()) {
+      result.binding.reset();
+      break;
+    }
   }
   if (result.binding) return answer({outcome::infeasible, to_string(*result.binding, problem.cluster)});
   return answer({outcome::infeasible, "memory: the devices that are left cannot hold the model in the running plan's order of stages"});
