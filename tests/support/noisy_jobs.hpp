@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Interruptible jobs whose plans run faster and slower than expected, and their run under the uniform-progress controller.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/clairvoyant.hpp>
+#include <hetplan/adapt/progress.hpp>
+
+#include "support/random_source.hpp"
+
+namespace hetplan::test {
+
+/// `common`: what happens slows or speeds all plans alike (the room is busy). `own`: each plan has its own luck.
+enum class noise_kind { common, own };
+
+struct noisy_job {
+  adapt::plan_rates expected;                ///< what the controller knows
+  double work = 0;
+  std::vector<adapt::rate_period> periods;   ///< what happens, up to the deadline
+  [[nodiscard]] double deadline_s() const {
+    double sum = 0;
+    for (const auto& p : periods) sum += p.seconds;
+    return sum;
+  }
+};
+
+struct noise_options {
+  noise_kind kind = noise_kind::common;
+  double size = 0.2;       ///< factors lie in [1 - size, 1 + size]
+  double pause_s = 30;     ///< switches take between a third of it and all of it; a job is some 100 minutes
+  double least_slack = 1;  ///< deadline / time that the fastest plan is expected to need; drawn up to 3
+};
+
+/// Plans as a Pareto set has them: who works faster needs more energy per unit of work.
+inline adapt::plan_rates random_plan_rates(random_source& random, int plans, double pause_s) {
+  adapt::plan_rates r{.plans = {}, .switches = {}, .idle_W = random.between(5, 30)};
+  double rate = random.between(0.2, 0.5), price = random.between(100, 200);
+  for (int p = 0; p < plans; ++p) {
+    r.plans.push_back({rate, r.idle_W + price * rate});
+    rate *= random.between(1.05, 1.5);
+    price *= random.between(1.03, 1.4);
+  }
+  random.shuffle(r.plans);
+  if (pause_s > 0) {
+    // seconds and joules in proportion to a distance of points on a line, so detours save nothing
+    std::vector<double> place;
+    for (int p = 0; p <= plans; ++p) place.push_back(random.unit());
+    const auto cost = [&](std::size_t from, std::size_t to) {
+      const double part = 1.0 / 3 + 2.0 / 3 * (place[from] > place[to] ? place[from] - place[to] : place[to] - place[from]);
+      return adapt::switch_cost{pause_s * part, pause_s * part * 20};
+    };
+    const auto n = static_cast<std::size_t>(plans);
+    for (std::size_t from = 0; from < n; ++from) {
+      for (std::size_t to = 0; to < n; ++to) r.switches.between.push_back(from == to ? adapt::switch_cost{} : cost(from, to));
+    }
+    for (std::size_t to = 0; to < n; ++to) r.switches.start.push_back(cost(n, to));
+  }
+  return r;
+}
+
+/// Periods of a minute, some 100 minutes of work for the fastest plan.
+inline noisy_job random_noisy_job(std::uint64_t seed, const noise_options& o = {}) {
+  random_source random(seed * 0x2545f4914f6cdd1dU);
+  noisy_job j{.expected = random_plan_rates(random, random.integer(2, 8), o.pause_s), .work = 0, .periods = {}};
+  double fastest = 0;
+  for (const auto& p : j.expected.plans) fastest = std::max(fastest, p.rate);
+  const double need_s = random.between(60, 140) * 60;
+  j.work = need_s * fastest;
+  for (double left = need_s * random.between(o.least_slack, 3); left > 0; left -= 60) {
+    adapt::rate_period period{.seconds = std::min(60.0, left), .rates = j.expected};
+    period.rates.switches = {};
+    const double all = random.between(1 - o.size, 1 + o.size);
+    for (auto& p : period.rates.plans) p.rate *= o.kind == noise_kind::common ? all : random.between(1 - o.size, 1 + o.size);
+    j.periods.push_back(std::move(period));
+  }
+  return j;
+}
+
+struct noisy_run {
+  bool met = false;
+  double energy_J = 0;     ///< until the deadline, idling after the work included
+  double work = 0;
+  double end_s = 0;        ///< when the work was done; the deadline if it was not
+  double busy_s = 0;       ///< working, pauses not included
+  double pause_s = 0;
+  int switches = 0;        ///< the first start included
+  int decisions = 0;
+  int reserve = 0;         ///< decisions of the reserve
+};
+
+/// Follows the controller through what happens, each plan at the rate that it has in each period.
+inline noisy_run run(const noisy_job& job, const adapt::uniform_progress& controller) {
+  noisy_run r;
+  adapt::job_state state{.work_left = job.work, .time_left_s = job.deadline_s()};
+  const double deadline_s = state.time_left_s;
+  double now = 0;                // since the start
+  std::size_t period = 0;
+  double period_end = job.periods.front().seconds;
+  // Spends up to `seconds` at the power and rate of a plan (none: idle power, no work); the work done.
+  const auto spend = [&](double seconds, std::optional<std::size_t> plan, double work_left) {
+    const double end = std::min(now + seconds, deadline_s);
+    double work = 0;
+    while (now < end && work < work_left) {
+      while (period + 1 < job.periods.size() && period_end <= now) period_end += job.periods[++period].seconds;
+      const auto& rates = job.periods[period].rates;
+      const double stop = period + 1 < job.periods.size() ? std::min(end, period_end) : end;
+      double step = stop - now;
+      bool finishes = false;
+      if (plan) {
+        const double rate = rates.plans[*plan].rate;
+        finishes = rate * step >= work_left - work;
+        if (finishes) step = (work_left - work) / rate;
+        work = finishes ? work_left : work + rate * step;
+        r.busy_s += step;
+      }
+      r.energy_J += (plan ? rates.plans[*plan].power_W : rates.idle_W) * step;
+      now = finishes ? now + step : stop;
+    }
+    return work;
+  };
+  while (state.work_left > 0 && now < deadline_s) {
+    const adapt::decision d = controller.decide(state);
+    ++r.decisions;
+    r.reserve += d.reserve ? 1 : 0;
+    const double begin = now;
+    double work = 0;
+    if (d.plan) {
+      if (d.plan != state.running) {
+        ++r.switches;
+        r.energy_J += controller.rates.cost(state.running, *d.plan).energy_J;
+        spend(d.pause_s, std::nullopt, 1);
+        r.pause_s += now - begin;
+      }
+      work = spend(d.seconds - d.pause_s, d.plan, state.work_left);
+    } else {
+      spend(d.seconds, std::nullopt, 1);
+    }
+    r.work += work;
+    state = adapt::after(state, d, now - begin, work);
+    state.time_left_s = deadline_s - now;
+  }
+  r.met = !(state.work_left > 0);
+  r.end_s = now;
+  spend(deadline_s - now, std::nullopt, 1);
+  return r;
+}
+
+}  // namespace hetplan::test
