@@ -17,12 +17,19 @@
 
 namespace hetplan::adapt {
 
+/// Which of two plans has the first turn if neither runs. A running plan always is first.
+///
+/// `cheapest`: whichever order switches for less. `faster_first`: the faster one, whatever the switches cost: work that is
+/// done early leaves a slower plan for the rest, which a surprise can still turn into a faster one.
+enum class turn_order { cheapest, faster_first };
+
 /// What a horizon should bring.
 struct mixing_goal {
   double horizon_s = 0;
   double progress = 0;  ///< work that should be done by its end (EP)
   std::optional<std::size_t> running = {};  ///< the plan that ran last; it goes on without a switch
   double shortfall_J = std::numeric_limits<double>::infinity();  ///< price per unit of work not done; infinite: least shortfall first
+  turn_order order = turn_order::cheapest;
 };
 
 /// A plan's turn: `pause_s` of switching, then `seconds` of work.
@@ -143,7 +150,7 @@ class best_mixing {
 /// these are not 0; hence at most two plans work, with idling or shortfall only beside one. A plan of the sequence that
 /// does not work can be left out: that saves its pauses, which become idle time at the same power (switch_table's rule on
 /// detours). And the running plan, where it works, comes first, where it is free. So every support of one or two plans in
-/// either order is tried, each in closed form.
+/// either order (unless `order` decides) is tried, each in closed form.
 ///
 /// Idling comes last, so that a late surprise finds time. With `shortfall_J` infinite (the paper's constraint, eq 8) the
 /// least shortfall comes first and energy decides among equals; where not even all the time of the fastest plan does, the
@@ -152,8 +159,8 @@ class best_mixing {
 /// Units        as the fields say; energy counts idle_W through idling and pauses.
 /// Complexity   O(n^2) for n plans, the same to check the table; allocates the answer's parts.
 /// Throws       invalid_input (check_mixing).
-/// Determinism  of mixtures within 1e-12 of each other: fewer switches, then fewer plans, then smaller indices in order of
-///              running.
+/// Determinism  of mixtures within 1e-12 of each other: fewer switches, then fewer plans, then smaller indices, then the
+///              faster plan first.
 /// Source       Dora, section 4.3, eqs 7-8. Deviations: switching costs are fixed per switch and depend on both plans,
 ///              where the paper charges them in proportion to a plan's share (mixing_program); what a horizon does beyond
 ///              the work asked for is not possible rather than free, which is the same unless a plan draws less than
@@ -177,8 +184,11 @@ class best_mixing {
   }
   for (std::size_t p = 0; p < n; ++p) {
     if (running == p) continue;
-    for (std::size_t q = 0; q < n; ++q) {
-      if (q != p && running != q) search.try_two(p, q);  // two switches
+    for (std::size_t q = p + 1; q < n; ++q) {  // two switches
+      if (running == q) continue;
+      const bool p_first = rates.plans[p].rate > rates.plans[q].rate;
+      search.try_two(p_first ? p : q, p_first ? q : p);
+      if (goal.order == turn_order::cheapest) search.try_two(p_first ? q : p, p_first ? p : q);
     }
   }
   const detail::mixing_candidate& best = search.best();

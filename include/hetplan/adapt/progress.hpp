@@ -65,11 +65,12 @@ struct decision {
 /// that once is safe stays safe and ends in time: from a safe state that plan keeps safety by definition, any other runs
 /// only if it does. From an unsafe state it runs too, and no plan could do more, unless the order of rates changes.
 ///
-/// Work comes before idling: where a mixture idles, it does so at the end, and a horizon whose progress is made early ends
+/// The faster plan comes first (turn_order): with the slower one first, luck that is worse than expected pushes a job into
+/// the reserve, whose plan is the fastest and mostly the dearest. Work comes before idling: where a mixture idles, it does so at the end, and a horizon whose progress is made early ends
 /// early, so all idling gathers before the deadline, where it still is a reserve.
 ///
-/// Source  Dora, section 4.3, uniform progress. Deviations: the reserve; horizons that end early; Delta is infinite unless
-///         given.
+/// Source  Dora, section 4.3, uniform progress. Deviations: the reserve; the faster plan first, where the paper harvests
+///         the economical plan first; horizons that end early; Delta is infinite unless given.
 struct uniform_progress {
   plan_rates rates = {};  ///< as known now; may be changed between decisions
   progress_options options = {};
@@ -91,7 +92,8 @@ struct uniform_progress {
       return d;
     }
     begin_or_go_on(d, now);
-    d.mixture = mix(rates, {.horizon_s = d.horizon_s, .progress = d.progress, .running = now.running, .shortfall_J = options.shortfall_J});
+    d.mixture = mix(rates, {.horizon_s = d.horizon_s, .progress = d.progress, .running = now.running,
+                            .shortfall_J = options.shortfall_J, .order = turn_order::faster_first});
     if (d.mixture.parts.empty()) {
       d.seconds = std::min({d.mixture.idle_s, options.period_s, now.time_left_s});
     } else {

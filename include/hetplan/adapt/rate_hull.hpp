@@ -84,8 +84,8 @@ class rate_hull {
   std::vector<corner> corners_ = {};
 };
 
-/// The best mixture when switching is free, off the hull: the two corners beside the average rate asked for, the slower
-/// first unless the faster one runs. Work that costs more than `shortfall_J` is left undone.
+/// The best mixture when switching is free, off the hull: the two corners beside the average rate asked for, the faster
+/// first unless the slower one runs. Work that costs more than `shortfall_J` is left undone.
 ///
 /// Complexity  O(n log n).
 /// Throws      invalid_input (check_mixing); the table of switching costs is not read.
@@ -105,7 +105,7 @@ class rate_hull {
     const rate_hull::corner &low = hull.corners()[k], &high = hull.corners()[k + 1];
     const double share = (rate - low.rate) / (high.rate - low.rate);
     m.parts.push_back({*high.plan, 0, share * goal.horizon_s});
-    if (share < 1 && low.plan) m.parts.insert(goal.running == high.plan ? m.parts.end() : m.parts.begin(), {*low.plan, 0, (1 - share) * goal.horizon_s});
+    if (share < 1 && low.plan) m.parts.insert(goal.running == low.plan ? m.parts.begin() : m.parts.end(), {*low.plan, 0, (1 - share) * goal.horizon_s});
     if (share < 1 && !low.plan) m.idle_s = (1 - share) * goal.horizon_s;
   } else {
     m.idle_s = goal.horizon_s;
