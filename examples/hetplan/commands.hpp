@@ -35,6 +35,11 @@ struct compare_options {
   std::string model, cluster, job;
   std::vector<std::string> planners;
 };
+struct adapt_options {
+  std::string model, cluster, job, timeline, html, svg;
+  std::vector<std::string> policies;
+  std::optional<long long> backups;  ///< after so many iterations; 0: none
+};
 struct show_options {
   std::string what, dot;
 };
@@ -43,6 +48,7 @@ struct show_options {
 int simulate(const common_options&, const simulate_options&);
 int plan(const common_options&, const plan_options&);
 int compare(const common_options&, const compare_options&);
+int adapt(const common_options&, const adapt_options&);
 int show(const common_options&, const show_options&);
 int init(const common_options&, const std::string& folder);
 int list(const common_options&, const std::string& what);
@@ -73,6 +79,8 @@ class progress {
 
 /// The planners of this version, in the order of their introduction.
 const std::vector<std::string>& planner_names();
+/// What `adapt` can compare.
+const std::vector<std::string>& policy_names();
 /// Dora's two phases, and each alone.
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner.

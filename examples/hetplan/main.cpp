@@ -48,6 +48,15 @@ class command_line {
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
     compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
 
+    CLI::App* adapt = command("adapt", "a job over a timeline of changes, under several policies", [this] { return cli::adapt(common_, adapt_); });
+    model_and_cluster(adapt, adapt_.model, adapt_.cluster);
+    adapt->add_option("job", adapt_.job, "job file")->required()->type_name("JOB");
+    adapt->add_option("timeline", adapt_.timeline, "timeline file")->required()->type_name("TIMELINE");
+    adapt->add_option("--policies", adapt_.policies, "some of them, by comma; see `hetplan list policies`")->delimiter(',');
+    adapt->add_option("--backups", adapt_.backups, "iterations between backups of training, 0 for none (10 if a device leaves)")->check(CLI::NonNegativeNumber);
+    adapt->add_option("--html", adapt_.html, "write a report (opens in a browser)");
+    adapt->add_option("--svg", adapt_.svg, "write a chart");
+
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
     show->add_option("--dot", show_.dot, "write a Graphviz file");
@@ -56,7 +65,7 @@ class command_line {
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");
 
     CLI::App* list = command("list", "what is built in", [this] { return cli::list(common_, listed_); });
-    list->add_option("what", listed_, "one kind only")->check(CLI::IsMember({"models", "clusters", "devices", "planners"}));
+    list->add_option("what", listed_, "one kind only")->check(CLI::IsMember({"models", "clusters", "devices", "planners", "policies"}));
   }
 
   int run(int argc, char** argv) {
@@ -88,6 +97,7 @@ class command_line {
   cli::plan_options plan_;
   cli::simulate_options simulate_;
   cli::compare_options compare_;
+  cli::adapt_options adapt_;
   cli::show_options show_;
   std::string folder_, listed_;
   std::function<int()> status_;

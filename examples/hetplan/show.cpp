@@ -71,7 +71,7 @@ int show(const common_options& options, const show_options& o) {
 
 int list(const common_options& options, const std::string& what) {
   io::json document;
-  for (const std::string kind : {"models", "clusters", "devices", "planners"}) {
+  for (const std::string kind : {"models", "clusters", "devices", "planners", "policies"}) {
     if (!what.empty() && what != kind) continue;
     if (!options.json) std::printf("%s\n", kind.c_str());
     document[kind] = io::json::array();
@@ -99,7 +99,7 @@ int list(const common_options& options, const std::string& what) {
         add(std::string(name), estimated.empty() ? "" : "estimated: " + estimated);
       }
     } else {
-      for (const auto& name : planner_names()) add(name, "");
+      for (const auto& name : kind == "planners" ? planner_names() : policy_names()) add(name, "");
     }
   }
   if (options.json) std::cout << io::json_text(document);

@@ -8,7 +8,6 @@
 
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/reschedule.hpp>
-#include <hetplan/adapt/wish.hpp>
 
 namespace hetplan::adapt {
 
@@ -107,16 +106,8 @@ class replan_always {
     if (!attention_.is_news(s)) return {};
     const plan_result& found = plan_(s.noticed, s.traffic, s.wanted);
     if (found.plans.empty()) return {.reason = found.status.reason};
-    const wish wanted(problem_->job, s);
-    std::optional<std::size_t> best;
-    serving least;
-    for (const plan& p : found.plans) {
-      const std::size_t i = known_.add(p);
-      const serving x = wanted.of(known_.try_out(i, s.noticed, s.traffic));
-      if (best && x >= least) continue;
-      best = i;
-      least = x;
-    }
+    const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, found.plans);
+    if (!best) return {.reason = "no plan of the planner's can run"};
     if (s.running != nullptr && known_[*best] == *s.running) return {};
     return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan, .reason = "the planner's answer to the change"};
   }
@@ -142,15 +133,7 @@ class oracle {
   [[nodiscard]] reaction react(const situation& s) {
     const plan_result& found = plan_(s.noticed, s.traffic, s.wanted);
     for (const plan& p : found.plans) known_.add(p);
-    const wish wanted(problem_->job, s);
-    std::optional<std::size_t> best;
-    serving least;
-    for (std::size_t i = 0; i < known_.size(); ++i) {
-      const serving x = wanted.of(known_.try_out(i, s.noticed, s.traffic));
-      if (best && x >= least) continue;
-      best = i;
-      least = x;
-    }
+    const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic);
     if (!best) return {.reason = found.status.reason};
     if (s.running != nullptr && known_[*best] == *s.running) return {};
     return {.next = known_[*best], .how = switching::at_no_cost, .step = rung::known_plan, .reason = "the best plan of the moment"};

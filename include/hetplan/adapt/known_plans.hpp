@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/wish.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::adapt {
@@ -44,6 +46,26 @@ class known_plans {
   [[nodiscard]] std::size_t size() const { return runners_.size(); }
   [[nodiscard]] const plan& operator[](std::size_t i) const { return runners_[i].what(); }
   [[nodiscard]] std::span<const device_id> devices(std::size_t i) const { return runners_[i].devices(); }
+
+  /// The index of the plan that serves best, of all or of some; nothing if none of them can run. Ties: the first.
+  [[nodiscard]] std::optional<std::size_t> best(const wish& wanted, const conditions& now, std::span<const foreign_traffic> traffic,
+                                                std::optional<std::span<const plan>> among = {}) {
+    std::optional<std::size_t> found;
+    serving least;
+    const auto offer = [&](std::size_t i) {
+      const iteration each = try_out(i, now, traffic);
+      const serving x = wanted.of(each);
+      if (!each.ended || (found && x >= least)) return;
+      found = i;
+      least = x;
+    };
+    if (among) {
+      for (const plan& p : *among) offer(add(p));
+    } else {
+      for (std::size_t i = 0; i < size(); ++i) offer(i);
+    }
+    return found;
+  }
 
   /// An iteration while nothing changes; infinite where the plan cannot run.
   [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/fixed_policies.hpp>
-#include <hetplan/adapt/replay.hpp>
+#include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
 
 namespace hetplan::adapt {
@@ -102,7 +101,6 @@ class ladder {
   /// Known plans, a replay where a device is gone, and what the planner says.
   [[nodiscard]] std::vector<candidate> everything(const situation& s) {
     std::vector<candidate> all = known_ones();
-    const std::size_t old = known_.size();
     const auto take = [&](const plan_result& r, seconds thinking) {
       for (const plan& p : r.plans) {
         const std::size_t i = known_.add(p);
@@ -110,14 +108,9 @@ class ladder {
       }
     };
     if (s.running != nullptr && !s.can_run) {
-      std::vector<device_id> lost;
-      for (const device& d : problem_->cluster.devices()) {
-        if (!s.noticed.works(d.id)) lost.push_back(d.id);
-      }
-      take(lightweight_replay(*problem_, *s.running, lost), options_.common.thinking.replay);
+      take(lightweight_replay(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed)), options_.common.thinking.replay);
     }
     take(plan_(s.noticed, s.traffic, s.wanted), options_.common.thinking.replan);
-    static_cast<void>(old);
     return all;
   }
   [[nodiscard]] choice judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {

@@ -25,22 +25,20 @@ struct serving {
 /// With a deadline and a number of iterations: in time before late, then least energy. Else the job's objective.
 class wish {
  public:
-  wish(const job& j, const situation& s) : now_s_(s.now.value()), latency_(s.wanted.latency) {
-    if (s.wanted.deadline && s.wanted.iterations) {
-      deadline_s_ = s.wanted.deadline->value();
-      left_ = static_cast<double>(std::max(0LL, *s.wanted.iterations - s.done));
-    }
-    job wanted = j;
-    wanted.qoe = s.wanted;
-    objective_.emplace(wanted);
+  /// @param j  says what counts; `wanted` stands for its quality of experience.
+  wish(job j, const qoe_target& wanted, seconds now, long long done) : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
+    if (!wanted.deadline || !wanted.iterations) return;
+    deadline_s_ = wanted.deadline->value();
+    left_ = static_cast<double>(std::max(0LL, *wanted.iterations - done));
   }
+  wish(const job& j, const situation& s) : wish(j, s.wanted, s.now, s.done) {}
 
   [[nodiscard]] bool has_deadline() const { return deadline_s_.has_value(); }
 
   [[nodiscard]] serving of(const iteration& i) const {
     constexpr double never = std::numeric_limits<double>::infinity();
     if (!i.ended) return {never, never};
-    if (!deadline_s_) return {0, objective_->score(seconds(i.response_s), joules(i.energy_J()))};
+    if (!deadline_s_) return {0, objective_.score(seconds(i.response_s), joules(i.energy_J()))};
     return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};
   }
   /// Is the latency that is wanted kept? Nothing, if none is wanted.
@@ -50,11 +48,16 @@ class wish {
   }
 
  private:
+  [[nodiscard]] static job with(job j, const qoe_target& wanted) {
+    j.qoe = wanted;
+    return j;
+  }
+
   double now_s_;
   std::optional<seconds> latency_;
   std::optional<double> deadline_s_;
   double left_ = 0;
-  std::optional<objective_of_job> objective_;
+  objective_of_job objective_;
 };
 
 }  // namespace hetplan::adapt

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
+#include <iostream>
+
+#include <unistd.h>
+
+#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/recovery_policies.hpp>
+#include <hetplan/io/adapt_results_json.hpp>
+#include <hetplan/io/adaptation_report.hpp>
+#include <hetplan/io/adaptation_svg.hpp>
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/timeline_json.hpp>
+#include <hetplan/recipes/dora_adapter.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+/// Draws how far a policy's timeline has come; on a terminal only.
+class timeline_progress {
+ public:
+  timeline_progress(const common_options& options, const std::string& policy) : policy_(policy), visible_(!options.quiet && isatty(STDERR_FILENO) != 0) {}
+  ~timeline_progress() {
+    if (visible_) std::fprintf(stderr, "\r\033[K");
+  }
+  timeline_progress(const timeline_progress&) = delete;
+  timeline_progress& operator=(const timeline_progress&) = delete;
+
+  flow operator()(const adapt::lived& l) {
+    const int percent = static_cast<int>(100 * (l.now / l.duration));
+    if (!visible_ || percent == drawn_) return flow::go;
+    drawn_ = percent;
+    std::fprintf(stderr, "\r\033[K%-20s %3d %%, %lld iterations", policy_.c_str(), percent, l.so_far.iterations);
+    std::fflush(stderr);
+    return flow::go;
+  }
+
+ private:
+  const std::string& policy_;
+  bool visible_;
+  int drawn_ = -1;
+};
+
+bool somebody_leaves(const adapt::timeline& t) {
+  return std::any_of(t.events.begin(), t.events.end(), [](const adapt::event& e) { return std::holds_alternative<adapt::device_leaves>(e.what); });
+}
+
+/// The plan that runs where nothing ever changes: for a deadline the most frugal one that ends in time, else the planner's best.
+template <class Planner>
+std::optional<hetplan::plan> best_single(const problem& p, const Planner& planner, std::string& why_not) {
+  const plan_result found = planner(p);
+  why_not = found.status.reason;
+  adapt::known_plans known(p);
+  const auto best = known.best(adapt::wish(p.job, p.job.qoe, {}, 0), adapt::nominal(p.cluster), {}, found.plans);
+  if (!best) return std::nullopt;
+  return known[*best];
+}
+
+void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t) {
+  std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches", "moved", "reaction");
+  for (const io::policy_history& row : rows) {
+    const adapt::history& h = row.history;
+    const double lasted = h.finished_s.value_or(t.duration.value());
+    std::printf("%-20s %10lld %12s %10lld %12s %10s %8lld %10s %10s", row.policy.c_str(), h.iterations,
+                h.iterations > 0 ? readable(seconds(lasted / static_cast<double>(h.iterations))).c_str() : "-", h.violations,
+                readable(joules(h.energy_J)).c_str(), readable(seconds(h.stall_s)).c_str(), h.switches, readable(bytes(h.moved_bytes)).c_str(),
+                readable(seconds(h.reaction_s)).c_str());
+    if (h.finished_s) std::printf("   done at %s%s", readable(seconds(*h.finished_s)).c_str(), h.missed_deadline ? ", after the deadline" : "");
+    else if (h.missed_deadline) std::printf("   missed the deadline");
+    if (h.lost > 0) std::printf("   %lld done again", h.lost);
+    if (!h.status.ok()) std::printf("   %s: %s", std::string(to_string(h.status.result)).c_str(), h.status.reason.c_str());
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& policy_names() {
+  static const std::vector<std::string> names{"static", "network-only", "dora", "replan-always", "replay", "heavy-rescheduling", "oracle"};
+  return names;
+}
+
+int adapt(const common_options& options, const adapt_options& o) {
+  const planning_graph model = load_model(options, o.model);
+  const cluster devices = load_cluster(o.cluster);
+  const job wanted = load_job(o.job);
+  io::check_together(model, devices, o.cluster, wanted.workload.mode);
+  const adapt::timeline t = io::read_timeline(io::json_document::parse(io::read_text(o.timeline), o.timeline), devices);
+  std::vector<std::string> names = o.policies;
+  if (names.empty()) names = {"static", "network-only", "dora", "replan-always", "oracle"};
+  for (const std::string& name : names) {
+    if (std::find(policy_names().begin(), policy_names().end(), name) != policy_names().end()) continue;
+    std::string all;
+    for (const std::string& n : policy_names()) all += (all.empty() ? "" : ", ") + n;
+    throw invalid_input("--policies: expected some of " + all + ", got \"" + name + "\"");
+  }
+
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  const bool has_deadline = wanted.qoe.deadline && wanted.qoe.iterations;
+  const auto seed = static_cast<std::uint64_t>(options.seed);
+  const recipes::dora_planner planner{.options = {.network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}}};
+  const auto any_planner = [&](const auto& q) { return has_deadline ? adapt::plan_menu{planner}(q) : planner(q); };
+  std::string why_not;
+  const std::optional<hetplan::plan> first = best_single(p, any_planner, why_not);
+  const long long period = o.backups.value_or(wanted.workload.mode == mode::training && somebody_leaves(t) ? 10 : 0);
+  adapt::storage_options storage{.archive = adapt::elect_coordinator(devices, adapt::nominal(devices))};
+  if (period > 0) storage.backups = adapt::backup_routine{.period = period};
+
+  std::vector<io::policy_history> rows;
+  bool any = false;
+  for (const std::string& name : names) {
+    timeline_progress bar(options, name);
+    const auto live = [&](auto policy, const auto& detector) { return adapt::live(p, t, policy, adapt::life_options{detector, storage}, bar); };
+    const adapt::heartbeat beats;
+    adapt::history h;
+    if (!first) h.status = {outcome::infeasible, why_not};
+    else if (name == "static") h = live(adapt::static_plan(*first), beats);
+    else if (name == "network-only") h = live(adapt::network_only(p, *first), beats);
+    else if (name == "dora") h = live(recipes::dora_adapter(p, {.planner = planner}), beats);
+    else if (name == "replan-always") h = live(adapt::replan_always(p, any_planner), beats);
+    else if (name == "replay") h = live(adapt::replay_policy(p, *first), beats);
+    else if (name == "heavy-rescheduling") h = live(adapt::rescheduling_policy(p, *first, any_planner), beats);
+    else h = live(adapt::oracle(p, any_planner), adapt::immediate{});
+    any = any || h.status.result != outcome::infeasible;
+    rows.push_back({name, std::move(h)});
+  }
+  if (!o.svg.empty()) io::write_atomically(o.svg, io::adaptation_svg(rows, t, model, devices, wanted.qoe));
+  if (!o.html.empty()) io::write_atomically(o.html, io::adaptation_report_html(rows, t, model, devices, wanted));
+  if (options.json) {
+    std::cout << io::write_histories(rows, model, devices);
+  } else {
+    if (period > 0) std::printf("backups: after every %lld iterations\n", period);
+    print(rows, t);
+  }
+  return any ? 0 : 1;
+}
+
+}  // namespace cli

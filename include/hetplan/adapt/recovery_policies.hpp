@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Two answers to the loss of a device, and to nothing else: move partition points, or gather, plan anew and redistribute.
+
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/fixed_policies.hpp>
+#include <hetplan/adapt/replay.hpp>
+
+namespace hetplan::adapt {
+
+/// The devices of a cluster that do not work.
+[[nodiscard]] inline std::vector<device_id> lost_devices(const cluster& c, const conditions& now) {
+  std::vector<device_id> lost;
+  for (const device& d : c.devices()) {
+    if (!now.works(d.id)) lost.push_back(d.id);
+  }
+  return lost;
+}
+
+/// Lightweight: the running plan without the lost devices, adjacent stages migrate layers at once.
+///
+/// Source  Asteroid, section 3.4.
+template <class Problem>
+class replay_policy {
+ public:
+  replay_policy(const Problem& problem, plan first, thinking_times thinking = {}) : problem_(&problem), first_(std::move(first)), thinking_(thinking) {}
+
+  [[nodiscard]] reaction react(const situation& s) const {
+    if (s.running == nullptr) return {.next = first_};
+    if (s.can_run) return {};
+    plan_result r = lightweight_replay(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed));
+    if (r.plans.empty()) return {.reason = r.status.reason};
+    return {.next = std::move(r.plans.front()), .step = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
+  }
+
+ private:
+  const Problem* problem_;
+  plan first_;
+  thinking_times thinking_;
+};
+
+/// Heavy: the model comes together at the coordinator, the planner runs, weights go out again.
+///
+/// Source  Asteroid, section 3.4, the baseline of Figs 16 and 17.
+template <class Problem, class Planner>
+class rescheduling_policy {
+ public:
+  rescheduling_policy(const Problem& problem, plan first, Planner planner, thinking_times thinking = {})
+      : first_(std::move(first)), plan_(problem, std::move(planner)), thinking_(thinking) {}
+
+  [[nodiscard]] reaction react(const situation& s) {
+    if (s.running == nullptr) return {.next = first_};
+    if (s.can_run) return {};
+    const plan_result& r = plan_(s.noticed, s.traffic, s.wanted);
+    if (r.plans.empty()) return {.reason = r.status.reason};
+    return {.next = r.plans.front(), .how = switching::through_coordinator, .step = rung::replanned, .thinking = thinking_.replan,
+            .reason = "planned anew by the coordinator"};
+  }
+
+ private:
+  plan first_;
+  replanning<Problem, Planner> plan_;
+  thinking_times thinking_;
+};
+
+}  // namespace hetplan::adapt
