@@ -83,7 +83,7 @@ struct campaign {
       else CHECK(r.work < j.work);
       CHECK(r.end_s <= j.deadline_s() * (1 + 1e-12));
       CHECK(r.busy_s + r.pause_s <= r.end_s * (1 + 1e-9));
-      if (starts_safe(j, options.pessimism)) CHECK(r.met);  // as long as rates fall no further, a law
+      if (noise.size <= options.pessimism && starts_safe(j, options.pessimism)) CHECK(r.met);  // the law of the reserve
       if (r.met) CHECK(bound.status.ok());
       if (!bound.status.ok()) continue;
       ++possible;
@@ -127,9 +127,11 @@ TEST_CASE("with free switches and common noise a job ends in time if anybody cou
 }
 
 TEST_CASE("without noise and without switching costs the controller takes the least energy there is") {
-  const campaign whole(100, {.size = 0, .pause_s = 0, .least_slack = 1.3}, {.pessimism = 0});
+  const campaign whole(100, {.size = 0, .pause_s = 0, .least_slack = 1.3}, {.pessimism = 1e-6});
+  CAPTURE(whole.over_clairvoyant.mean(), whole.over_clairvoyant.quantile(1));
   CHECK(whole.met == 100);
-  CHECK(whole.over_clairvoyant.quantile(1) <= 0.005);  // a turn ends with a period's tenth, a reserve with a period
+  CHECK(whole.over_clairvoyant.mean() <= 0.002);
+  CHECK(whole.over_clairvoyant.quantile(1) <= 0.02);  // turns are rounded to a tenth of a period
 }
 
 TEST_CASE("one long horizon takes less energy than many short ones, and the reserve keeps deadlines that are missed without") {
@@ -158,6 +160,12 @@ TEST_CASE("a decision by hand: the economical plan while there is time, the fast
   CHECK(d.plan == 1u);
   CHECK(d.pause_s == 20);
   CHECK(d.seconds == 30);
+  SECTION("from nothing the faster plan starts, though the other order switches for less") {
+    uniform_progress dear = c;
+    dear.rates.switches.between[1].pause_s = 1;
+    CHECK(adapt::mix(dear.rates, {.horizon_s = 400, .progress = 300}).parts[0].plan == 0);
+    CHECK(dear.decide({.work_left = 300, .time_left_s = 400}).plan == 1u);
+  }
   SECTION("the switch may take longer than it gains") {
     d = c.decide({.work_left = 100, .time_left_s = 30, .running = 0});
     CHECK(d.plan == 0u);

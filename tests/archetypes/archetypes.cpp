@@ -10,8 +10,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/adapt/mixing_program.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
@@ -71,6 +73,10 @@ struct monotone_objective_archetype : bare {
   using bare::bare;
   [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
 };
+struct criterion_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] double value(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
+};
 struct solver_archetype : bare {
   using bare::bare;
   [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
@@ -129,6 +135,7 @@ static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_ar
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
+static_assert(check_criterion<criterion_archetype>());
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
@@ -261,6 +268,16 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
+}
+
+TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {
+  std::vector<plan> plans{two_stages(), two_stages(), two_stages()};
+  for (std::size_t i = 0; i < plans.size(); ++i) plans[i].predicted = evaluation{.latency = 1_s * static_cast<double>(i)};
+  const pareto_set<std::size_t> kept = pareto_plans(plans, criterion_archetype(0));
+  REQUIRE(kept.size() == 1);
+  CHECK(kept.entries()[0].item == 2);
+  const adapt::mixture m = adapt::mix_relaxed({.plans = {{1, 2}}, .switches = {}, .idle_W = 1}, {.horizon_s = 1, .progress = 1}, solver_archetype(0));
+  CHECK(m.status.result == outcome::stopped);
 }
 
 TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers") {

@@ -7,6 +7,7 @@
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -39,6 +40,9 @@ struct my_objective {
 struct my_monotone_objective {
   double score(seconds response, joules energy) const { return response.value() + energy.value(); }
 };
+struct my_criterion {
+  double value(const evaluation& e) const { return e.latency.value(); }
+};
 struct my_cells {
   std::size_t capacity() const { return 5; }
   bool covers(const partition::partial_plan& kept, const partition::partial_plan& other) const { return kept.no_worse_than(other); }
@@ -60,6 +64,7 @@ static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && 
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
+static_assert(check_criterion<my_criterion>());
 static_assert(check_milp_solver<my_milp_solver>());
 static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
@@ -72,6 +77,7 @@ trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
 partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_objective{}, partition::exhaustive{});
 }
+pareto_set<std::size_t> keep(std::span<const plan> plans) { return pareto_plans(plans, my_criterion{}, total_energy{}); }
 partition::search_result prune(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_monotone_objective{}, my_cells{});
 }

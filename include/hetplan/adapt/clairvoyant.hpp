@@ -71,7 +71,8 @@ struct clairvoyant_bound {
   bound.shortfall = left > 1e-12 * work ? left : 0;
   bound.progress = work - bound.shortfall;
   if (bound.shortfall > 0) {
-    bound.status = {outcome::infeasible, "clairvoyant: " + to_text(bound.shortfall) + " of " + to_text(work) + " units of work do not fit before the deadline"};
+    bound.status = {outcome::infeasible, "clairvoyant: " + to_text(bound.shortfall) + " of " + to_text(work) +
+                                             " units of work do not fit before the deadline"};
   }
   return bound;
 }

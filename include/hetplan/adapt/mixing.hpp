@@ -116,8 +116,8 @@ class best_mixing {
     if (!(one.rate > 0 && two.rate > 0 && one.rate != two.rate && time > 0)) return;
     const double second = (goal_.progress - one.rate * time) / (two.rate - one.rate), first = time - second;
     if (!(first > tolerance * time && second > tolerance * time)) return;  // one plan does it
-    offer({p, q, first, second, 0,
-           rates_.idle_W * goal_.horizon_s + (one.power_W - rates_.idle_W) * first + (two.power_W - rates_.idle_W) * second + in.energy_J + over.energy_J});
+    const double working = (one.power_W - rates_.idle_W) * first + (two.power_W - rates_.idle_W) * second;
+    offer({p, q, first, second, 0, rates_.idle_W * goal_.horizon_s + working + in.energy_J + over.energy_J});
   }
 
  private:

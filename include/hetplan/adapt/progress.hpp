@@ -66,8 +66,9 @@ struct decision {
 /// only if it does. From an unsafe state it runs too, and no plan could do more, unless the order of rates changes.
 ///
 /// The faster plan comes first (turn_order): with the slower one first, luck that is worse than expected pushes a job into
-/// the reserve, whose plan is the fastest and mostly the dearest. Work comes before idling: where a mixture idles, it does so at the end, and a horizon whose progress is made early ends
-/// early, so all idling gathers before the deadline, where it still is a reserve.
+/// the reserve, whose plan is the fastest and mostly the dearest. Work comes before idling: where a mixture idles, it does
+/// so at the end, and a horizon whose progress is made early ends early, so all idling gathers before the deadline, where
+/// it still is a reserve.
 ///
 /// Source  Dora, section 4.3, uniform progress. Deviations: the reserve; the faster plan first, where the paper harvests
 ///         the economical plan first; horizons that end early; Delta is infinite unless given.
@@ -92,8 +93,11 @@ struct uniform_progress {
       return d;
     }
     begin_or_go_on(d, now);
-    d.mixture = mix(rates, {.horizon_s = d.horizon_s, .progress = d.progress, .running = now.running,
-                            .shortfall_J = options.shortfall_J, .order = turn_order::faster_first});
+    d.mixture = mix(rates, {.horizon_s = d.horizon_s,
+                            .progress = d.progress,
+                            .running = now.running,
+                            .shortfall_J = options.shortfall_J,
+                            .order = turn_order::faster_first});
     if (d.mixture.parts.empty()) {
       d.seconds = std::min({d.mixture.idle_s, options.period_s, now.time_left_s});
     } else {
@@ -168,7 +172,9 @@ struct uniform_progress {
     check_plan_rates(rates);
     check_running(rates, now.running);
     if (!(options.horizon_s > 0)) fail("horizon_s is " + to_text(options.horizon_s) + "; expected more than 0, or infinity");
-    if (!(options.period_s > 0 && std::isfinite(options.period_s))) fail("period_s is " + to_text(options.period_s) + "; expected a finite number > 0");
+    if (!(options.period_s > 0 && std::isfinite(options.period_s))) {
+      fail("period_s is " + to_text(options.period_s) + "; expected a finite number > 0");
+    }
     if (!(options.pessimism >= 0 && options.pessimism < 1)) fail("pessimism is " + to_text(options.pessimism) + "; expected [0, 1)");
     if (!(options.shortfall_J >= 0)) fail("shortfall_J is " + to_text(options.shortfall_J) + "; expected a number >= 0, or infinity");
     if (!(std::isfinite(now.work_left) && now.work_left >= 0)) fail("work_left is " + to_text(now.work_left) + "; expected a finite number >= 0");

@@ -105,8 +105,11 @@ class rate_hull {
     const rate_hull::corner &low = hull.corners()[k], &high = hull.corners()[k + 1];
     const double share = (rate - low.rate) / (high.rate - low.rate);
     m.parts.push_back({*high.plan, 0, share * goal.horizon_s});
-    if (share < 1 && low.plan) m.parts.insert(goal.running == low.plan ? m.parts.begin() : m.parts.end(), {*low.plan, 0, (1 - share) * goal.horizon_s});
-    if (share < 1 && !low.plan) m.idle_s = (1 - share) * goal.horizon_s;
+    if (share < 1 && low.plan) {
+      m.parts.insert(goal.running == low.plan ? m.parts.begin() : m.parts.end(), {*low.plan, 0, (1 - share) * goal.horizon_s});
+    } else if (share < 1) {
+      m.idle_s = (1 - share) * goal.horizon_s;
+    }
   } else {
     m.idle_s = goal.horizon_s;
   }

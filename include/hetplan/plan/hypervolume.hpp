@@ -69,7 +69,8 @@ class dominated_area {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::vector<double>& p = points[i];
     if (p.size() != n) {
-      throw invalid_input("hypervolume: point " + std::to_string(i) + " has " + std::to_string(p.size()) + " coordinates; expected " + std::to_string(n));
+      throw invalid_input("hypervolume: point " + std::to_string(i) + " has " + std::to_string(p.size()) + " coordinates; expected " +
+                          std::to_string(n));
     }
     bool better = true;
     for (std::size_t k = 0; k < n; ++k) {

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: criterion needs: double value(const hetplan::evaluation&) const, smaller is better
+#include <hetplan/plan/criterion.hpp>
+
+struct my_criterion {
+  hetplan::seconds value(const hetplan::evaluation& e) const { return e.latency; }
+};
+static_assert(hetplan::check_criterion<my_criterion>());
