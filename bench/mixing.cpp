@@ -4,8 +4,8 @@
 // Targets: a mixing decision in 100 us with up to 50 plans; deadlines met by 99 % of the jobs that can meet them, with 5 %
 // more energy than the clairvoyant's in total.
 //
-// With --json the timings alone. The clairvoyant knows all rates and switches for free. `expected` is the least energy if no rate ever differed from what
-// was expected, which those who do not know the future could hope for.
+// The clairvoyant knows all rates and switches for free. `expected` is the least energy if no rate ever differed from what
+// was expected, which those who do not know the future could hope for. With --json the timings alone.
 
 #include <algorithm>
 #include <cmath>

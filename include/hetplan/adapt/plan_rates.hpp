@@ -2,7 +2,6 @@
 #pragma once
 /// What deciding over time needs to know of plans: how fast each works, what it draws, what changing between them takes.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <hetplan/adapt/mixing.hpp>
