@@ -89,7 +89,8 @@ TEST_CASE("a Pareto set keeps exactly the points that no other one beats, in lex
     CAPTURE(seed);
     test::random_source random(seed);
     const std::size_t criteria = static_cast<std::size_t>(random.integer(1, 5));
-    const points all = random_points(random, random.integer(1, 60), criteria, random.integer(2, 12));
+    const int count = random.integer(1, 60), values = random.integer(2, 12);
+    const points all = random_points(random, count, criteria, values);
     pareto_set<std::size_t> set(criteria);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool expected = std::none_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
