@@ -30,6 +30,7 @@ struct situation {
   const holdings& held;                     ///< what weights may be fetched from: backups and archives included
   std::span<const foreign_traffic> traffic;
   const plan* running = nullptr;            ///< null: nothing has run yet
+  const plan* coming = nullptr;             ///< adopted, and its weights or the decision still take their time
   bool can_run = false;                     ///< every device of the running plan is there and works
   std::optional<seconds> response = {};     ///< of the last whole iteration
   qoe_target wanted = {};
@@ -52,6 +53,7 @@ struct reaction {
   seconds thinking = {};                    ///< the old plan goes on until this has passed
   std::optional<seconds> ask_again = {};    ///< at the first iteration that ends then or later, event or not
   bool rest = false;                        ///< run nothing until asked again
+  bool cancel = false;                      ///< the plan that is coming is not wanted any more; a `next` replaces it anyway
   std::string reason = {};
 };
 

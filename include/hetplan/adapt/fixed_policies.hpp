@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/adapt/reschedule.hpp>
 
 namespace hetplan::adapt {
 
@@ -79,12 +78,13 @@ class network_only {
     const bool news = attention_.is_news(s);
     if (s.running == nullptr) return {.next = first_};
     if (!news || !s.can_run) return {};
-    auto scheduled = reschedule(*problem_, *s.running, s.noticed, s.traffic, s.wanted, options_.network);
+    const std::size_t running = known_.add(*s.running);
+    const auto scheduled = known_.reschedule(running, s.noticed, s.traffic, s.wanted, options_.network);
     if (!scheduled) return {};
     const wish wanted(problem_->job, s);
-    const auto serves = [&](const plan& p) { return wanted.of(known_.try_out(known_.add(p), s.noticed, s.traffic)); };
-    if (serves(*scheduled) >= serves(*s.running)) return {};
-    return {.next = std::move(scheduled), .step = rung::network, .thinking = options_.thinking.reschedule, .reason = "transfers in another order"};
+    const auto serves = [&](std::size_t i) { return wanted.of(known_.try_out(i, s.noticed, s.traffic)); };
+    if (serves(*scheduled) >= serves(running)) return {};
+    return {.next = known_[*scheduled], .step = rung::network, .thinking = options_.thinking.reschedule, .reason = "transfers in another order"};
   }
 
  private:

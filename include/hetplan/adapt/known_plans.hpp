@@ -13,6 +13,7 @@
 
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/reschedule.hpp>
 #include <hetplan/adapt/wish.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
@@ -41,7 +42,21 @@ class known_plans {
     }
     runners_.emplace_back(*problem_, std::move(p));
     seen_.emplace_back();
+    scheduled_.emplace_back();
     return runners_.size() - 1;
+  }
+  /// The same plan with its transfers scheduled for the moment (reschedule), as another known plan; nothing where that
+  /// finds none.
+  std::optional<std::size_t> reschedule(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic, const qoe_target& wanted,
+                                        const schedule::refine_options& options) {
+    std::vector<double> k = felt(i, offered(now, traffic, problem_->cluster.network()));
+    k.push_back(wanted.latency ? wanted.latency->value() : -1);
+    const auto it = scheduled_[i].find(k);
+    if (it != scheduled_[i].end()) return it->second;
+    std::optional<std::size_t> found;
+    if (auto p = adapt::reschedule(*problem_, runners_[i].what(), now, traffic, wanted, options)) found = add(std::move(*p));
+    scheduled_[i].emplace(std::move(k), found);
+    return found;
   }
   [[nodiscard]] std::size_t size() const { return runners_.size(); }
   [[nodiscard]] const plan& operator[](std::size_t i) const { return runners_[i].what(); }
@@ -86,7 +101,8 @@ class known_plans {
 
   const Problem* problem_;
   std::vector<plan_runner<Problem>> runners_;
-  std::vector<std::map<std::vector<double>, iteration>> seen_;
+  std::vector<std::map<std::vector<double>, iteration>> seen_;                         ///< by plan and what it feels
+  std::vector<std::map<std::vector<double>, std::optional<std::size_t>>> scheduled_;
 };
 
 /// A planner asked for the problem of the moment; the same moment is planned once.

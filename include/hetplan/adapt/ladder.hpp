@@ -15,6 +15,7 @@ namespace hetplan::adapt {
 struct ladder_options {
   policy_options common = {};
   double tolerance = 0.1;  ///< no latency wanted: so much worse than it could be is good enough; also what a switch must gain
+  seconds patience{10};    ///< weights move only for a change that has lasted so long
   seconds dwell{10};       ///< after weights have moved, none move again for so long while a plan runs
   seconds payback{300};    ///< a switch must have paid for its pause by then
 };
@@ -27,8 +28,9 @@ struct ladder_options {
 ///
 /// It does not flap: changes are measured against the conditions of the last answer, a plan that holds is kept though another
 /// may be better, one that does not must be beaten by more than the tolerance with its pause spread over `payback`, and
-/// weights rest for `dwell`. Nothing of this binds when a device of the running plan is gone: then the plan that gets most
-/// done in `payback` wins, of those known, a lightweight replay and a new one.
+/// weights move only for what lasts, and then rest for a while; a plan on its way is called back when it is not needed any
+/// more. Nothing of this binds when a device of the running plan is gone: then the plan that gets most done in `payback`
+/// wins, of those known, a lightweight replay and a new one.
 ///
 /// Source  Dora, sections 4.3 and 5. Deviations: known plans before a search; the paper says neither when a plan is good
 ///         enough nor what keeps it from flapping. Replay: Asteroid, section 3.4.
@@ -52,19 +54,22 @@ class ladder {
 
     const std::size_t running = known_.add(*s.running);
     choice mine = judged(s, wanted, running, rung::none, seconds{});
-    if (holds(s, wanted, mine)) return {};
+    if (holds(s, wanted, mine)) return {.cancel = s.coming != nullptr, .reason = "holds again"};
 
-    if (auto p = reschedule(*problem_, *s.running, s.noticed, s.traffic, s.wanted, options_.common.network)) {
-      const choice c = judged(s, wanted, known_.add(std::move(*p)), rung::network, options_.common.thinking.reschedule);
+    if (const auto p = known_.reschedule(running, s.noticed, s.traffic, s.wanted, options_.common.network)) {
+      const choice c = judged(s, wanted, *p, rung::network, options_.common.thinking.reschedule);
       if (c.plan != running && (holds(s, wanted, c) || beats(c, mine))) {
         if (holds(s, wanted, c)) return adopt(s, c, switching::delta, "the network alone holds what is wanted");
         mine = c;
       }
     }
-    if (moved_ && s.now < *moved_ + options_.dwell) {  // not yet: the same question again then
-      postponed_ = *moved_ + options_.dwell;
+    if (s.coming != nullptr) return {};
+    if (news) lasts_since_ = s.since;
+    const seconds calm = std::max(lasts_since_ + options_.patience, moved_ ? *moved_ + options_.dwell : seconds{});
+    if (s.now < calm) {  // not yet: the same question again then
+      postponed_ = calm;
       reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, for now") : reaction{};
-      r.ask_again = *postponed_;
+      r.ask_again = calm;
       return r;
     }
     std::vector<candidate> all = known_ones();
@@ -165,6 +170,7 @@ class ladder {
   double reference_ = 0;                ///< the response when the running plan was adopted
   std::optional<seconds> moved_;        ///< when weights moved last
   std::optional<seconds> postponed_;    ///< ask again then
+  seconds lasts_since_;                 ///< the change that is being answered
 };
 
 }  // namespace hetplan::adapt

@@ -50,10 +50,10 @@ class life {
     while (goes_on()) {
       world_.advance(now_);
       if (const auto news = world_.take_news()) since_ = std::min(since_.value_or(*news), *news);
-      if (next_ && now_ >= next_->from_s && !fetching()) {
-        adopt();
-      } else if (!next_ && (since_ || now_ >= ask_at_)) {
+      if (since_ || (!next_ && now_ >= ask_at_)) {
         consult();
+      } else if (next_ && now_ >= next_->from_s && !fetching()) {
+        adopt();
       } else if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual())) {
         wait();
       } else {
@@ -105,12 +105,18 @@ class life {
       s.can_run = runner_->can_run(world_.noticed());
       s.response = response_;
     }
+    if (next_) s.coming = &*next_->what.next;
     reaction r = policy_.react(s);
     resting_ = r.rest;
     ask_at_ = r.ask_again ? std::max(r.ask_again->value(), now_) : never;
     if (r.ask_again && r.ask_again->value() <= now_ && !r.next) ask_at_ = std::nextafter(now_, never);  // or it would be asked for ever
     why_not_ = r.next ? "" : r.reason;
-    if (!r.next) return;
+    if (next_ && (r.cancel || (r.next && *r.next != *next_->what.next))) {
+      world_.drop(purpose::weights);
+      coming_.reset();
+      next_.reset();
+    }
+    if (!r.next || next_) return;
     if (runner_ == nullptr) return use(std::move(*r.next));  // the first plan finds everything where it is needed
     next_ = adopting{std::move(r), caused, now_, 0, false};
     next_->from_s = now_ + next_->what.thinking.value();

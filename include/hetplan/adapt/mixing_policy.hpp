@@ -50,9 +50,7 @@ class mixing_policy {
     seconds thinking = options_.common.thinking.choose;
     if (news && is_late(d) && s.running != nullptr) {
       const std::size_t before = known_.size();
-      for (std::size_t i = 0; i < before; ++i) {
-        if (auto p = reschedule(*problem_, known_[i], s.noticed, s.traffic, s.wanted, options_.common.network)) known_.add(std::move(*p));
-      }
+      for (std::size_t i = 0; i < before; ++i) static_cast<void>(known_.reschedule(i, s.noticed, s.traffic, s.wanted, options_.common.network));
       look_up(s, running);
       d = decide(s, running);
       thinking = options_.common.thinking.reschedule * static_cast<double>(before);
@@ -65,9 +63,11 @@ class mixing_policy {
       }
     }
     reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan, .reason = d.status.reason};
+    r.cancel = s.coming != nullptr;  // unless it is the answer again
     if (!d.plan || d.plan == running) return r;
     if (s.running != nullptr && known_[*d.plan].stages == s.running->stages) r.step = rung::network;
     r.next = known_[*d.plan];
+    r.cancel = false;
     r.how = switching::background;
     r.thinking = s.running == nullptr ? seconds{} : thinking;
     if (r.reason.empty()) r.reason = d.reserve ? "the reserve before the deadline" : "its turn in the mixture";
