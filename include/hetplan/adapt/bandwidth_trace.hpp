@@ -84,7 +84,8 @@ inline void check_trace(const bandwidth_trace& t) {
   if (now == 0) return t;
   for (bandwidth_trace::step& s : t.steps) {
     s.rate = bytes_per_second(s.rate.value() / now * target.value());
-    if (!is_finite(s.rate)) throw invalid_input("bandwidth trace: its mean cannot become " + to_text(target.value()) + " bytes/s, a rate would not be finite");
+    if (!is_finite(s.rate))
+      throw invalid_input("bandwidth trace: its mean cannot become " + to_text(target.value()) + " bytes/s, a rate would not be finite");
   }
   return t;
 }

@@ -61,7 +61,7 @@ enum class sign { happening, network, known_plan, replanned, done };
   return s == sign::network      ? adaptation_colors::on_time
          : s == sign::known_plan ? adaptation_colors::speed
          : s == sign::replanned  ? adaptation_colors::migrating
-                                 : palette::ink;
+                                 : palette::quiet;
 }
 
 /// The chart and what its rows share.
@@ -94,6 +94,9 @@ class adaptation_canvas {
   void box(double from_s, double to_s, row_box b, std::string_view fill, std::string_view hover = {}) {
     chart.plot.rect(x(from_s), b.top, std::max(1.0, x(to_s) - x(from_s)), b.height, fill, hover);
   }
+  void stroke(const std::string& d, color c, double width = 2) {
+    if (!d.empty()) chart.plot.path(d, "none", {}, " stroke=\"" + c.hex() + "\" stroke-width=\"" + fixed(width) + "\"");
+  }
   /// What explains itself under the pointer.
   void cell(double from_s, double to_s, row_box b, std::string_view hover) {
     chart.plot.rect(x(from_s), b.top, x(to_s) - x(from_s), b.height, "transparent", hover);
@@ -105,11 +108,10 @@ class adaptation_canvas {
   /// A text over a time, shown when it has at least its width; those that do not fit show up when the page zooms in.
   ///
   /// @param room  pixels that it may take.
-  void label(double at_s, double baseline, std::string_view text, double room, const text_style& style) {
+  void label(double at_s, double baseline, std::string_view text, double room, const text_style& style, std::string more = {}) {
     const double width = svg_writer::prose_width(text, style.size) + 6, left = chart.axis().left, right = left + chart.axis().width;
     if (width > room && !detail.zooms) return;
-    std::string more;
-    if (width > room) more = " data-show=\"" + fixed(width / std::max(room, 0.5), 2) + "\" visibility=\"hidden\"";
+    if (width > room) more += " data-show=\"" + fixed(width / std::max(room, 0.5), 2) + "\" visibility=\"hidden\"";
     text_style middle = style;
     middle.anchor = "middle";
     const double half = std::min(width, chart.axis().width) / 2;
@@ -131,14 +133,22 @@ class sign_row {
   void paint(adaptation_canvas& k, double y) {
     std::stable_sort(all_.begin(), all_.end(), [](const item& a, const item& b) { return a.at_s < b.at_s; });
     if (all_.size() > k.detail.signs) thin(k);
-    double free_from = k.chart.axis().left;
+    const auto width = [&](std::size_t i) { return i < all_.size() ? svg_writer::prose_width(all_[i].words, 9.5) + 6 : 0; };
+    const double left = k.chart.axis().left, right = left + k.chart.axis().width;
+    double free_from = left;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      const double here = k.x(all_[i].at_s), next = i + 1 < all_.size() ? k.x(all_[i + 1].at_s) : k.chart.axis().left + k.chart.axis().width + 60;
-      const double width = svg_writer::prose_width(all_[i].words, 9.5) + 6;
-      // Centred words may take half of the way to the next sign, but not what the words before them have taken.
-      const double room = 2 * std::min(std::max(here - free_from, here - k.chart.axis().left < width / 2 ? width / 2 : 0), next - here);
-      if (width <= room + 0.01 || k.detail.zooms) k.label(all_[i].at_s, y - 8, all_[i].words, room, {.size = 9.5, .fill = palette::ink});
-      if (width <= room + 0.01) free_from = std::max(here, k.chart.axis().left + width / 2) + width / 2;
+      const double here = k.x(all_[i].at_s), before = i > 0 ? k.x(all_[i - 1].at_s) : left - 100;
+      const double next = i + 1 < all_.size() ? k.x(all_[i + 1].at_s) : right + 100;
+      // Words stand centred, at the edges of the chart beside that, and never above another sign.
+      const double begin = std::clamp(here - width(i) / 2, left, std::max(left, right - width(i)));
+      if (!all_[i].words.empty() && begin >= std::max(free_from, before + 5) && begin + width(i) <= next - 5) {
+        k.label(all_[i].at_s, y - 8, all_[i].words, width(i), {.size = 9.5});
+        free_from = begin + width(i);
+      } else if (k.detail.zooms && !all_[i].words.empty()) {
+        // Later, when both neighbours leave room for the widest of the three.
+        const double widest = std::max({width(i), i > 0 ? width(i - 1) : 0, width(i + 1)});
+        k.label(all_[i].at_s, y - 8, all_[i].words, width(i) * std::min(here - before, next - here) / widest, {.size = 9.5});
+      }
       k.mark(all_[i].what, all_[i].at_s, y, all_[i].hover);
     }
   }
@@ -200,6 +210,7 @@ template <class Text>
 void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::string_view zero, row_box box, Text&& text) {
   double full = c.nominal, sum = 0, none = 0, away = 0;
   value_band band = k.band();
+  const time_axis& axis = k.chart.axis();
   for (const level& l : c.levels) {
     full = std::max(full, l.value);
     sum += l.value * (l.to_s - l.from_s);
@@ -207,18 +218,19 @@ void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::st
     band.add(l.from_s, l.to_s, l.value);
   }
   k.track(box);
-  k.chart.plot.path(band.area(box, full), mix(fill, palette::paper, 0.75).hex());
+  const std::string pale = mix(fill, palette::paper, 0.75).hex();
   if (c.levels.size() > many) {
-    k.chart.plot.path(band.line(box, full, 0), mix(fill, palette::paper, 0.5).hex());
-    band = band.means([](std::size_t) { return true; });
+    k.chart.plot.path(band.area(box, full), pale);
+    k.chart.plot.path(band.range(box, full), mix(fill, palette::paper, 0.5).hex());
+    k.stroke(step_line(band.means([](std::size_t) { return true; }), axis, box, full), fill);
+  } else {
+    k.chart.plot.path(step_area(c.levels, axis, box, full), pale);
+    k.stroke(step_line(c.levels, axis, box, full), fill);
   }
-  k.chart.plot.path(band.line(box, full, 1.8), fill.hex());
   const auto hatch = [&](const level& l, std::string_view pattern, std::string_view words) {
     k.box(l.from_s, l.to_s, box, pattern);
-    const double room = k.x(l.to_s) - k.x(l.from_s), width = svg_writer::prose_width(words, 10) + 8;
-    if (width > room) return;
-    k.chart.plot.rect((k.x(l.from_s) + k.x(l.to_s) - width) / 2, box.top + box.height / 2 - 7, width, 14, palette::paper.hex(), {}, " rx=\"3\"");
-    k.label((l.from_s + l.to_s) / 2, box.top + box.height / 2 + 3.5, words, room, {.size = 10});
+    const std::string halo = " stroke=\"" + palette::track.hex() + "\" stroke-width=\"5\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
+    k.label((l.from_s + l.to_s) / 2, box.top + box.height / 2 + 3.5, words, k.x(l.to_s) - k.x(l.from_s), {.size = 10.5}, halo);
   };
   std::size_t hatched = 0;
   for (const level& l : c.levels) {

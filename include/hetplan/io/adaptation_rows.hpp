@@ -127,7 +127,7 @@ class adaptation_rows {
     const double share = h.iterations > 0 ? 100 * static_cast<double>(h.violations) / static_cast<double>(h.iterations) : 0;
     if (h.violations > 0) number(grouped(h.violations) + " late (" + fixed(share, share < 10 ? 1 : 0) + " %)", 1, palette::alarm);
     else number("none late", 1, palette::quiet);
-    number(h.stall_s > 0 ? "stood still " + clock_text(h.stall_s) : std::string("never stood still"), 2, palette::quiet);
+    number(h.stall_s > 0 ? "halted " + clock_text(h.stall_s) : std::string("never halted"), 2, palette::quiet);
     number(engineering(h.energy_J, "J"), 3, palette::quiet);
     if (!h.status.ok()) number(to_string(h.status.result), 4, palette::alarm);
     else if (h.missed_deadline) number("missed the deadline", 4, palette::alarm);
@@ -241,22 +241,24 @@ class adaptation_rows {
 
   void paint_response(const adapt::history& h, row_box box) {
     value_band all = k_.band(), on_time = k_.band(), late = k_.band();
+    std::vector<level> in_time, too_late;
     bool beyond = false;
     for (const adapt::stretch& s : h.stretches) {
       if (s.what != adapt::activity::running) continue;
+      beyond = beyond || s.response_s > full_s_;
+      if (h.stretches.size() <= many) {
+        (s.violates ? too_late : in_time).push_back({s.start_s, s.end_s, s.response_s});
+        continue;
+      }
       all.add(s.start_s, s.end_s, s.response_s);
       (s.violates ? late : on_time).add(s.start_s, s.end_s, s.response_s);
-      beyond = beyond || s.response_s > full_s_;
     }
-    const auto draw = [&](const value_band& band, color fill, double thickness) {
-      if (const std::string d = band.line(box, full_s_, thickness); !d.empty()) k_.chart.plot.path(d, fill.hex());
-    };
     if (h.stretches.size() > many) {
-      draw(on_time, mix(adaptation_colors::on_time, palette::paper, 0.6), 0);
-      draw(late, mix(adaptation_colors::late, palette::paper, 0.6), 0);
+      k_.chart.plot.path(on_time.range(box, full_s_), mix(adaptation_colors::on_time, palette::paper, 0.6).hex());
+      k_.chart.plot.path(late.range(box, full_s_), mix(adaptation_colors::late, palette::paper, 0.6).hex());
       const auto mostly_late = [&](std::size_t b) { return late.weight(b) > on_time.weight(b); };
-      on_time = all.means([&](std::size_t b) { return !mostly_late(b); });
-      late = all.means(mostly_late);
+      in_time = all.means([&](std::size_t b) { return !mostly_late(b); });
+      too_late = all.means(mostly_late);
     }
     double first_y = -100;
     for (const level& l : view_.wanted) {
@@ -265,8 +267,8 @@ class adaptation_rows {
       k_.chart.plot.line(k_.x(l.from_s), y, k_.x(l.to_s), y, palette::ink, 1, " stroke-dasharray=\"5 3\"");
       if (l.from_s == 0) first_y = y;
     }
-    draw(on_time, adaptation_colors::on_time, 2.2);
-    draw(late, adaptation_colors::late, 2.2);
+    k_.stroke(step_line(in_time, k_.chart.axis(), box, full_s_), adaptation_colors::on_time);
+    k_.stroke(step_line(too_late, k_.chart.axis(), box, full_s_), adaptation_colors::late);
     if (first_y > 0) k_.chart.level("wanted " + engineering(view_.wanted.front().value, "s"), first_y + 3.5);
     if (std::abs(first_y - box.top - 4.5) > 10) k_.chart.level((beyond ? "≥ " : "") + engineering(full_s_, "s"), box.top + 8);
     if (std::abs(first_y - box.top - box.height) > 10) k_.chart.level("0", box.top + box.height);
@@ -289,7 +291,7 @@ class adaptation_rows {
     if (!a.reason.empty()) text += "\n" + a.reason;
     text += "\ncaused at " + clock_text(a.caused_s) + ", decided " + clock_text(a.decided_s - a.caused_s) + " later, in force " +
             clock_text(a.done_s - a.caused_s) + " later";
-    if (a.stall_s > 0) text += "\nstood still for " + clock_text(a.stall_s);
+    if (a.stall_s > 0) text += "\nhalted for " + clock_text(a.stall_s);
     if (a.moved_bytes > 0) text += "\nmoved " + engineering(a.moved_bytes, "B") + " with " + engineering(a.moved_J, "J");
     return text;
   }

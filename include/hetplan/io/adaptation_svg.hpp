@@ -27,11 +27,11 @@ namespace detail {
 [[nodiscard]] inline svg_writer clock_axis(const time_axis& axis, double bottom) {
   svg_writer out;
   out.open_group(" class=\"ticks\"" + svg_writer::attribute("data-top", 0) + svg_writer::attribute("data-bottom", bottom));
-  const clock_ticks ticks(axis.latency_s, axis.width / 80);
-  for (int i = 0; i * ticks.step * ticks.unit_s <= axis.latency_s * (1 + 1e-9) && i < 1000; ++i) {
-    const double x = axis.at(i * ticks.step * ticks.unit_s);
+  const double step = clock_step(axis.latency_s, axis.width / 80);
+  for (int i = 0; i * step <= axis.latency_s * (1 + 1e-9) && i < 1000; ++i) {
+    const double x = axis.at(i * step);
     out.line(x, 0, x, bottom + 4, palette::grid);
-    out.text(x, bottom + 20, fixed(i * ticks.step, 6) + " " + ticks.unit, {.fill = palette::quiet, .anchor = "middle"});
+    out.text(x, bottom + 20, clock_label(i * step), {.fill = palette::quiet, .anchor = "middle"});
   }
   out.close_group();
   out.line(axis.left, bottom + 4, axis.left + axis.width, bottom + 4, palette::frame);
@@ -58,9 +58,10 @@ namespace detail {
 [[nodiscard]] inline std::string adaptation_svg(std::span<const policy_history> policies, const adapt::timeline& t, const planning_graph& model,
                                                 const cluster& c, const qoe_target& wanted = {}) {
   const detail::adaptation_view view(policies, t, c, wanted);
-  std::size_t stretches = 0;
-  for (const policy_history& row : policies) stretches += row.history.stretches.size();
-  detail::adaptation_canvas canvas(view, c, {.bins_per_pixel = stretches > 5000 ? 0.5 : 1, .cells = 40, .signs = 40});
+  std::size_t steps = t.events.size();
+  for (const policy_history& row : policies) steps += row.history.stretches.size();
+  const bool coarse = steps > 5000;
+  detail::adaptation_canvas canvas(view, c, {.bins_per_pixel = coarse ? 0.5 : 1, .cells = coarse ? 24U : 40U, .signs = 40});
   const double bottom = detail::adaptation_rows(canvas).paint();
   constexpr double margin = 24, top = 106;
   svg_writer all;

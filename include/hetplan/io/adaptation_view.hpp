@@ -13,15 +13,11 @@
 #include <vector>
 
 #include <hetplan/adapt/timeline.hpp>
+#include <hetplan/io/clock_scale.hpp>
 #include <hetplan/io/policy_history.hpp>
 #include <hetplan/plan/job.hpp>
 
 namespace hetplan::io::detail {
-
-/// A value that holds for a while.
-struct level {
-  double from_s, to_s, value;
-};
 
 /// The levels of something over time; what is set last at one instant counts.
 class level_curve {

@@ -15,28 +15,61 @@
 
 namespace hetplan::io::detail {
 
-/// Round times as on a clock: hours from three hours on, minutes from three minutes on, below that as time_ticks.
-struct clock_ticks {
-  double unit_s = 1, step = 1;
-  std::string unit;
-
-  clock_ticks(double span_s, double most) {
-    if (span_s < 180) {
-      const time_ticks fine(span_s, most);
-      unit_s = fine.unit_s, step = fine.step, unit = fine.unit;
-      return;
-    }
-    constexpr std::array<double, 8> hours{0.25, 0.5, 1, 2, 3, 6, 12, 24}, minutes{0.25, 0.5, 1, 2, 5, 10, 20, 30};
-    const bool long_run = span_s >= 10800;
-    const auto& steps = long_run ? hours : minutes;
-    unit_s = long_run ? 3600 : 60;
-    unit = long_run ? "h" : "min";
-    std::size_t i = 0;
-    while (i + 1 < steps.size() && span_s / unit_s / steps[i] > most) ++i;
-    step = steps[i];
-    while (span_s / unit_s / step > most) step *= 2;
+/// The smallest step between round times that gives at most so many of them: as on a clock from a minute on.
+[[nodiscard]] inline double clock_step(double span_s, double most) {
+  constexpr std::array<double, 15> steps{15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800};
+  if (span_s < 120) {
+    const time_ticks fine(span_s, most);
+    return fine.step * fine.unit_s;
   }
+  std::size_t i = 0;
+  while (i + 1 < steps.size() && span_s / steps[i] > most) ++i;
+  double step = steps[i];
+  while (span_s / step > most) step *= 2;
+  return step;
+}
+
+/// "0", "30 s", "1 min 30 s", "1 h", "12 h 20 min": a round time in full.
+[[nodiscard]] inline std::string clock_label(double s) {
+  if (s > 0 && s < 1) return engineering(s, "s");
+  const double hours = std::floor(s / 3600), minutes = std::floor((s - 3600 * hours) / 60), rest = s - 3600 * hours - 60 * minutes;
+  std::string text;
+  const auto add = [&](double n, const char* unit) {
+    if (n > 0) text += (text.empty() ? "" : " ") + fixed(n, 3) + " " + unit;
+  };
+  add(hours, "h");
+  add(minutes, "min");
+  add(rest, "s");
+  return text.empty() ? "0" : text;
+}
+
+/// A value that holds for a while.
+struct level {
+  double from_s, to_s, value;
 };
+
+/// Levels as a line to stroke: a step where one follows another at once, a gap where not.
+[[nodiscard]] inline std::string step_line(const std::vector<level>& levels, const time_axis& axis, row_box box, double full) {
+  std::string d;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const std::string y = fixed(box.level(levels[i].value / full), 1);
+    const double from = axis.at(levels[i].from_s);
+    d += i > 0 && levels[i - 1].to_s == levels[i].from_s ? "V" + y : "M" + fixed(from) + " " + y;
+    d += "H" + fixed(std::max(from + 0.8, axis.at(levels[i].to_s)));
+  }
+  return d;
+}
+/// The same as an area above the bottom of the row.
+[[nodiscard]] inline std::string step_area(const std::vector<level>& levels, const time_axis& axis, row_box box, double full) {
+  std::string d;
+  const std::string bottom = fixed(box.top + box.height, 1);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const bool begins = i == 0 || levels[i - 1].to_s != levels[i].from_s;
+    if (begins) d += (i > 0 ? "V" + bottom + "Z" : "") + "M" + fixed(axis.at(levels[i].from_s)) + " " + bottom;
+    d += "V" + fixed(box.level(levels[i].value / full), 1) + "H" + fixed(axis.at(levels[i].to_s));
+  }
+  return d.empty() ? d : d + "V" + bottom + "Z";
+}
 
 /// "42.5 s", "12 min 5 s", "3 h 20 min".
 [[nodiscard]] inline std::string clock_text(double s) {
@@ -45,7 +78,7 @@ struct clock_ticks {
     const double n = std::floor(whole / each), rest = whole - n * each;
     return fixed(n, 0) + " " + large + (rest > 0 ? " " + fixed(rest, 0) + " " + small : "");
   };
-  return s < 7200 ? parts(std::round(s), 60, "min", "s") : parts(std::round(s / 60), 60, "h", "min");
+  return s < 3599.5 ? parts(std::round(s), 60, "min", "s") : parts(std::round(s / 60), 60, "h", "min");
 }
 
 /// Digits in groups of three: 86 400. The space is a narrow one that does not break.
@@ -72,14 +105,15 @@ class value_band {
   }
   /// How long something was added to a part [s].
   [[nodiscard]] double weight(std::size_t b) const { return weight_[b]; }
-  /// The means of those parts that `which` picks, as a line without height.
+  /// The means of those parts that `which` picks.
   template <class Which>
-  [[nodiscard]] value_band means(Which&& which) const {
-    value_band m(axis_, most_.size());
+  [[nodiscard]] std::vector<level> means(Which&& which) const {
+    std::vector<level> all;
+    const auto edge = [&](std::size_t b) { return axis_.latency_s * static_cast<double>(b) / bins(); };
     for (std::size_t b = 0; b < most_.size(); ++b) {
-      if (weight_[b] > 0 && which(b)) m.least_[b] = m.most_[b] = sum_[b] / weight_[b];
+      if (weight_[b] > 0 && which(b)) all.push_back({edge(b), edge(b + 1), sum_[b] / weight_[b]});
     }
-    return m;
+    return all;
   }
   [[nodiscard]] std::size_t first_bin(double t) const {
     return static_cast<std::size_t>(std::clamp(std::floor(t / axis_.latency_s * bins()), 0.0, bins() - 1));
@@ -88,18 +122,15 @@ class value_band {
     return std::max(first_bin(start_s), static_cast<std::size_t>(std::clamp(std::ceil(end_s / axis_.latency_s * bins()) - 1, 0.0, bins() - 1)));
   }
 
-  /// From least to most, but never thinner than `thickness` pixels: a line where the value is steady. Parts that touch are joined.
-  [[nodiscard]] std::string line(row_box box, double full, double thickness) const {
+  /// From least to most. Parts that touch are joined.
+  [[nodiscard]] std::string range(row_box box, double full) const {
     std::vector<double> top(most_.size()), bottom(most_.size());
     for (std::size_t b = 0; b < most_.size(); ++b) {
       if (!has(b)) continue;
       double least = least_[b], most = most_[b];
       if (b > 0 && has(b - 1)) least = std::min(least, most_[b - 1]), most = std::max(most, least_[b - 1]);
-      const double y = (box.level(least / full) + box.level(most / full)) / 2;
-      const double half = std::max(thickness, box.level(least / full) - box.level(most / full)) / 2;
-      const double middle = std::clamp(y, box.top + half, std::max(box.top + half, box.top + box.height - half));
-      top[b] = middle - half;
-      bottom[b] = middle + half;
+      top[b] = box.level(most / full);
+      bottom[b] = box.level(least / full);
     }
     return outline(top, bottom);
   }
