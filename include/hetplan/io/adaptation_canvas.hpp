@@ -163,8 +163,9 @@ class sign_row {
   void thin(const adaptation_canvas& k) {
     std::vector<item> few;
     std::size_t together = 1;
+    const double apart = std::max(9.0, k.chart.axis().width / static_cast<double>(k.detail.signs));
     for (item& i : all_) {
-      if (!few.empty() && k.x(i.at_s) - k.x(few.back().at_s) < 9) {
+      if (!few.empty() && k.x(i.at_s) - k.x(few.back().at_s) < apart) {
         ++together;
         few.back().what = std::max(few.back().what, i.what);
         few.back().words.clear();

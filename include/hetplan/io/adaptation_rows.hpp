@@ -3,37 +3,17 @@
 /// The rows of an adaptation's chart: what changed, and below it what each policy made of it.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/io/adaptation_canvas.hpp>
+#include <hetplan/io/adaptation_hover.hpp>
+#include <hetplan/io/adaptation_strip.hpp>
 
 namespace hetplan::io::detail {
-
-/// What happened within a part of the time, for the pointer.
-struct span_summary {
-  std::array<double, 5> part_s{};  ///< by activity
-  double iterations = 0, late = 0, energy_J = 0;
-  double least_s = std::numeric_limits<double>::infinity(), most_s = 0;  ///< response
-  std::vector<std::size_t> plans = {};  ///< that ran; the first few
-
-  void add(const adapt::stretch& s, double from_s, double to_s) {
-    const double length = s.end_s - s.start_s, share = length > 0 ? (to_s - from_s) / length : 1;
-    part_s[static_cast<std::size_t>(s.what)] += to_s - from_s;
-    energy_J += share * s.energy_J;
-    if (s.what != adapt::activity::running) return;
-    iterations += share * static_cast<double>(s.iterations);
-    if (s.violates) late += share * static_cast<double>(s.iterations);
-    least_s = std::min(least_s, s.response_s);
-    most_s = std::max(most_s, s.response_s);
-    if (plans.size() < 5 && std::find(plans.begin(), plans.end(), s.plan) == plans.end()) plans.push_back(s.plan);
-  }
-};
 
 /// Paints the whole chart from the top down.
 class adaptation_rows {
@@ -109,16 +89,17 @@ class adaptation_rows {
     k_.chart.still.text(0, panel.top + panel.height / 2 + 10, "response", {.size = 10.5, .fill = palette::quiet});
     k_.track(strip);
     k_.track(panel);
-    paint_strip(p, strip);
+    strip_painter(k_, p, strip).paint();
     paint_response(h, panel);
-    explain(p, {strip.top, panel.top + panel.height - strip.top});
+    explain_spans(k_, p, {strip.top, panel.top + panel.height - strip.top});
     sign_row signs;
     for (const adapt::adoption& a : h.adoptions) {
       if (a.caused_s < a.done_s && n <= k_.detail.signs) {
         const double from = k_.x(a.caused_s), to = k_.x(a.done_s);
         if (to - from > 2) k_.chart.plot.line(from, strip.top - 1.5, to, strip.top - 1.5, palette::ink, 1.6);
       }
-      signs.add(sign_of(a.step), a.done_s, words_of(p, a), hover_of(p, a));
+      const std::string words = std::string(to_string(a.step)) + " → " + view_.name(p, a.to);
+      signs.add(sign_of(a.step), a.done_s, words, explain_adoption(view_, p, a));
     }
     if (h.finished_s) signs.add(sign::done, *h.finished_s, "job done", row.policy + ": job done\n" + clock_text(*h.finished_s));
     signs.paint(k_, y + 15);
@@ -132,86 +113,6 @@ class adaptation_rows {
     if (!h.status.ok()) number(to_string(h.status.result), 4, palette::alarm);
     else if (h.missed_deadline) number("missed the deadline", 4, palette::alarm);
     return panel.top + panel.height + 22;
-  }
-
-  // --- what ran, and what did not ---
-
-  /// Running stretches get the colour of their plan's layout; a pixel with several stretches shows the longest plan, and on top
-  /// of it, never less than a quarter high, what did not run.
-  void paint_strip(std::size_t p, row_box box) {
-    std::map<std::string, std::string> paths;  // by fill
-    const auto bar = [&](const std::string& fill, double from, double to, double low, double high) {
-      paths[fill] += "M" + fixed(from) + " " + fixed(box.top + box.height * (1 - low), 1) + "V" + fixed(box.top + box.height * (1 - high), 1) + "H" +
-                     fixed(to) + "V" + fixed(box.top + box.height * (1 - low), 1) + "Z";
-    };
-    const auto pieces = alike(p);
-    const auto bins = k_.bins();
-    if (pieces.size() <= many) {
-      for (const adapt::stretch& s : pieces) bar(fill_of(p, s), k_.x(s.start_s), std::max(k_.x(s.start_s) + 1, k_.x(s.end_s)), 0, 1);
-    } else {
-      const double bin_s = view_.duration_s / static_cast<double>(bins), bin_px = k_.chart.axis().width / static_cast<double>(bins);
-      std::size_t i = 0;
-      std::string last;
-      double since = 0;
-      const auto edge = [&](std::size_t b) { return k_.chart.axis().left + bin_px * static_cast<double>(b); };
-      for (std::size_t b = 0; b < bins; ++b) {
-        const double from = bin_s * static_cast<double>(b), to = from + bin_s;
-        while (i < pieces.size() && pieces[i].end_s <= from) ++i;
-        std::map<std::string, double> running, other;
-        for (std::size_t j = i; j < pieces.size() && pieces[j].start_s < to; ++j) {
-          const double part = std::min(to, pieces[j].end_s) - std::max(from, pieces[j].start_s);
-          (pieces[j].what == adapt::activity::running ? running : other)[fill_of(p, pieces[j])] += part / bin_s;
-        }
-        std::string longest;
-        for (const auto& [fill, share] : running) longest = longest.empty() || share > running[longest] ? fill : longest;
-        if (longest != last) {
-          if (!last.empty()) bar(last, edge(static_cast<std::size_t>(since)), edge(b), 0, 1);
-          last = longest, since = static_cast<double>(b);
-        }
-        double low = 0;
-        for (const auto& [fill, share] : other) {
-          const double high = std::min(1.0, low + std::max(0.25, share));
-          if (high > low && share > 0) bar(fill, edge(b), edge(b + 1), low, high);
-          low = high;
-        }
-      }
-      if (!last.empty()) bar(last, edge(static_cast<std::size_t>(since)), edge(bins), 0, 1);
-    }
-    // Colours of plans below the rest: names of patterns come after those of colours.
-    for (const auto& [fill, d] : paths) {
-      if (fill.starts_with('#') && fill != adaptation_colors::stalled.hex()) k_.chart.plot.path(d, fill);
-    }
-    for (const auto& [fill, d] : paths) {
-      if (!fill.starts_with('#') || fill == adaptation_colors::stalled.hex()) k_.chart.plot.path(d, fill);
-    }
-    if (pieces.size() > many) return;
-    for (const adapt::stretch& s : pieces) {
-      const double middle = (s.start_s + s.end_s) / 2, room = k_.x(s.end_s) - k_.x(s.start_s);
-      if (s.what == adapt::activity::running) k_.label(middle, box.top + 11, view_.name(p, s.plan), room, {.size = 10.5, .weight = 600});
-      if (s.what == adapt::activity::stalled) k_.label(middle, box.top + 11, "nothing can run", room, {.size = 10.5, .fill = palette::paper});
-      if (s.what == adapt::activity::idle) k_.label(middle, box.top + 11, "rests", room, {.size = 10.5});
-    }
-  }
-  [[nodiscard]] std::string fill_of(std::size_t p, const adapt::stretch& s) const {
-    switch (s.what) {
-      case adapt::activity::running: return adaptation_colors::layout(view_.layout(p, s.plan)).hex();
-      case adapt::activity::cut_off: return "url(#hetplan-lost)";
-      case adapt::activity::migrating: return "url(#hetplan-migrating)";
-      case adapt::activity::stalled: return adaptation_colors::stalled.hex();
-      case adapt::activity::idle: return adaptation_colors::idle.hex();
-    }
-    return "none";
-  }
-  /// Stretches that follow one another with the same plan and activity, as one.
-  [[nodiscard]] std::vector<adapt::stretch> alike(std::size_t p) const {
-    std::vector<adapt::stretch> few;
-    for (const adapt::stretch& s : view_.policies[p].history.stretches) {
-      const bool same = !few.empty() && few.back().what == s.what && few.back().end_s == s.start_s &&
-                        (s.what != adapt::activity::running || few.back().plan == s.plan);
-      if (same) few.back().end_s = s.end_s;
-      else few.push_back(s);
-    }
-    return few;
   }
 
   // --- how fast ---
@@ -274,69 +175,11 @@ class adaptation_rows {
     if (std::abs(first_y - box.top - box.height) > 10) k_.chart.level("0", box.top + box.height);
   }
 
-  // --- under the pointer ---
-
   [[nodiscard]] static sign sign_of(adapt::rung r) {
     return r == adapt::rung::network      ? sign::network
            : r == adapt::rung::known_plan ? sign::known_plan
            : r == adapt::rung::replanned  ? sign::replanned
                                           : sign::happening;
-  }
-  [[nodiscard]] std::string words_of(std::size_t p, const adapt::adoption& a) const {
-    return std::string(to_string(a.step)) + " → " + view_.name(p, a.to);
-  }
-  [[nodiscard]] std::string hover_of(std::size_t p, const adapt::adoption& a) const {
-    std::string text = view_.policies[p].policy + ": plan " + view_.name(p, a.from) + " → " + view_.name(p, a.to) + " (" +
-                       std::string(to_string(a.step)) + ")";
-    if (!a.reason.empty()) text += "\n" + a.reason;
-    text += "\ncaused at " + clock_text(a.caused_s) + ", decided " + clock_text(a.decided_s - a.caused_s) + " later, in force " +
-            clock_text(a.done_s - a.caused_s) + " later";
-    if (a.stall_s > 0) text += "\nhalted for " + clock_text(a.stall_s);
-    if (a.moved_bytes > 0) text += "\nmoved " + engineering(a.moved_bytes, "B") + " with " + engineering(a.moved_J, "J");
-    return text;
-  }
-
-  void explain(std::size_t p, row_box box) {
-    const auto& stretches = view_.policies[p].history.stretches;
-    if (stretches.empty()) return;
-    std::vector<double> cuts{stretches.front().start_s};
-    for (std::size_t i = 1; i < stretches.size() && cuts.size() <= k_.detail.cells; ++i) {
-      const adapt::stretch &a = stretches[i - 1], &b = stretches[i];
-      if (a.what != b.what || a.plan != b.plan || a.response_s != b.response_s || a.violates != b.violates) cuts.push_back(b.start_s);
-    }
-    if (cuts.size() > k_.detail.cells) {
-      cuts.clear();
-      const double from = stretches.front().start_s, to = stretches.back().end_s;
-      const auto parts = static_cast<double>(k_.detail.cells);
-      for (std::size_t i = 0; i < k_.detail.cells; ++i) cuts.push_back(from + (to - from) * static_cast<double>(i) / parts);
-    }
-    cuts.push_back(stretches.back().end_s);
-    std::size_t i = 0;
-    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-      span_summary sum;
-      while (i < stretches.size() && stretches[i].end_s <= cuts[c]) ++i;
-      for (std::size_t j = i; j < stretches.size() && stretches[j].start_s < cuts[c + 1]; ++j)
-        sum.add(stretches[j], std::max(cuts[c], stretches[j].start_s), std::min(cuts[c + 1], stretches[j].end_s));
-      k_.cell(cuts[c], cuts[c + 1], box, text_of(p, sum, cuts[c], cuts[c + 1]));
-    }
-  }
-  [[nodiscard]] std::string text_of(std::size_t p, const span_summary& s, double from, double to) const {
-    std::string text = view_.policies[p].policy + ", " + clock_text(from) + " to " + clock_text(to);
-    std::string plans;
-    for (const std::size_t i : s.plans) plans += (plans.empty() ? "" : ", ") + view_.name(p, i);
-    if (!plans.empty()) text += "\nplan " + plans;
-    for (std::size_t a = 0; a < s.part_s.size(); ++a) {
-      const double share = to > from ? 100 * s.part_s[a] / (to - from) : 0;
-      if (s.part_s[a] <= 0) continue;
-      text += "\n" + std::string(to_string(static_cast<adapt::activity>(a))) + (share < 99.95 ? " " + fixed(share, 1) + " %" : "");
-    }
-    if (s.iterations > 0) {
-      text += "\n" + fixed(s.iterations, s.iterations < 10 ? 1 : 0) + " iterations, response " + engineering(s.least_s, "s");
-      if (s.most_s > s.least_s) text += " to " + engineering(s.most_s, "s");
-      if (const double wanted = view_.wanted_at(from); std::isfinite(wanted)) text += ", wanted " + engineering(wanted, "s");
-      if (s.late > 0) text += "\n" + fixed(s.late, s.late < 10 ? 1 : 0) + " of them late";
-    }
-    return text + "\n" + engineering(s.energy_J, "J");
   }
 
   adaptation_canvas& k_;

@@ -60,7 +60,7 @@ namespace detail {
   const detail::adaptation_view view(policies, t, c, wanted);
   std::size_t steps = t.events.size();
   for (const policy_history& row : policies) steps += row.history.stretches.size();
-  const bool coarse = steps > 5000;
+  const bool coarse = steps > 1500;
   detail::adaptation_canvas canvas(view, c, {.bins_per_pixel = coarse ? 0.5 : 1, .cells = coarse ? 24U : 40U, .signs = 40});
   const double bottom = detail::adaptation_rows(canvas).paint();
   constexpr double margin = 24, top = 106;

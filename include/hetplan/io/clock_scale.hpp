@@ -91,7 +91,8 @@ struct level {
 /// The least, the most and the mean of a value in each of many equal parts of the time: one outline however often it changed.
 class value_band {
  public:
-  value_band(const time_axis& axis, std::size_t bins) : axis_(axis), least_(bins, infinite), most_(bins, -infinite), sum_(bins, 0), weight_(bins, 0) {}
+  value_band(const time_axis& axis, std::size_t bins)
+      : axis_(axis), least_(bins, infinite), most_(bins, -infinite), sum_(bins, 0), weight_(bins, 0) {}
 
   void add(double start_s, double end_s, double value) {
     for (std::size_t b = first_bin(start_s); b <= last_bin(start_s, end_s); ++b) {
@@ -119,7 +120,8 @@ class value_band {
     return static_cast<std::size_t>(std::clamp(std::floor(t / axis_.latency_s * bins()), 0.0, bins() - 1));
   }
   [[nodiscard]] std::size_t last_bin(double start_s, double end_s) const {
-    return std::max(first_bin(start_s), static_cast<std::size_t>(std::clamp(std::ceil(end_s / axis_.latency_s * bins()) - 1, 0.0, bins() - 1)));
+    const double last = std::clamp(std::ceil(end_s / axis_.latency_s * bins()) - 1, 0.0, bins() - 1);
+    return std::max(first_bin(start_s), static_cast<std::size_t>(last));
   }
 
   /// From least to most. Parts that touch are joined.
