@@ -264,7 +264,8 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
 /// Senders are chosen so that the network's load is even: tensors with one possible sender first, then the largest; each
 /// from the holder that is there whose way is done first with what it has to carry already (work of a resource: bytes x
 /// weight / capacity now), then the way with the least work in total, then the smaller device; then every choice is made
-/// again, given the others, up to eight times. Tensors that go the same way are one fetch. Devices with speed 0 send and receive: they stand still, but answer.
+/// again, given the others, up to eight times. Tensors that go the same way are one fetch. Devices with speed 0 send and
+/// receive: they stand still, but answer.
 ///
 /// @param held  who holds what now, devices that are gone included: they are named if only they hold a tensor.
 /// @param now   who is there, and what the resources carry.

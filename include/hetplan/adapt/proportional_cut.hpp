@@ -78,7 +78,8 @@ template <std::invocable<std::size_t, std::size_t, std::size_t> Fits>
 [[nodiscard]] proportional_cut cut_in_proportion(const std::vector<double>& work, const std::vector<double>& capacity, std::size_t least,
                                                  const Fits& fits) {
   return detail::cut_stages(
-      work, capacity, least, std::numeric_limits<double>::infinity(), fits, [](double mine, std::size_t, double rest) { return std::max(mine, rest); },
+      work, capacity, least, std::numeric_limits<double>::infinity(), fits,
+      [](double mine, std::size_t, double rest) { return std::max(mine, rest); },
       [](double mine, double best) { return mine >= best; });
 }
 
