@@ -67,7 +67,8 @@ std::string times(seconds one, seconds other) {
 
 struct tables {
   bench::report parts{"What recovery takes, behind its detection",
-                      {"model", "lost", "replay: thinking", "moves", "in", "planner: thinking", "moves what is missing", "in time", "moves all", "in all"}};
+                      {"model", "lost", "replay: thinking", "moves", "in", "planner: thinking", "moves what is missing", "in time", "moves all",
+                       "in all"}};
   bench::report recovery{"From the loss to the next iteration",
                          {"model", "lost", "noticed after", "replay", "planner, delta", "heavy", "heavy / replay", "without detection",
                           "planner, delta / replay"}};
@@ -114,7 +115,7 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
       light_s.push_back(bench::seconds_of([&] { return light = adapt::lightweight_replay(problem, running, gone); }));
       heavy_s.push_back(bench::seconds_of([&] { return heavy = recipes::dora(rest, fast, 1); }));
     }
-    const plan_result even = adapt::lightweight_replay(problem, running, gone, {.unevenness = {}});
+    const plan_result even = adapt::lightweight_replay(problem, running, gone, {.measures = {adapt::work_measure::flop}, .transfer_weights = {0}});
     if (light.plans.empty() || heavy.plans.empty() || even.plans.empty()) {
       out.recovery.add({name, lost.name, light.status.reason, heavy.status.reason, "", "", "", "", ""});
       continue;

@@ -22,10 +22,18 @@
 
 namespace hetplan::adapt {
 
+/// What counts as a layer's work when it is shared out.
+enum class work_measure {
+  flop,    ///< FLOP over a stage's capacity: needs no profile
+  seconds  ///< the cost model's, layer by layer
+};
+
 struct replay_options {
-  /// A cut in exact proportion may pass through the widest tensors of the model. So for each of these the simulator also tries
-  /// the cut that is uneven by at most so much (relative to the best) and passes the fewest bytes. Empty: proportion alone.
-  std::vector<double> unevenness = {0.1, 0.25, 0.5, 1};
+  std::vector<work_measure> measures = {work_measure::flop, work_measure::seconds};
+  /// How many times the transfer of a boundary, there and back at peak bandwidth, counts as a step beside the stages. 0 is
+  /// proportion alone, which may cut through the widest tensors of a model; more than 1 stands for transfers that share
+  /// their way. Each measure with each weight gives a cut, and the simulator chooses.
+  std::vector<double> transfer_weights = {0, 0.5, 1, 2};
 };
 
 namespace detail {
@@ -46,35 +54,32 @@ class replay_maker {
     }
     table_.emplace(problem.model, sequence_, problem.cluster, problem.cost, problem.models.memory, running.workload, 1);
     measure_work();
-    const sequence_cuts cuts(problem.model, sequence_);
-    for (std::size_t i = 0; i <= sequence_.size(); ++i) {
-      const auto [there, back] = i < sequence_.size() ? cuts.bytes_in(i, sequence_.size()) : std::pair(0.0, 0.0);
-      boundary_.push_back(there + (training() ? back : 0));
-    }
-    for (const stage& s : left_) {
-      capacity_.push_back(0);
-      for (const assignment& a : s.devices) capacity_.back() += 1 / whole_model_s(a);
-    }
+    measure_boundaries();
   }
 
   [[nodiscard]] bool nobody_left() const { return left_.empty(); }
 
-  /// The plans under a warm-up rule: the cut in proportion first; none if no cut keeps the memory.
-  [[nodiscard]] std::vector<plan> make(warmup_rule rule, const std::vector<double>& unevenness) const {
+  /// A plan for each measure and weight under a warm-up rule, the same cut once; none if no cut keeps the memory.
+  [[nodiscard]] std::vector<plan> make(warmup_rule rule, const replay_options& options) const {
     const auto fits = [&](std::size_t k, std::size_t first, std::size_t last) {
       int room = 0;
       for (const int most : caps(k, first, last, rule)) room = std::min(running_.microbatch_size, room + most);
       return room == running_.microbatch_size;
     };
-    std::size_t least = 1;
-    std::vector<proportional_cut> cuts{cut_in_proportion(work_, capacity_, least, fits)};
-    if (!cuts.front().exists()) cuts.front() = cut_in_proportion(work_, capacity_, least = 0, fits);
-    if (!cuts.front().exists()) return {};
-    for (const double uneven : unevenness) {
-      proportional_cut light = lightest_cut(work_, capacity_, least, cuts.front().largest_share * (1 + uneven), boundary_, fits);
-      HETPLAN_ASSERT(light.exists());
-      const bool known = std::any_of(cuts.begin(), cuts.end(), [&](const proportional_cut& c) { return c.first == light.first; });
-      if (!known) cuts.push_back(std::move(light));
+    std::vector<proportional_cut> cuts;
+    for (const work_measure measure : options.measures) {
+      const auto share = [&](std::size_t k, std::size_t first, std::size_t last) {
+        return measure == work_measure::flop ? (work_[last] - work_[first]) / capacity_[k] : seconds_[k][last] - seconds_[k][first];
+      };
+      for (const double weight : options.transfer_weights) {
+        const auto boundary = [&](std::size_t k, std::size_t item) {
+          return weight == 0 || k + 1 == left_.size() ? 0 : weight * boundary_bytes_[item] * s_per_byte_[k];
+        };
+        proportional_cut cut = cut_in_proportion(sequence_.size(), left_.size(), 1, share, boundary, fits);
+        if (!cut.exists()) cut = cut_in_proportion(sequence_.size(), left_.size(), 0, share, boundary, fits);
+        const bool known = std::any_of(cuts.begin(), cuts.end(), [&](const proportional_cut& c) { return c.first == cut.first; });
+        if (cut.exists() && !known) cuts.push_back(std::move(cut));
+      }
     }
     std::vector<plan> plans;
     for (const proportional_cut& cut : cuts) plans.push_back(to_plan(cut, rule));
@@ -82,15 +87,53 @@ class replay_maker {
   }
 
  private:
-  /// FLOP, or where a layer has none but was measured, the seconds of a sample on the first device that is left.
+  /// Seconds of every layer on a microbatch for every stage, prefix sums; devices of a stage work side by side, each at its
+  /// own speed. Capacities follow. Work is FLOP, or where a layer has none but was measured, its seconds in the first stage.
   void measure_work() {
+    const std::size_t items = sequence_.size();
+    for (const stage& s : left_) {
+      std::vector<double> per_second(items, 0);
+      capacity_.push_back(0);
+      for (const assignment& a : s.devices) {
+        const stage all{.layers = sequence_.layers_of(0, items)};
+        const assignment whole{a.device, running_.microbatch_size, degree(all, a)};
+        double total = 0;
+        for (std::size_t i = 0; i < items; ++i) {
+          const double each = seconds_of({.layers = sequence_.blocks[i]}, whole);
+          total += each;
+          per_second[i] += 1 / std::max(each, shortest_s);
+        }
+        capacity_.back() += 1 / std::max(total, shortest_s);
+      }
+      seconds_.emplace_back(1, 0);
+      for (const double rate : per_second) seconds_.back().push_back(seconds_.back().back() + 1 / rate);
+    }
+    if (left_.empty()) return;
     const auto layers = problem_.model.layers();
     const bool counted = std::all_of(layers.begin(), layers.end(), [](const layer& l) { return l.has_flops; });
-    const device_id yardstick = left_.empty() ? device_id(0) : left_.front().devices.front().device;
-    for (std::size_t i = 0; i < sequence_.size(); ++i) {
+    work_.push_back(0);
+    for (std::size_t i = 0; i < items; ++i) {
       const layer& l = problem_.model[sequence_.blocks[i].front()];
       const flops all = training() ? l.forward_flops + l.backward_input_flops + l.backward_weight_flops : l.forward_flops;
-      work_.push_back(counted ? all.value() : table_->time(i, i + 1, yardstick, 1).total_s);
+      work_.push_back(work_.back() + (counted ? all.value() : seconds_[0][i + 1] - seconds_[0][i]));
+    }
+    const double total = work_.back();
+    for (double& w : work_) w /= total > 0 ? total : 1;
+  }
+  void measure_boundaries() {
+    const sequence_cuts cuts(problem_.model, sequence_);
+    for (std::size_t i = 0; i < sequence_.size(); ++i) {
+      const auto [there, back] = cuts.bytes_in(i, sequence_.size());
+      boundary_bytes_.push_back((there + (training() ? back : 0)) * running_.microbatch_size);
+    }
+    for (std::size_t k = 1; k < left_.size(); ++k) {
+      s_per_byte_.push_back(0);
+      for (const assignment& a : left_[k - 1].devices) {
+        for (const assignment& b : left_[k].devices) {
+          const double rate = problem_.cluster.network().peak_bandwidth(a.device, b.device).value();
+          if (rate > 0) s_per_byte_.back() = std::max(s_per_byte_.back(), 1 / rate);
+        }
+      }
     }
   }
   [[nodiscard]] bool training() const { return running_.workload.mode == mode::training; }
@@ -101,11 +144,6 @@ class replay_maker {
       total += stage_time_s(problem_.cost, problem_.model, s, a, problem_.cluster[a.device], what, running_.workload.context);
     }
     return total;
-  }
-  /// 1 / capacity: the whole model on a microbatch.
-  [[nodiscard]] double whole_model_s(const assignment& a) const {
-    const stage all{.layers = sequence_.layers_of(0, sequence_.size())};
-    return std::max(seconds_of(all, {a.device, running_.microbatch_size, degree(all, a)}), std::numeric_limits<double>::min());
   }
   /// As it was; a profile knows one accelerator only.
   [[nodiscard]] int degree(const stage& s, const assignment& a) const {
@@ -156,15 +194,19 @@ class replay_maker {
     return s;
   }
 
+  static constexpr double shortest_s = 1e-30;  ///< so that layers without work divide nothing by zero
+
   const Problem& problem_;
   const plan& running_;
   stage_graph graph_;
   layer_sequence sequence_;            ///< the running plan's stages one after the other
   std::vector<stage> left_;            ///< with the devices that are left
   std::optional<stage_table> table_;
-  std::vector<double> work_;           ///< by layer of the sequence
-  std::vector<double> boundary_;       ///< bytes per sample, there and back, before each layer of the sequence
-  std::vector<double> capacity_;       ///< by stage that is left
+  std::vector<double> work_;           ///< before each layer of the sequence and at its end, as a share of the whole model
+  std::vector<std::vector<double>> seconds_;  ///< the same in seconds, by stage that is left
+  std::vector<double> boundary_bytes_; ///< of a microbatch, there and back, before each layer of the sequence
+  std::vector<double> capacity_;       ///< by stage that is left: whole models per second
+  std::vector<double> s_per_byte_;     ///< behind each stage that is left but the last: its slowest pair of devices
 };
 
 /// Why a plan cannot be replayed, or nothing.
@@ -182,10 +224,11 @@ inline std::string reason_not_to_replay(const plan& p) {
 /// All layers, in the order of the running plan's stages (a graph of stages: in its topological order, in which every cut
 /// is sound), are shared out in proportion to the capacity of the stages: the largest FLOP / capacity is smallest among
 /// all cuts that keep the memory. Capacity of a device: 1 / seconds of the whole model on one microbatch, of a stage the
-/// sum. Cuts that are somewhat less even and pass fewer bytes compete (`unevenness`). The microbatch is shared out inside
-/// each stage by partition::allocate, within memory. Warm-up 2 depth - 1; where no cut keeps the memory with that, depth,
-/// then 1, raised again as far as the memory of the cut allows. Where not every stage can have a layer, stages are left
-/// out. The simulator chooses: the shortest response among those that keep the problem's limits; ties: the more even.
+/// sum. Cuts by seconds instead of FLOP compete (`measures`), and cuts that count the transfers between stages as steps, too
+/// (`transfer_weights`). The microbatch is shared out inside each stage by partition::allocate, within memory. Warm-up
+/// 2 depth - 1; where no cut keeps the memory with that, depth, then 1, raised again as far as the memory of the cut allows.
+/// Where not every stage can have a layer, stages are left out. The simulator chooses: the shortest response among those
+/// that keep the problem's limits; ties: the first measure, then the first weight.
 ///
 /// Stages take the plan's microbatch size; transfer rules and a lost parameter server are given up.
 ///
@@ -194,12 +237,12 @@ inline std::string reason_not_to_replay(const plan& p) {
 /// @return         one plan with its prediction (no bound: that takes longer than the plan), or infeasible: what memory or
 ///                 limit is missing, nobody left, several pipelines, explicit orders.
 /// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and a
-///                 simulation for each unevenness and one more, for each warm-up rule until one fits.
-/// Throws          invalid_input (an unknown device, a running plan that is invalid, a negative unevenness).
+///                 simulation for each measure and weight, for each warm-up rule until one fits.
+/// Throws          invalid_input (an unknown device, a running plan that is invalid, a negative weight, no weight or no measure).
 /// Determinism     yes, but for `elapsed`.
 /// Source          Asteroid, section 3.4, layer-wise lightweight pipeline re-planning. Deviations: the partition points are
-///                 the exact optimum of its criterion, within memory (the paper speaks of "a minor adjustment"); uneven cuts
-///                 compete, and the simulator chooses.
+///                 the exact optimum of its criterion, within memory (the paper speaks of "a minor adjustment"); other
+///                 cuts compete, and the simulator chooses. FLOP alone with a weight of 0 alone is the paper's criterion.
 template <class Problem>
 [[nodiscard]] plan_result lightweight_replay(const Problem& problem, const plan& running, std::span<const device_id> lost,
                                              const replay_options& options = {}) {
@@ -212,9 +255,12 @@ template <class Problem>
     }
     gone[d.index()] = 1;
   }
-  for (const double uneven : options.unevenness) {
-    if (!std::isfinite(uneven) || uneven < 0) {
-      throw invalid_input("lightweight_replay: unevenness " + to_text(uneven) + "; expected finite numbers >= 0");
+  if (options.transfer_weights.empty() || options.measures.empty()) {
+    throw invalid_input("lightweight_replay: no transfer weight or no measure; expected at least one of each");
+  }
+  for (const double weight : options.transfer_weights) {
+    if (!std::isfinite(weight) || weight < 0) {
+      throw invalid_input("lightweight_replay: transfer weight " + to_text(weight) + "; expected finite numbers >= 0");
     }
   }
   require_valid(running, problem.model, problem.cluster);
@@ -230,7 +276,7 @@ template <class Problem>
   const bool warms_up = running.workload.mode == mode::training && running.schedule.kind == schedule_kind::one_f_one_b;
   for (const warmup_rule rule : warmup_rules) {
     if (rule != warmup_rule::hide_communication && !warms_up) break;
-    for (plan& p : maker.make(rule, options.unevenness)) {
+    for (plan& p : maker.make(rule, options)) {
       if (p.parameter_server && gone[p.parameter_server->index()] != 0) p.parameter_server.reset();
       ++result.candidates;
       evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
