@@ -67,14 +67,14 @@ std::string times(seconds one, seconds other) {
 
 struct tables {
   bench::report parts{"What recovery takes, behind its detection",
-                      {"model", "lost", "replay: thinking", "moves", "in", "planner: thinking", "moves what is missing", "in time", "moves all",
-                       "in all"}};
+                      {"model", "lost", "replay: thinking", "and scheduling", "moves", "in", "planner: thinking", "moves what is missing",
+                       "in time", "moves all", "in all"}};
   bench::report recovery{"From the loss to the next iteration",
                          {"model", "lost", "noticed after", "replay", "planner, delta", "heavy", "heavy / replay", "without detection",
                           "planner, delta / replay"}};
   bench::report after{"The pipeline afterwards (layers:devices of each stage; samples/s)",
-                      {"model", "lost", "before", "replay", "planner", "rate before", "rate, replay", "by proportion alone", "rate, planner",
-                       "replay / planner"}};
+                      {"model", "lost", "before", "replay", "planner", "rate before", "replay by FLOP alone", "rate, replay", "scheduled",
+                       "rate, planner", "replay / planner", "scheduled / planner"}};
   bench::report slow{"If planning takes as long as on the paper's coordinator",
                      {"model", "lost", "planning", "replay", "planner, delta", "heavy", "heavy / replay"}};
 };
@@ -103,8 +103,8 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
     const adapt::holdings own = adapt::holdings_of(running, model, devices.size());
     const adapt::holdings held = adapt::with_backups(own, backups, model, running.workload, now);
 
-    std::vector<double> light_s, heavy_s;
-    plan_result light, heavy;
+    std::vector<double> light_s, scheduled_s, heavy_s;
+    plan_result light, scheduled, heavy;
     std::vector<std::string> others;
     for (const device& d : devices.devices()) {
       if (d.id != lost.id) others.push_back(d.name);
@@ -113,10 +113,11 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
     const planning_problem rest{model, left, profiled_or_roofline{}, wanted};
     for (int i = 0; i < runs; ++i) {
       light_s.push_back(bench::seconds_of([&] { return light = adapt::lightweight_replay(problem, running, gone); }));
+      scheduled_s.push_back(bench::seconds_of([&] { return scheduled = schedule::refine(problem, fast, light.plans, 1); }));
       heavy_s.push_back(bench::seconds_of([&] { return heavy = recipes::dora(rest, fast, 1); }));
     }
     const plan_result even = adapt::lightweight_replay(problem, running, gone, {.measures = {adapt::work_measure::flop}, .transfer_weights = {0}});
-    if (light.plans.empty() || heavy.plans.empty() || even.plans.empty()) {
+    if (light.plans.empty() || heavy.plans.empty() || even.plans.empty()) {  // the reasons
       out.recovery.add({name, lost.name, light.status.reason, heavy.status.reason, "", "", "", "", ""});
       continue;
     }
@@ -128,14 +129,16 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
     const adapt::migration_run all = run(adapt::through_coordinator(held, next, coordinator, model, devices, now));
     const seconds light_thinking(bench::median(light_s)), heavy_thinking(bench::median(heavy_s));
     const seconds by_replay = light_thinking + replayed.time, by_delta = heavy_thinking + missing.time, by_heavy = heavy_thinking + all.time;
-    out.parts.add({name, lost.name, readable(light_thinking), readable(replayed.moved), readable(replayed.time), readable(heavy_thinking),
-                   readable(missing.moved), readable(missing.time), readable(all.moved), readable(all.time)});
+    out.parts.add({name, lost.name, readable(light_thinking), readable(seconds(bench::median(scheduled_s))), readable(replayed.moved),
+                   readable(replayed.time), readable(heavy_thinking), readable(missing.moved), readable(missing.time), readable(all.moved),
+                   readable(all.time)});
     out.recovery.add({name, lost.name, readable(noticed), readable(noticed + by_replay), readable(noticed + by_delta), readable(noticed + by_heavy),
                       times(noticed + by_heavy, noticed + by_replay), times(by_heavy, by_replay), times(noticed + by_delta, noticed + by_replay)});
-    const double replay_rate = rate(light.plans.front()), planner_rate = rate(heavy.plans.front());
+    const double replay_rate = rate(light.plans.front()), ordered = rate(scheduled.plans.front()), planner_rate = rate(heavy.plans.front());
     out.after.add({name, lost.name, stages_of(running, devices), stages_of(light.plans.front(), devices), stages_of(next, devices),
-                   number("%.4g", rate(running)), number("%.4g", replay_rate), number("%.4g", rate(even.plans.front())),
-                   number("%.4g", planner_rate), number("%.0f %%", 100 * replay_rate / planner_rate)});
+                   number("%.4g", rate(running)), number("%.4g", rate(even.plans.front())), number("%.4g", replay_rate), number("%.4g", ordered),
+                   number("%.4g", planner_rate), number("%.0f %%", 100 * replay_rate / planner_rate),
+                   number("%.0f %%", 100 * ordered / planner_rate)});
     if (paper_planning_s <= 0) continue;
     const seconds long_thinking = noticed + seconds(paper_planning_s);
     out.slow.add({name, lost.name, readable(seconds(paper_planning_s)), readable(noticed + by_replay), readable(long_thinking + missing.time),
