@@ -215,9 +215,7 @@ class life {
     const long long count = repetitions(i);
     const bool violates = world_.wanted.latency && i.response_s > world_.wanted.latency->value() * (1 + limit_tolerance);
     books_.ran(now_, running_, count, i, violates);
-    std::vector<double> left = i.background_left;
-    for (std::size_t f = 0; f < left.size() && count > 1; ++f) left[f] -= static_cast<double>(count - 1) * (world_.flows()[f].left_bytes - left[f]);
-    go_on_to(now_ + static_cast<double>(count) * i.took_s, left);
+    go_on_to(now_ + static_cast<double>(count) * i.took_s, world_.left_after(count, i.background_left));
     keep_copies();
   }
 
@@ -230,13 +228,7 @@ class life {
     if (next_) most = std::min(most, reaching(next_->from_s));
     if (problem_.job.qoe.iterations) most = std::min(most, static_cast<double>(*problem_.job.qoe.iterations - done()));
     if (const auto due = weights_.backup_due_in(done()); due && *due > 0) most = std::min(most, static_cast<double>(*due));
-    for (std::size_t f = 0; f < world_.flows().size(); ++f) {
-      const side_flow& flow = world_.flows()[f];
-      if (f >= i.background_left.size() || flow.release_s > now_) return 1;
-      const double drained = flow.left_bytes - i.background_left[f];
-      if (i.background_left[f] <= 0) return 1;
-      if (drained > 0) most = std::min(most, 1 + std::floor(i.background_left[f] / drained));
-    }
+    most = std::min(most, world_.repeats(i.background_left, now_));
     return most >= 2 ? static_cast<long long>(std::min(most, 1e15)) : 1;
   }
   /// The conditions of the moment, as far as a running plan feels them.

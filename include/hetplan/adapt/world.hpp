@@ -3,6 +3,7 @@
 /// The outside of a job while it runs: what is, what has been noticed, and the traffic that nobody planned.
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -123,6 +124,30 @@ class world {
       if (f.what == purpose::foreign) traffic.push_back({f.from, f.to, bytes(f.left_bytes), f.priority});
     }
     return traffic;
+  }
+
+  /// How often runs one after another take the same of every flow, after one that left this; 1: no second one need be like it.
+  [[nodiscard]] double repeats(const std::vector<double>& left, double now) const {
+    double most = never;
+    std::size_t i = 0;
+    for (const side_flow& f : flows_) {
+      if (!moves(f)) continue;
+      const double moved = f.left_bytes - left[i];
+      if (f.release_s > now || left[i] <= 0) return 1;
+      if (moved > 0) most = std::min(most, 1 + std::floor(left[i] / moved));
+      ++i;
+    }
+    return most;
+  }
+  /// What so many such runs leave.
+  [[nodiscard]] std::vector<double> left_after(long long runs, std::vector<double> left) const {
+    std::size_t i = 0;
+    for (const side_flow& f : flows_) {
+      if (!moves(f)) continue;
+      left[i] = std::max(0.0, left[i] - static_cast<double>(runs - 1) * (f.left_bytes - left[i]));
+      ++i;
+    }
+    return left;
   }
 
   /// What flows of our own moved in a stretch of time.
