@@ -153,7 +153,8 @@ class life {
 
   // --- living ---
 
-  /// Runs something on the network as it will be, until it ends, a device that it needs leaves, or the time is up.
+  /// Runs something on the network as it will be, until it ends, a device that it needs leaves, or the time is up. Where it
+  /// was cut off is what is answered, not a sum of differences: nothing may be left of a moment that is over.
   template <class Run>
   [[nodiscard]] auto under_change(std::span<const device_id> needed, double guess_s, Run&& run) {
     for (double window = std::max(2 * guess_s, 1e-3);; window *= 4) {
@@ -161,7 +162,7 @@ class life {
       const double loss = world_.next_loss(needed, until);
       until = std::min(until, loss);
       auto result = run(world_.options(now_, until));
-      if (result.ended || until == loss || until >= duration_) return result;
+      if (result.ended || until == loss || until >= duration_) return std::pair(std::move(result), until);
     }
   }
   /// Goes on to a time: flows have moved, and what moved of ours is charged.
@@ -198,17 +199,18 @@ class life {
   void iterate() {
     const auto known = key();
     iteration i;
+    double until = never;
     const auto it = seen_.find(known);
     const bool quiet = world_.flows().empty();
     if (quiet && it != seen_.end() && now_ + it->second.took_s <= std::min(world_.next_event(), duration_)) {
       i = it->second;
     } else {
-      i = under_change(runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); });
-      if (quiet && i.ended && now_ + i.took_s <= world_.next_event()) seen_.emplace(known, i);
+      std::tie(i, until) = under_change(runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); });
+      if (quiet && i.ended && now_ + i.took_s <= world_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
     }
     if (!i.ended) {
-      books_.passed(activity::cut_off, now_, now_ + i.took_s, running_, i.device_J);
-      return go_on_to(now_ + i.took_s, i.background_left);
+      books_.passed(activity::cut_off, now_, until, running_, i.device_J);
+      return go_on_to(until, i.background_left);
     }
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);
@@ -291,7 +293,7 @@ class life {
     for (const stage& s : next.stages) {
       for (const assignment& x : s.devices) idle.push_back(x.device);
     }
-    const moved done = under_change(needed, 1, [&](const simulator_options& o) {
+    const auto [done, until] = under_change(needed, 1, [&](const simulator_options& o) {
       trace run = simulate(g, problem_.cluster.network(), fair_share{}, o);
       return moved{run.status.ok(), std::move(run)};
     });
@@ -301,9 +303,10 @@ class life {
     for (const device_evaluation& d : costs.devices) spent.push_back(d.energy.value());
     record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
     add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), took);
-    books_.passed(activity::migrating, now_, now_ + took, running_, spent);
+    const double end = done.ended ? now_ + took : until;
+    books_.passed(activity::migrating, now_, end, running_, spent);
     record.stall_s = took;
-    go_on_to(now_ + took, done.run.background_left);
+    go_on_to(end, done.run.background_left);
     if (!done.ended) why_not_ = "a device left while weights were moving";
     return done.ended;
   }
