@@ -32,7 +32,7 @@ class ledger {
   /// `count` iterations one after another, all alike.
   void ran(double start_s, std::size_t plan, long long count, const iteration& each, bool violates) {
     enter({activity::running, start_s, start_s + static_cast<double>(count) * each.took_s, plan, count, each.response_s, 0, violates}, each.device_J,
-          static_cast<double>(count));
+          static_cast<double>(count), each.took_s);
     out_.iterations += count;
     if (violates) out_.violations += count;
   }
@@ -54,16 +54,17 @@ class ledger {
   }
 
  private:
-  void enter(stretch s, std::span<const double> device_J, double times) {
+  void enter(stretch s, std::span<const double> device_J, double times, double each_s = 0) {
     if (s.end_s <= s.start_s) return charge(device_J, times, nullptr);
     charge(device_J, times, &s);
-    if (!out_.stretches.empty() && alike(out_.stretches.back(), s)) {
+    if (!out_.stretches.empty() && alike(out_.stretches.back(), s) && each_s == each_s_) {
       stretch& last = out_.stretches.back();
       last.end_s = s.end_s;
       last.iterations += s.iterations;
       last.energy_J += s.energy_J;
     } else {
       out_.stretches.push_back(s);
+      each_s_ = each_s;
     }
   }
   void charge(std::span<const double> device_J, double times, stretch* s) {
@@ -79,6 +80,7 @@ class ledger {
   }
 
   history out_;
+  double each_s_ = 0;  ///< how long an iteration of the last stretch takes: in generation more than its response
 };
 
 }  // namespace hetplan::adapt
