@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
@@ -47,15 +48,22 @@ class world {
   [[nodiscard]] const conditions& actual() const { return actual_; }
   [[nodiscard]] const conditions& noticed() const { return noticed_; }
 
+  /// Who coordinates: the same rule for everybody, so a device that is lost is followed by the next one at once, and what
+  /// happened is known when the survivors have agreed on it.
+  [[nodiscard]] device_id coordinator() const { return elect_coordinator(cluster_, actual_); }
+
   /// Lets everything happen that happens by now.
   void advance(double now) {
     while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now) {
       const event& e = timeline_.events[next_];
+      const device_id coordinates = coordinator();
       apply(actual_, e);
       if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
         flows_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
       }
-      to_notice_.emplace(known_[next_].value(), next_);
+      double known_s = known_[next_].value();
+      if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(cluster_, actual_).value();
+      to_notice_.emplace(known_s, next_);
       ++next_;
     }
     while (next_notice() <= now) {
