@@ -75,6 +75,8 @@ struct tables {
   bench::report after{"The pipeline afterwards (layers:devices of each stage; samples/s)",
                       {"model", "lost", "before", "replay", "planner", "rate before", "replay by FLOP alone", "rate, replay", "scheduled",
                        "rate, planner", "replay / planner", "scheduled / planner"}};
+  bench::report backups{"One backup of every stage that a single device runs",
+                        {"model", "kept by (stage device > keeper)", "bytes", "alone on the network", "an iteration takes"}};
   bench::report slow{"If planning takes as long as on the paper's coordinator",
                      {"model", "lost", "planning", "replay", "planner, delta", "heavy", "heavy / replay"}};
 };
@@ -93,6 +95,11 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
   const seconds halted(100);
   const seconds noticed = detector.noticed(halted) - halted;
   const int runs = options.quick ? 1 : 11;
+  std::string keepers;
+  for (const adapt::backup& b : backups.backups) keepers += (keepers.empty() ? "" : ", ") + devices[b.from].name + " > " + devices[b.to].name;
+  const adapt::migration copies = adapt::backup_fetches(backups, model, running.workload);
+  out.backups.add({name, keepers.empty() ? "none needed" : keepers, readable(copies.volume()),
+                   readable(adapt::run_migration(copies, devices, adapt::nominal(devices)).time), readable(running.predicted->latency)});
   const auto rate = [&](const plan& p) { return static_cast<double>(wanted.batch) / p.predicted->latency.value(); };
 
   for (const device& lost : devices.devices()) {
@@ -156,5 +163,5 @@ int main(int argc, char** argv) {
     add_model(out, "mobilenetv2", 0, options);
     add_model(out, "bert-small", 69, options);
   }
-  bench::print({out.parts, out.recovery, out.after, out.slow}, options);
+  bench::print({out.parts, out.recovery, out.after, out.backups, out.slow}, options);
 }
