@@ -212,6 +212,7 @@ class life {
       books_.passed(activity::cut_off, now_, until, running_, i.device_J);
       return go_on_to(until, i.background_left);
     }
+    if (!(i.took_s > 0)) throw invalid_input("live: an iteration of the running plan takes 0 s, so that time would stand still; expected more");
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);
     const long long count = repetitions(i);
@@ -223,7 +224,6 @@ class life {
 
   /// How often the same iteration comes again before anything can make it another one.
   [[nodiscard]] long long repetitions(const iteration& i) const {
-    if (!(i.took_s > 0)) return 1;
     const auto before = [&](double at) { return std::floor((at - now_) / i.took_s); };       // whole ones that end by then
     const auto reaching = [&](double at) { return std::ceil((at - now_) / i.took_s); };      // until one ends then or later
     double most = std::min({before(world_.next_event()), before(duration_), reaching(world_.next_notice()), reaching(ask_at_)});
@@ -343,7 +343,7 @@ class life {
 /// @return         the history; infeasible: it ended with no plan that can run, and why.
 /// Complexity      one simulation per iteration while conditions change or flows beside the plan come and go; iterations that
 ///                 are alike cost one together.
-/// Throws          invalid_input (timeline, a policy's plan), invalid_model.   Determinism  as the policy's.
+/// Throws          invalid_input (timeline, a policy's plan, one whose iteration takes no time), invalid_model.   Determinism  as the policy's.
 /// Source          semantics, section 10; Dora, section 4.3; Asteroid, section 3.4.
 template <class Problem, adaptation_policy Policy, failure_detector Detector = heartbeat, observer<lived>... Observers>
 [[nodiscard]] history live(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options = {},
