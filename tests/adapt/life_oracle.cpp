@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSL-1.0
+// A job over a timeline against a naive life: every iteration is judged anew with all that is still to come, no windows,
+// no memory of iterations that were alike, no repetition.
+
+#include <hetplan/adapt/life.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "support/random_instance.hpp"
+
+using namespace hetplan;
+using namespace hetplan::test;
+using adapt::activity;
+
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+struct turn {
+  double from_s;
+  plan what;
+};
+
+/// Runs the plan whose turn it is, at no cost, as soon as its devices are there.
+struct by_the_clock {
+  std::vector<turn> turns;
+
+  adapt::reaction react(const adapt::situation& s) {
+    adapt::reaction r;
+    const plan* mine = nullptr;
+    for (const turn& t : turns) {
+      if (t.from_s <= s.now.value()) {
+        mine = &t.what;
+      } else {
+        r.ask_again = seconds(t.from_s);
+        break;
+      }
+    }
+    if (s.running == nullptr || *s.running != *mine) {
+      r.next = *mine;
+      r.how = adapt::switching::at_no_cost;
+    }
+    return r;
+  }
+};
+
+/// What both of them tell.
+struct told {
+  std::vector<double> ends_s;          ///< of iterations
+  std::vector<double> device_J;
+  long long cut_off = 0;
+  double stall_s = 0;
+};
+
+class naive_life {
+ public:
+  naive_life(const planning_graph& m, const cluster& c, const adapt::timeline& t, const std::vector<turn>& turns)
+      : model_(m), cluster_(c), timeline_(t), turns_(turns), conditions_(adapt::nominal(c)) {
+    out_.device_J.assign(c.size(), 0);
+    for (const adapt::event& e : t.events) {
+      if (const auto* x = std::get_if<adapt::transfer_begins>(&e.what)) {
+        foreign_.push_back({x->from, x->to, x->volume, e.at + c.network().find(x->from, x->to)->latency, x->priority});
+      }
+    }
+  }
+
+  told run() {
+    const double end = timeline_.duration.value();
+    while (now_ < end) {
+      while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now_) adapt::apply(conditions_, timeline_.events[next_++]);
+      choose();
+      const std::vector<device_id> devices = devices_of(*running_);
+      if (std::all_of(devices.begin(), devices.end(), [&](device_id d) { return conditions_.works(d); })) iterate(devices); else stall(devices);
+    }
+    return out_;
+  }
+
+ private:
+  /// Ascending; a parameter server that reduces something is one of them.
+  std::vector<device_id> devices_of(const plan& p) const {
+    const tasks::task_graph g = tasks::expand(p, model_, cluster_, roofline{});
+    std::vector<device_id> all;
+    for (std::size_t d = 0; d < g.used.size(); ++d) {
+      if (g.used[d] != 0) all.push_back(device_id(d));
+    }
+    return all;
+  }
+  void choose() {
+    const plan* mine = running_;
+    for (const turn& t : turns_) {
+      if (t.from_s <= now_) mine = &t.what;
+    }
+    bool there = true;
+    for (const stage& s : mine->stages) {
+      for (const assignment& a : s.devices) there = there && conditions_.present[a.device.index()] != 0;
+    }
+    if (running_ == nullptr || there) running_ = mine;
+  }
+  simulator_options everything_from_now() const {
+    simulator_options o = adapt::from_the_start(conditions_, cluster_);
+    for (std::size_t i = next_; i < timeline_.events.size(); ++i) {
+      const seconds at = timeline_.events[i].at - seconds(now_);
+      if (const auto* r = std::get_if<adapt::capacity_becomes>(&timeline_.events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
+      if (const auto* s = std::get_if<adapt::speed_becomes>(&timeline_.events[i].what)) o.speeds.push_back({at, s->device, s->speed});
+    }
+    for (background_transfer f : foreign_) {
+      f.release = seconds(std::max(0.0, f.release.value() - now_));
+      o.background.push_back(f);
+    }
+    return o;
+  }
+  void take_over(const trace& t) {
+    for (std::size_t f = 0; f < foreign_.size(); ++f) foreign_[f].volume = bytes(t.background_left[f]);
+  }
+  void iterate(const std::vector<device_id>& devices) {
+    double until = timeline_.duration.value();
+    for (std::size_t i = next_; i < timeline_.events.size(); ++i) {
+      const auto* gone = std::get_if<adapt::device_leaves>(&timeline_.events[i].what);
+      if (gone != nullptr && std::binary_search(devices.begin(), devices.end(), gone->device)) until = std::min(until, timeline_.events[i].at.value());
+    }
+    simulator_options o = everything_from_now();
+    o.until = seconds(until - now_);
+    const judgement j = judge(*running_, model_, cluster_, roofline{}, {}, o);
+    for (std::size_t d = 0; d < cluster_.size(); ++d) out_.device_J[d] += j.evaluation.devices[d].energy.value();
+    take_over(j.trace);
+    if (j.trace.status.ok()) {
+      now_ += j.trace.latency.value();
+      out_.ends_s.push_back(now_);
+    } else {
+      now_ = until;
+      ++out_.cut_off;
+    }
+  }
+  void stall(const std::vector<device_id>& devices) {
+    double until = next_ < timeline_.events.size() ? std::min(timeline_.events[next_].at.value(), timeline_.duration.value()) : timeline_.duration.value();
+    for (const turn& t : turns_) {
+      if (t.from_s > now_) until = std::min(until, t.from_s);
+    }
+    for (const device_id d : devices) {
+      if (conditions_.present[d.index()] != 0) out_.device_J[d.index()] += linear_power{}.energy({.total = seconds(until - now_)}, cluster_[d]).value();
+    }
+    // The plan, whose devices all stand still, lets the traffic go on alone.
+    simulator_options o = everything_from_now();
+    o.until = seconds(until - now_);
+    for (const device_id d : devices) o.speeds.push_back({seconds(0), d, 0});
+    std::erase_if(o.speeds, [](const speed_change& s) { return s.speed > 0; });
+    plan still = *running_;
+    still.network = sharing::fair_share;
+    const judgement j = judge(still, model_, cluster_, roofline{}, {}, o);
+    REQUIRE_FALSE(j.trace.status.ok());
+    take_over(j.trace);
+    out_.stall_s += until - now_;
+    now_ = until;
+  }
+
+  const planning_graph& model_;
+  const cluster& cluster_;
+  const adapt::timeline& timeline_;
+  const std::vector<turn>& turns_;
+  adapt::conditions conditions_;
+  std::vector<background_transfer> foreign_;  ///< all of them, also those to come; `release` on the timeline
+  const plan* running_ = nullptr;
+  std::size_t next_ = 0;
+  double now_ = 0;
+  told out_;
+};
+
+told from_history(const adapt::history& h) {
+  told t{.ends_s = {}, .device_J = h.device_energy_J, .cut_off = h.cut_off, .stall_s = h.stall_s};
+  for (const adapt::stretch& s : h.stretches) {
+    for (long long i = 1; i <= s.iterations; ++i) t.ends_s.push_back(s.start_s + (s.end_s - s.start_s) * static_cast<double>(i) / static_cast<double>(s.iterations));
+  }
+  return t;
+}
+
+/// Capacities, speeds, transfers of others; devices below `safe` in a random order leave and join.
+adapt::timeline changes(random_source& random, const cluster& c, double iteration_s, int most_events, double longest) {
+  adapt::timeline t{seconds(iteration_s * random.between(3, longest))};
+  std::vector<std::size_t> order(c.size());
+  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
+  random.shuffle(order);
+  const std::size_t leaving = random.chance(0.6) ? random.index(c.size()) : 0;  // the others stay, and are whom others' traffic is between
+  std::vector<char> here(c.size(), 1);
+  std::vector<double> times;
+  for (int n = random.integer(0, most_events); n > 0; --n) times.push_back(random.unit() * t.duration.value() * 1.1);
+  std::sort(times.begin(), times.end());
+  for (const double at : times) {
+    const auto add = [&](adapt::happening what) { t.events.push_back({seconds(at), what}); };
+    const int kind = random.integer(0, 9);
+    const std::size_t resources = c.network().resources().size();
+    if (kind < 3 && resources > 0) {
+      const std::size_t r = random.index(resources);
+      const double factor = random.chance(0.15) ? 0 : random.between(0.1, 2);
+      add(adapt::capacity_becomes{resource_id(r), c.network().resources()[r].capacity * factor});
+    } else if (kind < 6) {
+      const std::size_t d = random.index(c.size());
+      add(adapt::speed_becomes{device_id(d), random.chance(0.1) ? 0 : random.between(0.2, 2)});
+    } else if (kind < 8 && leaving > 0) {
+      const std::size_t d = order[random.index(leaving)];
+      if (here[d] != 0) add(adapt::device_leaves{device_id(d)}); else add(adapt::device_joins{device_id(d)});
+      here[d] = here[d] != 0 ? 0 : 1;
+    } else if (c.size() - leaving > 1) {
+      const std::size_t from = order[leaving + random.index(c.size() - leaving)], to = order[leaving + random.index(c.size() - leaving)];
+      const route* way = c.network().find(device_id(from), device_id(to));
+      if (from == to || way == nullptr || way->via.empty()) continue;
+      const double volume = c.network().peak_bandwidth(device_id(from), device_id(to)).value() * iteration_s * random.between(0, 5);
+      add(adapt::transfer_begins{device_id(from), device_id(to), bytes(volume), random.integer(-1, 2)});
+    }
+  }
+  return t;
+}
+
+/// All layers on one device, the same batch.
+plan plan_of_one_device(const instance& i, random_source& random) {
+  plan p{.workload = i.plan.workload, .microbatch_size = i.plan.microbatch_size, .microbatches = i.plan.microbatches};
+  p.stages.push_back({.devices = {{device_id(random.index(i.devices.size())), i.plan.microbatch_size}}});
+  for (std::size_t l = 0; l < i.layers.size(); ++l) p.stages.front().layers.push_back(layer_id(l));
+  return p;
+}
+
+void require_same(const told& lived, const told& naive, double duration_s) {
+  REQUIRE(lived.ends_s.size() == naive.ends_s.size());
+  for (std::size_t i = 0; i < naive.ends_s.size(); ++i) REQUIRE(lived.ends_s[i] == Approx(naive.ends_s[i]).epsilon(1e-9));
+  CHECK(lived.cut_off == naive.cut_off);
+  CHECK(lived.stall_s == Approx(naive.stall_s).epsilon(1e-9).margin(1e-9 * duration_s));
+  for (std::size_t d = 0; d < naive.device_J.size(); ++d) CHECK(lived.device_J[d] == Approx(naive.device_J[d]).epsilon(1e-9).margin(1e-12));
+}
+
+}  // namespace
+
+TEST_CASE("a life is what judging every iteration with all events of the timeline says") {
+  long long iterations = 0, cut_off = 0;
+  for_random_instances(150, [&](const instance& i) {
+    const planning_graph model = i.model();
+    const cluster c = i.cluster();
+    random_source random(i.plan.stages.size() * 1000003 + static_cast<std::size_t>(i.plan.batch()) * 101 + i.layers.size() * 7 + static_cast<std::size_t>(i.capacity));
+    const double iteration_s = judge(i.plan, model, c, roofline{}).evaluation.latency.value();
+    if (!(iteration_s > 0)) return;
+    const adapt::timeline t = changes(random, c, iteration_s, 12, 25);
+    std::vector<turn> turns{{0, i.plan}};
+    plan alone = plan_of_one_device(i, random);
+    const bool comparable = judge(alone, model, c, roofline{}).evaluation.latency.value() > iteration_s / 20;
+    if (comparable && random.chance(0.5)) {  // all on one device, then back
+      const double first = t.duration.value() * random.unit();
+      turns.push_back({first, std::move(alone)});
+      if (random.chance(0.5)) turns.push_back({first + (t.duration.value() - first) * random.unit(), i.plan});
+    }
+    const planning_problem problem{model, c, roofline{}, job{.workload = i.plan.workload, .batch = static_cast<int>(i.plan.batch())}};
+    by_the_clock policy{turns};
+    const adapt::history h = adapt::live(problem, t, policy, adapt::life_options<adapt::immediate>{});
+    const told naive = naive_life(model, c, t, turns).run();
+    require_same(from_history(h), naive, t.duration.value());
+    CHECK(h.iterations == static_cast<long long>(naive.ends_s.size()));
+    iterations += h.iterations;
+    cut_off += h.cut_off;
+  });
+  CHECK(iterations > 1000);
+  CHECK(cut_off > 50);
+}
