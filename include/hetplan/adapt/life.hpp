@@ -131,10 +131,17 @@ class life {
     if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done(), true), purpose::backup, now_);
   }
 
+  /// Every device that a plan computes on.
+  [[nodiscard]] bool is_there(const plan& p) const {
+    return std::all_of(p.stages.begin(), p.stages.end(), [&](const stage& s) {
+      return std::all_of(s.devices.begin(), s.devices.end(), [&](const assignment& x) { return world_.actual().present[x.device.index()] != 0; });
+    });
+  }
   /// Weights come in the background: begins it, and says whether it is still going on.
   [[nodiscard]] bool fetching() {
     if (next_->fetched) return false;
-    if (runner_ == nullptr || !runner_->can_run(world_.actual())) {  // nothing runs: no reason to wait
+    // Nothing runs that could go on meanwhile, or who should send or receive has left: no reason to wait.
+    if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual()) || !is_there(*next_->what.next) || world_.waits(purpose::weights)) {
       world_.drop(purpose::weights);
       coming_.reset();
       next_->fetched = true;
@@ -251,10 +258,7 @@ class life {
   void adopt() {
     const adopting a = *std::exchange(next_, std::nullopt);
     const plan& p = *a.what.next;
-    const bool is_there = std::all_of(p.stages.begin(), p.stages.end(), [&](const stage& s) {
-      return std::all_of(s.devices.begin(), s.devices.end(), [&](const assignment& x) { return world_.actual().present[x.device.index()] != 0; });
-    });
-    if (!is_there) {  // gone again: the policy hears of it when it is noticed
+    if (!is_there(p)) {  // gone again: the policy hears of it when it is noticed
       why_not_ = "a device of the next plan has left";
       return;
     }

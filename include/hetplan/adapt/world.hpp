@@ -125,6 +125,10 @@ class world {
   [[nodiscard]] bool under_way(purpose what) const {
     return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what; });
   }
+  /// Does one of them wait for a device to come back?
+  [[nodiscard]] bool waits(purpose what) const {
+    return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what && !moves(f); });
+  }
   [[nodiscard]] std::span<const side_flow> flows() const { return flows_; }
   [[nodiscard]] std::vector<foreign_traffic> foreign() const {
     std::vector<foreign_traffic> traffic;
