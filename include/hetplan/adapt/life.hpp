@@ -186,8 +186,9 @@ class life {
   }
   /// Nothing runs until something may change that.
   void wait() {
-    double until = std::min({world_.next_event(), world_.next_notice(), ask_at_, duration_});
-    if (next_) until = std::min(until, std::max(next_->from_s, std::nextafter(now_, never)));
+    double until = std::min({world_.next_event(), world_.next_notice(), duration_});
+    if (next_) until = std::min(until, next_->from_s);  // nobody is asked before
+    else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // at once, and nothing runs: at the next event
     std::vector<double> left;
     if (!world_.flows().empty()) {  // they go on alone; a transfer of nothing ends the run
       const side_flow& any = world_.flows().front();
