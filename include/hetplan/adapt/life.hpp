@@ -176,6 +176,7 @@ class life {
   void go_on_to(double now, const std::vector<double>& left) {
     const world::carried c = world_.settle(left, now);
     now_ = now;
+    if (weights_.backup_due_in(done()) && !world_.under_way(purpose::backup)) weights_.end_backup();
     if (c.volume_bytes <= 0) return;
     const std::vector<double> spent = energy_of_bytes(problem_.models.energy, problem_.cluster, c.sent_bytes, c.received_bytes);
     books_.moved(c.volume_bytes, spent);
@@ -227,7 +228,7 @@ class life {
     const bool violates = world_.wanted.latency && i.response_s > world_.wanted.latency->value() * (1 + limit_tolerance);
     books_.ran(now_, running_, count, i, violates);
     go_on_to(now_ + static_cast<double>(count) * i.took_s, world_.left_after(count, i.background_left));
-    keep_copies();
+    begin_backup();
   }
 
   /// How often the same iteration comes again before anything can make it another one.
@@ -247,11 +248,9 @@ class life {
     for (const bytes_per_second c : world_.actual().capacity) k.push_back(c.value());
     return {running_, std::move(k)};
   }
-  void keep_copies() {
+  void begin_backup() {
     const auto due = weights_.backup_due_in(done());
-    if (!due || world_.under_way(purpose::backup)) return;
-    weights_.end_backup();
-    if (*due <= 0) world_.begin(weights_.begin_backup(done(), false), purpose::backup, now_);
+    if (due && *due <= 0 && !world_.under_way(purpose::backup)) world_.begin(weights_.begin_backup(done(), false), purpose::backup, now_);
   }
 
   // --- changing over ---
