@@ -174,13 +174,14 @@ class life {
   }
   /// Goes on to a time: flows have moved, and what moved of ours is charged.
   void go_on_to(double now, const std::vector<double>& left) {
-    const world::carried c = world_.settle(left, now);
+    const auto both = world_.settle(left, now);
     now_ = now;
     if (weights_.backup_due_in(done()) && !world_.under_way(purpose::backup)) weights_.end_backup();
-    if (c.volume_bytes <= 0) return;
-    const std::vector<double> spent = energy_of_bytes(problem_.models.energy, problem_.cluster, c.sent_bytes, c.received_bytes);
-    books_.moved(c.volume_bytes, spent);
-    if (next_ && coming_) {
+    for (const world::carried& c : both) {
+      if (c.volume_bytes <= 0) continue;
+      const std::vector<double> spent = energy_of_bytes(problem_.models.energy, problem_.cluster, c.sent_bytes, c.received_bytes);
+      books_.moved(c.volume_bytes, spent);
+      if (!next_ || &c != both.data()) continue;
       next_->moved_bytes += c.volume_bytes;
       next_->moved_J = std::accumulate(spent.begin(), spent.end(), next_->moved_J);
     }

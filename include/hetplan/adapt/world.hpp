@@ -3,6 +3,7 @@
 /// The outside of a job while it runs: what is, what has been noticed, and the traffic that nobody planned.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -168,9 +169,10 @@ class world {
     std::vector<double> sent_bytes, received_bytes;  ///< by device; empty if nothing moved
   };
 
-  /// Takes over what a run with those options left of the flows, and goes on to `now`, where it ended.
-  carried settle(const std::vector<double>& left, double now) {
-    carried moved;
+  /// Takes over what a run with those options left of the flows, and goes on to `now`, where it ended. First what was
+  /// carried of weights, then of backups.
+  std::array<carried, 2> settle(const std::vector<double>& left, double now) {
+    std::array<carried, 2> both;
     std::vector<std::size_t> moving;
     for (std::size_t f = 0; f < flows_.size(); ++f) {
       if (moves(flows_[f])) moving.push_back(f);
@@ -181,6 +183,7 @@ class world {
     for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
       side_flow& f = flows_[moving[i]];
       if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
+        carried& moved = both[f.what == purpose::weights ? 0 : 1];
         if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_.size(), 0);
         moved.volume_bytes += volume;
         moved.sent_bytes[f.from.index()] += volume;
@@ -189,7 +192,7 @@ class world {
       f.left_bytes = left[i];
     }
     std::erase_if(flows_, [](const side_flow& f) { return f.left_bytes <= 0; });
-    return moved;
+    return both;
   }
 
  private:
