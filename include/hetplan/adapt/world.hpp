@@ -32,6 +32,7 @@ struct side_flow {
   double release_s = 0;  ///< when its first byte may move, on the timeline
   int priority = 0;
   purpose what = purpose::foreign;
+  bool began = true;      ///< an end of it was away when it was to begin, in the middle of a run that leaves it out
 };
 
 /// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and flows beside the plan's.
@@ -61,6 +62,7 @@ class world {
       apply(actual_, e);
       if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
         flows_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
+        flows_.back().began = moves(flows_.back());
       }
       double known_s = known_[next_].value();
       if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(cluster_, actual_).value();
@@ -101,11 +103,14 @@ class world {
     for (const side_flow& f : flows_) {
       if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
     }
+    conditions then = actual_;
     for (std::size_t i = next_; i < timeline_.events.size() && timeline_.events[i].at.value() < until; ++i) {
+      apply(then, timeline_.events[i]);
       const seconds at = timeline_.events[i].at - seconds(now);
       if (const auto* r = std::get_if<capacity_becomes>(&timeline_.events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
       if (const auto* s = std::get_if<speed_becomes>(&timeline_.events[i].what)) o.speeds.push_back({at, s->device, s->speed});
-      if (const auto* x = std::get_if<transfer_begins>(&timeline_.events[i].what)) {
+      const auto* x = std::get_if<transfer_begins>(&timeline_.events[i].what);
+      if (x != nullptr && then.present[x->from.index()] != 0 && then.present[x->to.index()] != 0) {
         o.background.push_back({x->from, x->to, x->volume, at + latency(*x), x->priority});
       }
     }
@@ -179,7 +184,9 @@ class world {
     }
     const std::size_t before = flows_.size();
     advance(now);
-    for (std::size_t f = before; f < flows_.size(); ++f) moving.push_back(f);  // those that began meanwhile
+    for (std::size_t f = before; f < flows_.size(); ++f) {
+      if (flows_[f].began) moving.push_back(f);  // meanwhile
+    }
     for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
       side_flow& f = flows_[moving[i]];
       if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
@@ -203,7 +210,7 @@ class world {
     return t;
   }
   [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_.network().find(x.from, x.to)->latency; }
-  /// A flow waits while one of its ends is away.
+  /// A flow waits while one of its ends is away; a run that has begun with it takes it along to its end.
   [[nodiscard]] bool moves(const side_flow& f) const { return actual_.present[f.from.index()] != 0 && actual_.present[f.to.index()] != 0; }
 
   const cluster& cluster_;
