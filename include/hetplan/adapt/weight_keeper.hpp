@@ -2,6 +2,7 @@
 #pragma once
 /// Where the weights of a running job are, copies included, and what brings them to where the next plan needs them.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,7 +28,8 @@ struct storage_options {
 /// Keeps the holdings of a job: the running plan's, immutable weights that lie elsewhere and cost nobody memory, backups.
 ///
 /// A backup is good once all of its bytes have come over; until then the one before it is. When weights come back from a
-/// backup, the whole model goes back to its iteration: every device keeps a snapshot of its own from then.
+/// backup that training has changed since, the whole model goes back to its iteration: every device keeps a snapshot of its
+/// own from then.
 /// Source  Asteroid, section 3.4. What a restored model does with newer weights elsewhere is not said there; going back is ours.
 template <class Problem>
 class weight_keeper {
@@ -99,7 +101,7 @@ class weight_keeper {
     way found{from(held_)};
     if (found.migration.status.ok() || !copied_at_) return found;
     found.migration = from(sources(now));
-    if (problem_->job.workload.mode == mode::training) found.back_to = copied_at_;
+    if (lost_what_learns(now)) found.back_to = copied_at_;
     return found;
   }
   /// What may come while the running plan goes on: immutable, and to devices that have room for it beside that plan.
@@ -114,6 +116,16 @@ class weight_keeper {
   }
 
  private:
+  /// Has nobody who is there what training changes, as it is now?
+  [[nodiscard]] bool lost_what_learns(const conditions& now) const {
+    const auto& layers = problem_->model.layers();
+    return std::any_of(layers.begin(), layers.end(), [&](const layer& l) {
+      if (l.weight.value() == 0 || is_immutable(l, problem_->job.workload)) return false;
+      const auto holders = held_.holders(l.id);
+      return std::none_of(holders.begin(), holders.end(), [&](device_id d) { return now.present[d.index()] != 0; });
+    });
+  }
+
   const Problem* problem_;
   storage_options options_;
   holdings held_;
