@@ -63,7 +63,7 @@ struct history {
   std::vector<plan> plans = {};         ///< in the order of their first use
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};
-  long long iterations = 0;             ///< done; the sum over stretches, each counted once
+  long long iterations = 0;             ///< done and kept: the sum over stretches, less `lost`
   long long lost = 0;                   ///< done and lost again with the weights of a device that left
   long long cut_off = 0;                ///< begun and not ended
   long long violations = 0;             ///< iterations whose response was above what was wanted
