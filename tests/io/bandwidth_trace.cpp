@@ -2,6 +2,7 @@
 // Bandwidth traces: every file of the collection, means against sums of their own, every way to be wrong.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -93,6 +94,13 @@ TEST_CASE("repeated steps never turn time back and are not without number") {
     // Seven whole rounds end before the duration unless the first step comes late.
     if (t.steps.size() > 1 && t.steps.front().at < length(t) * 0.2) CHECK(events.size() >= 7 * t.steps.size());
   }
+  // A last step far below the precision of times after many rounds.
+  const double long_s = 1e10 / 3;
+  const adapt::bandwidth_trace short_end{
+      {{seconds(0), bytes_per_second(1)}, {seconds(long_s), bytes_per_second(2)}, {seconds(std::nextafter(long_s, 1e99)), bytes_per_second(3)}}};
+  const auto rounds = events_of(short_end, resource_id(0), seconds(2000 * long_s), adapt::past_the_end::repeats);
+  CHECK(rounds.size() >= 3 * 1999);
+  CHECK(std::is_sorted(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
   const adapt::bandwidth_trace fine{{{seconds(0), bytes_per_second(1)}, {seconds(1e-9), bytes_per_second(2)}}};
   CHECK(message_of([&] { return events_of(fine, resource_id(0), seconds(600), adapt::past_the_end::repeats); }) ==
         "bandwidth trace: expected at most 2000000 steps in 600 s, got more");

@@ -67,7 +67,7 @@ class adaptation_rows {
     y = paint_signs(wishes, "wanted", y);
     if (view_.hidden > 0) {
       const std::string hidden = std::to_string(view_.hidden) + (view_.hidden == 1 ? " other changes" : " others change");
-      k_.chart.still.text(time_chart::left, y + 4, hidden + " less and is not shown", {.size = 10.5, .fill = palette::quiet});
+      k_.chart.still.text(time_chart::left, y + 4, hidden + " less: not shown", {.size = 10.5, .fill = palette::quiet});
       y += 16;
     }
     return y + 4;
