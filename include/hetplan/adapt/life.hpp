@@ -43,7 +43,7 @@ template <class Problem, class Policy, class Detector, class... Observers>
 class life {
  public:
   life(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
-      : problem_(problem), options_(options), policy_(policy), duration_(t.duration.value()), world_(problem.cluster, t, options.detector, problem.job.qoe),
+      : problem_(problem), policy_(policy), duration_(t.duration.value()), world_(problem.cluster, t, options.detector, problem.job.qoe),
         books_(problem.cluster.size()), weights_(problem, options.storage), observers_(observers...) {}
 
   [[nodiscard]] history run() {
@@ -108,8 +108,7 @@ class life {
     if (next_) s.coming = &*next_->what.next;
     reaction r = policy_.react(s);
     resting_ = r.rest;
-    ask_at_ = r.ask_again ? std::max(r.ask_again->value(), now_) : never;
-    if (r.ask_again && r.ask_again->value() <= now_ && !r.next) ask_at_ = std::nextafter(now_, never);  // or it would be asked for ever
+    ask_at_ = r.ask_again ? std::max(r.ask_again->value(), std::nextafter(now_, never)) : never;  // not now: it would never end
     why_not_ = r.next ? "" : r.reason;
     if (next_ && (r.cancel || (r.next && *r.next != *next_->what.next))) {
       world_.drop(purpose::weights);
@@ -152,16 +151,14 @@ class life {
       world_.begin(*coming_, purpose::weights, now_);
     }
     if (world_.under_way(purpose::weights)) return true;
-    weights_.add(*coming_);
-    coming_.reset();
+    weights_.add(*std::exchange(coming_, std::nullopt));
     next_->fetched = true;
     return false;
   }
 
   // --- living ---
 
-  /// Runs something on the network as it will be, until it ends, a device that it needs leaves, or the time is up. Where it
-  /// was cut off is what is answered, not a sum of differences: nothing may be left of a moment that is over.
+  /// Runs something until it ends, a device that it needs leaves, or the time is up, and says when: sums may be an ulp short.
   template <class Run>
   [[nodiscard]] auto under_change(std::span<const device_id> needed, double guess_s, Run&& run) {
     for (double window = std::max(2 * guess_s, 1e-3);; window *= 4) {
@@ -283,7 +280,7 @@ class life {
   }
 
   struct moved {
-    bool ended = false;
+    bool ended;
     trace run;
   };
   /// Stops and moves. False: it was cut off, and nothing of it counts.
@@ -304,20 +301,19 @@ class life {
     });
     const double took = done.run.latency.value();
     const evaluation costs = measure(g, done.run, problem_.cluster, problem_.models.energy);
-    std::vector<double> spent;
-    for (const device_evaluation& d : costs.devices) spent.push_back(d.energy.value());
+    std::vector<double> spent(costs.devices.size());
+    std::transform(costs.devices.begin(), costs.devices.end(), spent.begin(), [](const device_evaluation& d) { return d.energy.value(); });
     record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
     add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), took);
     const double end = done.ended ? now_ + took : until;
     books_.passed(activity::migrating, now_, end, running_, spent);
     record.stall_s = took;
     go_on_to(end, done.run.background_left);
-    if (!done.ended) why_not_ = "a device left while weights were moving";
+    if (!done.ended) why_not_ = now_ < duration_ ? "a device left while weights were moving" : "weights were still moving";
     return done.ended;
   }
 
   const Problem& problem_;
-  const life_options<Detector>& options_;
   Policy& policy_;
   double duration_;
   world world_;
@@ -348,11 +344,12 @@ class life {
 /// @return         the history; infeasible: it ended with no plan that can run, and why.
 /// Complexity      one simulation per iteration while conditions change or flows beside the plan come and go; iterations that
 ///                 are alike cost one together.
-/// Throws          invalid_input (timeline, a policy's plan, one whose iteration takes no time), invalid_model.   Determinism  as the policy's.
+/// Throws          invalid_input (timeline, options, a policy's plan, one whose iteration takes no time), invalid_model.   Determinism  as the policy's.
 /// Source          semantics, section 10; Dora, section 4.3; Asteroid, section 3.4.
 template <class Problem, adaptation_policy Policy, failure_detector Detector = heartbeat, observer<lived>... Observers>
 [[nodiscard]] history live(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options = {},
                            Observers&&... observers) {
+  if constexpr (std::is_same_v<Detector, heartbeat>) check_heartbeat(options.detector);
   return detail::life<Problem, Policy, Detector, std::remove_reference_t<Observers>...>(problem, t, policy, options, observers...).run();
 }
 

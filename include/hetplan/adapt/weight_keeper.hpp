@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,15 @@ struct storage_options {
 template <class Problem>
 class weight_keeper {
  public:
-  weight_keeper(const Problem& problem, const storage_options& options) : problem_(&problem), options_(options), held_(problem.model, problem.cluster.size()) {}
+  /// Throws  invalid_input (a period below 1, an unknown archive).
+  weight_keeper(const Problem& problem, const storage_options& options) : problem_(&problem), options_(options), held_(problem.model, problem.cluster.size()) {
+    if (options.backups && options.backups->period < 1) {
+      throw invalid_input("backup_routine: period = " + std::to_string(options.backups->period) + "; expected iterations >= 1");
+    }
+    if (options.archive && (!options.archive->valid() || options.archive->index() >= problem.cluster.size())) {
+      throw invalid_input("storage_options: archive " + std::to_string(options.archive->value) + "; expected a device of cluster \"" + problem.cluster.name() + "\"");
+    }
+  }
 
   /// A plan runs from now on. A device that it leaves alone keeps what does not change.
   void use(const plan& p) {

@@ -32,7 +32,7 @@ struct side_flow {
   double release_s = 0;  ///< when its first byte may move, on the timeline
   int priority = 0;
   purpose what = purpose::foreign;
-  bool began = true;      ///< an end of it was away when it was to begin, in the middle of a run that leaves it out
+  bool began = true;      ///< no: one of its ends was away then, and the run in which that was leaves it out
 };
 
 /// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and flows beside the plan's.
@@ -121,7 +121,9 @@ class world {
   void begin(const migration& m, purpose what, double now) {
     for (const auto& round : m.rounds) {
       for (const fetch& f : round) {
-        flows_.push_back({f.from, f.to, f.volume.value(), now + cluster_.network().find(f.from, f.to)->latency.value(), 0, what});
+        const route* way = cluster_.network().find(f.from, f.to);
+        if (way == nullptr) throw invalid_input("live: no route from \"" + cluster_[f.from].name + "\" to \"" + cluster_[f.to].name + "\" for a backup");
+        flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), 0, what});
       }
     }
   }
