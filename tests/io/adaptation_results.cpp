@@ -442,7 +442,7 @@ TEST_CASE("the page marks the best of a column where one is better") {
   adapt::history slow, fast;
   slow.plans = fast.plans = {two_stages()};
   slow.iterations = 10, slow.energy_J = 100, slow.violations = 5, slow.stall_s = 7;
-  fast.iterations = 22, fast.energy_J = 200, fast.lost = 2, fast.stall_s = 7, fast.missed_deadline = true;
+  fast.iterations = 20, fast.energy_J = 200, fast.lost = 2, fast.stall_s = 7, fast.missed_deadline = true;
   slow.finished_s = 50;
   std::vector<io::policy_history> rows{{"slow", slow}, {"fast", fast}};
   const cluster c = test::wireless(2);

@@ -38,9 +38,9 @@ struct policy_column {
   const double duration = view.duration_s, batch = j.batch;
   const bool ends = std::any_of(all.begin(), all.end(), [](const auto& p) { return p.history.finished_s || p.history.missed_deadline; });
   std::vector<policy_column> columns{
-      {"Iterations", "done and kept", better::more, [](const auto& h) { return static_cast<double>(h.iterations - h.lost); }, count},
+      {"Iterations", "done and kept", better::more, [](const auto& h) { return static_cast<double>(h.iterations); }, count},
       {"Throughput", "samples per second until the job is done, or the timeline", better::more,
-       [=](const auto& h) { return static_cast<double>(h.iterations - h.lost) * batch / h.finished_s.value_or(duration); },
+       [=](const auto& h) { return static_cast<double>(h.iterations) * batch / h.finished_s.value_or(duration); },
        [](double v) { return fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0) + "/s"; }},
       {"Late", "share of iterations whose response was above what was wanted", better::less,
        [=](const auto& h) { return h.iterations > 0 ? static_cast<double>(h.violations) / static_cast<double>(h.iterations) : none; },
@@ -48,7 +48,7 @@ struct policy_column {
       {"Halted", "weights moved, or no plan could run", better::less, [](const auto& h) { return h.stall_s; }, clock_text},
       {"Energy", "of all devices", same_work ? better::less : better::neither, [](const auto& h) { return h.energy_J; }, joules},
       {"per iteration", "energy for each iteration that was kept", better::less,
-       [=](const auto& h) { return h.iterations > h.lost ? h.energy_J / static_cast<double>(h.iterations - h.lost) : none; }, joules},
+       [=](const auto& h) { return h.iterations > 0 ? h.energy_J / static_cast<double>(h.iterations) : none; }, joules},
       {"Switches", "adoptions that moved something or changed who computes what", better::neither,
        [](const auto& h) { return static_cast<double>(h.switches); }, count},
       {"Moved", "weights, state and caches", better::neither, [](const auto& h) { return h.moved_bytes; },
