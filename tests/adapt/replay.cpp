@@ -171,6 +171,14 @@ TEST_CASE("a cut in proportion is the best of all cuts") {
   }
 }
 
+TEST_CASE("where every boundary costs the same and more than any stage, the cut is even all the same") {
+  const auto share = [](std::size_t, std::size_t first, std::size_t last) { return static_cast<double>(last - first); };
+  const auto cut = adapt::cut_in_proportion(
+      8, 2, 1, share, [](std::size_t, std::size_t) { return 100.0; }, [](std::size_t, std::size_t, std::size_t) { return true; });
+  CHECK(cut.largest == 100);
+  CHECK(cut.first == std::vector<std::size_t>{0, 4});
+}
+
 TEST_CASE("on random chains a replay keeps order and devices, and no cut shares the work better within memory") {
   int found = 0, none = 0, tight = 0, better = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 1000; ++seed) {
@@ -313,11 +321,11 @@ TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at las
   for (int s = 0; s < 3; ++s) {
     running.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
   }
-  const auto replayed = [&](bytes first, bytes second) {
+  const auto replayed = [&](bytes first, bytes second) {  // by FLOP alone
     const cluster c("c", {{.name = "a", .memory = first, .compute = 1_TFLOP_per_s}, {.name = "b", .memory = second, .compute = 1_TFLOP_per_s},
                           {.name = "lost", .memory = 1_GB, .compute = 1_TFLOP_per_s}}, shared_medium{1_GB_per_s});
     const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
-    return adapt::lightweight_replay(problem, running, std::vector{device_id(2)});
+    return adapt::lightweight_replay(problem, running, std::vector{device_id(2)}, by_flop);
   };
   const auto sizes = [](const plan_result& r) {
     std::vector<std::size_t> all;

@@ -28,7 +28,7 @@ struct proportional_cut {
 /// @param fits      (stage, first, last) -> may the stage hold these items? If it may not, it may not hold more either.
 /// @return          the exact optimum, or none if nothing fits.
 /// Complexity       O(stages x items^2) at worst; pieces beyond the best known are not tried.
-/// Determinism      ties: the earliest cut.
+/// Determinism      ties: the smaller largest share, the best pieces behind a stage being given; then the earliest cut.
 /// Source           Asteroid, section 3.4: workload "reallocated among the remaining stages based on their computing capacity".
 ///                  Boundaries that cost something are ours.
 template <std::invocable<std::size_t, std::size_t, std::size_t> Share, std::invocable<std::size_t, std::size_t> Boundary,
@@ -38,21 +38,24 @@ template <std::invocable<std::size_t, std::size_t, std::size_t> Share, std::invo
   constexpr double inf = std::numeric_limits<double>::infinity();
   struct choice {
     double largest = std::numeric_limits<double>::infinity();
+    double share = std::numeric_limits<double>::infinity();  ///< the largest, without boundaries
     std::size_t end = 0;
   };
   std::vector<choice> cells((stages + 1) * (items + 1));  // (stage, first item): the best for this stage and those behind it
   const auto cell = [&](std::size_t k, std::size_t i) -> choice& { return cells[k * (items + 1) + i]; };
-  cell(stages, items).largest = 0;
+  cell(stages, items) = {0, 0, items};
   for (std::size_t k = stages; k-- > 0;) {
     for (std::size_t i = 0; i <= items; ++i) {
       choice& best = cell(k, i);
       for (std::size_t end = i + least; end <= items; ++end) {
         const double mine = share(k, i, end);
-        if (mine >= best.largest) break;
-        const double all = std::max({mine, cell(k + 1, end).largest, end < items ? boundary(k, end) : 0.0});
-        if (all >= best.largest) continue;
+        if (mine >= best.largest) break;  // no better in either: a share is no larger than `largest`
+        const choice& rest = cell(k + 1, end);
+        if (rest.largest == inf) continue;
+        const choice now{std::max({mine, rest.largest, end < items ? boundary(k, end) : 0.0}), std::max(mine, rest.share), end};
+        if (now.largest > best.largest || (now.largest == best.largest && now.share >= best.share)) continue;
         if (end > i && !fits(k, i, end)) break;
-        best = {all, end};
+        best = now;
       }
     }
   }
