@@ -16,11 +16,17 @@ namespace bench {
 struct options {
   bool quick = false;
   bool json = false;
-  options(int argc, char** argv) {
+  std::vector<std::string> words;
+  options(int argc, char** argv) : words(argv, argv + argc) {
     for (int i = 1; i < argc; ++i) {
       quick = quick || std::strcmp(argv[i], "--quick") == 0;
       json = json || std::strcmp(argv[i], "--json") == 0;
     }
+  }
+  /// What follows a word, such as the file after `--svg`; nothing where it is not given.
+  [[nodiscard]] std::string value(const std::string& word) const {
+    const auto at = std::find(words.begin(), words.end(), word);
+    return at == words.end() || at + 1 == words.end() ? "" : *(at + 1);
   }
 };
 
