@@ -116,14 +116,17 @@ class world {
     }
     return o;
   }
+
   // --- flows ---
 
+  /// Bytes of ours set out. Where the plan's transfers have priorities, they take what those leave: they are in no hurry.
   void begin(const migration& m, purpose what, double now) {
+    constexpr int last = std::numeric_limits<int>::max();
     for (const auto& round : m.rounds) {
       for (const fetch& f : round) {
         const route* way = cluster_.network().find(f.from, f.to);
         if (way == nullptr) throw invalid_input("live: no route from \"" + cluster_[f.from].name + "\" to \"" + cluster_[f.to].name + "\" for a backup");
-        flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), 0, what});
+        flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
       }
     }
   }
