@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: BSL-1.0
+// Lives worked by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
+
+#include <hetplan/adapt/life.hpp>
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/adapt/fixed_policies.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+#include "support/by_hand.hpp"
+
+using namespace hetplan;
+using namespace hetplan::test;
+using adapt::activity;
+using adapt::reaction;
+using adapt::situation;
+using adapt::switching;
+
+namespace {
+
+device_id dev(int d) { return device_id(d); }
+adapt::event at(double s, adapt::happening what) { return {seconds(s), std::move(what)}; }
+adapt::capacity_becomes air(double rate) { return {resource_id(0), bytes_per_second(rate)}; }
+
+/// Answers what it is told to, and writes down when it was asked.
+struct scripted {
+  std::function<reaction(const situation&)> answer;
+  std::vector<double> asked = {};
+  reaction react(const situation& s) {
+    asked.push_back(s.now.value());
+    return answer(s);
+  }
+};
+
+/// The first plan at the start; `next` at the first question after `from_s`, once.
+scripted changes_once(plan first, double from_s, plan next, switching how, double thinking_s = 0) {
+  return {[=, done = false](const situation& s) mutable -> reaction {
+    if (s.running == nullptr) return {.next = first, .ask_again = seconds(from_s)};
+    if (done || s.now.value() < from_s) return {};
+    done = true;
+    return {.next = next, .how = how, .step = adapt::rung::replanned, .thinking = seconds(thinking_s), .reason = "told to"};
+  }};
+}
+/// Goes to another plan when a device of the running one is gone.
+scripted flees(plan first, plan next, switching how = switching::delta) {
+  return {[=](const situation& s) -> reaction {
+    if (s.running == nullptr) return {.next = first};
+    if (s.can_run) return {};
+    return {.next = next, .how = how, .step = adapt::rung::replanned, .reason = "a device is gone"};
+  }};
+}
+
+/// Two layers of 3 FLOP forward, 3 + 3 backward, with weights; 2 B between them each way: 3 + 2 + 3 = 8 s in inference,
+/// 3 + 2 + 3 + 6 + 2 + 6 = 22 s in training.
+struct world_by_hand {
+  planning_graph model;
+  cluster devices;
+  job what;
+
+  world_by_hand(mode how, cluster c, double weight_bytes, bool frozen = false, double factor = 2, double tensor_bytes = 2)
+      : model(make(weight_bytes, frozen, tensor_bytes)), devices(std::move(c)), what{.workload = {.mode = how, .optimizer_factor = factor}, .batch = 1} {}
+
+  [[nodiscard]] auto problem() const { return planning_problem{model, devices, roofline{}, what}; }
+  [[nodiscard]] plan apart(int a, int b) const {
+    plan p = plan_of(what.workload.mode, 1, 1, {stage_of({0}, {{a, 1}}), stage_of({1}, {{b, 1}})});
+    p.workload = what.workload;
+    return p;
+  }
+  [[nodiscard]] plan together(int a) const {
+    plan p = plan_of(what.workload.mode, 1, 1, {stage_of({0, 1}, {{a, 1}})});
+    p.workload = what.workload;
+    return p;
+  }
+  template <class Policy, class Detector = adapt::immediate>
+  [[nodiscard]] adapt::history live(const adapt::timeline& t, Policy& policy, const adapt::life_options<Detector>& o = {}) const {
+    return adapt::live(problem(), t, policy, o);
+  }
+
+ private:
+  static planning_graph make(double weight_bytes, bool frozen, double tensor_bytes) {
+    std::vector<layer_spec> layers{work_of("a", 3, 3, 3), work_of("b", 3, 3, 3)};
+    for (layer_spec& l : layers) l.weight = bytes(weight_bytes);
+    layers[0].trainable = !frozen;
+    return model_of(std::move(layers), {{0, 1, tensor_bytes, tensor_bytes}});
+  }
+};
+
+struct expected_stretch {
+  activity what;
+  double start_s, end_s;
+  long long iterations = 0;
+};
+void check_stretches(const adapt::history& h, const std::vector<expected_stretch>& expected) {
+  REQUIRE(h.stretches.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO("stretch " << i);
+    CHECK(h.stretches[i].what == expected[i].what);
+    CHECK(h.stretches[i].start_s == near(expected[i].start_s));
+    CHECK(h.stretches[i].end_s == near(expected[i].end_s));
+    CHECK(h.stretches[i].iterations == expected[i].iterations);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a capacity drop in the middle of an iteration slows what is still to be sent") {
+  // The second iteration sends from 11; at 12 the air falls to a quarter: 1 B until 16, F until 19. Then 3 + 8 + 3 = 14 s each.
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({48_s, {at(12, air(0.25))}}, policy);
+  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::running, 8, 19, 1}, {activity::running, 19, 47, 2}, {activity::cut_off, 47, 48}});
+  CHECK(h.iterations == 4);
+  CHECK(h.cut_off == 1);
+  CHECK(h.stretches[1].response_s == near(11));
+  CHECK(h.status.ok());
+}
+
+TEST_CASE("a device that slows down in the middle of a task has less of it behind it") {
+  // d1 works 5..8, 13..16, ...; from 14 at half speed: 1 of 3 is done, 2 more take 4 s, until 18. Then 3 + 2 + 6 = 11.
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({40_s, {at(14, adapt::speed_becomes{dev(1), 0.5})}}, policy);
+  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 40, 2}});
+  CHECK(h.cut_off == 0);
+}
+
+TEST_CASE("an iteration loses its work with a device, which is missed after its last beat, timeout and probe") {
+  // 8 s each: three whole ones until 24, the fourth is cut off at 30.25. Last beat at 30, suspected at 32, given up at 32.5.
+  // Layer b, 5 B, comes from the archive of d2: 37.5. Alone 6 s each, three until 55.5; cut off at 60. d1 is back at 50.
+  const world_by_hand x(mode::inference, wired(3), 5);
+  scripted policy = flees(x.apart(0, 1), x.together(0));
+  const adapt::life_options<> o{.storage = {.archive = dev(2)}};
+  const adapt::history h = x.live({60_s, {at(30.25, adapt::device_leaves{dev(1)}), at(50, adapt::device_joins{dev(1)})}}, policy, o);
+  check_stretches(h, {{activity::running, 0, 24, 3}, {activity::cut_off, 24, 30.25}, {activity::stalled, 30.25, 32.5}, {activity::migrating, 32.5, 37.5},
+                      {activity::running, 37.5, 55.5, 3}, {activity::cut_off, 55.5, 60}});
+  CHECK(policy.asked == std::vector<double>{0, 32.5, 55.5});  // back is heard of at 50, between iterations at 55.5
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.adoptions[0].caused_s == near(30.25));
+  CHECK(h.adoptions[0].decided_s == near(32.5));
+  CHECK(h.adoptions[0].done_s == near(37.5));
+  CHECK(h.adoptions[0].stall_s == near(5));
+  CHECK(h.adoptions[0].moved_bytes == near(5));
+  CHECK(h.reaction_s == near(7.25));
+  CHECK(h.stall_s == near(7.25));
+  CHECK(h.moved_bytes == near(5));
+  CHECK(h.switches == 1);
+  CHECK(h.iterations == 6);
+  CHECK(h.plans.size() == 2);
+}
+
+TEST_CASE("who comes back before anyone else has taken over goes on with what it held") {
+  const world_by_hand x(mode::training, wired(3), 5);  // 22 s each
+  scripted policy = flees(x.apart(0, 1), x.together(0));
+  const adapt::history h = x.live({100_s, {at(30, adapt::device_leaves{dev(1)}), at(31, adapt::device_joins{dev(1)})}}, policy, adapt::life_options<>{});
+  check_stretches(h, {{activity::running, 0, 22, 1}, {activity::cut_off, 22, 30}, {activity::stalled, 30, 31}, {activity::running, 31, 97, 3}, {activity::cut_off, 97, 100}});
+  CHECK(h.adoptions.empty());
+  CHECK(h.status.ok());
+}
+
+TEST_CASE("others' traffic takes its share over several iterations") {
+  // Each iteration sends its 2 B from its third second on. 7 B of others from 4: alone but for the air's sharing.
+  // 0: own 3..5; others from 4: at 4 one own byte left, shared: own ends at 6, others 1 B; F until 9, others alone 6..9: 3 B.
+  // 9: F ..12: 3 B more: 7 B are over at 12. Own 12..14, F ..17. Then 8 s each.
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({33_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 7_B})}}, policy);
+  check_stretches(h, {{activity::running, 0, 9, 1}, {activity::running, 9, 33, 3}});
+  // With 9 B: 2 B are left at 12: both at half the air until 16, F ..19.
+  const adapt::history longer = x.live({27_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 9_B})}}, policy);
+  CHECK(longer.stretches.size() == 3);
+  CHECK(longer.stretches[1].end_s == near(19));
+}
+
+TEST_CASE("equal iterations beside a long transfer are lived at once, and leave of it what they would one by one") {
+  // Own 2 B beside others': 3 + 4 + 3 = 10 s, in which others move 3 + 2 + 3 = 8 B. 804 B: 100 iterations leave 4 B: after
+  // 1000 s another: 3 B, then both share 2 B: others' last byte ends at 1005, own 1 B alone until 1006, F until 1009.
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({1017_s, {at(0, adapt::transfer_begins{dev(2), dev(0), 804_B})}}, policy);
+  check_stretches(h, {{activity::running, 0, 1000, 100}, {activity::running, 1000, 1009, 1}, {activity::running, 1009, 1017, 1}});
+}
+
+TEST_CASE("traffic of a device that is away waits for it, from its first moment on") {
+  // d2 is away 1..20; 4 B of it are to begin at 2, in the first iteration. They begin with the iteration that follows 20.
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({50_s, {at(1, adapt::device_leaves{dev(2)}), at(2, adapt::transfer_begins{dev(2), dev(0), 4_B}), at(20, adapt::device_joins{dev(2)})}}, policy);
+  // 24: 3 B, then 1 B shared until 29, own 1 B more until 30, F until 33.
+  check_stretches(h, {{activity::running, 0, 24, 3}, {activity::running, 24, 33, 1}, {activity::running, 33, 49, 2}, {activity::cut_off, 49, 50}});
+}
+
+TEST_CASE("immutable weights come while the old plan runs, and nothing stops") {
+  // Inference, 8 s an iteration on d0, d1. At 8 the policy wants all on d2, which needs 5 + 5 B: mesh, from d0 and d1 at once.
+  // They are there at 13; the iteration under way ends at 16, then d2 works 6 s each.
+  const world_by_hand x(mode::inference, wired(3), 5);
+  scripted policy = changes_once(x.apart(0, 1), 8, x.together(2), switching::background);
+  const adapt::history h = x.live({28_s, {}}, policy);
+  check_stretches(h, {{activity::running, 0, 16, 2}, {activity::running, 16, 28, 2}});
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.adoptions[0].decided_s == near(8));
+  CHECK(h.adoptions[0].done_s == near(16));
+  CHECK(h.adoptions[0].stall_s == 0);
+  CHECK(h.adoptions[0].moved_bytes == near(10));
+  CHECK(h.moved_bytes == near(10));
+  CHECK(h.stall_s == 0);
+  // The same with the plan stopped: both come at once, 5 s.
+  scripted stops = changes_once(x.apart(0, 1), 8, x.together(2), switching::delta);
+  const adapt::history stopped = x.live({25_s, {}}, stops);
+  check_stretches(stopped, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::running, 13, 25, 2}});
+}
+
+TEST_CASE("in training a switch stops for weights and the optimizer's state, frozen weights come before") {
+  // 22 s an iteration. Each layer 5 B and twice that of state: 15 B. On one medium: 30 s for both.
+  const world_by_hand x(mode::training, wireless(3), 5);
+  for (const switching how : {switching::delta, switching::background}) {
+    scripted policy = changes_once(x.apart(0, 1), 22, x.together(2), how);
+    const adapt::history h = x.live({88_s, {}}, policy);
+    check_stretches(h, {{activity::running, 0, 22, 1}, {activity::migrating, 22, 52}, {activity::running, 52, 88, 2}});
+    CHECK(h.moved_bytes == near(30));
+  }
+  // The first layer frozen: its 5 B come beside an iteration, what learns stops the plan for 15 s.
+  const world_by_hand y(mode::training, wireless(3), 5, true);
+  const double own = judge(y.apart(0, 1), y.model, y.devices, roofline{}).evaluation.latency.value();
+  scripted policy = changes_once(y.apart(0, 1), own, y.together(2), switching::background, 0);
+  const adapt::history h = y.live({seconds(own * 3 + 15), {}}, policy);
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.adoptions[0].stall_s == near(15));
+  CHECK(h.adoptions[0].moved_bytes == near(20));
+  CHECK(h.stretches[0].what == activity::running);
+  CHECK(h.adoptions[0].decided_s == near(own));
+  CHECK(h.adoptions[0].done_s > own * 2 + 15);  // that iteration shares the air
+}
+
+TEST_CASE("after a loss the model goes back to the last backup that is whole, and what was done since is lost") {
+  // Without tensors 12 s an iteration on two devices, 18 s on one. Each device copies its layer's 15 B to the other: 0..15 at
+  // first, then after 3 iterations 36..51, after 6 72..87. d0 has the copy of what d1 had, so nothing moves.
+  const world_by_hand x(mode::training, wired(3), 5, false, 2, 0);
+  const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 3}}};
+  const auto lost_at = [&](double s) {
+    scripted policy = flees(x.apart(0, 1), x.together(0));
+    return x.live({seconds(s + 37), {at(s, adapt::device_leaves{dev(1)})}}, policy, o);
+  };
+  const auto check = [&](double s, long long done, long long back_to) {
+    INFO("d1 leaves at " << s);
+    const adapt::history h = lost_at(s);
+    CHECK(h.lost == done - back_to);
+    CHECK(h.iterations == back_to + 2);
+    CHECK(h.adoptions.size() == 1);
+    CHECK(h.cut_off == 2);
+    CHECK(h.status.ok());
+  };
+  check(16, 1, 0);
+  check(40, 3, 0);  // that after 3 is still coming
+  check(50, 4, 0);
+  check(52, 4, 3);  // it is whole, though no iteration has ended since
+  check(71, 5, 3);
+  check(80, 6, 3);
+  check(88, 7, 6);
+  // Before the first is whole there is nothing to go back to.
+  const adapt::history h = lost_at(14);
+  CHECK(h.status.result == outcome::infeasible);
+  CHECK_THAT(h.status.reason, Catch::Contains("held it"));
+  CHECK(h.iterations == 1);
+  CHECK(h.lost == 0);
+}
+
+TEST_CASE("bytes of backups are charged to nobody's switch") {
+  const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);  // the first layer frozen: once only
+  adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 1}}};
+  scripted policy = changes_once(x.apart(0, 1), 20, x.apart(2, 1), switching::background);
+  const adapt::history h = x.live({100_s, {}}, policy, o);
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.adoptions[0].moved_bytes == near(5));
+  CHECK(h.moved_bytes > 5);
+}
+
+TEST_CASE("frozen weights that come back from a backup take no iteration back") {
+  const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);
+  const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};
+  scripted policy = flees(x.apart(0, 1), x.together(1));  // d0 has the frozen layer
+  const adapt::history h = x.live({100_s, {at(70, adapt::device_leaves{dev(0)})}}, policy, o);
+  CHECK(h.adoptions.size() == 1);
+  CHECK(h.lost == 0);
+}
+
+TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with the time") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  // Own bytes 3..5; nothing moves 4..24: 5 -> 25, F until 28.
+  const adapt::history h = x.live({36_s, {at(4, air(0)), at(24, air(1))}}, policy);
+  check_stretches(h, {{activity::running, 0, 28, 1}, {activity::running, 28, 36, 1}});
+  const adapt::history dark = x.live({1e6_s, {at(12, air(0))}}, policy);
+  check_stretches(dark, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 1e6}});
+  CHECK(dark.status.ok());  // its devices are there
+  // A device that stands still to the end.
+  const adapt::history still = x.live({1e6_s, {at(8, adapt::speed_becomes{dev(1), 0})}}, policy);
+  check_stretches(still, {{activity::running, 0, 8, 1}, {activity::stalled, 8, 1e6}});
+  CHECK(still.status.result == outcome::infeasible);
+}
+
+TEST_CASE("a deadline that passes is missed, and one that is kept is not") {
+  world_by_hand x(mode::inference, wireless(3), 0);  // 8 s
+  adapt::static_plan policy(x.apart(0, 1));
+  x.what.qoe = {.deadline = 24_s, .iterations = 3};
+  const adapt::history h = x.live({100_s, {}}, policy);
+  CHECK(h.finished_s == Approx(24));
+  CHECK_FALSE(h.missed_deadline);
+  CHECK(h.stretches.back().end_s == near(24));
+  x.what.qoe.deadline = 23_s;
+  CHECK(x.live({100_s, {}}, policy).missed_deadline);
+  x.what.qoe.deadline = 1_s;
+  const adapt::history late = x.live({100_s, {at(5, adapt::qoe_becomes{.deadline = 2_s})}}, policy);  // past when it is named
+  CHECK(late.missed_deadline);
+  CHECK(late.iterations == 3);
+  const adapt::history in_time = x.live({20_s, {at(5, adapt::qoe_becomes{.deadline = 21_s})}}, policy);
+  CHECK_FALSE(in_time.missed_deadline);  // nobody knows yet
+  CHECK_FALSE(in_time.finished_s);
+}
+
+TEST_CASE("a latency that is wanted later counts from the iteration that begins then") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({40_s, {at(9, adapt::qoe_becomes{.latency = 7_s})}}, policy);
+  CHECK(h.iterations == 5);
+  CHECK(h.violations == 3);
+}
+
+TEST_CASE("a policy is asked again when it wants to be, between iterations") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  const auto asked = [&](std::function<std::optional<seconds>(const situation&)> when, double duration) {
+    scripted policy{[&](const situation& s) -> reaction {
+      reaction r{.ask_again = when(s)};
+      if (s.running == nullptr) r.next = x.apart(0, 1);
+      return r;
+    }};
+    static_cast<void>(x.live({seconds(duration), {}}, policy));
+    return policy.asked;
+  };
+  CHECK(asked([](const situation&) { return std::nullopt; }, 100) == std::vector<double>{0});
+  CHECK(asked([](const situation& s) { return s.now + 10_s; }, 50) == std::vector<double>{0, 16, 32, 48});
+  CHECK(asked([](const situation& s) { return s.now; }, 25) == std::vector<double>{0, 8, 16, 24});
+  CHECK(asked([](const situation&) { return 0_s; }, 25) == std::vector<double>{0, 8, 16, 24});
+}
+
+TEST_CASE("a question that is due at once does not keep a job that cannot run from its end") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  scripted policy{[&](const situation& s) -> reaction {
+    reaction r{.ask_again = s.now};
+    if (s.running == nullptr) r.next = x.apart(0, 1);
+    return r;
+  }};
+  const adapt::history h = x.live({100_s, {at(4, adapt::device_leaves{dev(1)}), at(50, adapt::speed_becomes{dev(2), 2})}}, policy);
+  CHECK(policy.asked == std::vector<double>{0, 4, 50});
+  check_stretches(h, {{activity::cut_off, 0, 4}, {activity::stalled, 4, 100}});
+  // And while a plan is on its way.
+  scripted slow{[&](const situation& s) -> reaction {
+    if (s.running == nullptr) return {.next = x.apart(0, 1)};
+    if (s.can_run) return {};
+    return {.next = x.apart(0, 2), .thinking = 20_s, .ask_again = s.now + 1_s};
+  }};
+  const adapt::history later = x.live({32_s, {at(4, adapt::device_leaves{dev(1)})}}, slow);
+  check_stretches(later, {{activity::cut_off, 0, 4}, {activity::stalled, 4, 24}, {activity::running, 24, 32, 1}});
+}
+
+TEST_CASE("resting is idle until asked again, and a plan that comes meanwhile needs no background") {
+  const world_by_hand x(mode::inference, wired(3), 5);
+  scripted policy{[&](const situation& s) -> reaction {
+    if (s.running == nullptr) return {.next = x.apart(0, 1), .ask_again = 8_s};
+    if (s.now < 10_s) return {.ask_again = 20_s, .rest = true};
+    return {};
+  }};
+  const adapt::history h = x.live({28_s, {}}, policy);
+  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::idle, 8, 20}, {activity::running, 20, 28, 1}});
+  CHECK(h.stall_s == 0);
+  scripted both{[&](const situation& s) -> reaction {
+    if (s.running == nullptr) return {.next = x.apart(0, 1), .ask_again = 8_s};
+    if (s.now < 10_s) return {.next = x.together(2), .how = switching::background, .ask_again = 20_s, .rest = true};
+    return {};
+  }};
+  const adapt::history moved = x.live({26_s, {}}, both);
+  check_stretches(moved, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::idle, 13, 20}, {activity::running, 20, 26, 1}});
+}
+
+TEST_CASE("a plan on a device that has left in silence is dropped, whichever way it comes") {
+  const world_by_hand x(mode::inference, wired(3), 5);
+  for (const switching how : {switching::delta, switching::background, switching::through_coordinator, switching::at_no_cost}) {
+    INFO(static_cast<int>(how));
+    scripted policy = changes_once(x.apart(0, 1), 24, x.together(2), how);
+    const adapt::life_options<> o{.detector = {.period = 10_s, .timeout = 20_s}};
+    const adapt::history h = x.live({48_s, {at(23.5, adapt::device_leaves{dev(2)})}}, policy, o);
+    check_stretches(h, {{activity::running, 0, 48, 6}});
+    CHECK(h.adoptions.empty());
+    CHECK(h.plans.size() == 1);
+  }
+}
+
+TEST_CASE("weights in the background that can come no more do not hold a job for ever") {
+  // d2 needs 5 B from each of d0 and d1 (a mesh); it leaves at 10, in the middle of them, and is known to be gone at once.
+  const world_by_hand x(mode::inference, wired(4), 5);
+  std::vector<bool> could;
+  scripted policy{[&](const situation& s) -> reaction {
+    if (s.running == nullptr) return {.next = x.apart(0, 1), .ask_again = 8_s};
+    if (s.now < 10_s) return {.next = x.together(2), .how = switching::background};
+    if (s.noticed.present[2] == 0) return {.next = x.together(3), .how = switching::background};
+    return {};
+  }};
+  const adapt::history h = x.live({44_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.plans.back() == x.together(3));
+  check_stretches(h, {{activity::running, 0, 24, 3}, {activity::running, 24, 42, 3}, {activity::cut_off, 42, 44}});
+  CHECK(h.moved_bytes > 10);  // some went to d2 in vain
+}
+
+TEST_CASE("a switch that is cut off by a loss leaves the old plan, and the policy is asked") {
+  const world_by_hand x(mode::inference, wired(4), 5);
+  scripted policy = changes_once(x.apart(0, 1), 8, x.together(2), switching::delta);
+  const adapt::history h = x.live({24_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
+  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 10}, {activity::running, 10, 18, 1}, {activity::cut_off, 18, 24}});
+  CHECK(h.adoptions.empty());
+  CHECK(policy.asked == std::vector<double>{0, 8, 10});
+  CHECK(h.status.ok());
+}
+
+TEST_CASE("energy is idle power while nothing runs, of those that are there") {
+  world_by_hand x(mode::inference, {"pair", [] {
+                    auto all = workers(3);
+                    for (device& d : all) d.power = {1_W, 11_W};
+                    return all;
+                  }(), mesh{bytes_per_second(1)}}, 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  // One iteration: 8 s, 3 s busy each: 2 * (8 + 30). Cut off at 10: d0 2 s busy: 2 + 20, d1 2. Then d0 alone, 90 s.
+  const adapt::history h = x.live({100_s, {at(10, adapt::device_leaves{dev(1)})}}, policy);
+  CHECK(h.device_energy_J[0] == near(38 + 22 + 90));
+  CHECK(h.device_energy_J[1] == near(38 + 2));
+  CHECK(h.device_energy_J[2] == 0);
+  CHECK(h.energy_J == near(190));
+}
+
+TEST_CASE("an empty timeline is the evaluation, over and over") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const adapt::history h = x.live({8000_s, {}}, policy);
+  check_stretches(h, {{activity::running, 0, 8000, 1000}});
+  CHECK(h == x.live({8000_s, {}}, policy));
+}
+
+TEST_CASE("a life that makes no sense is refused before anyone is asked") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  const auto refused = [&](const adapt::timeline& t, const adapt::life_options<>& o, const std::string& says) {
+    scripted policy{[](const situation&) -> reaction { return {}; }};
+    CHECK_THROWS_WITH(x.live(t, policy, o), Catch::Contains(says));
+    CHECK_THROWS_AS(x.live(t, policy, o), invalid_input);
+    CHECK(policy.asked.empty());
+  };
+  refused({0_s, {}}, {}, "duration");
+  refused({seconds(std::numeric_limits<double>::infinity()), {}}, {}, "duration");
+  refused({9_s, {at(-1, air(1))}}, {}, "event 0");
+  refused({9_s, {at(2, air(1)), at(1, air(1))}}, {}, "event 1");
+  refused({9_s, {at(2, adapt::capacity_becomes{resource_id(7), 1_B / 1_s})}}, {}, "no resource");
+  refused({9_s, {at(2, air(-1))}}, {}, "capacity");
+  refused({9_s, {at(2, adapt::speed_becomes{dev(9), 1})}}, {}, "no device");
+  refused({9_s, {at(2, adapt::speed_becomes{dev(0), std::nan("")})}}, {}, "speed");
+  refused({9_s, {at(2, adapt::device_joins{dev(0)})}}, {}, "is there already");
+  refused({9_s, {at(2, adapt::device_leaves{dev(0)}), at(3, adapt::device_leaves{dev(0)})}}, {}, "is not there");
+  refused({9_s, {at(2, adapt::device_leaves{dev(0)}), at(3, adapt::device_leaves{dev(1)}), at(20, adapt::device_leaves{dev(2)})}}, {}, "no device is left");
+  refused({9_s, {at(2, adapt::transfer_begins{dev(0), dev(0), 1_B})}}, {}, "no route");
+  refused({9_s, {at(2, adapt::transfer_begins{dev(0), dev(1), bytes(-1)})}}, {}, "transfer");
+  refused({9_s, {at(2, adapt::qoe_becomes{})}}, {}, "qoe");
+  refused({9_s, {at(2, adapt::qoe_becomes{.latency = 0_s})}}, {}, "qoe.latency");
+  refused({9_s, {}}, {.detector = {.period = 0_s}}, "heartbeat");
+  refused({9_s, {}}, {.storage = {.backups = adapt::backup_routine{.period = 0}}}, "period");
+  refused({9_s, {}}, {.storage = {.archive = dev(3)}}, "archive");
+}
+
+TEST_CASE("a plan whose iterations take no time is refused, as is one for another cluster") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  const planning_graph nothing = model_of({work_of("a", 0)}, {});
+  adapt::static_plan policy(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}})}));
+  const planning_problem problem{nothing, x.devices, roofline{}, x.what};
+  CHECK_THROWS_WITH(adapt::live(problem, {9_s, {}}, policy), Catch::Contains("0 s"));
+  adapt::static_plan elsewhere(x.apart(0, 7));
+  CHECK_THROWS_AS(x.live({9_s, {}}, elsewhere), invalid_input);
+}
+
+TEST_CASE("a policy without a plan says why, and the job stalls") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  scripted policy{[](const situation&) -> reaction { return {.reason = "nothing fits"}; }};
+  const adapt::history h = x.live({9_s, {at(4, air(0.5))}}, policy);
+  CHECK(h.status.result == outcome::infeasible);
+  CHECK(h.status.reason == "nothing fits");
+  CHECK(policy.asked == std::vector<double>{0, 4});
+  check_stretches(h, {{activity::stalled, 0, 9}});
+  CHECK(h.energy_J == 0);
+}
+
+TEST_CASE("an observer sees time pass and may end it") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  adapt::static_plan policy(x.apart(0, 1));
+  const auto stop_at = [](const adapt::lived& l) { return l.so_far.iterations >= 2 ? flow::stop : flow::go; };
+  const adapt::history h = adapt::live(x.problem(), {100_s, {at(9, air(0.5)), at(20, air(1))}}, policy, adapt::life_options<adapt::immediate>{}, stop_at);
+  CHECK(h.status.result == outcome::stopped);
+  CHECK(h.iterations == 2);
+}
