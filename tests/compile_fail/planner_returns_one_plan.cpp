@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: a planner needs: hetplan::plan_result operator()(const auto& problem) const
+#include <hetplan/adapt/known_plans.hpp>
+
+using namespace hetplan;
+
+struct my_planner {
+  template <class Problem>
+  plan operator()(const Problem& problem) const {
+    return problem.blank("mine", 1);
+  }
+};
+using my_problem = planning_problem<any_cost_model>;
+auto ask(adapt::replanning<my_problem, my_planner>& r, const adapt::conditions& now) { return r(now, {}, {}); }
