@@ -12,6 +12,8 @@
 
 #include <hetplan/adapt/mixing_program.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/adapt/ladder.hpp>
+#include <hetplan/adapt/life.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
@@ -131,6 +133,47 @@ struct cell_observer_archetype : bare {
   }
 };
 
+/// Puts everything on one device, and moves on when that is gone.
+struct adaptation_policy_archetype : bare {
+  using bare::bare;
+  int asked = 0;
+  [[nodiscard]] adapt::reaction react(const adapt::situation& s) {
+    ++asked;
+    if (s.can_run) return {};
+    const device_id there(s.noticed.works(device_id(0)) ? 0 : 1);
+    return {.next = plan{.microbatches = 4, .stages = {{.name = "s", .layers = {layer_id(0), layer_id(1), layer_id(2)}, .devices = {{there}}}}},
+            .how = adapt::switching::at_no_cost};
+  }
+};
+struct failure_detector_archetype {
+  explicit failure_detector_archetype(int) {}
+  [[nodiscard]] seconds noticed(seconds at) const { return at + 1_s; }
+  [[nodiscard]] seconds seen(seconds at) const { return at; }
+};
+struct lived_observer_archetype : bare {
+  using bare::bare;
+  int seen = 0;
+  flow operator()(const adapt::lived&) {
+    ++seen;
+    return flow::go;
+  }
+};
+/// Policies own their planner, so it moves; nothing else.
+struct planner_archetype {
+  explicit planner_archetype(int) {}
+  planner_archetype(planner_archetype&&) = default;
+  planner_archetype& operator=(planner_archetype&&) = delete;
+  template <class Problem>
+  [[nodiscard]] plan_result operator()(const Problem& problem) const {
+    plan_result r;
+    r.plans.push_back(problem.blank("bare", 1));
+    r.plans.back().stages = {{.name = "s", .layers = all_layers(problem.model), .devices = {{device_id(0)}}}};
+    return r;
+  }
+};
+
+static_assert(adapt::check_adaptation_policy<adaptation_policy_archetype>() && adapt::check_failure_detector<failure_detector_archetype>());
+static_assert(check_observer<lived_observer_archetype, adapt::lived>());
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
@@ -311,4 +354,34 @@ TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refi
   const plan_result r = schedule::refine(problem, objective_archetype(0), given, 3, {.threads = 2}, impatient);
   CHECK(impatient.seen == 2);
   CHECK(r.plans.size() == 2);
+}
+
+TEST_CASE("bare models, a bare policy, a bare detector and a bare observer live over a timeline") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem<cost_archetype, models, solver_archetype> problem{
+      g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
+  // 3 layers x 4 microbatches x 3 ms = 36 ms an iteration.
+  const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
+  adaptation_policy_archetype policy(0);
+  lived_observer_archetype watch(0);
+  const adapt::history h = adapt::live(problem, t, policy, adapt::life_options<failure_detector_archetype>{failure_detector_archetype(0)}, watch);
+  CHECK(h.iterations == 111 + 138);
+  CHECK(h.stall_s == Approx(1));
+  CHECK(policy.asked == 2);
+  CHECK(watch.seen > 2);
+}
+
+TEST_CASE("a bare planner serves the policies that plan anew") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem<any_cost_model> problem{g, c, any_cost_model(roofline{}), job{.workload = {.mode = mode::inference}, .batch = 4}};
+  const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
+  const auto lived_by = [&](auto policy) { return adapt::live(problem, t, policy, adapt::life_options<>{.storage = {.archive = device_id(1)}}); };
+  for (const adapt::history& h : {lived_by(adapt::ladder(problem, planner_archetype(0))), lived_by(adapt::oracle(problem, planner_archetype(0))),
+                                  lived_by(adapt::replan_always(problem, planner_archetype(0)))}) {
+    CHECK(h.plans.size() == 2);
+    CHECK(h.stretches.back().end_s == Approx(10));
+    CHECK(h.status.ok());
+  }
 }
