@@ -40,7 +40,11 @@ class mixing_policy {
       throw invalid_input("mixing_policy: nothing says when the job should end; expected qoe.deadline and qoe.iterations");
     }
     const bool news = attention_.is_news(s);
-    if (s.running == nullptr) take(plan_(s.noticed, s.traffic, s.wanted));
+    if (s.running == nullptr) {
+      const plan_result& found = plan_(s.noticed, s.traffic, s.wanted);
+      take(found);
+      if (known_.size() == 0) return {.reason = found.status.reason};
+    }
     std::optional<std::size_t> running;
     if (s.running != nullptr) running = known_.add(*s.running);
     if (news || running != running_) look_up(s, running);
