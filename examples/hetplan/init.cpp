@@ -70,6 +70,23 @@ constexpr std::array starters{
   "batch": 32,                    // samples per iteration
   "optimizer_factor": 2,          // Adam 2, SGD 0
   "objective": "latency"          // or throughput, energy, qoe (then add "qoe": {"latency": "2 s"})
+  // Work that may pause, as long as it is done in time:  , "qoe": {"deadline": "10 min", "iterations": 400}
+}
+)"},
+    starter{"timeline.json", R"(// A timeline: what changes while the job runs, in time order. For: hetplan adapt
+{
+  "format": "hetplan/timeline/1",
+  "duration": "10 min",
+  "events": [
+    {"at": "60 s", "device": "laptop", "speed": 0.25},                      // its owner plays; 1: as fast as before
+    {"at": "3 min", "device": "laptop", "speed": 1},
+    {"at": "4 min", "resource": "shared", "capacity": "150 Mbit/s"},        // 0: nothing gets through
+    {"at": "5 min", "transfer": {"from": "phone0", "to": "laptop", "bytes": "500 MB"}},  // somebody else's
+    {"at": "6 min", "device": "phone0", "leaves": true},                    // without a word
+    {"at": "8 min", "device": "phone0", "joins": true}
+    // or a wish: {"at": "9 min", "qoe": {"latency": "1 s"}}
+  ]
+  // A measured network, seconds and Mbit/s per line:  , "traces": [{"resource": "shared", "file": "wifi.txt", "repeat": true}]
 }
 )"}};
 
@@ -93,7 +110,9 @@ int init(const common_options& options, const std::string& folder) {
   if (options.json) {
     std::cout << io::json_text(io::json{{"written", written}});
   } else {
-    std::printf("now try: hetplan plan %s/model.json %s/cluster.json %s/job.json --svg plan.svg\n", folder.c_str(), folder.c_str(), folder.c_str());
+    const char* const f = folder.c_str();
+    std::printf("now try: hetplan plan %s/model.json %s/cluster.json %s/job.json --svg plan.svg\n", f, f, f);
+    std::printf("then: hetplan adapt %s/model.json %s/cluster.json %s/job.json %s/timeline.json --html report.html\n", f, f, f, f);
   }
   return 0;
 }
