@@ -70,7 +70,7 @@ constexpr std::array starters{
   "batch": 32,                    // samples per iteration
   "optimizer_factor": 2,          // Adam 2, SGD 0
   "objective": "latency"          // or throughput, energy, qoe (then add "qoe": {"latency": "2 s"})
-  // Work that may pause, as long as it is done in time:  , "qoe": {"deadline": "10 min", "iterations": 400}
+  // Work that may pause, as long as it is done in time:  , "qoe": {"deadline": "10 min", "iterations": 300}
 }
 )"},
     starter{"timeline.json", R"(// A timeline: what changes while the job runs, in time order. For: hetplan adapt
@@ -78,13 +78,12 @@ constexpr std::array starters{
   "format": "hetplan/timeline/1",
   "duration": "10 min",
   "events": [
-    {"at": "60 s", "device": "laptop", "speed": 0.25},                      // its owner plays; 1: as fast as before
-    {"at": "3 min", "device": "laptop", "speed": 1},
-    {"at": "4 min", "resource": "shared", "capacity": "150 Mbit/s"},        // 0: nothing gets through
-    {"at": "5 min", "transfer": {"from": "phone0", "to": "laptop", "bytes": "500 MB"}},  // somebody else's
-    {"at": "6 min", "device": "phone0", "leaves": true},                    // without a word
-    {"at": "8 min", "device": "phone0", "joins": true}
-    // or a wish: {"at": "9 min", "qoe": {"latency": "1 s"}}
+    {"at": "1 min", "device": "laptop", "speed": 0.2},                  // its owner plays; 0: it stands still
+    {"at": "5 min", "resource": "shared", "capacity": "300 Mbit/s"},    // 0: nothing gets through
+    {"at": "6 min", "transfer": {"from": "phone1", "to": "laptop", "bytes": "500 MB"}},  // somebody else's
+    {"at": "8 min", "device": "laptop", "speed": 1}
+    // a device goes and comes:  {"at": "8 min", "device": "phone0", "leaves": true}, {"at": "9 min", "device": "phone0", "joins": true}
+    // a wish:                   {"at": "9 min", "qoe": {"latency": "1 s"}}
   ]
   // A measured network, seconds and Mbit/s per line:  , "traces": [{"resource": "shared", "file": "wifi.txt", "repeat": true}]
 }

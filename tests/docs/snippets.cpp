@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
 
+#include <hetplan/adapt/life.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/plan/hypervolume.hpp>
+#include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/solve/milp.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -65,6 +69,22 @@ struct least_observer {
   flow operator()(const task_ended&) const { return flow::go; }
 };
 static_assert(check_observer<least_observer, task_ended, transfer_ended>());
+
+struct least_criterion {
+  double value(const evaluation&) const { return 0; }
+};
+static_assert(check_criterion<least_criterion>());
+
+struct least_adaptation {
+  adapt::reaction react(const adapt::situation&) const { return {.reason = "nobody has planned anything"}; }
+};
+static_assert(adapt::check_adaptation_policy<least_adaptation>());
+
+struct least_detector {
+  seconds noticed(seconds at) const { return at; }
+  seconds seen(seconds at) const { return at; }
+};
+static_assert(adapt::check_failure_detector<least_detector>());
 
 /// Seconds per sample by kind of layer, from a table that was measured elsewhere.
 struct table_model {
@@ -141,6 +161,23 @@ struct even_drain {
   }
 };
 static_assert(check_objective<even_drain>());
+
+/// The busiest device's share of the time: the rest is what its owner can have of it.
+struct least_room {
+  double value(const evaluation& e) const {
+    seconds most;
+    for (const device_evaluation& d : e.devices) most = std::max(most, d.busy);
+    return most / e.latency;
+  }
+};
+static_assert(check_criterion<least_room>());
+
+/// Whoever waits for a silent device gives it up after four seconds; all else is told once a minute.
+struct by_waiting {
+  seconds noticed(seconds at) const { return at + 4_s; }
+  seconds seen(seconds at) const { return std::max(at, std::ceil(at / 60_s) * 60_s); }
+};
+static_assert(adapt::check_failure_detector<by_waiting>());
 
 /// Leaves large programs to the closed bound: a simplex of thousands of columns takes seconds.
 template <lp_solver Inner>
@@ -363,4 +400,90 @@ TEST_CASE("a planner of one's own is a function and is ranked by the same judge"
   CHECK(r.plans.front().stages[0].layers.size() == 5);
   CHECK(r.candidates == 4);
   CHECK(r.plans.front().predicted->bound <= r.plans.front().predicted->latency);
+}
+
+TEST_CASE("plans are kept by criteria of one's own, and what a set of them is worth is a number") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
+
+  const plan_result r = recipes::pipeline(problem, minimize_latency{}, 50);
+  const pareto_set<std::size_t> front = pareto_plans(std::span<const plan>(r.plans), response_time{}, least_room{});
+  for (const auto& e : front.entries()) CHECK(e.point[0] == r.plans[e.item].predicted->response().value());  // fastest first
+  const double worth = hypervolume(front, std::vector{100.0, 2.0});  // against a plan of 100 s that is twice as busy as can be
+
+  CHECK(front.size() > 1);
+  CHECK(worth > 0);
+  CHECK(worth < 200);
+}
+
+TEST_CASE("a timeline changes conditions, and a job lives through it") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
+  const device_id laptop = home.find("laptop"), phone = home.find("phone");
+
+  const adapt::timeline evening{600_s, {{60_s, adapt::capacity_becomes{resource_id(0), 150_Mbit_per_s}},
+                                        {90_s, adapt::speed_becomes{laptop, 0.5}},
+                                        {200_s, adapt::device_leaves{phone}},
+                                        {400_s, adapt::device_joins{phone}},
+                                        {450_s, adapt::transfer_begins{laptop, phone, 500_MB}},
+                                        {500_s, adapt::qoe_becomes{.latency = 3_s}}}};
+  adapt::check_timeline(evening, home);
+  adapt::conditions now = adapt::nominal(home);
+  for (const adapt::event& e : evening.events) {
+    if (e.at <= 300_s) apply(now, e);
+  }
+  CHECK(now.speed[laptop.index()] == 0.5);
+  CHECK(!now.works(phone));
+
+  adapt::static_plan policy(recipes::on_device(problem, minimize_latency{}).plans.front());
+  const adapt::history h = live(problem, evening, policy, adapt::life_options{by_waiting{}, adapt::storage_options{}});
+  CHECK(h.status.ok());
+  double end_s = 0;
+  for (const adapt::stretch& s : h.stretches) {
+    CHECK(s.start_s == end_s);  // without gaps
+    end_s = s.end_s;
+  }
+  CHECK(end_s == 600);
+
+  CHECK(h.iterations > 0);
+  const std::vector<seconds> known = adapt::times_known(evening, by_waiting{});
+  CHECK(known[1] == 120_s);
+  CHECK(known[2] == 204_s);
+  CHECK(known[5] == 500_s);
+}
+
+TEST_CASE("what a switch moves is a value, and the simulator says what it takes") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const device_id laptop(0), phone(1);
+  plan p{.model = model.name(), .cluster = home.name(), .microbatch_size = 2, .microbatches = 4};
+  p.stages = {{.name = "front", .layers = {layer_id(0), layer_id(1), layer_id(2), layer_id(3)}, .devices = {{laptop, 2}}},
+              {.name = "back", .layers = {layer_id(4), layer_id(5)}, .devices = {{phone, 2}}}};
+
+  const adapt::conditions now = adapt::nominal(home);
+  plan next = p;
+  next.stages[0].layers.pop_back();
+  next.stages[1].layers.insert(next.stages[1].layers.begin(), layer_id(3));  // block3 moves from the laptop to the phone
+  const adapt::holdings held = adapt::holdings_of(p, model, home.size());
+  const adapt::migration m = delta_migration(held, next, model, home, now);
+  CHECK(m.volume() == 120_MB);  // its weights and, for Adam, twice as much beside them
+  const adapt::migration_run run = run_migration(m, home, now);
+  CHECK(run.time.value() == Approx(0.002 + 120e6 / 75e6));
+}
+
+TEST_CASE("any recipe behind a callable can be asked again") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
+
+  const auto two_stages = [](const auto& q) { return two_halves(q, objective_of_job(q.job)); };
+  adapt::replan_always policy(problem, two_stages);
+
+  const adapt::timeline slow{60_s, {{20_s, adapt::speed_becomes{device_id(0), 0.25}}}};
+  const adapt::history h = live(problem, slow, policy);
+  CHECK(h.status.ok());
+  REQUIRE(h.plans.size() == 2);  // a slow laptop has fewer layers
+  CHECK(h.plans[0].planner == "two-halves");
 }
