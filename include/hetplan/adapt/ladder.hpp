@@ -8,7 +8,8 @@
 #include <vector>
 
 #include <hetplan/adapt/recovery_policies.hpp>
-#include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/adapt/replication.hpp>
+#include <hetplan/adapt/run_migration.hpp>
 
 namespace hetplan::adapt {
 
@@ -27,10 +28,10 @@ struct ladder_options {
 /// when it was adopted and of the best plan known for the moment.
 ///
 /// It does not flap: changes are measured against the conditions of the last answer, a plan that holds is kept though another
-/// may be better, one that does not must be beaten by more than the tolerance with its pause spread over `payback`, and
-/// weights move only for what lasts, and then rest for a while; a plan on its way is called back when it is not needed any
-/// more. Nothing of this binds when a device of the running plan is gone: then the plan that gets most done in `payback`
-/// wins, of those known, a lightweight replay and a new one.
+/// may be better, and one that does not must be beaten by more than the tolerance on average over `payback`, in which the old
+/// plan goes on while weights come and nothing runs while state moves. Weights move only for what lasts, and then rest for a
+/// while; a plan on its way is called back when it is not needed any more. Nothing of this binds when a device of the running
+/// plan is gone: then the plan that gets most done in `payback` wins, of those known, a lightweight replay and a new one.
 ///
 /// Source  Dora, sections 4.3 and 5. Deviations: known plans before a search; the paper says neither when a plan is good
 ///         enough nor what keeps it from flapping. Replay: Asteroid, section 3.4.
@@ -74,7 +75,9 @@ class ladder {
     }
     std::vector<candidate> all = known_ones();
     std::optional<choice> best = best_of(s, wanted, all);
-    if (best && holds(s, wanted, *best) && beats(*best, mine)) return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
+    if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_moving_for(wanted, *best)) {
+      return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
+    }
     all = everything(s);
     best = best_of(s, wanted, all);
     if (best && beats(*best, mine)) return adopt(s, *best, switching::background, "a new plan for new conditions");
@@ -89,7 +92,7 @@ class ladder {
     rung step;
     seconds thinking;
   };
-  /// A candidate as it would do now; `amortised` spreads its pause over `payback`.
+  /// A candidate as it would do now; `amortised`: on average over `payback`, the way to it included.
   struct choice {
     std::size_t plan;
     rung step;
@@ -122,13 +125,45 @@ class ladder {
     choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
     c.amortised = wanted.of(c.now);
     if (s.running == nullptr || !c.now.ended || known_[plan].stages == s.running->stages) return c;
-    const auto cost = estimate_switch(*problem_, s.held, known_[plan], s.noticed);
-    const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : options_.payback.value();
-    const double rest = options_.payback.value() - pause;
+    const std::optional<switch_time> cost = time_of_switch(s, plan);
     if (!cost) c.now.ended = false;
-    // What would not pay back in time still beats standing still: the shortest pause first.
-    c.amortised.score *= rest > 0.01 * options_.payback.value() ? options_.payback.value() / rest : 100 * pause / options_.payback.value();
+    const double payback = options_.payback.value(), beside = cost ? cost->beside_s : 0;
+    const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : payback;
+    if (const double rest = payback - pause - beside; rest > 0.01 * payback) {
+      double old = beside > 0 ? wanted.of(known_.try_out(known_.add(*s.running), s.noticed, s.traffic)).score : 0;
+      if (!(old > 0)) old = c.amortised.score;
+      if (c.amortised.score > 0) c.amortised.score = payback / (beside / old + rest / c.amortised.score);
+    } else {  // what would not pay back in time still beats standing still: the shortest pause first
+      c.amortised.score *= 100 * (pause + beside) / payback;
+    }
     return c;
+  }
+  /// Nothing runs for `pause_s`, after the old plan went on for `beside_s` while weights came.
+  struct switch_time {
+    double pause_s = 0, beside_s = 0;
+  };
+  /// With the network to itself; nothing where weights are missing. Weights that do not change come in the background, as
+  /// far as there is room for them beside the running plan.
+  [[nodiscard]] std::optional<switch_time> time_of_switch(const situation& s, std::size_t plan) const {
+    const migration all = delta_migration(s.held, known_[plan], problem_->model, problem_->cluster, s.noticed);
+    if (!all.status.ok()) return std::nullopt;
+    const auto time = [&](const migration& m) {
+      return m.empty() ? 0 : run_migration(m, problem_->cluster, s.noticed, problem_->models.energy).time.value();
+    };
+    if (!s.can_run) return switch_time{time(all), 0};
+    auto [beside, stopped] = split_immutable(all);
+    std::vector<double> room = free_bytes(*s.running, problem_->model, problem_->cluster, problem_->models.memory);
+    for (const auto& round : beside.rounds) {
+      for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
+    }
+    for (auto& round : beside.rounds) {
+      const auto fits = [&](const fetch& f) { return room[f.to.index()] >= 0; };
+      const auto without_room = std::stable_partition(round.begin(), round.end(), fits);
+      if (without_room != round.end()) stopped.rounds.emplace_back(without_room, round.end());
+      round.erase(without_room, round.end());
+    }
+    std::erase_if(beside.rounds, [](const auto& round) { return round.empty(); });
+    return switch_time{time(stopped), time(beside)};
   }
   [[nodiscard]] std::optional<choice> best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all) {
     std::optional<choice> best;
@@ -152,12 +187,19 @@ class ladder {
     return !best || !beats(*best, c);
   }
 
+  /// Where no latency is wanted, a plan may hold only because the running one was adopted in worse times. If weights have to
+  /// move anyway, then to the best that there is.
+  [[nodiscard]] bool is_worth_moving_for(const wish& wanted, const choice& c) const {
+    return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
+  }
+
   [[nodiscard]] reaction first(const choice& c) {
-    reference_ = c.now.response_s;
+    reference_ = best_reference_ = c.now.response_s;
     return {.next = known_[c.plan]};
   }
   [[nodiscard]] reaction adopt(const situation& s, const choice& c, switching how, const char* why) {
     reference_ = c.now.response_s;
+    best_reference_ = std::min(best_reference_, reference_);
     if (known_[c.plan].stages != s.running->stages) moved_ = s.now + c.thinking;
     return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .reason = why};
   }
@@ -168,6 +210,7 @@ class ladder {
   replanning<Problem, Planner> plan_;
   detail::attention attention_;
   double reference_ = 0;                ///< the response when the running plan was adopted
+  double best_reference_ = 0;           ///< the least such response so far
   std::optional<seconds> moved_;        ///< when weights moved last
   std::optional<seconds> postponed_;    ///< ask again then
   seconds lasts_since_;                 ///< the change that is being answered
