@@ -2,6 +2,7 @@
 """The pages say what is true: quoted code is in its file, sessions print what is shown, links lead somewhere.
 
     <!-- from PATH -->      before a block: its lines stand together in that file, at any indentation
+    <!-- to PATH -->        before a block: it is that file in the page's folder, for the commands below it
     ```cpp                  always has such a line: no code that nobody compiles
     ```console              commands after "$ " are run in one empty folder per page; a line "..." skips lines
 
@@ -20,7 +21,7 @@ SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR", pathlib.Path(__file__
 CLI = os.environ.get("HETPLAN_CLI", "")
 DOCS = SOURCE / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")])
-BLOCK = re.compile(r"^(?:<!-- from (?P<origin>\S+) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?:<!-- (?:from (?P<origin>\S+)|to (?P<target>\S+)) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
 def stands_in(quote, text):
@@ -59,6 +60,8 @@ def replay(page, text):
     with tempfile.TemporaryDirectory() as folder:
 
         def rewrite(match):
+            if match["target"]:
+                (pathlib.Path(folder) / match["target"]).write_text(match["text"])
             if match["kind"] != "console":
                 return match[0]
             lines = []
