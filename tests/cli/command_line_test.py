@@ -48,6 +48,7 @@ class a_first_session(folder_test):
     def test_init_plan_simulate(self):
         self.done("init", "start")
         files = [f"start/{name}.json" for name in ("model", "cluster", "job")]
+        self.assertEqual(sorted(p.stem for p in (self.path / "start").iterdir()), ["cluster", "job", "model", "timeline"])
         self.done("plan", *files, "--out", "p.json", "--svg", "p.svg", "--html", "p.html", "--trace", "p.trace.json")
         plan = json.loads((self.path / "p.json").read_text())
         self.assertEqual(plan["format"], "hetplan/plan/1")
@@ -92,6 +93,8 @@ class documents(folder_test):
             self.assertIn(name, listed["models"])
         self.assertEqual(listed["clusters"], ["smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"])
         self.assertEqual(list(self.document("list", "planners")), ["planners"])
+        self.assertEqual(self.document("list", "policies"),
+                         {"policies": ["static", "network-only", "dora", "replan-always", "replay", "heavy-rescheduling", "oracle"]})
 
     def test_show_is_a_file_that_reads_back(self):
         for name in ("mobilenetv2", "traffic-monitor"):
@@ -160,6 +163,152 @@ class documents(folder_test):
     def test_the_table_for_people_says_what_fails_and_by_how_much(self):
         text = self.done("compare", "qwen3-1.7b", "smart-home-2")
         self.assertIn("data-parallel  no plan fits: memory: laptop0 needs 14.98 GB and may use 6 GB: 8.981 GB too much", text)
+
+
+class over_time(folder_test):
+    """Four cameras train; a link gets slow, one camera leaves and comes back."""
+
+    SLOW = {"at": "10 s", "resource": "camera0->camera1", "capacity": "20 Mbit/s"}
+    EVENTS = [SLOW, {"at": "60 s", "device": "camera1", "leaves": True}, {"at": "90 s", "device": "camera1", "joins": True}]
+
+    def setUp(self):
+        super().setUp()
+        self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32})
+        self.timeline(self.EVENTS)
+        self.command = ("adapt", "mobilenetv2", "traffic-monitor", "job.json", "timeline.json")
+
+    def write(self, name, document):
+        (self.path / name).write_text(json.dumps(document))
+
+    def timeline(self, events, duration="120 s", **more):
+        self.write("timeline.json", {"format": "hetplan/timeline/1", "duration": duration, "events": events, **more})
+
+    def policies(self, *options):
+        return {p["policy"]: p for p in self.document(*self.command, *options)["policies"]}
+
+    def test_a_table_for_people(self):
+        lines = self.done(*self.command).splitlines()
+        self.assertEqual(lines[0], "backups: after every 10 iterations")  # because a device leaves
+        self.assertEqual(lines[1].split(), ["policy", "iterations", "each", "violations", "energy", "stall", "switches", "moved", "reaction"])
+        self.assertEqual([line.split()[0] for line in lines[2:]], ["static", "network-only", "dora", "replan-always", "oracle"])
+        self.assertNotIn("backups", self.done(*self.command, "--backups", "0"))
+
+    def test_the_document_and_what_must_be_true_of_it(self):
+        found = self.policies()
+        for policy in found.values():
+            for key in ("iterations", "violations", "stall", "energy", "switches", "bytes_moved", "reaction"):
+                self.assertGreaterEqual(policy[key], 0, (policy["policy"], key))
+            self.assertEqual(policy["status"], "feasible")
+            self.assertEqual(policy["violations"], 0)  # no latency is wanted
+            self.assertAlmostEqual(policy["energy"], sum(policy["device_energy"].values()), delta=1e-9 * policy["energy"])
+            stretches = policy["stretches"]
+            self.assertEqual([s[1] for s in stretches], [0] + [s[2] for s in stretches[:-1]])  # without gaps
+            self.assertEqual(stretches[-1][2], 120)
+            self.assertEqual(sum(s[4] for s in stretches), policy["iterations"] + policy["lost"])
+            halts = sum(s[2] - s[1] for s in stretches if s[0] in ("stalled", "migrating"))
+            self.assertAlmostEqual(policy["stall"], halts, delta=1e-6)
+        self.assertEqual(len({policy["plans"][0]["planner"] for policy in found.values()}), 1)
+        static, dora, oracle = (found[name] for name in ("static", "dora", "oracle"))
+        self.assertAlmostEqual(static["stall"], 30, delta=1e-6)  # as long as the camera is away
+        self.assertEqual((static["switches"], static["adoptions"]), (0, []))
+        self.assertLess(dora["stall"], static["stall"])
+        self.assertGreater(dora["iterations"], static["iterations"])
+        self.assertEqual(oracle["stall"], 0)
+
+    def test_policies_and_backups_can_be_chosen(self):
+        found = self.policies("--policies", "replay,heavy-rescheduling,static", "--backups", "0")
+        self.assertEqual(list(found), ["replay", "heavy-rescheduling", "static"])
+        for policy in found.values():  # nobody else has the camera's weights
+            self.assertEqual((policy["bytes_moved"], policy["switches"]), (0, 0))
+            self.assertAlmostEqual(policy["stall"], 30, delta=1e-6)
+        saved = self.policies("--policies", "replay", "--backups", "5")["replay"]
+        self.assertEqual(saved["switches"], 1)
+        self.assertGreater(saved["bytes_moved"], 0)
+        self.assertLess(saved["stall"], 30)
+
+    def test_the_same_command_prints_the_same_bytes(self):
+        for option in ("--json", "--quiet"):
+            self.assertEqual(self.done(*self.command, option), self.done(*self.command, option, "--threads", "2"))
+
+    def test_pictures_are_written(self):
+        self.done(*self.command, "--html", "r.html", "--svg", "r.svg")
+        self.assertTrue((self.path / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>"))
+        svg = (self.path / "r.svg").read_text(encoding="utf-8")
+        self.assertTrue(svg.startswith("<svg"))
+        for name in ("static", "dora", "oracle", "camera1"):
+            self.assertIn(name, svg)
+
+    def test_the_starter_files_live(self):
+        self.done("init", "start")
+        files = [f"start/{name}.json" for name in ("model", "cluster", "job", "timeline")]
+        found = {p["policy"]: p for p in self.document("adapt", *files)["policies"]}
+        self.assertEqual(found["static"]["switches"], 0)
+        self.assertGreater(found["dora"]["switches"], 0)
+
+    def test_a_job_that_ends_says_when_and_whether_in_time(self):
+        for deadline, missed in (("100 s", False), ("1 s", True)):
+            self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, "qoe": {"deadline": deadline, "iterations": 50}})
+            for policy in self.policies("--policies", "static,dora").values():
+                self.assertEqual(policy["iterations"], 50)
+                self.assertEqual(policy["missed_deadline"], missed, policy["policy"])
+                self.assertEqual(policy["stretches"][-1][2], policy["finished"])
+        self.assertIn("after the deadline", self.done(*self.command, "--policies", "static"))
+
+    def test_what_is_wanted_may_change(self):
+        self.timeline([{"at": "60 s", "qoe": {"latency": "1 ms"}}])
+        policy = self.policies("--policies", "static")["static"]
+        late = sum(s[4] for s in policy["stretches"] if s[7])
+        self.assertEqual(policy["violations"], late)
+        self.assertGreater(late, 0)
+        self.assertLess(late, policy["iterations"])
+
+    def test_a_measured_network(self):
+        (self.path / "link.txt").write_text("0 200\n10 50\n20 200\n")
+        calm = self.policies("--policies", "static")["static"]["iterations"]
+        self.timeline(self.EVENTS[1:], traces=[{"resource": "camera0->camera1", "file": "link.txt", "repeat": True, "mean": "20 Mbit/s"}])
+        self.assertLess(self.policies("--policies", "static")["static"]["iterations"], calm)
+
+    def test_a_job_that_fits_nowhere_has_status_1(self):
+        result = run("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json", cwd=self.path)
+        self.assertEqual(result.returncode, 2)  # no such timeline
+        self.write("empty.json", {"format": "hetplan/timeline/1", "duration": "60 s"})
+        result = run("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json", cwd=self.path)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        for policy in json.loads(result.stdout)["policies"]:
+            self.assertEqual((policy["status"], policy["iterations"]), ("infeasible", 0))
+            self.assertRegex(policy["reason"], r"^memory: \w+ needs .* and may use .* too much$")
+
+    def test_bad_timelines_name_the_event(self):
+        def refused(events, **more):
+            self.timeline(events, **more)
+            message = self.refused(*self.command, "--html", "r.html", "--svg", "r.svg")
+            self.assertIn("timeline.json", message)
+            self.assertEqual(sorted(p.name for p in self.path.iterdir()), files)
+            return message
+
+        (self.path / "back.txt").write_text("0 200\n10 100\n5 200\n")
+        files = sorted(p.name for p in self.path.iterdir())
+        everybody = [{"at": i, "device": f"camera{i}", "leaves": True} for i in range(4)]
+        message = refused(everybody)
+        self.assertIn("/events/3", message)
+        self.assertIn("no device is left", message)
+        self.assertIn("/events/1", refused([self.SLOW, {**self.SLOW, "at": "9 s"}]))  # back in time
+        self.assertIn("/events/0/capacity", refused([{**self.SLOW, "capacity": "-1 Mbit/s"}]))
+        self.assertIn("/events/0", refused([{"at": 1, "device": "camera1", "joins": True}]))
+        self.assertIn("camera9", refused([{"at": 1, "device": "camera9", "leaves": True}]))
+        self.assertIn("/duration", refused([], duration="0 s"))
+        self.assertIn("/events/0", refused([{"at": 1, "qoe": {}}]))
+        self.assertIn("back.txt", refused([], traces=[{"resource": "camera0->camera1", "file": "back.txt"}]))
+        self.assertIn("nowhere.txt", refused([], traces=[{"resource": "camera0->camera1", "file": "nowhere.txt"}]))
+
+    def test_bad_commands(self):
+        self.assertIn("expected some of static, network-only, dora", self.refused(*self.command, "--policies", "static,magic"))
+        self.assertIn('got "magic"', self.refused(*self.command, "--policies", "static,magic"))
+        self.refused(*self.command, "--backups", "-1")
+        self.refused(*self.command[:-1])
+        self.assertIn("nowhere.json", self.refused(*self.command[:-1], "nowhere.json"))
+        self.assertIn("nowhere.json", self.refused(*self.command[:-2], "nowhere.json", "timeline.json"))
+        self.assertIn("no/such/folder", self.refused(*self.command, "--policies", "static", "--svg", "no/such/folder/r.svg"))
 
 
 class infeasible(folder_test):
