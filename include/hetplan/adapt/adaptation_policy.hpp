@@ -51,6 +51,7 @@ struct reaction {
   switching how = switching::delta;
   rung step = rung::none;
   seconds thinking = {};                    ///< the old plan goes on until this has passed
+  std::optional<seconds> answers = {};      ///< the time of the event that it answers; situation::since, unless it waited
   std::optional<seconds> ask_again = {};    ///< at the first iteration that ends then or later, event or not
   bool rest = false;                        ///< run nothing until asked again
   bool cancel = false;                      ///< the plan that is coming is not wanted any more; a `next` replaces it anyway

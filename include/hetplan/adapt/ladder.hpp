@@ -125,7 +125,9 @@ class ladder {
     choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
     c.amortised = wanted.of(c.now);
     if (s.running == nullptr || !c.now.ended || known_[plan].stages == s.running->stages) return c;
-    const std::optional<switch_time> cost = time_of_switch(s, plan);
+    std::optional<switch_time> cost;
+    if (s.can_run) cost = estimate_background_switch(*problem_, s.held, *s.running, known_[plan], s.noticed);
+    else if (const auto stopped = estimate_switch(*problem_, s.held, known_[plan], s.noticed)) cost = switch_time{stopped->pause_s, 0};
     if (!cost) c.now.ended = false;
     const double payback = options_.payback.value(), beside = cost ? cost->beside_s : 0;
     const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : payback;
@@ -137,33 +139,6 @@ class ladder {
       c.amortised.score *= 100 * (pause + beside) / payback;
     }
     return c;
-  }
-  /// Nothing runs for `pause_s`, after the old plan went on for `beside_s` while weights came.
-  struct switch_time {
-    double pause_s = 0, beside_s = 0;
-  };
-  /// With the network to itself; nothing where weights are missing. Weights that do not change come in the background, as
-  /// far as there is room for them beside the running plan.
-  [[nodiscard]] std::optional<switch_time> time_of_switch(const situation& s, std::size_t plan) const {
-    const migration all = delta_migration(s.held, known_[plan], problem_->model, problem_->cluster, s.noticed);
-    if (!all.status.ok()) return std::nullopt;
-    const auto time = [&](const migration& m) {
-      return m.empty() ? 0 : run_migration(m, problem_->cluster, s.noticed, problem_->models.energy).time.value();
-    };
-    if (!s.can_run) return switch_time{time(all), 0};
-    auto [beside, stopped] = split_immutable(all);
-    std::vector<double> room = free_bytes(*s.running, problem_->model, problem_->cluster, problem_->models.memory);
-    for (const auto& round : beside.rounds) {
-      for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
-    }
-    for (auto& round : beside.rounds) {
-      const auto fits = [&](const fetch& f) { return room[f.to.index()] >= 0; };
-      const auto without_room = std::stable_partition(round.begin(), round.end(), fits);
-      if (without_room != round.end()) stopped.rounds.emplace_back(without_room, round.end());
-      round.erase(without_room, round.end());
-    }
-    std::erase_if(beside.rounds, [](const auto& round) { return round.empty(); });
-    return switch_time{time(stopped), time(beside)};
   }
   [[nodiscard]] std::optional<choice> best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all) {
     std::optional<choice> best;
@@ -201,7 +176,8 @@ class ladder {
     reference_ = c.now.response_s;
     best_reference_ = std::min(best_reference_, reference_);
     if (known_[c.plan].stages != s.running->stages) moved_ = s.now + c.thinking;
-    return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .reason = why};
+    const seconds answers = s.can_run && c.step != rung::network ? std::min(s.since, lasts_since_) : s.since;
+    return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .answers = answers, .reason = why};
   }
 
   const Problem* problem_;

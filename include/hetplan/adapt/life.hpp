@@ -117,7 +117,8 @@ class life {
     }
     if (!r.next || next_) return;
     if (runner_ == nullptr) return use(std::move(*r.next));  // the first plan finds everything where it is needed
-    next_ = adopting{std::move(r), caused, now_, 0, false};
+    const double answers = r.answers ? r.answers->value() : caused;
+    next_ = adopting{std::move(r), answers, now_, 0, false};
     next_->from_s = now_ + next_->what.thinking.value();
     next_->fetched = next_->what.how != switching::background;
   }

@@ -2,9 +2,13 @@
 #pragma once
 /// What a switch of plans would take now: for those who decide whether it is worth it.
 
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <hetplan/adapt/plan_rates.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 
 namespace hetplan::adapt {
@@ -25,6 +29,46 @@ template <class Problem>
     if (run.energy[d.id.index()].value() > 0) extra += (run.energy[d.id.index()] - idle).value();
   }
   return switch_cost{run.time.value(), std::max(0.0, extra)};
+}
+
+/// A migration in two: what may come while a plan runs, that is what nothing changes, to devices that have room for all of it
+/// beside that plan; and what has to wait for the stop.
+///
+/// Source  Dora, section 4.3, asynchronous switching; the room is ours.
+template <memory_model Memory>
+[[nodiscard]] std::pair<migration, migration> split_beside(const migration& all, const plan& running, const planning_graph& model, const cluster& c,
+                                                           const Memory& memory) {
+  auto [beside, stopped] = split_immutable(all);
+  std::vector<double> room = free_bytes(running, model, c, memory);
+  for (const auto& round : beside.rounds) {
+    for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
+  }
+  for (auto& round : beside.rounds) {
+    const auto no_room = std::stable_partition(round.begin(), round.end(), [&](const fetch& f) { return room[f.to.index()] >= 0; });
+    if (no_room != round.end()) stopped.rounds.emplace_back(no_room, round.end());
+    round.erase(no_room, round.end());
+  }
+  std::erase_if(beside.rounds, [](const auto& round) { return round.empty(); });
+  return {std::move(beside), std::move(stopped)};
+}
+
+/// Nothing runs for `pause_s`, after the old plan has gone on for `beside_s` while weights came.
+struct switch_time {
+  double pause_s = 0;
+  double beside_s = 0;
+};
+
+/// A switch in the background with the network to itself; nothing where weights are missing.
+///
+/// Complexity  that of delta_migration and two of run_migration.
+template <class Problem>
+[[nodiscard]] std::optional<switch_time> estimate_background_switch(const Problem& problem, const holdings& held, const plan& running, const plan& next,
+                                                                    const conditions& now) {
+  const migration all = delta_migration(held, next, problem.model, problem.cluster, now);
+  if (!all.status.ok()) return std::nullopt;
+  const auto time_s = [&](const migration& m) { return m.empty() ? 0 : run_migration(m, problem.cluster, now, problem.models.energy).time.value(); };
+  const auto [beside, stopped] = split_beside(all, running, problem.model, problem.cluster, problem.models.memory);
+  return switch_time{time_s(stopped), time_s(beside)};
 }
 
 }  // namespace hetplan::adapt

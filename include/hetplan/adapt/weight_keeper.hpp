@@ -11,7 +11,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/replication.hpp>
+#include <hetplan/adapt/switch_estimate.hpp>
 
 namespace hetplan::adapt {
 
@@ -113,15 +113,9 @@ class weight_keeper {
     if (lost_what_learns(now)) found.back_to = copied_at_;
     return found;
   }
-  /// What may come while the running plan goes on: immutable, and to devices that have room for it beside that plan.
+  /// What of that may come while the running plan goes on (split_beside).
   [[nodiscard]] migration beside(const plan& running, const plan& next, const conditions& now) const {
-    migration m = split_immutable(to(next, switching::delta, now).migration).first;
-    std::vector<double> room = free_bytes(running, problem_->model, problem_->cluster, problem_->models.memory);
-    for (const auto& round : m.rounds) {
-      for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
-    }
-    for (auto& round : m.rounds) std::erase_if(round, [&](const fetch& f) { return room[f.to.index()] < 0; });
-    return m;
+    return split_beside(to(next, switching::delta, now).migration, running, problem_->model, problem_->cluster, problem_->models.memory).first;
   }
 
  private:
