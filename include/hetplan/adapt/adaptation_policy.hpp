@@ -64,6 +64,8 @@ concept reacts = requires(P& p, const situation& s) {
 };
 
 /// Decides what a change calls for. It may remember; the same questions in the same order get the same answers.
+///
+/// Source  the runtime adapter of Dora, section 4.3, as a door.
 template <class P>
 concept adaptation_policy = reacts<P>;
 

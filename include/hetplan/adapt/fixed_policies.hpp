@@ -27,6 +27,8 @@ struct policy_options {
 };
 
 /// Runs one plan, come what may.
+///
+/// Source  "best single plan" of Dora, Fig 12.
 class static_plan {
  public:
   explicit static_plan(plan first) : first_(std::move(first)) {}
@@ -96,6 +98,8 @@ class network_only {
 };
 
 /// Plans anew at every change and switches to the answer, however little it is better: what planners without a runtime do.
+///
+/// Source  Dora, section 4.3, which replaces it.
 template <class Problem, class Planner>
 class replan_always {
  public:
@@ -109,7 +113,8 @@ class replan_always {
     const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, found.plans);
     if (!best) return {.reason = "no plan of the planner's can run"};
     if (s.running != nullptr && known_[*best] == *s.running) return {};
-    return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan, .reason = "the planner's answer to the change"};
+    return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan,
+            .reason = "the planner's answer to the change"};
   }
 
  private:

@@ -58,6 +58,8 @@ struct adoption {
 };
 
 /// What became of a job over a timeline under one policy.
+///
+/// Source  semantics, section 10, results.
 struct history {
   hetplan::status status = {};          ///< infeasible: it ended without a plan that can run; stopped: by an observer
   std::vector<plan> plans = {};         ///< in the order of their first use

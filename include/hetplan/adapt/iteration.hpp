@@ -14,6 +14,13 @@
 
 namespace hetplan::adapt {
 
+/// Does a plan compute on a device?  O(stages x devices per stage).
+[[nodiscard]] inline bool uses(const plan& p, device_id d) {
+  return std::any_of(p.stages.begin(), p.stages.end(), [&](const stage& s) {
+    return std::any_of(s.devices.begin(), s.devices.end(), [&](const assignment& a) { return a.device == d; });
+  });
+}
+
 /// How an iteration went.
 struct iteration {
   bool ended = false;                         ///< false: `until` came first
@@ -30,6 +37,8 @@ struct iteration {
 };
 
 /// What the simulator is told of conditions that hold from the start; those of the cluster itself need no word.
+///
+/// Source  semantics, section 10.
 [[nodiscard]] inline simulator_options from_the_start(const conditions& now, const cluster& c) {
   simulator_options o;
   for (const resource& r : c.network().resources()) {
@@ -44,7 +53,8 @@ struct iteration {
 
 /// By device: what moving bytes takes.
 template <energy_model Energy>
-[[nodiscard]] std::vector<double> energy_of_bytes(const Energy& energy, const cluster& c, const std::vector<double>& sent, const std::vector<double>& received) {
+[[nodiscard]] std::vector<double> energy_of_bytes(const Energy& energy, const cluster& c, const std::vector<double>& sent,
+                                                  const std::vector<double>& received) {
   std::vector<double> spent;
   for (const device& d : c.devices()) {
     spent.push_back(energy.energy({.sent = bytes(sent[d.id.index()]), .received = bytes(received[d.id.index()])}, d).value());

@@ -28,6 +28,8 @@ template <class P, class Problem>
 concept planner = plans_problem<P, Problem>;
 
 /// Plans that can be tried under any conditions. The same question is simulated once.
+///
+/// Source  the plans that Dora's adapter keeps (section 4.3); that they are tried again under new conditions is ours.
 template <class Problem>
 class known_plans {
  public:

@@ -13,6 +13,7 @@
 namespace hetplan::adapt {
 
 /// Writes a history. Whoever runs a job says what happened; sums are made here only.
+/// Source  semantics, section 10, results.
 class ledger {
  public:
   explicit ledger(std::size_t devices) { out_.device_energy_J.assign(devices, 0); }

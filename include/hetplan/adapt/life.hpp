@@ -43,8 +43,9 @@ template <class Problem, class Policy, class Detector, class... Observers>
 class life {
  public:
   life(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
-      : problem_(problem), policy_(policy), duration_(t.duration.value()), world_(problem.cluster, t, options.detector, problem.job.qoe),
-        books_(problem.cluster.size()), weights_(problem, options.storage), observers_(observers...) {}
+      : problem_(problem), policy_(policy), duration_(t.duration.value()),
+        world_(problem.cluster, t, options.detector, problem.job.qoe), books_(problem.cluster.size()),
+        weights_(problem, options.storage), observers_(observers...) {}
 
   [[nodiscard]] history run() {
     while (goes_on()) {
@@ -99,7 +100,8 @@ class life {
     since_.reset();
     const std::vector<foreign_traffic> traffic = world_.foreign();
     const holdings held = weights_.sources(world_.noticed());
-    situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .held = held, .traffic = traffic, .wanted = world_.wanted, .done = done()};
+    situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .held = held, .traffic = traffic,
+                .wanted = world_.wanted, .done = done()};
     if (runner_ != nullptr) {
       s.running = &runner_->what();
       s.can_run = runner_->can_run(world_.noticed());
@@ -133,9 +135,8 @@ class life {
 
   /// Every device that a plan computes on.
   [[nodiscard]] bool is_there(const plan& p) const {
-    return std::all_of(p.stages.begin(), p.stages.end(), [&](const stage& s) {
-      return std::all_of(s.devices.begin(), s.devices.end(), [&](const assignment& x) { return world_.actual().present[x.device.index()] != 0; });
-    });
+    const auto all = problem_.cluster.devices();
+    return std::none_of(all.begin(), all.end(), [&](const device& d) { return world_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
   }
   /// Weights come in the background: begins it, and says whether it is still going on.
   [[nodiscard]] bool fetching() {
@@ -189,15 +190,7 @@ class life {
     double until = std::min({world_.next_event(), world_.next_notice(), duration_});
     if (next_) until = std::min(until, next_->from_s);  // nobody is asked before
     else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // at once, and nothing runs: at the next event
-    std::vector<double> left;
-    if (!world_.flows().empty()) {  // they go on alone; a transfer of nothing ends the run
-      const side_flow& any = world_.flows().front();
-      tasks::task_graph_builder b(problem_.cluster.size());
-      b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now_});
-      simulator_options o = world_.options(now_, until);
-      o.until.reset();
-      left = simulate(std::move(b).build(), problem_.cluster.network(), fair_share{}, o).background_left;
-    }
+    const std::vector<double> left = world_.flows_alone(now_, until);
     std::vector<double> spent(problem_.cluster.size(), 0);
     if (runner_ != nullptr) add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), world_.actual(), until - now_);
     books_.passed(resting_ ? activity::idle : activity::stalled, now_, until, running_, spent);
@@ -292,9 +285,7 @@ class life {
     std::vector<device_id> needed, idle(runner_->devices().begin(), runner_->devices().end());
     for (const device& d : problem_.cluster.devices()) {
       if (g.used[d.id.index()] != 0) needed.push_back(d.id);
-    }
-    for (const stage& s : next.stages) {
-      for (const assignment& x : s.devices) idle.push_back(x.device);
+      if (uses(next, d.id)) idle.push_back(d.id);
     }
     const auto [done, until] = under_change(needed, 1, [&](const simulator_options& o) {
       trace run = simulate(g, problem_.cluster.network(), fair_share{}, o);
@@ -345,7 +336,8 @@ class life {
 /// @return         the history; infeasible: it ended with no plan that can run, and why.
 /// Complexity      one simulation per iteration while conditions change or flows beside the plan come and go; iterations that
 ///                 are alike cost one together.
-/// Throws          invalid_input (timeline, options, a policy's plan, one whose iteration takes no time), invalid_model.   Determinism  as the policy's.
+/// Throws          invalid_input (timeline, options, a policy's plan, one whose iteration takes no time), invalid_model.
+/// Determinism     as the policy's.
 /// Source          semantics, section 10; Dora, section 4.3; Asteroid, section 3.4.
 template <class Problem, adaptation_policy Policy, failure_detector Detector = heartbeat, observer<lived>... Observers>
 [[nodiscard]] history live(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options = {},

@@ -86,7 +86,8 @@ class mixing_policy {
 
   /// Iterations are whole, and plans change between them: the last turn may begin one iteration late.
   [[nodiscard]] decision decide(const situation& s, std::optional<std::size_t> running) const {
-    job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done), .time_left_s = (*s.wanted.deadline - s.now).value(), .running = running};
+    job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done), .time_left_s = (*s.wanted.deadline - s.now).value(),
+                  .running = running};
     decision d = controller_.decide(job);
     double longest = 0;
     for (const mixture_part& part : d.mixture.parts) longest = std::max(longest, 1 / controller_.rates.plans[part.plan].rate);

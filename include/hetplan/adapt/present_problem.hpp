@@ -31,6 +31,7 @@ namespace hetplan::adapt {
 /// take longer, capacities are those of the moment, and the job wants what is wanted now.
 ///
 /// Plans cross the border by `inside` and `outside`, which change nothing but the numbers of devices.
+/// Source  semantics, section 10: what re-planning sees of speeds and capacities.
 template <class Problem>
 class present_problem {
  public:

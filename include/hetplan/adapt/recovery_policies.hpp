@@ -25,7 +25,8 @@ namespace hetplan::adapt {
 template <class Problem>
 class replay_policy {
  public:
-  replay_policy(const Problem& problem, plan first, thinking_times thinking = {}) : problem_(&problem), first_(std::move(first)), thinking_(thinking) {}
+  replay_policy(const Problem& problem, plan first, thinking_times thinking = {})
+      : problem_(&problem), first_(std::move(first)), thinking_(thinking) {}
 
   [[nodiscard]] reaction react(const situation& s) const {
     if (s.running == nullptr) return {.next = first_};

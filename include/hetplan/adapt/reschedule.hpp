@@ -17,8 +17,9 @@ namespace hetplan::adapt {
 /// Complexity      that of schedule::refine for one plan.   Throws, Determinism  as it.
 /// Source          Dora, section 4.3: "first attempts to accommodate these changes by adjusting the network scheduling".
 template <class Problem>
-[[nodiscard]] std::optional<plan> reschedule(const Problem& problem, const plan& p, const conditions& noticed, std::span<const foreign_traffic> traffic,
-                                             const qoe_target& wanted, const schedule::refine_options& options = {}) {
+[[nodiscard]] std::optional<plan> reschedule(const Problem& problem, const plan& p, const conditions& noticed,
+                                             std::span<const foreign_traffic> traffic, const qoe_target& wanted,
+                                             const schedule::refine_options& options = {}) {
   for (const stage& s : p.stages) {
     for (const assignment& a : s.devices) {
       if (!noticed.works(a.device)) return std::nullopt;

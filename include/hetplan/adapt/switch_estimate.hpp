@@ -17,6 +17,7 @@ namespace hetplan::adapt {
 /// itself; nothing where weights are missing.
 ///
 /// Complexity  that of delta_migration and run_migration.
+/// Source      Dora, eq. 8: the switching overhead of a plan.
 template <class Problem>
 [[nodiscard]] std::optional<switch_cost> estimate_switch(const Problem& problem, const holdings& held, const plan& next, const conditions& now) {
   const migration m = delta_migration(held, next, problem.model, problem.cluster, now);
@@ -62,8 +63,8 @@ struct switch_time {
 ///
 /// Complexity  that of delta_migration and two of run_migration.
 template <class Problem>
-[[nodiscard]] std::optional<switch_time> estimate_background_switch(const Problem& problem, const holdings& held, const plan& running, const plan& next,
-                                                                    const conditions& now) {
+[[nodiscard]] std::optional<switch_time> estimate_background_switch(const Problem& problem, const holdings& held, const plan& running,
+                                                                    const plan& next, const conditions& now) {
   const migration all = delta_migration(held, next, problem.model, problem.cluster, now);
   if (!all.status.ok()) return std::nullopt;
   const auto time_s = [&](const migration& m) { return m.empty() ? 0 : run_migration(m, problem.cluster, now, problem.models.energy).time.value(); };

@@ -59,6 +59,8 @@ struct event {
 };
 
 /// Events in time order, those of one instant in list order; all devices are there at the start, at full speed.
+///
+/// Source  semantics, section 10.
 struct timeline {
   seconds duration;
   std::vector<event> events = {};

@@ -10,6 +10,7 @@
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/coordinator.hpp>
+#include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
 
@@ -36,27 +37,27 @@ template <class Problem>
 class weight_keeper {
  public:
   /// Throws  invalid_input (a period below 1, an unknown archive).
-  weight_keeper(const Problem& problem, const storage_options& options) : problem_(&problem), options_(options), held_(problem.model, problem.cluster.size()) {
+  weight_keeper(const Problem& problem, const storage_options& options)
+      : problem_(&problem), options_(options), held_(problem.model, problem.cluster.size()) {
     if (options.backups && options.backups->period < 1) {
       throw invalid_input("backup_routine: period = " + std::to_string(options.backups->period) + "; expected iterations >= 1");
     }
     if (options.archive && (!options.archive->valid() || options.archive->index() >= problem.cluster.size())) {
-      throw invalid_input("storage_options: archive " + std::to_string(options.archive->value) + "; expected a device of cluster \"" + problem.cluster.name() + "\"");
+      throw invalid_input("storage_options: archive " + std::to_string(options.archive->value) + "; expected a device of cluster \"" +
+                          problem.cluster.name() + "\"");
     }
   }
 
   /// A plan runs from now on. A device that it leaves alone keeps what does not change.
   void use(const plan& p) {
     holdings held = holdings_of(p, problem_->model, problem_->cluster.size());
-    std::vector<char> uses(problem_->cluster.size(), 0);
-    for (const stage& s : p.stages) {
-      for (const assignment& a : s.devices) uses[a.device.index()] = 1;
-    }
+    std::vector<char> leaves_alone;
+    for (const device& d : problem_->cluster.devices()) leaves_alone.push_back(adapt::uses(p, d.id) ? 0 : 1);
     for (const layer& l : problem_->model.layers()) {
       if (!is_immutable(l, problem_->job.workload)) continue;
       if (options_.archive) held.add(*options_.archive, l.id);
       for (const device& d : problem_->cluster.devices()) {
-        if (uses[d.id.index()] == 0 && held_.has(d.id, l.id)) held.add(d.id, l.id);
+        if (leaves_alone[d.id.index()] != 0 && held_.has(d.id, l.id)) held.add(d.id, l.id);
       }
     }
     held_ = std::move(held);

@@ -23,10 +23,13 @@ struct serving {
 /// Orders plans by what they do now, as if they did it until the end.
 ///
 /// With a deadline and a number of iterations: in time before late, then least energy. Else the job's objective.
+///
+/// Source  Dora, section 4.3: long-term and continuous quality of experience.
 class wish {
  public:
   /// @param j  says what counts; `wanted` stands for its quality of experience.
-  wish(job j, const qoe_target& wanted, seconds now, long long done) : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
+  wish(job j, const qoe_target& wanted, seconds now, long long done)
+      : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
     if (!wanted.deadline || !wanted.iterations) return;
     deadline_s_ = wanted.deadline->value();
     left_ = static_cast<double>(std::max(0LL, *wanted.iterations - done));

@@ -38,6 +38,7 @@ struct side_flow {
 /// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and flows beside the plan's.
 ///
 /// The simulator moves the flows; the world only says what it must be told, and keeps what it leaves.
+/// Source  semantics, section 10.
 class world {
  public:
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
@@ -125,7 +126,8 @@ class world {
     for (const auto& round : m.rounds) {
       for (const fetch& f : round) {
         const route* way = cluster_.network().find(f.from, f.to);
-        if (way == nullptr) throw invalid_input("live: no route from \"" + cluster_[f.from].name + "\" to \"" + cluster_[f.to].name + "\" for a backup");
+        if (way == nullptr) throw invalid_input("live: no route from \"" + cluster_[f.from].name + "\" to \"" +
+                                              cluster_[f.to].name + "\" for a backup");
         flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
       }
     }
@@ -171,6 +173,17 @@ class world {
       ++i;
     }
     return left;
+  }
+
+  /// What the flows have left after a time in which nothing else uses the network; nothing if there are none.
+  [[nodiscard]] std::vector<double> flows_alone(double now, double until) const {
+    if (flows_.empty()) return {};
+    tasks::task_graph_builder b(cluster_.size());  // a transfer of nothing ends the run
+    const side_flow& any = flows_.front();
+    b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
+    simulator_options o = options(now, until);
+    o.until.reset();
+    return simulate(std::move(b).build(), cluster_.network(), fair_share{}, o).background_left;
   }
 
   /// What flows of our own moved in a stretch of time.

@@ -46,6 +46,7 @@ struct part_of_network {
 
 }  // namespace detail
 
+/// Source  semantics, section 10: what is left of a cluster when devices are away.
 /// @param keep        by device of the whole: is it in the part; at least one is.
 /// @param capacities  by resource, finite >= 0; one at 0 takes its routes away.
 /// Throws  invalid_input (no device is kept, a size does not match).   Complexity  O(devices^2 + resources).

@@ -21,7 +21,7 @@
 
 namespace hetplan::detail {
 
-/// One run of a task graph.
+/// One run of a task graph.  Source: semantics, sections 6 and 10.
 template <network_policy Policy, class... Observers>
 class event_loop {
  public:
