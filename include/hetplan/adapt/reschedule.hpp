@@ -6,12 +6,14 @@
 #include <span>
 #include <utility>
 
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/schedule/refine.hpp>
 
 namespace hetplan::adapt {
 
-/// The running plan with transfer rules for present conditions; nothing where it cannot run or breaks a limit.
+/// The running plan with transfer rules for present conditions; nothing where it cannot run, now or for want of a way, or
+/// breaks a limit.
 ///
 /// @param p        of the whole cluster; rules that it has compete.
 /// Complexity      that of schedule::refine for one plan.   Throws, Determinism  as it.
@@ -24,6 +26,10 @@ template <class Problem>
     for (const assignment& a : s.devices) {
       if (!noticed.works(a.device)) return std::nullopt;
     }
+  }
+  const tasks::task_graph work = tasks::expand(p, problem.model, problem.cluster, problem.cost, problem.models.memory);
+  for (const tasks::transfer& t : work.transfers) {
+    if (!is_open(problem.cluster.network().find(t.from, t.to), noticed)) return std::nullopt;
   }
   const present_problem there(problem, offered(noticed, traffic, problem.cluster.network()), wanted);
   const plan inside[] = {there.inside(p)};
