@@ -6,7 +6,6 @@
 #include <hetplan/simulate/ranking.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,8 +19,6 @@ using namespace hetplan::test;
 using adapt::activity;
 
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 struct turn {
   double from_s;
