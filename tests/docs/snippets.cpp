@@ -438,7 +438,7 @@ TEST_CASE("a timeline changes conditions, and a job lives through it") {
   CHECK(!now.works(phone));
 
   adapt::static_plan policy(recipes::on_device(problem, minimize_latency{}).plans.front());
-  const adapt::history h = live(problem, evening, policy, adapt::life_options{by_waiting{}, adapt::storage_options{}});
+  const adapt::history h = live(problem, evening, policy, adapt::life_options<by_waiting>{});
   CHECK(h.status.ok());
   double end_s = 0;
   for (const adapt::stretch& s : h.stretches) {
