@@ -62,7 +62,7 @@ class life {
       }
     }
     history& h = books_.open();
-    const auto deadline = world_.wanted.deadline;
+    const auto deadline = world_.wanted.iterations ? world_.wanted.deadline : std::nullopt;  // work without an end has none
     h.missed_deadline = deadline && (h.finished_s ? *h.finished_s > deadline->value() * (1 + limit_tolerance) : now_ >= deadline->value());
     if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(world_.actual()))) {
       h.status = {outcome::infeasible, why_not_.empty() ? "the running plan's devices are not all there" : why_not_};

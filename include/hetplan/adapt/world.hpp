@@ -216,7 +216,10 @@ class world {
       }
       f.left_bytes = left[i];
     }
-    std::erase_if(flows_, [](const side_flow& f) { return f.left_bytes <= 0; });
+    const auto is_over = [](const side_flow& f) { return f.left_bytes <= 0; };
+    const bool calmer = std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return is_over(f) && f.what == purpose::foreign; });
+    if (calmer) news_ = std::min(news_.value_or(now), now);
+    std::erase_if(flows_, is_over);
     return both;
   }
 
