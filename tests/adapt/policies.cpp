@@ -181,12 +181,12 @@ TEST_CASE("conditions that alternate move weights at most once per dwell") {
 }
 
 TEST_CASE("noise does not make the ladder forget a question that it put off") {
-  // After a move at 100 weights rest until 110; the air is fine again at 103, a tremor at 105 is no news. At 110 it asks.
+  // After a move at 100 weights rest until 150; the air is fine again at 110, a tremor at 120 is no news. At 150 it asks.
   home x;
   x.what.qoe.latency = seconds(1.05 * x.best_s());
   x.what.objective = objective_kind::latency;
   const auto problem = x.problem();
-  const adapt::ladder_options o{.dwell = 50_s};
+  const adapt::ladder_options o{.patience = 0_s, .dwell = 50_s};
   watched calm{adapt::ladder(problem, few_plans{}, o)}, disturbed{adapt::ladder(problem, few_plans{}, o)};
   adapt::timeline t{400_s, {at(100, air(x.devices, 0.02)), at(110, air(x.devices, 1))}};
   const adapt::history quiet = adapt::live(problem, t, calm);

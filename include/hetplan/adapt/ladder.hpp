@@ -3,13 +3,13 @@
 /// The reaction ladder for work that should not stop: as little as holds the quality of experience, and no more.
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/recovery_policies.hpp>
-#include <hetplan/adapt/replication.hpp>
-#include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/switch_estimate.hpp>
 
 namespace hetplan::adapt {
 
@@ -43,7 +43,7 @@ class ladder {
 
   [[nodiscard]] reaction react(const situation& s) {
     const bool news = attention_.is_news(s);
-    if (!news && !(postponed_ && s.now >= *postponed_)) return {.ask_again = postponed_};
+    if (!news && !(postponed_ && s.now >= *postponed_)) return {};
     postponed_.reset();
     const wish wanted(problem_->job, s);
     if (s.running == nullptr || !s.can_run) {
@@ -53,7 +53,7 @@ class ladder {
       return adopt(s, *best, switching::delta, "a device of the running plan is gone");
     }
 
-    const std::size_t running = known_.add(*s.running);
+    const std::size_t running = running_ = known_.add(*s.running);
     choice mine = judged(s, wanted, running, rung::none, seconds{});
     if (holds(s, wanted, mine)) return {.cancel = s.coming != nullptr, .reason = "holds again"};
 
@@ -80,6 +80,7 @@ class ladder {
     }
     all = everything(s);
     best = best_of(s, wanted, all);
+    if (best) best->thinking = std::max(best->thinking, options_.common.thinking.replan);  // the search was for it
     if (best && beats(*best, mine)) return adopt(s, *best, switching::background, "a new plan for new conditions");
     reference_ = mine.now.response_s;  // nothing better is to be had
     if (mine.plan != running) return adopt(s, mine, switching::delta, "the network alone is the best that helps");
@@ -125,20 +126,51 @@ class ladder {
     choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
     c.amortised = wanted.of(c.now);
     if (s.running == nullptr || !c.now.ended || known_[plan].stages == s.running->stages) return c;
-    std::optional<switch_time> cost;
-    if (s.can_run) cost = estimate_background_switch(*problem_, s.held, *s.running, known_[plan], s.noticed);
-    else if (const auto stopped = estimate_switch(*problem_, s.held, known_[plan], s.noticed)) cost = switch_time{stopped->pause_s, 0};
+    // The way to a plan that serves less well than the running one need not be known: it would not be taken.
+    if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) &&
+        c.amortised >= wanted.of(known_.try_out(running_, s.noticed, s.traffic))) {
+      return c;
+    }
+    const std::optional<switch_time> cost = time_of_switch(s, plan);
     if (!cost) c.now.ended = false;
     const double payback = options_.payback.value(), beside = cost ? cost->beside_s : 0;
     const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : payback;
     if (const double rest = payback - pause - beside; rest > 0.01 * payback) {
-      double old = beside > 0 ? wanted.of(known_.try_out(known_.add(*s.running), s.noticed, s.traffic)).score : 0;
-      if (!(old > 0)) old = c.amortised.score;
-      if (c.amortised.score > 0) c.amortised.score = payback / (beside / old + rest / c.amortised.score);
+      const double old = beside > 0 ? wanted.of(cost->meanwhile).score : 0;
+      if (old > 0 && c.amortised.score > 0) c.amortised.score = payback / (beside / old + rest / c.amortised.score);
+      else c.amortised.score *= payback / (rest + beside);
     } else {  // what would not pay back in time still beats standing still: the shortest pause first
       c.amortised.score *= 100 * (pause + beside) / payback;
     }
     return c;
+  }
+  /// Nothing runs for `pause_s`, after the old plan went on for `beside_s`, slower, while weights came.
+  struct switch_time {
+    double pause_s = 0, beside_s = 0;
+    iteration meanwhile = {};  ///< of the old plan
+  };
+  /// Nothing where weights are missing. Weights that do not change come in the background, as far as there is room for them
+  /// beside the running plan; the two share the network.
+  [[nodiscard]] std::optional<switch_time> time_of_switch(const situation& s, std::size_t plan) {
+    const migration all = delta_migration(s.held, known_[plan], problem_->model, problem_->cluster, s.noticed);
+    if (!all.status.ok()) return std::nullopt;
+    const auto time_s = [&](const migration& m) {
+      return m.empty() ? 0 : run_migration(m, problem_->cluster, s.noticed, problem_->models.energy).time.value();
+    };
+    if (!s.can_run) return switch_time{time_s(all), 0};
+    const auto [beside, stopped] = split_beside(all, *s.running, problem_->model, problem_->cluster, problem_->models.memory);
+    switch_time t{time_s(stopped)};
+    std::vector<foreign_traffic> traffic(s.traffic.begin(), s.traffic.end());
+    for (const auto& round : beside.rounds) {
+      for (const fetch& f : round) traffic.push_back({f.from, f.to, f.volume, std::numeric_limits<int>::max()});
+    }
+    if (traffic.size() == s.traffic.size()) return t;
+    t.meanwhile = known_.try_out(running_, s.noticed, traffic);
+    for (std::size_t i = s.traffic.size(); i < std::min(traffic.size(), t.meanwhile.background_left.size()); ++i) {
+      const double volume = traffic[i].left.value(), left = t.meanwhile.background_left[i];  // after one iteration
+      t.beside_s = std::max(t.beside_s, t.meanwhile.took_s * std::max(1.0, volume / (volume - left)));
+    }
+    return t;
   }
   [[nodiscard]] std::optional<choice> best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all) {
     std::optional<choice> best;
@@ -185,6 +217,7 @@ class ladder {
   known_plans<Problem> known_;
   replanning<Problem, Planner> plan_;
   detail::attention attention_;
+  std::size_t running_ = 0;             ///< where it can run
   double reference_ = 0;                ///< the response when the running plan was adopted
   double best_reference_ = 0;           ///< the least such response so far
   std::optional<seconds> moved_;        ///< when weights moved last

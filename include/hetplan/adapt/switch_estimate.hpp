@@ -53,23 +53,4 @@ template <memory_model Memory>
   return {std::move(beside), std::move(stopped)};
 }
 
-/// Nothing runs for `pause_s`, after the old plan has gone on for `beside_s` while weights came.
-struct switch_time {
-  double pause_s = 0;
-  double beside_s = 0;
-};
-
-/// A switch in the background with the network to itself; nothing where weights are missing.
-///
-/// Complexity  that of delta_migration and two of run_migration.
-template <class Problem>
-[[nodiscard]] std::optional<switch_time> estimate_background_switch(const Problem& problem, const holdings& held, const plan& running,
-                                                                    const plan& next, const conditions& now) {
-  const migration all = delta_migration(held, next, problem.model, problem.cluster, now);
-  if (!all.status.ok()) return std::nullopt;
-  const auto time_s = [&](const migration& m) { return m.empty() ? 0 : run_migration(m, problem.cluster, now, problem.models.energy).time.value(); };
-  const auto [beside, stopped] = split_beside(all, running, problem.model, problem.cluster, problem.models.memory);
-  return switch_time{time_s(stopped), time_s(beside)};
-}
-
 }  // namespace hetplan::adapt
