@@ -43,7 +43,7 @@ class ladder {
 
   [[nodiscard]] reaction react(const situation& s) {
     const bool news = attention_.is_news(s);
-    if (!news && !(postponed_ && s.now >= *postponed_)) return {};
+    if (!news && !(postponed_ && s.now >= *postponed_)) return {.ask_again = postponed_};
     postponed_.reset();
     const wish wanted(problem_->job, s);
     if (s.running == nullptr || !s.can_run) {

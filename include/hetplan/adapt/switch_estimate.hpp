@@ -40,6 +40,7 @@ template <memory_model Memory>
 [[nodiscard]] std::pair<migration, migration> split_beside(const migration& all, const plan& running, const planning_graph& model, const cluster& c,
                                                            const Memory& memory) {
   auto [beside, stopped] = split_immutable(all);
+  if (beside.empty()) return {std::move(beside), std::move(stopped)};
   std::vector<double> room = free_bytes(running, model, c, memory);
   for (const auto& round : beside.rounds) {
     for (const fetch& f : round) room[f.to.index()] -= f.volume.value();
