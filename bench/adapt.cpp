@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -131,7 +132,7 @@ void days(bench::table& table, const std::string& name, problem p, adapt::timeli
     adapt::history h;
     table.run_within(name + ", " + policy_name, options.quick || !bounds ? 1 : 3, target, [&](std::size_t) {
       auto policy = make();
-      h = adapt::live(p, t, policy, adapt::life_options{detector, storage});
+      h = adapt::live(p, t, policy, adapt::life_options<std::remove_cvref_t<decltype(detector)>>{detector, storage});
     });
     if (!options.json) {
       std::printf("    %lld iterations, %lld late, %.4g J each, %zu adoptions, %lld switches, %.0f s stalled\n", h.iterations, h.violations,

@@ -100,7 +100,7 @@ adapt::history mixture(problem p, const plan_result& menu, double deadline_s, do
   p.job.qoe.deadline = seconds(deadline_s);
   p.job.qoe.iterations = iterations;
   adapt::mixing_policy policy(p, answers_a_menu{&menu}, {.progress = {.pessimism = pessimism}});
-  return adapt::live(p, adapt::timeline{seconds(1.2 * deadline_s)}, policy, adapt::life_options{adapt::heartbeat{}, {}});
+  return adapt::live(p, adapt::timeline{seconds(1.2 * deadline_s)}, policy, adapt::life_options<>{});
 }
 
 /// What a sweep over the deadlines of a front came to.

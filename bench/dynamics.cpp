@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,7 @@ std::vector<io::policy_history> compare(const scenario& s, bool in_phases, repor
   const adapt::storage_options storage{.archive = adapt::elect_coordinator(devices, adapt::nominal(devices))};
   std::vector<io::policy_history> rows;
   const auto live = [&](const char* name, auto policy, const auto& detector) {
-    rows.push_back({name, adapt::live(p, t, policy, adapt::life_options{detector, storage})});
+    rows.push_back({name, adapt::live(p, t, policy, adapt::life_options<std::remove_cvref_t<decltype(detector)>>{detector, storage})});
   };
   live("static", adapt::static_plan(first.plans.front()), beats);
   live("network-only", adapt::network_only(p, first.plans.front()), beats);
