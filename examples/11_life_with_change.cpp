@@ -11,7 +11,8 @@
 using namespace hetplan;
 
 void print(const char* policy, const adapt::history& h) {
-  std::printf("%-22s %4lld iterations, %3.0f J each, %5.1f s without work\n", policy, h.iterations, h.energy_J / static_cast<double>(h.iterations), h.stall_s);
+  const double each_J = h.energy_J / static_cast<double>(h.iterations);
+  std::printf("%-22s %4lld iterations, %3.0f J each, %5.1f s without work\n", policy, h.iterations, each_J, h.stall_s);
   for (const adapt::adoption& a : h.adoptions) {
     std::printf("  at %5.1f s: %s, %.0f MB moved, in force at %.1f s\n", a.decided_s, a.reason.c_str(), 1e-6 * a.moved_bytes, a.done_s);
   }

@@ -15,7 +15,7 @@ struct patient {
   plan usual, alone;        // over the Wi-Fi; on one device
   bytes_per_second enough;  // for the usual plan
   seconds patience;
-  std::optional<seconds> since = {};  // the running plan has been the wrong one for the moment
+  std::optional<seconds> since = {};  // when the running plan became the wrong one
 
   adapt::reaction react(const adapt::situation& s) {
     if (s.running == nullptr) return {.next = usual};
@@ -25,9 +25,9 @@ struct patient {
       since.reset();
       return {.cancel = s.coming != nullptr};  // it passed
     }
-    if (!since) since = s.now;
+    if (!since) since = s.since;
     if (s.now < *since + patience) return {.ask_again = *since + patience};
-    return {.next = better, .step = adapt::rung::known_plan, .reason = slow ? "the Wi-Fi stays slow" : "the Wi-Fi is back"};
+    return {.next = better, .step = adapt::rung::known_plan, .answers = since, .reason = slow ? "the Wi-Fi stays slow" : "the Wi-Fi is back"};
   }
 };
 static_assert(adapt::check_adaptation_policy<patient>());
@@ -40,7 +40,8 @@ int main() {
     if (i > 0) layers.add_edge(layer_id(i - 1), layer_id(i), 3_MB, 3_MB);
   }
   const planning_graph model = std::move(layers).build();
-  const cluster home("home", {{.name = "laptop", .memory = 4_GB, .compute = 9_TFLOP_per_s}, {.name = "tablet", .memory = 2_GB, .compute = 6_TFLOP_per_s}},
+  const cluster home("home",
+                     {{.name = "laptop", .memory = 4_GB, .compute = 9_TFLOP_per_s}, {.name = "tablet", .memory = 2_GB, .compute = 6_TFLOP_per_s}},
                      shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
   const plan usual = recipes::dora(problem, minimize_latency{}).plans.front();

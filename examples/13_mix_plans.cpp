@@ -35,7 +35,9 @@ int main() {
   for (const auto& entry : front.entries()) rates.plans.push_back({1 / entry.point[0], entry.point[1] / entry.point[0]});
   for (const auto& from : front.entries()) {
     const adapt::holdings held = adapt::holdings_of(plans[from.item], model, home.size());
-    for (const auto& to : front.entries()) rates.switches.between.push_back(*adapt::estimate_switch(problem, held, plans[to.item], adapt::nominal(home)));
+    for (const auto& to : front.entries()) {
+      rates.switches.between.push_back(*adapt::estimate_switch(problem, held, plans[to.item], adapt::nominal(home)));
+    }
   }
   // [pareto]
   for (const auto& e : front.entries()) std::printf("plan %zu: %.2f s, %.0f J\n", &e - front.entries().data(), e.point[0], e.point[1]);
