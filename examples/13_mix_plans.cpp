@@ -42,10 +42,8 @@ int main() {
   // [pareto]
   for (const auto& e : front.entries()) std::printf("plan %zu: %.2f s, %.0f J\n", &e - front.entries().data(), e.point[0], e.point[1]);
 
-  // [mix]
   const double work = 600, deadline_s = 3600;
   const adapt::mixture m = adapt::mix(rates, {.horizon_s = deadline_s, .progress = work});
-  // [mix]
   for (const adapt::mixture_part& part : m.parts) std::printf("%.0f s of plan %zu, ", part.seconds, part.plan);
   std::printf("%.0f s idle: %.0f kJ\n", m.idle_s, 1e-3 * m.energy_J);
 
