@@ -298,11 +298,29 @@ TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with
   check_stretches(h, {{activity::running, 0, 28, 1}, {activity::running, 28, 36, 1}});
   const adapt::history dark = x.live({1e6_s, {at(12, air(0))}}, policy);
   check_stretches(dark, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 1e6}});
-  CHECK(dark.status.ok());  // its devices are there
+  CHECK(dark.status.result == outcome::infeasible);  // its network is down
   // A device that stands still to the end.
   const adapt::history still = x.live({1e6_s, {at(8, adapt::speed_becomes{dev(1), 0})}}, policy);
   check_stretches(still, {{activity::running, 0, 8, 1}, {activity::stalled, 8, 1e6}});
   CHECK(still.status.result == outcome::infeasible);
+}
+
+TEST_CASE("an iteration that stands still is given up when the policy hears of it and has something better") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  const adapt::life_options<adapt::heartbeat> beats;
+  // 8 s an iteration, bytes 3..5 of it; alone 6 s. The medium fails while the bytes of the second are under way, at 12.5, and
+  // that is known at 13; at 14 it carries again.
+  scripted leaves = flees(x.apart(0, 1), x.together(0), switching::at_no_cost);
+  const adapt::history h = x.live({25_s, {at(12.5, air(0)), at(14, air(1))}}, leaves, beats);
+  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 13}, {activity::running, 13, 25, 2}});
+  // An outage that is over when it would be known is nobody's business.
+  scripted stays = flees(x.apart(0, 1), x.together(0), switching::at_no_cost);
+  const adapt::history brief = x.live({24.5_s, {at(12.2, air(0)), at(12.7, air(1))}}, stays, beats);
+  check_stretches(brief, {{activity::running, 0, 8, 1}, {activity::running, 8, 16.5, 1}, {activity::running, 16.5, 24.5, 1}});
+  // Without anything better it waits, and nothing of it is done twice.
+  adapt::static_plan patient(x.apart(0, 1));
+  const adapt::history waits = x.live({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
+  check_stretches(waits, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
 }
 
 TEST_CASE("a deadline that passes is missed, and one that is kept is not") {

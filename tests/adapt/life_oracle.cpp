@@ -74,7 +74,11 @@ class naive_life {
       while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now_) adapt::apply(conditions_, timeline_.events[next_++]);
       choose();
       const std::vector<device_id> devices = devices_of(*running_);
-      if (std::all_of(devices.begin(), devices.end(), [&](device_id d) { return conditions_.works(d); })) iterate(devices); else stall(devices);
+      const auto works = [&](device_id d) { return conditions_.works(d); };
+      const auto carries = [&](resource_id r) { return conditions_.capacity[r.index()].value() > 0; };
+      const std::vector<resource_id> resources = resources_of(*running_);
+      const bool can_run = std::all_of(devices.begin(), devices.end(), works) && std::all_of(resources.begin(), resources.end(), carries);
+      if (can_run) iterate(devices, resources); else stall(devices);
     }
     return out_;
   }
@@ -89,17 +93,30 @@ class naive_life {
     }
     return all;
   }
-  void choose() {
+  /// Those that a byte of the plan goes over.
+  std::vector<resource_id> resources_of(const plan& p) const {
+    const tasks::task_graph g = tasks::expand(p, model_, cluster_, roofline{});
+    std::vector<resource_id> all;
+    for (const tasks::transfer& t : g.transfers) {
+      for (const resource_use& u : g.routes[t.route].via) {
+        if (t.volume_bytes > 0) all.push_back(u.resource);
+      }
+    }
+    return all;
+  }
+  /// The plan whose turn it is, if its devices are there, else the one that runs.
+  const plan* choice(double now, const adapt::conditions& then) const {
     const plan* mine = running_;
     for (const turn& t : turns_) {
-      if (t.from_s <= now_) mine = &t.what;
+      if (t.from_s <= now) mine = &t.what;
     }
     bool there = true;
     for (const stage& s : mine->stages) {
-      for (const assignment& a : s.devices) there = there && conditions_.present[a.device.index()] != 0;
+      for (const assignment& a : s.devices) there = there && then.present[a.device.index()] != 0;
     }
-    if (running_ == nullptr || there) running_ = mine;
+    return running_ == nullptr || there ? mine : running_;
   }
+  void choose() { running_ = choice(now_, conditions_); }
   simulator_options everything_from_now() const {
     simulator_options o = adapt::from_the_start(conditions_, cluster_);
     for (std::size_t i = next_; i < timeline_.events.size(); ++i) {
@@ -116,11 +133,20 @@ class naive_life {
   void take_over(const trace& t) {
     for (std::size_t f = 0; f < foreign_.size(); ++f) foreign_[f].volume = bytes(t.background_left[f]);
   }
-  void iterate(const std::vector<device_id>& devices) {
+  void iterate(const std::vector<device_id>& devices, const std::vector<resource_id>& resources) {
     double until = timeline_.duration.value();
+    adapt::conditions then = conditions_;
     for (std::size_t i = next_; i < timeline_.events.size(); ++i) {
-      const auto* gone = std::get_if<adapt::device_leaves>(&timeline_.events[i].what);
-      if (gone != nullptr && std::binary_search(devices.begin(), devices.end(), gone->device)) until = std::min(until, timeline_.events[i].at.value());
+      const adapt::event& e = timeline_.events[i];
+      adapt::apply(then, e);
+      const auto* gone = std::get_if<adapt::device_leaves>(&e.what);
+      const auto* still = std::get_if<adapt::speed_becomes>(&e.what);
+      const auto* down = std::get_if<adapt::capacity_becomes>(&e.what);
+      const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
+      // Whoever hears at once that nothing moves any more gives the iteration up if it is another plan's turn.
+      const bool halts = (still != nullptr && still->speed == 0 && among(devices, still->device)) ||
+                         (down != nullptr && down->capacity.value() == 0 && among(resources, down->resource));
+      if ((gone != nullptr && among(devices, gone->device)) || (halts && *choice(e.at.value(), then) != *running_)) until = std::min(until, e.at.value());
     }
     simulator_options o = everything_from_now();
     o.until = seconds(until - now_);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/history.hpp>
@@ -31,8 +32,9 @@ struct situation {
   std::span<const foreign_traffic> traffic;
   const plan* running = nullptr;            ///< null: nothing has run yet
   const plan* coming = nullptr;             ///< adopted, and its weights or the decision still take their time
-  bool can_run = false;                     ///< every device of the running plan is there and works
+  bool can_run = false;                     ///< every device of the running plan is there and works, and its network carries
   std::optional<seconds> response = {};     ///< of the last whole iteration
+  std::string_view dropped = {};            ///< why its last plan came to nothing; empty: it did not
   qoe_target wanted = {};
   long long done = 0;                       ///< iterations
 };

@@ -49,7 +49,7 @@ class attention {
   explicit attention(double ignore) : ignore_(ignore) {}
   /// Is there anything to answer? What is answered is remembered.
   [[nodiscard]] bool is_news(const situation& s) {
-    const bool news = !answered_ || change(*answered_, s.noticed) >= ignore_ || traffic_ != s.traffic.size() || wanted_ != s.wanted || !s.can_run;
+    const bool news = !answered_ || change(*answered_, s.noticed) >= ignore_ || traffic_ != s.traffic.size() || wanted_ != s.wanted || !s.can_run || !s.dropped.empty();
     if (news) {
       answered_ = s.noticed;
       traffic_ = s.traffic.size();

@@ -82,14 +82,24 @@ class plan_runner {
     for (std::size_t d = 0; d < judged_.graph.used.size(); ++d) {
       if (judged_.graph.used[d] != 0) devices_.push_back(device_id(d));
     }
+    std::vector<char> carries(problem.cluster.network().resources().size(), 0);
+    for (const tasks::transfer& t : judged_.graph.transfers) {
+      for (const resource_use& u : judged_.graph.routes[t.route].via) carries[u.resource.index()] |= t.volume_bytes > 0 ? 1 : 0;
+    }
+    for (std::size_t r = 0; r < carries.size(); ++r) {
+      if (carries[r] != 0) resources_.push_back(resource_id(r));
+    }
   }
 
   [[nodiscard]] const plan& what() const { return plan_; }
   /// The devices that it uses, ascending.
   [[nodiscard]] std::span<const device_id> devices() const { return devices_; }
   [[nodiscard]] bool uses(device_id d) const { return std::binary_search(devices_.begin(), devices_.end(), d); }
+  /// The resources that its transfers need, ascending.
+  [[nodiscard]] std::span<const resource_id> resources() const { return resources_; }
   [[nodiscard]] bool can_run(const conditions& now) const {
-    return std::all_of(devices_.begin(), devices_.end(), [&](device_id d) { return now.works(d); });
+    return std::all_of(devices_.begin(), devices_.end(), [&](device_id d) { return now.works(d); }) &&
+           std::all_of(resources_.begin(), resources_.end(), [&](resource_id r) { return now.capacity[r.index()].value() > 0; });
   }
 
   /// Complexity  one simulation.   Throws  invalid_input where it would wait forever and `options` set no end.
@@ -124,6 +134,7 @@ class plan_runner {
   const Problem* problem_;
   plan plan_;
   std::vector<device_id> devices_;
+  std::vector<resource_id> resources_;
   judgement judged_;
 };
 

@@ -48,8 +48,11 @@ class weight_keeper {
     }
   }
 
-  /// A plan runs from now on. A device that it leaves alone keeps what does not change.
-  void use(const plan& p) {
+  /// A plan runs from now on. A device that it leaves alone keeps what does not change. False: who runs which layers is as
+  /// before, and so is everything here.
+  bool use(const plan& p) {
+    if (p.stages == stages_) return false;
+    stages_ = p.stages;
     holdings held = holdings_of(p, problem_->model, problem_->cluster.size());
     std::vector<char> leaves_alone;
     for (const device& d : problem_->cluster.devices()) leaves_alone.push_back(adapt::uses(p, d.id) ? 0 : 1);
@@ -64,6 +67,7 @@ class weight_keeper {
     copies_ = {};
     copied_at_.reset();
     if (options_.backups) copies_ = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
+    return true;
   }
   /// Weights have come to where the running plan does not need them.
   void add(const migration& m) {
@@ -132,6 +136,7 @@ class weight_keeper {
 
   const Problem* problem_;
   storage_options options_;
+  std::vector<stage> stages_;  ///< of the running plan
   holdings held_;
   replication copies_;
   long long begun_at_ = 0;

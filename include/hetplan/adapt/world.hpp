@@ -44,7 +44,9 @@ class world {
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
   template <failure_detector Detector>
   world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
-      : wanted(first_wanted), cluster_(c), timeline_(checked(t, c)), actual_(nominal(c)), noticed_(actual_), known_(times_known(t, detector)) {}
+      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_), known_(times_known(t, detector)) {
+    while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
+  }
 
   qoe_target wanted;  ///< now
 
@@ -53,12 +55,12 @@ class world {
 
   /// Who coordinates: the same rule for everybody, so a device that is lost is followed by the next one at once, and what
   /// happened is known when the survivors have agreed on it.
-  [[nodiscard]] device_id coordinator() const { return elect_coordinator(cluster_, actual_); }
+  [[nodiscard]] device_id coordinator() const { return elect_coordinator(*cluster_, actual_); }
 
   /// Lets everything happen that happens by now.
   void advance(double now) {
-    while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now) {
-      const event& e = timeline_.events[next_];
+    while (next_ < end_ && timeline_->events[next_].at.value() <= now) {
+      const event& e = timeline_->events[next_];
       const device_id coordinates = coordinator();
       apply(actual_, e);
       if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
@@ -66,12 +68,12 @@ class world {
         flows_.back().began = moves(flows_.back());
       }
       double known_s = known_[next_].value();
-      if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(cluster_, actual_).value();
+      if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
       to_notice_.emplace(known_s, next_);
       ++next_;
     }
     while (next_notice() <= now) {
-      const event& e = timeline_.events[to_notice_.top().second];
+      const event& e = timeline_->events[to_notice_.top().second];
       to_notice_.pop();
       apply(noticed_, e);
       if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
@@ -85,32 +87,51 @@ class world {
   [[nodiscard]] std::optional<double> take_news() { return std::exchange(news_, std::nullopt); }
 
   /// When the conditions or the foreign traffic change next; infinite: never.
-  [[nodiscard]] double next_event() const { return next_ < timeline_.events.size() ? timeline_.events[next_].at.value() : never; }
+  [[nodiscard]] double next_event() const { return next_ < end_ ? timeline_->events[next_].at.value() : never; }
   /// When something becomes known next.
   [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.top().first; }
   /// When the first of some devices leaves next, not after `horizon`; infinite if none does.
   [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const {
-    for (std::size_t i = next_; i < timeline_.events.size() && timeline_.events[i].at.value() <= horizon; ++i) {
-      const auto* gone = std::get_if<device_leaves>(&timeline_.events[i].what);
-      if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end()) return timeline_.events[i].at.value();
+    for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
+      const auto* gone = std::get_if<device_leaves>(&timeline_->events[i].what);
+      if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end()) return timeline_->events[i].at.value();
     }
     return never;
   }
 
+  /// When it becomes known next, after a time and not after `horizon`, that one of some devices stands still or one of some
+  /// resources carries nothing, and is not over by then; infinite if never.
+  [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after, double horizon) const {
+    const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
+    double first = never;
+    for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
+      const happening& what = timeline_->events[i].what;
+      const auto* s = std::get_if<speed_becomes>(&what);
+      const auto* r = std::get_if<capacity_becomes>(&what);
+      const bool halts = (s != nullptr && s->speed == 0 && among(devices, s->device)) || (r != nullptr && r->capacity.value() == 0 && among(resources, r->resource));
+      const double known = known_[i].value();
+      if (!halts || known <= after || known > horizon || known >= first) continue;
+      conditions then = actual_;
+      for (std::size_t k = next_; k < end_ && timeline_->events[k].at.value() <= known; ++k) apply(then, timeline_->events[k]);
+      if (s != nullptr ? then.speed[s->device.index()] == 0 : then.capacity[r->resource.index()].value() == 0) first = known;
+    }
+    return first;
+  }
+
   /// What the simulator must be told of a run from now on: the conditions, what changes until then, the flows.
   [[nodiscard]] simulator_options options(double now, double until) const {
-    simulator_options o = from_the_start(actual_, cluster_);
+    simulator_options o = from_the_start(actual_, *cluster_);
     o.until = seconds(until - now);
     for (const side_flow& f : flows_) {
       if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
     }
     conditions then = actual_;
-    for (std::size_t i = next_; i < timeline_.events.size() && timeline_.events[i].at.value() < until; ++i) {
-      apply(then, timeline_.events[i]);
-      const seconds at = timeline_.events[i].at - seconds(now);
-      if (const auto* r = std::get_if<capacity_becomes>(&timeline_.events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
-      if (const auto* s = std::get_if<speed_becomes>(&timeline_.events[i].what)) o.speeds.push_back({at, s->device, s->speed});
-      const auto* x = std::get_if<transfer_begins>(&timeline_.events[i].what);
+    for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() < until; ++i) {
+      apply(then, timeline_->events[i]);
+      const seconds at = timeline_->events[i].at - seconds(now);
+      if (const auto* r = std::get_if<capacity_becomes>(&timeline_->events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
+      if (const auto* s = std::get_if<speed_becomes>(&timeline_->events[i].what)) o.speeds.push_back({at, s->device, s->speed});
+      const auto* x = std::get_if<transfer_begins>(&timeline_->events[i].what);
       if (x != nullptr && then.present[x->from.index()] != 0 && then.present[x->to.index()] != 0) {
         o.background.push_back({x->from, x->to, x->volume, at + latency(*x), x->priority});
       }
@@ -125,9 +146,9 @@ class world {
     constexpr int last = std::numeric_limits<int>::max();
     for (const auto& round : m.rounds) {
       for (const fetch& f : round) {
-        const route* way = cluster_.network().find(f.from, f.to);
-        if (way == nullptr) throw invalid_input("live: no route from \"" + cluster_[f.from].name + "\" to \"" +
-                                              cluster_[f.to].name + "\" for a backup");
+        const route* way = cluster_->network().find(f.from, f.to);
+        if (way == nullptr) throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" +
+                                              (*cluster_)[f.to].name + "\" for a backup");
         flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
       }
     }
@@ -178,12 +199,12 @@ class world {
   /// What the flows have left after a time in which nothing else uses the network; nothing if there are none.
   [[nodiscard]] std::vector<double> flows_alone(double now, double until) const {
     if (flows_.empty()) return {};
-    tasks::task_graph_builder b(cluster_.size());  // a transfer of nothing ends the run
+    tasks::task_graph_builder b(cluster_->size());  // a transfer of nothing ends the run
     const side_flow& any = flows_.front();
     b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
     simulator_options o = options(now, until);
     o.until.reset();
-    return simulate(std::move(b).build(), cluster_.network(), fair_share{}, o).background_left;
+    return simulate(std::move(b).build(), cluster_->network(), fair_share{}, o).background_left;
   }
 
   /// What flows of our own moved in a stretch of time.
@@ -209,7 +230,7 @@ class world {
       side_flow& f = flows_[moving[i]];
       if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
         carried& moved = both[f.what == purpose::weights ? 0 : 1];
-        if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_.size(), 0);
+        if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_->size(), 0);
         moved.volume_bytes += volume;
         moved.sent_bytes[f.from.index()] += volume;
         moved.received_bytes[f.to.index()] += volume;
@@ -230,15 +251,15 @@ class world {
     check_timeline(t, c);
     return t;
   }
-  [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_.network().find(x.from, x.to)->latency; }
+  [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_->network().find(x.from, x.to)->latency; }
   /// A flow waits while one of its ends is away; a run that has begun with it takes it along to its end.
   [[nodiscard]] bool moves(const side_flow& f) const { return actual_.present[f.from.index()] != 0 && actual_.present[f.to.index()] != 0; }
 
-  const cluster& cluster_;
-  const timeline& timeline_;
+  const cluster* cluster_;
+  const timeline* timeline_;
   conditions actual_, noticed_;
   std::vector<seconds> known_;  ///< by event
-  std::size_t next_ = 0;
+  std::size_t next_ = 0, end_ = 0;  ///< events to come: from, to; those at the timeline's end never happen
   using notice = std::pair<double, std::size_t>;  ///< when, which event
   std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
   std::optional<double> news_;

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The inside of `live`: a job from event to event, iteration to iteration.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/ledger.hpp>
+#include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/weight_keeper.hpp>
+#include <hetplan/adapt/world.hpp>
+#include <hetplan/core/observer.hpp>
+
+namespace hetplan::adapt {
+
+template <failure_detector Detector = heartbeat>
+struct life_options {
+  Detector detector = {};
+  storage_options storage = {};
+};
+template <class Detector>
+life_options(Detector, storage_options) -> life_options<Detector>;
+
+/// The job has come this far; for progress and for stopping.
+struct lived {
+  seconds now;
+  seconds duration;
+  const history& so_far;
+};
+
+namespace detail {
+
+template <class Problem, class Policy, class Detector, class... Observers>
+class life_loop {
+ public:
+  life_loop(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
+      : problem_(problem), policy_(policy), duration_(t.duration.value()),
+        world_(problem.cluster, t, options.detector, problem.job.qoe), books_(problem.cluster.size()),
+        weights_(problem, options.storage), observers_(observers...) {}
+
+  [[nodiscard]] history run() {
+    while (goes_on()) {
+      world_.advance(now_);
+      if (const auto news = world_.take_news()) since_ = std::min(since_.value_or(*news), *news);
+      if (since_ || (!next_ && now_ >= ask_at_)) {
+        consult();
+      } else if (next_ && now_ >= next_->from_s && !fetching()) {
+        adopt();
+      } else if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual())) {
+        wait();
+      } else {
+        iterate();
+      }
+    }
+    history& h = books_.open();
+    const auto deadline = world_.wanted.iterations ? world_.wanted.deadline : std::nullopt;  // work without an end has none
+    h.missed_deadline = deadline && (h.finished_s ? *h.finished_s > deadline->value() * (1 + limit_tolerance) : now_ >= deadline->value());
+    if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(world_.actual()))) {
+      h.status = {outcome::infeasible, why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
+    }
+    return std::move(books_).close();
+  }
+
+ private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  /// A plan on its way to be adopted.
+  struct adopting {
+    reaction what;
+    double caused_s, decided_s, from_s;
+    bool fetched = false;  ///< its immutable weights are there, or were never to come in the background
+    double moved_bytes = 0;
+    double moved_J = 0;
+  };
+
+  [[nodiscard]] long long done() const { return books_.so_far().iterations; }
+  [[nodiscard]] bool goes_on() {
+    history& h = books_.open();
+    if (problem_.job.qoe.iterations && done() >= *problem_.job.qoe.iterations) h.finished_s = now_;
+    if (std::apply([&](auto&... o) { return notify(lived{seconds(now_), seconds(duration_), h}, o...); }, observers_) == flow::stop) {
+      stopped_ = true;
+      h.status = {outcome::stopped, "stopped by an observer at " + to_text(now_) + " s"};
+    }
+    return !stopped_ && !h.finished_s && now_ < duration_;
+  }
+
+  // --- deciding ---
+
+  void consult() {
+    const double caused = since_.value_or(now_);
+    since_.reset();
+    const std::vector<foreign_traffic> traffic = world_.foreign();
+    const holdings held = weights_.sources(world_.noticed());
+    situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .held = held, .traffic = traffic,
+                .wanted = world_.wanted, .done = done()};
+    if (runner_ != nullptr) {
+      s.running = &runner_->what();
+      s.can_run = runner_->can_run(world_.noticed());
+      s.response = response_;
+    }
+    if (next_) s.coming = &*next_->what.next;
+    s.dropped = dropped_;
+    reaction r = policy_.react(s);
+    resting_ = r.rest;
+    ask_at_ = r.ask_again ? std::max(r.ask_again->value(), std::nextafter(now_, never)) : never;  // not now: it would never end
+    why_not_ = r.next || s.can_run ? "" : r.reason;
+    dropped_.clear();
+    if (next_ && (r.cancel || (r.next && *r.next != *next_->what.next))) {
+      world_.drop(purpose::weights);
+      coming_.reset();
+      next_.reset();
+    }
+    if (!r.next || next_) return;
+    if (runner_ == nullptr) return use(std::move(*r.next));  // the first plan finds everything where it is needed
+    const double answers = r.answers ? r.answers->value() : caused;
+    next_ = adopting{std::move(r), answers, now_, 0, false};
+    next_->from_s = now_ + next_->what.thinking.value();
+    next_->fetched = next_->what.how != switching::background;
+  }
+
+  void use(plan p) {
+    running_ = books_.number_of(p);
+    runner_ = std::make_unique<plan_runner<Problem>>(problem_, std::move(p));
+    if (!weights_.use(runner_->what())) return;  // copies stay good
+    world_.drop(purpose::backup);
+    if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done(), true), purpose::backup, now_);
+  }
+
+  /// Every device that a plan computes on.
+  [[nodiscard]] bool is_there(const plan& p) const {
+    const auto all = problem_.cluster.devices();
+    return std::none_of(all.begin(), all.end(), [&](const device& d) { return world_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
+  }
+  /// Weights come in the background: begins it, and says whether it is still going on.
+  [[nodiscard]] bool fetching() {
+    if (next_->fetched) return false;
+    // Nothing runs that could go on meanwhile, or who should send or receive has left: no reason to wait.
+    if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual()) || !is_there(*next_->what.next) || world_.waits(purpose::weights)) {
+      world_.drop(purpose::weights);
+      coming_.reset();
+      next_->fetched = true;
+      return false;
+    }
+    if (!coming_) {
+      coming_ = weights_.beside(runner_->what(), *next_->what.next, world_.actual());
+      world_.begin(*coming_, purpose::weights, now_);
+    }
+    if (world_.under_way(purpose::weights)) return true;
+    weights_.add(*std::exchange(coming_, std::nullopt));
+    next_->fetched = true;
+    return false;
+  }
+
+  // --- living ---
+
+  /// Runs something until it ends, a device that it needs leaves, or the time is up, and says when: sums may be an ulp short.
+  template <class Run, class Halt>
+  [[nodiscard]] auto under_change(std::span<const device_id> needed, double guess_s, Run&& run, Halt&& halt) {
+    for (double window = std::max(2 * guess_s, 1e-3);; window *= 4) {
+      double until = std::min(now_ + window, duration_);
+      const double loss = std::min(world_.next_loss(needed, until), halt(until));
+      until = std::min(until, loss);
+      auto result = run(world_.options(now_, until));
+      if (result.ended || until == loss || until >= duration_) return std::pair(std::move(result), until);
+    }
+  }
+  /// Goes on to a time: flows have moved, and what moved of ours is charged.
+  void go_on_to(double now, const std::vector<double>& left) {
+    const auto both = world_.settle(left, now);
+    now_ = now;
+    if (weights_.backup_due_in(done()) && !world_.under_way(purpose::backup)) weights_.end_backup();
+    for (const world::carried& c : both) {
+      if (c.volume_bytes <= 0) continue;
+      const std::vector<double> spent = energy_of_bytes(problem_.models.energy, problem_.cluster, c.sent_bytes, c.received_bytes);
+      books_.moved(c.volume_bytes, spent);
+      if (!next_ || &c != both.data()) continue;
+      next_->moved_bytes += c.volume_bytes;
+      next_->moved_J = std::accumulate(spent.begin(), spent.end(), next_->moved_J);
+    }
+  }
+  /// Nothing runs until something may change that.
+  void wait() {
+    double until = std::min({world_.next_event(), world_.next_notice(), duration_});
+    if (next_) until = std::min(until, next_->from_s);  // nobody is asked before
+    else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // at once, and nothing runs: at the next event
+    const std::vector<double> left = world_.flows_alone(now_, until);
+    std::vector<double> spent(problem_.cluster.size(), 0);
+    if (runner_ != nullptr) add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), world_.actual(), until - now_);
+    books_.passed(resting_ ? activity::idle : activity::stalled, now_, until, running_, spent);
+    go_on_to(until, left);
+  }
+
+  void iterate() {
+    const auto known = key();
+    iteration i;
+    double until = never;
+    const auto it = seen_.find(known);
+    const bool quiet = world_.flows().empty();
+    if (quiet && it != seen_.end() && now_ + it->second.took_s <= std::min(world_.next_event(), duration_)) {
+      i = it->second;
+    } else {
+      const auto halt = [&](double horizon) { return world_.next_halt(runner_->devices(), runner_->resources(), asked_s_, horizon); };
+      std::tie(i, until) = under_change(runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
+      if (quiet && i.ended && now_ + i.took_s <= world_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
+    }
+    if (!i.ended) {
+      if (until < world_.next_loss(runner_->devices(), until) && until < duration_ && waits_it_out(i, until)) return;
+      books_.passed(activity::cut_off, now_, until, running_, i.device_J);
+      return go_on_to(until, i.background_left);
+    }
+    if (!(i.took_s > 0)) throw invalid_input("live: an iteration of the running plan takes 0 s, so that time would stand still; expected more");
+    last_s_ = i.took_s;
+    response_ = seconds(i.response_s);
+    const long long count = repetitions(i);
+    const bool violates = world_.wanted.latency && i.response_s > world_.wanted.latency->value() * (1 + limit_tolerance);
+    books_.ran(now_, running_, count, i, violates);
+    go_on_to(now_ + static_cast<double>(count) * i.took_s, world_.left_after(count, i.background_left));
+    begin_backup();
+  }
+
+  /// The iteration stands still, and that is known: does it wait until it can go on? Else the policy gives it up.
+  [[nodiscard]] bool waits_it_out(const iteration& so_far, double now) {
+    world then = world_;  // what the policy sees; if it waits, the iteration goes on from where it began
+    static_cast<void>(then.settle(so_far.background_left, now));
+    std::swap(world_, then);
+    const double began = std::exchange(now_, now);
+    since_ = world_.take_news();
+    consult();
+    std::swap(world_, then);
+    now_ = began;
+    asked_s_ = now;
+    return !next_ && !resting_;
+  }
+
+  /// How often the same iteration comes again before anything can make it another one.
+  [[nodiscard]] long long repetitions(const iteration& i) const {
+    const auto before = [&](double at) { return std::floor((at - now_) / i.took_s); };       // whole ones that end by then
+    const auto reaching = [&](double at) { return std::ceil((at - now_) / i.took_s); };      // until one ends then or later
+    double most = std::min({before(world_.next_event()), before(duration_), reaching(world_.next_notice()), reaching(ask_at_)});
+    if (next_) most = std::min(most, reaching(next_->from_s));
+    if (problem_.job.qoe.iterations) most = std::min(most, static_cast<double>(*problem_.job.qoe.iterations - done()));
+    if (const auto due = weights_.backup_due_in(done()); due && *due > 0) most = std::min(most, static_cast<double>(*due));
+    most = std::min(most, world_.repeats(i.background_left, now_));
+    return most >= 2 ? static_cast<long long>(std::min(most, 1e15)) : 1;
+  }
+  /// The conditions of the moment, as far as a running plan feels them.
+  [[nodiscard]] std::pair<std::size_t, std::vector<double>> key() const {
+    std::vector<double> k = world_.actual().speed;
+    for (const bytes_per_second c : world_.actual().capacity) k.push_back(c.value());
+    return {running_, std::move(k)};
+  }
+  void begin_backup() {
+    const auto due = weights_.backup_due_in(done());
+    if (due && *due <= 0 && !world_.under_way(purpose::backup)) world_.begin(weights_.begin_backup(done(), false), purpose::backup, now_);
+  }
+
+  // --- changing over ---
+
+  void adopt() {
+    const adopting a = *std::exchange(next_, std::nullopt);
+    const plan& p = *a.what.next;
+    if (!is_there(p)) return drop(a, "a device of the next plan has left");
+    const auto [m, back_to] = weights_.to(p, a.what.how, world_.actual());
+    if (!m.status.ok()) return drop(a, m.status.reason);
+    adoption record{a.caused_s, a.decided_s, 0, running_, 0, a.what.step, a.what.reason, 0, a.moved_bytes + m.volume().value(), a.moved_J};
+    const bool moves_work = p.stages != runner_->what().stages;
+    if (!m.empty() && !move(m, p, record)) {
+      return drop(a, now_ < duration_ ? "a device left while weights were moving" : "weights were still moving");
+    }
+    if (back_to) books_.lose(done() - *back_to);
+    use(p);
+    history& h = books_.open();
+    record.to = running_;
+    record.done_s = now_;
+    if (a.what.step != rung::none) h.reaction_s = std::max(h.reaction_s, record.done_s - record.caused_s);
+    if (moves_work) ++h.switches;
+    h.moved_bytes += m.volume().value();
+    h.adoptions.push_back(std::move(record));
+  }
+
+  /// A plan comes to nothing: the policy is told, but not twice at one time.
+  void drop(const adopting& a, const std::string& why) {
+    why_not_ = dropped_ = why;
+    if (std::exchange(dropped_s_, now_) != now_) since_ = a.caused_s;
+  }
+
+  struct moved {
+    bool ended;
+    trace run;
+  };
+  /// Stops and moves. False: it was cut off, and nothing of it counts.
+  [[nodiscard]] bool move(const migration& m, const plan& next, adoption& record) {
+    tasks::task_graph_builder b(problem_.cluster.size());
+    static_cast<void>(add_migration(b, m, problem_.cluster));
+    const tasks::task_graph g = std::move(b).build();
+    std::vector<device_id> needed, idle(runner_->devices().begin(), runner_->devices().end());
+    for (const device& d : problem_.cluster.devices()) {
+      if (g.used[d.id.index()] != 0) needed.push_back(d.id);
+      if (uses(next, d.id)) idle.push_back(d.id);
+    }
+    const auto [done, until] = under_change(needed, 1, [&](const simulator_options& o) {
+      trace run = simulate(g, problem_.cluster.network(), fair_share{}, o);
+      return moved{run.status.ok(), std::move(run)};
+    }, [](double) { return never; });
+    const double took = done.run.latency.value();
+    const evaluation costs = measure(g, done.run, problem_.cluster, problem_.models.energy);
+    std::vector<double> spent(costs.devices.size());
+    std::transform(costs.devices.begin(), costs.devices.end(), spent.begin(), [](const device_evaluation& d) { return d.energy.value(); });
+    record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
+    add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), took);
+    const double end = done.ended ? now_ + took : until;
+    books_.passed(activity::migrating, now_, end, running_, spent);
+    record.stall_s = took;
+    go_on_to(end, done.run.background_left);
+    return done.ended;
+  }
+
+  const Problem& problem_;
+  Policy& policy_;
+  double duration_;
+  world world_;
+  ledger books_;
+  weight_keeper<Problem> weights_;
+  std::unique_ptr<plan_runner<Problem>> runner_;   ///< null: nothing has run yet
+  std::size_t running_ = 0;
+  std::optional<adopting> next_;
+  std::optional<migration> coming_;                ///< in the background
+  std::optional<double> since_ = 0;                ///< the first event that nobody has answered
+  double now_ = 0, ask_at_ = never, last_s_ = 1, asked_s_ = -1;  ///< the last: about an iteration that stands still
+  bool resting_ = false, stopped_ = false;
+  std::optional<seconds> response_;
+  std::string why_not_, dropped_;
+  double dropped_s_ = -1;
+  std::map<std::pair<std::size_t, std::vector<double>>, iteration> seen_;  ///< iterations while nothing changes
+  std::tuple<Observers&...> observers_;
+};
+
+}  // namespace detail
+
+}  // namespace hetplan::adapt
