@@ -16,6 +16,7 @@ namespace hetplan::adapt {
 struct ladder_options {
   policy_options common = {};
   double tolerance = 0.1;  ///< no latency wanted: so much worse than it could be is good enough; also what a switch must gain
+  double spare = 0.1;      ///< a plan is chosen with so much of the wanted latency to spare, where there is one
   seconds patience{10};    ///< weights move only for a change that has lasted so long
   seconds dwell{10};       ///< after weights have moved, none move again for so long while a plan runs
   seconds payback{300};    ///< a switch must have paid for its pause by then
@@ -48,7 +49,7 @@ class ladder {
     const wish wanted(problem_->job, s);
     if (s.running == nullptr || !s.can_run) {
       const std::optional<choice> best = best_of(s, wanted, everything(s));
-      if (!best) return {.reason = plan_(s.noticed, s.traffic, s.wanted).status.reason};
+      if (!best) return {.reason = answer(s).status.reason};
       if (s.running == nullptr) return first(*best);
       return adopt(s, *best, switching::delta, "a device of the running plan is gone");
     }
@@ -119,8 +120,14 @@ class ladder {
     if (s.running != nullptr && !s.can_run) {
       take(lightweight_replay(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed)), options_.common.thinking.replay);
     }
-    take(plan_(s.noticed, s.traffic, s.wanted), options_.common.thinking.replan);
+    take(answer(s), options_.common.thinking.replan);
     return all;
+  }
+  /// The planner's, with something to spare.
+  [[nodiscard]] const plan_result& answer(const situation& s) {
+    qoe_target wanted = s.wanted;
+    if (wanted.latency) *wanted.latency *= 1 - options_.spare;
+    return plan_(s.noticed, s.traffic, wanted);
   }
   [[nodiscard]] choice judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {
     choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
@@ -180,9 +187,10 @@ class ladder {
     }
     return best;
   }
-  /// Those that keep the latency first.
-  [[nodiscard]] static std::pair<bool, serving> rank(const wish& wanted, const choice& c) {
-    return {!wanted.keeps_latency(c.now).value_or(true), c.amortised};
+  /// Those that keep the latency first, and of these those that also would if things got a little worse.
+  [[nodiscard]] std::pair<int, serving> rank(const wish& wanted, const choice& c) const {
+    const bool kept = wanted.keeps_latency(c.now).value_or(true), well = wanted.keeps_latency(c.now, options_.spare).value_or(true);
+    return {kept ? (well ? 0 : 1) : 2, c.amortised};
   }
   [[nodiscard]] bool beats(const choice& a, const choice& b) const {
     return !b.now.ended || a.amortised.score * (1 + options_.tolerance) < b.amortised.score;

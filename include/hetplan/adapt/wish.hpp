@@ -44,10 +44,10 @@ class wish {
     if (!deadline_s_) return {0, objective_.score(seconds(i.response_s), joules(i.energy_J()))};
     return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};
   }
-  /// Is the latency that is wanted kept? Nothing, if none is wanted.
-  [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i) const {
+  /// Is the latency that is wanted kept, with a share of it to spare? Nothing, if none is wanted.
+  [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i, double spare = 0) const {
     if (!latency_) return std::nullopt;
-    return i.ended && i.response_s <= latency_->value() * (1 + limit_tolerance);
+    return i.ended && i.response_s <= (1 - spare) * latency_->value() * (1 + limit_tolerance);
   }
 
  private:
