@@ -156,8 +156,9 @@ int main(int argc, char** argv) {
   }
   if (options.json) return 0;
   const int jobs = options.quick ? 30 : 1000;
-  bench::report table(std::to_string(jobs) + " jobs, rates within 20 % of what is expected; energy beyond the clairvoyant's and beyond the expected, in %",
-                      {"noise", "horizon", "pause up to", "reserve for %", "met %", "mean", "p95", "max", "total", "expected", "switches", "reserves"});
+  bench::report table(
+      std::to_string(jobs) + " jobs, rates within 20 % of what is expected; energy beyond the clairvoyant's and beyond the expected, in %",
+      {"noise", "horizon", "pause up to", "reserve for %", "met %", "mean", "p95", "max", "total", "expected", "switches", "reserves"});
   for (const auto& [name, kind] : {std::pair{"common", test::noise_kind::common}, std::pair{"own", test::noise_kind::own}}) {
     for (const double pause_s : {0.0, 30.0, 120.0}) {
       for (const double horizon_s : {300.0, 900.0, 3600.0, inf}) {

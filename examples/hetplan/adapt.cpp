@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -25,7 +29,8 @@ namespace {
 /// Draws how far a policy's timeline has come; on a terminal only.
 class timeline_progress {
  public:
-  timeline_progress(const common_options& options, const std::string& policy) : policy_(policy), visible_(!options.quiet && isatty(STDERR_FILENO) != 0) {}
+  timeline_progress(const common_options& options, const std::string& policy)
+      : policy_(policy), visible_(!options.quiet && isatty(STDERR_FILENO) != 0) {}
   ~timeline_progress() {
     if (visible_) std::fprintf(stderr, "\r\033[K");
   }
@@ -63,7 +68,8 @@ std::optional<hetplan::plan> best_single(const problem& p, const Planner& planne
 }
 
 void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t) {
-  std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches", "moved", "reaction");
+  std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches", "moved",
+              "reaction");
   for (const io::policy_history& row : rows) {
     const adapt::history& h = row.history;
     const double lasted = h.finished_s.value_or(t.duration.value());

@@ -53,7 +53,8 @@ class command_line {
     adapt->add_option("job", adapt_.job, "job file")->required()->type_name("JOB");
     adapt->add_option("timeline", adapt_.timeline, "timeline file")->required()->type_name("TIMELINE");
     adapt->add_option("--policies", adapt_.policies, "some of them, by comma; see `hetplan list policies`")->delimiter(',');
-    adapt->add_option("--backups", adapt_.backups, "iterations between backups of training, 0 for none (10 if a device leaves)")->check(CLI::NonNegativeNumber);
+    adapt->add_option("--backups", adapt_.backups, "iterations between backups of training, 0 for none (10 if a device leaves)")
+        ->check(CLI::NonNegativeNumber);
     adapt->add_option("--html", adapt_.html, "write a report (opens in a browser)");
     adapt->add_option("--svg", adapt_.svg, "write a chart");
 

@@ -2,6 +2,7 @@
 // Lives worked by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
 #include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/mixing.hpp>
 
 #include <functional>
 #include <limits>
@@ -321,6 +322,58 @@ TEST_CASE("an iteration that stands still is given up when the policy hears of i
   adapt::static_plan patient(x.apart(0, 1));
   const adapt::history waits = x.live({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
   check_stretches(waits, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
+}
+
+TEST_CASE("who loses the coordinator hears of it when the others have agreed on the next one") {
+  // d1 is the strongest and coordinates; a message of 64 B to everybody over the medium of 100 B/s.
+  cluster c("wireless", {worker("d0"), worker("d1", 2), worker("d2")}, shared_medium{bytes_per_second(100)});
+  const world_by_hand x(mode::inference, std::move(c), 0);
+  REQUIRE(adapt::elect_coordinator(x.devices, adapt::nominal(x.devices)) == dev(1));
+  adapt::conditions left = adapt::nominal(x.devices);
+  left.present[1] = 0;
+  const double talk = adapt::election_time(x.devices, left).value();
+  CHECK(talk == near(1.28));  // two messages
+  const adapt::heartbeat beats;
+  const auto adopted_after = [&](int gone, int stays) {
+    scripted policy = flees(x.apart(gone, stays), x.together(stays), switching::at_no_cost);
+    const adapt::history h = x.live({60_s, {at(10.25, adapt::device_leaves{dev(gone)})}}, policy, adapt::life_options{beats, {}});
+    REQUIRE(h.adoptions.size() == 1);
+    return h.adoptions.front().done_s;
+  };
+  const double noticed = beats.noticed(10.25_s).value();
+  CHECK(adopted_after(0, 2) == near(noticed));
+  CHECK(adopted_after(1, 2) == near(noticed + talk));
+}
+
+TEST_CASE("a coordinator that is back before all have agreed that it was gone is back") {
+  cluster c("wireless", {worker("d0"), worker("d1", 2), worker("d2")}, shared_medium{bytes_per_second(10)});  // they talk for 12.8 s
+  const world_by_hand x(mode::inference, std::move(c), 0);
+  std::vector<char> there;
+  scripted policy{[&](const situation& s) -> reaction {
+    there.push_back(s.noticed.present[1]);
+    if (s.running == nullptr) return {.next = x.together(0)};
+    return {};
+  }};
+  static_cast<void>(x.live({60_s, {at(10, adapt::device_leaves{dev(1)}), at(14, adapt::device_joins{dev(1)})}}, policy, adapt::life_options{adapt::heartbeat{}, {}}));
+  REQUIRE(there.size() >= 2);
+  CHECK(there.back() == 1);
+}
+
+TEST_CASE("a mixture delivers in a life what it promised") {
+  // 8 s and 6 s an iteration, no weights: rates 1/8 and 1/6.
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  for (const double progress : {101.0, 110.0, 120.0, 131.0}) {
+    const adapt::plan_rates rates{.plans = {{1.0 / 8, 1}, {1.0 / 6, 2}}};
+    const adapt::mixture m = adapt::mix(rates, {.horizon_s = 800, .progress = progress, .running = 0});
+    REQUIRE(m.parts.size() == 2);
+    const plan plans[] = {x.apart(0, 1), x.together(0)};
+    const double change = m.parts[0].pause_s + m.parts[0].seconds;
+    scripted policy = changes_once(plans[m.parts[0].plan], change, plans[m.parts[1].plan], switching::delta);
+    const adapt::history h = x.live({800_s, {}}, policy);
+    CHECK(m.progress == near(progress));
+    CHECK(std::abs(static_cast<double>(h.iterations) - m.progress) <= 2);  // whole iterations: one at each end of a part
+    CHECK(static_cast<double>(h.iterations) <= m.progress + 1);
+  }
 }
 
 TEST_CASE("a deadline that passes is missed, and one that is kept is not") {

@@ -292,6 +292,22 @@ TEST_CASE("a mixture is mixed anew when capacities fall") {
   CHECK(slowed.stretches != calm.stretches);
 }
 
+TEST_CASE("an outage is no rest, and a mixture waits for its end as a static plan does") {
+  home x;
+  x.devices = three(4_GB);
+  x.what.qoe = {.deadline = seconds(40 * x.best_s()), .iterations = 20};
+  const auto problem = x.problem();
+  const double each = x.best_s();
+  adapt::timeline t{seconds(60 * each), {}};
+  for (const device& d : x.devices.devices()) t.events.push_back(at(2.5 * each, adapt::speed_becomes{d.id, 0}));
+  for (const device& d : x.devices.devices()) t.events.push_back(at(6.5 * each, adapt::speed_becomes{d.id, 1}));
+  adapt::mixing_policy policy(problem, few_plans{});
+  const adapt::history h = adapt::live(problem, t, policy, adapt::life_options{adapt::immediate{}, {}});
+  CHECK(h.cut_off == 0);
+  CHECK(h.iterations == 20);
+  for (const adapt::stretch& s : h.stretches) CHECK((s.what != activity::idle || s.start_s > 6.5 * each));
+}
+
 TEST_CASE("a job without a deadline cannot be mixed") {
   const home x;
   const auto problem = x.problem();

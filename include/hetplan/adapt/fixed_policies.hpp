@@ -4,14 +4,17 @@
 /// everything at no cost.
 
 #include <optional>
+#include <span>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <hetplan/adapt/known_plans.hpp>
 
 namespace hetplan::adapt {
 
-/// How long decisions take on the timeline: bounds on what was measured (docs/performance.md), so that a history does not
-/// depend on the machine that works it out.
+/// How long decisions take on the timeline: round numbers near what was measured (docs/performance.md, where a menu and the
+/// largest pipelines take longer), so that a history does not depend on the machine that works it out.
 struct thinking_times {
   seconds reschedule{0.05};
   seconds choose{0.001};   ///< among known plans, or a mixture of them
@@ -49,10 +52,11 @@ class attention {
   explicit attention(double ignore) : ignore_(ignore) {}
   /// Is there anything to answer? What is answered is remembered.
   [[nodiscard]] bool is_news(const situation& s) {
-    const bool news = !answered_ || change(*answered_, s.noticed) >= ignore_ || traffic_ != s.traffic.size() || wanted_ != s.wanted || !s.can_run || !s.dropped.empty();
+    const bool news = !answered_ || change(*answered_, s.noticed) >= ignore_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
+                      !s.can_run || !s.dropped.empty();
     if (news) {
       answered_ = s.noticed;
-      traffic_ = s.traffic.size();
+      traffic_ = list(s.traffic);
       wanted_ = s.wanted;
     }
     return news;
@@ -61,7 +65,13 @@ class attention {
  private:
   double ignore_;
   std::optional<conditions> answered_;
-  std::size_t traffic_ = 0;
+  using flow_list = std::vector<std::tuple<device_id, device_id, int>>;
+  [[nodiscard]] static flow_list list(std::span<const foreign_traffic> traffic) {
+    flow_list all;
+    for (const foreign_traffic& f : traffic) all.emplace_back(f.from, f.to, f.priority);
+    return all;
+  }
+  flow_list traffic_;
   qoe_target wanted_;
 };
 

@@ -75,7 +75,7 @@ struct history {
   double energy_J = 0;
   std::vector<double> device_energy_J = {};
   double moved_bytes = 0;
-  long long switches = 0;               ///< adoptions that moved something or changed who computes what
+  long long switches = 0;               ///< adoptions that changed who computes what
   double reaction_s = 0;                ///< the longest time from an event to the adoption that answers it
   friend bool operator==(const history&, const history&) = default;
 };

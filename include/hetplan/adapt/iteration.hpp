@@ -3,8 +3,10 @@
 /// One iteration of a plan under the conditions of the moment.
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 

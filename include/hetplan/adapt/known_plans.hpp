@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -116,7 +117,8 @@ class replanning {
   /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
   [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic, const qoe_target& wanted) {
     const conditions now = offered(noticed, traffic, problem_->cluster.network());
-    std::vector<double> k{wanted.latency ? wanted.latency->value() : -1};
+    std::vector<double> k{wanted.latency ? wanted.latency->value() : -1, wanted.deadline ? wanted.deadline->value() : -1,
+                          wanted.iterations ? static_cast<double>(*wanted.iterations) : -1};
     for (std::size_t d = 0; d < now.speed.size(); ++d) k.push_back(now.present[d] != 0 ? now.speed[d] : -1);
     for (const bytes_per_second c : now.capacity) k.push_back(c.value());
     auto [it, is_new] = answers_.try_emplace(std::move(k));

@@ -51,7 +51,7 @@ class ladder {
       const std::optional<choice> best = best_of(s, wanted, everything(s));
       if (!best) return {.reason = answer(s).status.reason};
       if (s.running == nullptr) return first(*best);
-      return adopt(s, *best, switching::delta, "a device of the running plan is gone");
+      return adopt(s, *best, switching::delta, "the running plan cannot go on");
     }
 
     const std::size_t running = running_ = known_.add(*s.running);
@@ -175,6 +175,7 @@ class ladder {
     t.meanwhile = known_.try_out(running_, s.noticed, traffic);
     for (std::size_t i = s.traffic.size(); i < std::min(traffic.size(), t.meanwhile.background_left.size()); ++i) {
       const double volume = traffic[i].left.value(), left = t.meanwhile.background_left[i];  // after one iteration
+      if (!(left < volume)) return switch_time{time_s(all), 0};  // the running plan leaves it nothing
       t.beside_s = std::max(t.beside_s, t.meanwhile.took_s * std::max(1.0, volume / (volume - left)));
     }
     return t;

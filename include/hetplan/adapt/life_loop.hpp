@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The inside of `live`: a job from event to event, iteration to iteration.
+/// The inside of `live`: a job from event to event, iteration to iteration.  Source: semantics, section 10.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -162,8 +161,6 @@ class life_loop {
     return false;
   }
 
-  // --- living ---
-
   /// Runs something until it ends, a device that it needs leaves, or the time is up, and says when: sums may be an ulp short.
   template <class Run, class Halt>
   [[nodiscard]] auto under_change(std::span<const device_id> needed, double guess_s, Run&& run, Halt&& halt) {
@@ -240,6 +237,7 @@ class life_loop {
     std::swap(world_, then);
     now_ = began;
     asked_s_ = now;
+    if (!coming_) world_.drop(purpose::weights);  // called back
     return !next_ && !resting_;
   }
 

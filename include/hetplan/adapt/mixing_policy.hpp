@@ -25,6 +25,7 @@ struct mixing_options {
 /// mixture. If no mixture ends in time, the transfers of all plans are scheduled anew, and if that does not help either the
 /// planner is asked for plans for the moment.
 ///
+/// With a deadline a latency is not looked at.
 /// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (plan_menu.hpp).
 /// Source  Dora, section 4.3, eqs 7-8 and uniform progress.
 template <class Problem, class Planner>
@@ -66,7 +67,10 @@ class mixing_policy {
         thinking = options_.common.thinking.replan;
       }
     }
-    reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan, .reason = d.status.reason};
+    const auto& plans = controller_.rates.plans;
+    const bool any = std::any_of(plans.begin(), plans.end(), [](const plan_rate& r) { return r.rate > 0; });
+    reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan && any,
+               .reason = any ? d.status.reason : "no plan can run now"};
     r.cancel = s.coming != nullptr;  // unless it is the answer again
     if (!d.plan || d.plan == running) return r;
     if (s.running != nullptr && known_[*d.plan].stages == s.running->stages) r.step = rung::network;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,6 +27,13 @@ struct plan_menu {
   Planner planner;
   int between = 4;
 
+  /// To 2^-20 of itself: libraries differ in the last digits of a power, and a search may not.
+  [[nodiscard]] static double rounded(double x) {
+    int exponent = 0;
+    const double fraction = std::frexp(x, &exponent);
+    return std::ldexp(std::nearbyint(std::ldexp(fraction, 20)), exponent - 20);
+  }
+
   template <class Problem>
   [[nodiscard]] plan_result operator()(const Problem& problem) const {
     plan_result all;
@@ -44,12 +52,15 @@ struct plan_menu {
     };
     ask(objective_kind::latency, std::nullopt);
     if (all.plans.empty()) return all;
+    for (const plan& p : all.plans) {
+      if (!p.predicted) throw invalid_input("plan_menu: the planner's plan has no prediction; expected plans that were judged");
+    }
     const double fastest = all.plans.front().predicted->response().value();
     const std::size_t from = all.plans.size();
     ask(objective_kind::energy, std::nullopt);
     const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;
     for (int i = 1; i <= between && frugal > fastest; ++i) {
-      ask(objective_kind::qoe, seconds(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1))));
+      ask(objective_kind::qoe, seconds(rounded(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1)))));
     }
     std::vector<plan> kept;
     const auto front = pareto_plans(std::span<const plan>(all.plans), response_time{}, total_energy{});

@@ -19,7 +19,8 @@ namespace hetplan::adapt {
   return lost;
 }
 
-/// Lightweight: the running plan without the lost devices, adjacent stages migrate layers at once.
+/// Lightweight: the running plan without the lost devices, adjacent stages migrate layers at once. Shares are those of
+/// devices at full speed.
 ///
 /// Source  Asteroid, section 3.4.
 template <class Problem>

@@ -36,7 +36,7 @@ struct backup {
 
 struct replication {
   std::vector<backup> backups = {};
-  std::vector<stage_id> unprotected = {};  ///< one device runs it, and no other device of the plan has the memory for a copy
+  std::vector<stage_id> unprotected = {};  ///< one device runs it, and no other device of the plan has a way and the memory for a copy
   friend bool operator==(const replication&, const replication&) = default;
 };
 
@@ -108,7 +108,7 @@ template <memory_model Memory = plain_memory>
     for (const std::size_t t : ask) {
       for (const assignment& a : p.stages[t].devices) {
         const double room = free[a.device.index()];
-        if (a.device == b.from || room < b.held().value()) continue;
+        if (a.device == b.from || room < b.held().value() || c.network().find(b.from, a.device) == nullptr) continue;
         if (!b.to.valid() || room > free[b.to.index()] || (room == free[b.to.index()] && a.device < b.to)) b.to = a.device;
       }
       if (b.to.valid()) break;

@@ -3,6 +3,7 @@
 /// What is wanted of the rest of a job, as an order of plans.
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -35,8 +36,6 @@ class wish {
     left_ = static_cast<double>(std::max(0LL, *wanted.iterations - done));
   }
   wish(const job& j, const situation& s) : wish(j, s.wanted, s.now, s.done) {}
-
-  [[nodiscard]] bool has_deadline() const { return deadline_s_.has_value(); }
 
   [[nodiscard]] serving of(const iteration& i) const {
     constexpr double never = std::numeric_limits<double>::infinity();

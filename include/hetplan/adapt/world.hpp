@@ -10,6 +10,7 @@
 #include <optional>
 #include <queue>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,8 @@ class world {
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
   template <failure_detector Detector>
   world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
-      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_), known_(times_known(t, detector)) {
+      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_),
+        known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
   }
 
@@ -69,6 +71,8 @@ class world {
       }
       double known_s = known_[next_].value();
       if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
+      if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
+      if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
       to_notice_.emplace(known_s, next_);
       ++next_;
     }
@@ -108,7 +112,8 @@ class world {
       const happening& what = timeline_->events[i].what;
       const auto* s = std::get_if<speed_becomes>(&what);
       const auto* r = std::get_if<capacity_becomes>(&what);
-      const bool halts = (s != nullptr && s->speed == 0 && among(devices, s->device)) || (r != nullptr && r->capacity.value() == 0 && among(resources, r->resource));
+      const bool halts = (s != nullptr && s->speed == 0 && among(devices, s->device)) ||
+                         (r != nullptr && r->capacity.value() == 0 && among(resources, r->resource));
       const double known = known_[i].value();
       if (!halts || known <= after || known > horizon || known >= first) continue;
       conditions then = actual_;
@@ -259,6 +264,7 @@ class world {
   const timeline* timeline_;
   conditions actual_, noticed_;
   std::vector<seconds> known_;  ///< by event
+  std::vector<double> gone_known_s_;  ///< by device: when its last leaving is known
   std::size_t next_ = 0, end_ = 0;  ///< events to come: from, to; those at the timeline's end never happen
   using notice = std::pair<double, std::size_t>;  ///< when, which event
   std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;

@@ -2,6 +2,7 @@
 #pragma once
 /// A cost model seen through devices that work at a factor of their speed.
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
