@@ -138,31 +138,10 @@ TEST_CASE("with every stage protected no single loss costs weights, and backups 
         const auto holders = found.holders(l.id);
         REQUIRE(std::any_of(holders.begin(), holders.end(), [&](device_id d) { return d != lost.id; }));
       }
-      REQUIRE(adapt::work_at_risk(held, r, i.model, w, std::vector{lost.id}, 17, 5).has_value());
     }
   }
   CHECK(protected_plans > 50);
   CHECK(unprotected_stages > 50);
-}
-
-TEST_CASE("iterations since the last backup are lost only where nobody else holds what learns") {
-  const planning_graph model = six();
-  const cluster c = four({1_GB, 1_GB, 1_GB, 1_GB});
-  const plan p = three_stages();
-  const adapt::holdings held = adapt::holdings_of(p, model, 4);
-  const auto r = adapt::replicate_by_topology(p, model, c);
-  const auto risk = [&](std::vector<device_id> lost, long long done) { return adapt::work_at_risk(held, r, model, {}, lost, done, 10); };
-  CHECK(risk({device_id(0)}, 27) == 7);
-  CHECK(risk({device_id(0)}, 30) == 0);
-  CHECK(risk({device_id(3)}, 9) == 9);
-  CHECK(risk({device_id(1)}, 27) == 0);               // c has it as it is now
-  CHECK(risk({}, 27) == 0);
-  CHECK(risk({device_id(1), device_id(2)}, 27) == std::nullopt);
-  CHECK(risk({device_id(0), device_id(3)}, 27) == std::nullopt);  // d's copy was on a
-  const workload serve{.mode = mode::inference};
-  CHECK(adapt::work_at_risk(held, r, model, serve, std::vector{device_id(0)}, 27, 10) == 0);
-  CHECK_THROWS_AS(adapt::work_at_risk(held, r, model, {}, {}, 1, 0), invalid_input);
-  CHECK_THROWS_AS(risk({device_id(7)}, 1), invalid_input);
 }
 
 TEST_CASE("an old copy of what training changes is no source while somebody has the original") {

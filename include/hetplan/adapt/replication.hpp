@@ -3,8 +3,6 @@
 /// Topology-driven replication: which device backs up whose stage, what that takes, and what a loss costs in spite of it.
 
 #include <algorithm>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -156,47 +154,6 @@ template <memory_model Memory = plain_memory>
     }
   }
   return all;
-}
-
-/// Iterations that are lost when devices leave after `done` of them, with a backup after every `period`: none if the
-/// others hold all that learns as it is now; else those since the last backup, because the model goes on from one state;
-/// nothing if some weights are gone for good. Before the first backup the initial weights are everywhere.
-///
-/// @param held    by the running plan, without backups; the devices that left included.
-/// @param period  iterations, >= 1.
-/// Complexity     O(layers x (devices + backups)).
-/// Throws         invalid_input (period < 1, done < 0, an unknown device).
-/// Source         Asteroid, section 3.4: weights are restored from the backup node; what is lost since is not said.
-[[nodiscard]] inline std::optional<long long> work_at_risk(const holdings& held, const replication& r, const planning_graph& model,
-                                                           const workload& w, std::span<const device_id> lost, long long done,
-                                                           long long period) {
-  if (period < 1) throw invalid_input("work_at_risk: period = " + std::to_string(period) + "; expected iterations >= 1");
-  if (done < 0) throw invalid_input("work_at_risk: done = " + std::to_string(done) + "; expected iterations >= 0");
-  std::vector<char> gone(held.devices(), 0);
-  for (const device_id d : lost) {
-    if (!d.valid() || d.index() >= held.devices()) {
-      throw invalid_input("work_at_risk: device " + std::to_string(d.value) + "; expected a device of the holdings");
-    }
-    gone[d.index()] = 1;
-  }
-  const auto survives = [&](layer_id l) {
-    for (const device_id d : held.holders(l)) {
-      if (gone[d.index()] == 0) return true;
-    }
-    return false;
-  };
-  std::vector<char> copied(model.size(), 0);
-  for (const backup& b : r.backups) {
-    if (gone[b.to.index()] != 0) continue;
-    for (const layer_id l : b.layers) copied[l.index()] = 1;
-  }
-  long long risk = 0;
-  for (const layer& l : model.layers()) {
-    if (held.tensor_of(l.id) != l.id || l.weight.value() == 0 || survives(l.id)) continue;
-    if (copied[l.id.index()] == 0) return std::nullopt;
-    if (!is_immutable(l, w)) risk = done % period;
-  }
-  return risk;
 }
 
 }  // namespace hetplan::adapt
