@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Topology-driven replication: which device backs up whose stage, what that takes, and what a loss costs in spite of it.
+/// Topology-driven replication: which device backs up whose stage, and what that takes.
 
 #include <algorithm>
 #include <string>
