@@ -51,7 +51,10 @@ class life_loop {
   [[nodiscard]] history run() {
     while (goes_on()) {
       world_.advance(now_);
-      if (const auto news = world_.take_news()) since_ = std::min(since_.value_or(*news), *news);
+      if (const auto news = world_.take_news()) {
+        since_ = std::min(since_.value_or(*news), *news);
+        last_drop_.clear();
+      }
       if (since_ || (!next_ && now_ >= ask_at_)) {
         consult();
       } else if (next_ && now_ >= next_->from_s && !fetching()) {
@@ -287,16 +290,13 @@ class life_loop {
     h.adoptions.push_back(std::move(record));
   }
 
-  /// A plan comes to nothing: the policy is told, but not twice at one time.
+  /// A plan comes to nothing: the policy is told, but not the same twice while nothing else is known.
   void drop(const adopting& a, const std::string& why) {
     why_not_ = dropped_ = why;
-    if (std::exchange(dropped_s_, now_) != now_) since_ = a.caused_s;
+    if (std::exchange(last_drop_, why) != why) since_ = a.caused_s;
   }
 
-  struct moved {
-    bool ended;
-    trace run;
-  };
+  struct moved { bool ended; trace run; };
   /// Stops and moves. False: it was cut off, and nothing of it counts.
   [[nodiscard]] bool move(const migration& m, const plan& next, adoption& record) {
     tasks::task_graph_builder b(problem_.cluster.size());
@@ -338,8 +338,7 @@ class life_loop {
   double now_ = 0, ask_at_ = never, last_s_ = 1, asked_s_ = -1;  ///< the last: about an iteration that stands still
   bool resting_ = false, stopped_ = false;
   std::optional<seconds> response_;
-  std::string why_not_, dropped_;
-  double dropped_s_ = -1;
+  std::string why_not_, dropped_, last_drop_;
   std::map<std::pair<std::size_t, std::vector<double>>, iteration> seen_;  ///< iterations while nothing changes
   std::tuple<Observers&...> observers_;
 };
