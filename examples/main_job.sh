@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSL-1.0
-# The main job: four planners, two real models, two real networks, one judge.
+# The main job: four planners, two real models, two real networks, one judge; and a plan's life when things change.
 # Usage: main_job.sh HETPLAN OUTPUT_FOLDER   (HETPLAN: the built program)
 set -eu
 hetplan=$1
@@ -27,6 +27,16 @@ for cluster in smart-home-2 traffic-monitor; do
   done
 done
 
+# Three hours in which the Wi-Fi gets slow, a laptop is needed for something else, and a phone leaves.
+cat > "$out/evening.json" <<'TIMELINE'
+{"format": "hetplan/timeline/1", "duration": "3 h",
+ "events": [{"at": "30 min", "resource": "shared", "capacity": "150 Mbit/s"}, {"at": "45 min", "resource": "shared", "capacity": "600 Mbit/s"},
+            {"at": "60 min", "device": "laptop0", "speed": 0.5}, {"at": "100 min", "device": "laptop0", "speed": 1},
+            {"at": "120 min", "device": "xiaomi0", "leaves": true}]}
+TIMELINE
+printf '\n== training qwen3-1.7b on smart-home-2 through an evening of changes, sgd\n'
+"$hetplan" adapt qwen3-1.7b smart-home-2 "$out/sgd.json" "$out/evening.json" --html "$out/evening.html" --svg "$out/evening.svg"
+
 cat <<END
 
 The best plan of each, in $out:
@@ -34,4 +44,5 @@ The best plan of each, in $out:
   *.svg         Gantt chart: devices and network resources, contention marked (open in a browser)
   *.html        a page that zooms and explains what the run waited for (open in a browser)
   *.trace.json  the same as a trace (open in ui.perfetto.dev)
+  evening.html  what every policy made of the evening, and why (open in a browser)
 END
