@@ -258,7 +258,7 @@ void require_same(const told& lived, const told& naive, double duration_s) {
 
 }  // namespace
 
-TEST_CASE("a life is what judging every iteration with all events of the timeline says") {
+TEST_CASE("a life is what judging every iteration with all events of the timeline says", "[long]") {
   long long iterations = 0, cut_off = 0;
   for_random_instances(150, [&](const instance& i) {
     const planning_graph model = i.model();
