@@ -60,15 +60,9 @@ adapt::timeline timeline_of(const scenario& s, const cluster& c) {
   return t;
 }
 
-/// What was made in a stretch of time, that of an iteration spread evenly over it: tokens, in inference samples.
+/// Tokens that were made in a part of the time, in inference samples.
 double made_between(const adapt::history& h, const job& j, double from, double to) {
-  double made = 0;
-  for (const adapt::stretch& s : h.stretches) {
-    if (s.what != adapt::activity::running || s.end_s <= from || s.start_s >= to) continue;
-    const double share = (std::min(to, s.end_s) - std::max(from, s.start_s)) / (s.end_s - s.start_s);
-    made += share * static_cast<double>(s.iterations) * j.batch * j.workload.steps();
-  }
-  return made;
+  return adapt::iterations_between(h, from, to) * j.batch * j.workload.steps();
 }
 
 struct reports {

@@ -167,12 +167,7 @@ void live_on(bench::report& out, const std::string& picture) {
   live("dora's ladder", adapt::ladder(problem, planner));
   for (const io::policy_history& row : rows) {
     const auto rate = [&](double from, double to) {
-      double samples = 0;
-      for (const adapt::stretch& s : row.history.stretches) {
-        const double inside = std::min(s.end_s, to) - std::max(s.start_s, from);
-        if (inside > 0) samples += static_cast<double>(s.iterations * problem.job.batch) * inside / (s.end_s - s.start_s);
-      }
-      return number("%.4g", samples / (to - from));
+      return number("%.4g", adapt::iterations_between(row.history, from, to) * problem.job.batch / (to - from));
     };
     const adapt::adoption& a = row.history.adoptions.front();
     out.add({row.policy, rate(0, lost_s), readable(seconds(a.done_s - lost_s)), rate(lost_s, lost_s + soon_s), rate(lost_s + soon_s, 60),

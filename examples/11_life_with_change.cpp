@@ -42,8 +42,8 @@ int main() {
   const recipes::dora_planner planner;
   const adapt::life_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // what trains must not be lost
 
-  adapt::static_plan stubborn(planner(problem).plans.front());
-  print("the same plan all day", adapt::live(problem, day, stubborn, options));
+  adapt::static_plan unmoved(planner(problem).plans.front());
+  print("the same plan all day", adapt::live(problem, day, unmoved, options));
   recipes::dora_adapter adapter(problem, {.planner = planner});
   print("adapting", adapt::live(problem, day, adapter, options));
   // [live]

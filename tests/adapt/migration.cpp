@@ -55,7 +55,10 @@ random_switch make_switch(std::uint64_t seed) {
   adapt::holdings held = adapt::holdings_of(before, model, c.size());
   if (random.chance(0.5)) {  // somebody has a copy
     const plan other_plan = random_chain_plan(random, model, c, all_devices(c), i.plan.workload, size, count);
-    held.add(adapt::holdings_of(other_plan, model, c.size()));
+    const adapt::holdings copies = adapt::holdings_of(other_plan, model, c.size());
+    for (const layer& l : model.layers()) {
+      for (const device_id d : copies.holders(l.id)) held.add(d, l.id);
+    }
   }
   return {std::move(model), std::move(c), std::move(before), std::move(after), std::move(held), std::move(now)};
 }
@@ -386,8 +389,9 @@ TEST_CASE("on one medium a migration takes its bytes over the capacity, whoever 
   adapt::conditions slow = adapt::nominal(c);
   slow.capacity[0] = 5_MB_per_s;
   CHECK(adapt::run_migration(m, c, slow).time.value() == Approx(0.003 + moved / 5e6));
-  // Back to full speed after a second.
-  CHECK(adapt::run_migration(m, c, slow, linear_power{}, {{1_s, resource_id(0), 10_MB_per_s}}).time.value() ==
+  simulator_options faster = adapt::from_the_start(slow, c);  // back to full speed after a second
+  faster.capacities.push_back({1_s, resource_id(0), 10_MB_per_s});
+  CHECK(adapt::run_migration(m, c, faster).time.value() ==
         Approx(1 + (moved - 5e6 * (1 - 0.003)) / 10e6));
   // Through a: b's 7 MB come, then 5 MB go to c and 4 MB to d; rounds follow one another.
   const adapt::migration heavy = adapt::through_coordinator(adapt::holdings_of(before, model, 4), after, device_id(0), model, c, adapt::nominal(c));

@@ -17,64 +17,20 @@
 #include <hetplan/io/adaptation_report.hpp>
 #include <hetplan/io/adaptation_svg.hpp>
 
+#include "io/markup.hpp"
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 #include "support/random_history.hpp"
 #include "support/random_instance.hpp"
 
 using namespace hetplan;
+using test::count;
+using test::has;
+using test::markup_fault;
+using test::markup_of;
 using test::near;
 
 namespace {
-
-bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++n;
-  return n;
-}
-
-/// The page without the insides of styles and scripts, whose < and > are no tags.
-std::string markup_of(std::string page) {
-  for (const std::string name : {"style", "script"}) {
-    for (std::size_t from = page.find("<" + name + ">"); from != std::string::npos; from = page.find("<" + name + ">", from + 1)) {
-      const std::size_t to = page.find("</" + name + ">", from);
-      REQUIRE(to != std::string::npos);
-      page.erase(from + name.size() + 2, to - from - name.size() - 2);
-    }
-  }
-  return page;
-}
-
-/// "" if every tag is closed in turn, ids are unique, and only our own references occur; else what is wrong.
-std::string fault(const std::string& text) {
-  const std::set<std::string> never_closed{"!DOCTYPE", "meta", "br"}, references{"lt", "gt", "amp", "quot"};
-  std::vector<std::string> open;
-  std::set<std::string> ids;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '&') {
-      const std::string name = text.substr(i + 1, std::min<std::size_t>(text.find(';', i) - i - 1, 8));
-      if (!references.contains(name) && name[0] != '#') return "reference " + name;
-    }
-    if (text[i] == '>') return "> outside of a tag at " + text.substr(i < 60 ? 0 : i - 60, 60);
-    if (text[i] != '<') continue;
-    std::size_t end = i;
-    for (bool quoted = false; end < text.size() && (quoted || text[end] != '>'); ++end) quoted = quoted != (text[end] == '"');
-    if (end == text.size()) return "tag without end";
-    const std::string tag = text.substr(i + 1, end - i - 1), name = tag.substr(0, tag.find_first_of(" /", 1));
-    if (tag[0] == '/') {
-      if (open.empty() || open.back() != tag.substr(1)) return "closes " + tag + " in " + (open.empty() ? "nothing" : open.back());
-      open.pop_back();
-    } else if (tag.back() != '/' && !never_closed.contains(name)) {
-      open.push_back(name);
-    }
-    if (const std::size_t id = tag.find(" id=\""); id != std::string::npos) {
-      if (!ids.insert(tag.substr(id + 5, tag.find('"', id + 5) - id - 5)).second) return "id twice in " + tag;
-    }
-    i = end;
-  }
-  return open.empty() ? "" : "never closed: " + open.back();
-}
 
 /// A random timeline and what some policies may have made of it, with plans that share layouts.
 struct comparison {
@@ -350,8 +306,8 @@ TEST_CASE("picture and page of anything are well formed, self-contained, and nam
     if (random.chance(0.5)) j.qoe.deadline = seconds(x.timeline.duration.value() / 2);
     const std::string svg = io::adaptation_svg(x.rows, x.timeline, x.model, x.cluster, j.qoe);
     const std::string page = io::adaptation_report_html(x.rows, x.timeline, x.model, x.cluster, j);
-    CHECK(fault(svg) == "");
-    CHECK(fault(markup_of(page)) == "");
+    CHECK(markup_fault(svg) == "");
+    CHECK(markup_fault(markup_of(page)) == "");
     CHECK(svg.size() < 300'000);
     CHECK(count(svg, "http") == 1);  // the name space
     CHECK_FALSE(has(page, "http:"));
@@ -426,7 +382,7 @@ TEST_CASE("a day of seconds under five policies stays small, and its halts stay 
     rows.push_back({"policy " + std::to_string(p), std::move(h)});
   }
   const std::string svg = io::adaptation_svg(rows, t, two_layers(), c, {.latency = 1_s});
-  CHECK(fault(svg) == "");
+  CHECK(markup_fault(svg) == "");
   CHECK(svg.size() < 300'000);
   // A second of 86 400 is a hundredth of a pixel; the strip, 15 pixels high, shows it all the same.
   const std::size_t end = svg.find("Z\" fill=\"" + io::detail::adaptation_colors::stalled.hex() + "\"");
@@ -434,7 +390,7 @@ TEST_CASE("a day of seconds under five policies stays small, and its halts stay 
   const std::size_t down = svg.rfind('v', end);
   CHECK(std::stod(svg.substr(down + 1)) >= 3.7);
   const std::string page = io::adaptation_report_html(rows, t, two_layers(), c, {});
-  CHECK(fault(markup_of(page)) == "");
+  CHECK(markup_fault(markup_of(page)) == "");
   CHECK(page.size() < 4'000'000);
 }
 

@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "io/markup.hpp"
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"
 
@@ -19,56 +20,6 @@ using namespace hetplan;
 using namespace hetplan::test;
 
 namespace {
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++n;
-  return n;
-}
-bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
-
-/// The page without style and script, whose < and > are no tags.
-std::string markup_of(std::string page) {
-  for (const std::string name : {"style", "script"}) {
-    const std::size_t from = page.find("<" + name + ">"), to = page.find("</" + name + ">");
-    REQUIRE(from != std::string::npos);
-    REQUIRE(to != std::string::npos);
-    page.erase(from, to - from);
-    page.erase(page.find("</" + name + ">"), name.size() + 3);
-  }
-  return page;
-}
-
-/// "" if every tag is closed in turn, ids are unique, and nothing but our own references occurs; else what is wrong.
-std::string html_fault(const std::string& text) {
-  const std::set<std::string> never_closed{"!DOCTYPE", "meta"};
-  std::vector<std::string> open;
-  std::set<std::string> ids;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '&') {
-      const std::string name = text.substr(i + 1, text.find(';', i) - i - 1);
-      const bool code = name.size() > 1 && name[0] == '#' && name.find_first_not_of("0123456789", 1) == std::string::npos;
-      if (!code && !std::set<std::string>{"lt", "gt", "amp", "quot"}.contains(name)) return "reference " + name;
-    }
-    if (text[i] != '<') continue;
-    std::size_t end = i;
-    for (bool quoted = false; end < text.size() && (quoted || text[end] != '>'); ++end) quoted = quoted != (text[end] == '"');
-    if (end == text.size()) return "tag without end";
-    const std::string tag = text.substr(i + 1, end - i - 1), name = tag.substr(0, tag.find_first_of(" /", 1));
-    if (tag[0] == '/') {
-      if (open.empty() || open.back() != tag.substr(1)) return "closes " + tag + " in " + (open.empty() ? "nothing" : open.back());
-      open.pop_back();
-    } else if (tag.back() != '/' && !never_closed.contains(name)) {
-      open.push_back(name);
-    }
-    if (const std::size_t id = tag.find(" id=\""); id != std::string::npos) {
-      const std::string value = tag.substr(id + 5, tag.find('"', id + 5) - id - 5);
-      if (!ids.insert(value).second) return "id twice: " + value;
-    }
-    i = end;
-  }
-  return open.empty() ? "" : "never closed: " + open.back();
-}
 
 /// A page for one plan, judged and recorded.
 std::string page_of(const plan& p, const planning_graph& m, const cluster& c, const simulator_options& o = {.record = true},
@@ -80,7 +31,7 @@ std::string page_of(const plan& p, const planning_graph& m, const cluster& c, co
 }
 
 std::string checked(const std::string& page) {
-  CHECK(html_fault(markup_of(page)) == "");
+  CHECK(markup_fault(markup_of(page)) == "");
   CHECK_FALSE(has(page, "http://"));
   CHECK_FALSE(has(page, "https://"));
   CHECK_FALSE(has(page, "nan"));

@@ -10,39 +10,11 @@
 
 #include <hetplan/io/search_table_svg.hpp>
 
+#include "io/markup.hpp"
 #include "support/search_instance.hpp"
 
 using namespace hetplan;
 using namespace hetplan::partition;
-
-namespace {
-
-/// "" if every tag is closed in turn; else what is wrong.
-std::string xml_fault(const std::string& text) {
-  std::vector<std::string> open;
-  for (std::size_t i = text.find('<'); i != std::string::npos; i = text.find('<', i + 1)) {
-    const std::size_t end = text.find('>', i);
-    if (end == std::string::npos) return "tag without end";
-    const std::string tag = text.substr(i + 1, end - i - 1), name = tag.substr(0, tag.find_first_of(" /", 1));
-    if (tag.find('<') != std::string::npos) return "< inside " + tag;
-    if (std::count(tag.begin(), tag.end(), '"') % 2 != 0) return "quotes in " + tag;
-    if (tag[0] == '/') {
-      if (open.empty() || "/" + open.back() != tag) return "closes " + tag;
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-  }
-  return open.empty() ? "" : "never closed: " + open.back();
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t n = 0;
-  for (std::size_t i = text.find(what); i != std::string::npos; i = text.find(what, i + what.size())) ++n;
-  return n;
-}
-
-}  // namespace
 
 TEST_CASE("the picture of a search's table has every filled cell and an arrow per stage of the best plan") {
   std::size_t pictures = 0;
@@ -61,15 +33,15 @@ TEST_CASE("the picture of a search's table has every filled cell and an arrow pe
     };
     const search_result r = two_substate_dp(tables, space, i.blank, minimize_latency{}, top_k{3}, how, watch);
     const std::string picture = io::search_table_svg(tables, space, cells, r, how);
-    REQUIRE(xml_fault(picture) == "");
+    REQUIRE(test::markup_fault(picture) == "");
     REQUIRE(picture == io::search_table_svg(tables, space, cells, r, how));
     if (r.plans.empty()) continue;
     ++pictures;
     // Whole plans share the cells of the head: at least one, at most as many as plans.
-    REQUIRE(count(picture, "class=\"cell\"") > cells.size());
-    REQUIRE(count(picture, "class=\"cell\"") <= cells.size() + r.plans.size());
-    REQUIRE(count(picture, "class=\"stage\"") == r.plans.front().plan.stages.size());
-    REQUIRE(count(picture, "nan") + count(picture, "inf") == 0);
+    REQUIRE(test::count(picture, "class=\"cell\"") > cells.size());
+    REQUIRE(test::count(picture, "class=\"cell\"") <= cells.size() + r.plans.size());
+    REQUIRE(test::count(picture, "class=\"stage\"") == r.plans.front().plan.stages.size());
+    REQUIRE(test::count(picture, "nan") + test::count(picture, "inf") == 0);
   }
   REQUIRE(pictures > 30);
 }
@@ -85,7 +57,7 @@ TEST_CASE("names in the picture of a search's table are escaped") {
   const device_space space = every_order(tables.classes, 1);
   const search_result r = two_substate_dp(tables, space, blank, minimize_latency{});
   const std::string picture = io::search_table_svg(tables, space, {}, r);
-  REQUIRE(xml_fault(picture) == "");
-  REQUIRE(count(picture, "&lt;in&gt;") > 0);
-  REQUIRE(count(picture, "class=\"stage\"") == 1);
+  REQUIRE(test::markup_fault(picture) == "");
+  REQUIRE(test::count(picture, "&lt;in&gt;") > 0);
+  REQUIRE(test::count(picture, "class=\"stage\"") == 1);
 }

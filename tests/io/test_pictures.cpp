@@ -17,44 +17,11 @@
 #include <hetplan/io/dot.hpp>
 #include <hetplan/io/gantt.hpp>
 
+#include "io/markup.hpp"
+
 using namespace hetplan;
 
 namespace {
-
-/// "" if every tag is closed in turn and every reference is one of ours; else what is wrong.
-std::string xml_fault(const std::string& text) {
-  std::vector<std::string> open;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 && c != '\n') return "control character";
-    if (text[i] == '&') {
-      const std::string entity = text.substr(i + 1, text.find(';', i) - i - 1);
-      const bool code = entity.size() > 1 && entity[0] == '#' && entity.find_first_not_of("0123456789", 1) == std::string::npos;
-      if (!code && !std::set<std::string>{"lt", "gt", "amp", "quot"}.contains(entity)) return "reference " + entity;
-    }
-    if (text[i] != '<') continue;
-    const std::size_t end = text.find('>', i);
-    if (end == std::string::npos) return "tag without end";
-    const std::string tag = text.substr(i + 1, end - i - 1);
-    if (tag.find('<') != std::string::npos) return "< inside " + tag;
-    if (std::count(tag.begin(), tag.end(), '"') % 2 != 0) return "quotes in " + tag;
-    const std::string name = tag.substr(0, tag.find_first_of(" /", 1));
-    if (tag[0] == '/') {
-      if (open.empty() || "/" + open.back() != tag) return "closes " + tag;
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-    i = end;
-  }
-  return open.empty() ? "" : "never closed: " + open.back();
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t n = 0;
-  for (std::size_t i = text.find(what); i != std::string::npos; i = text.find(what, i + what.size())) ++n;
-  return n;
-}
 
 /// Braces balance outside of quoted strings, and strings end.
 bool dot_balanced(const std::string& text) {
@@ -145,7 +112,7 @@ TEST_CASE("escapes leave nothing that a parser could trip over") {
 TEST_CASE("a Gantt chart is well-formed and the same bytes each time") {
   const contended x;
   const std::string svg = io::gantt_svg(x.p, x.home, x.j);
-  CHECK(xml_fault(svg) == "");
+  CHECK(test::markup_fault(svg) == "");
   CHECK(svg == io::gantt_svg(x.p, x.home, run(x.p, x.model, x.home)));
   CHECK(svg.find("toy on home") != std::string::npos);
   CHECK(svg.find("forward s0, microbatch 3") != std::string::npos);
@@ -194,7 +161,7 @@ TEST_CASE("a transfer that first waits for more urgent ones has its band where i
   const judgement j = run(p, model, home);
   REQUIRE(j.trace.transfers[1].start_s == j.trace.transfers[0].start_s);
   REQUIRE(j.trace.transfers[1].end_s > 1.5 * j.trace.transfers[0].end_s - j.trace.transfers[0].start_s);
-  CHECK(count(io::gantt_svg(p, home, j), "over shared&#10;") == 2);
+  CHECK(test::count(io::gantt_svg(p, home, j), "over shared&#10;") == 2);
 }
 
 TEST_CASE("bands add up to the bytes of the trace and never pass the capacity") {
@@ -225,7 +192,7 @@ TEST_CASE("without recorded rates transfers lie in lanes, and the chart says so"
   const contended x;
   const judgement j = run(x.p, x.model, x.home, false);
   const std::string svg = io::gantt_svg(x.p, x.home, j);
-  CHECK(xml_fault(svg) == "");
+  CHECK(test::markup_fault(svg) == "");
   CHECK(svg.find("Rates were not recorded") != std::string::npos);
   CHECK(svg.find("data-mark=\"contention\"") != std::string::npos);
   for (const io::resource_view& r : io::trace_view(x.p, x.home, j).resources(io::sweep_detail::bands)) {
@@ -244,7 +211,7 @@ TEST_CASE("a huge trace gives a small picture that says what it leaves out") {
   const plan p = pipeline(g, 3, 3000);
   const judgement j = run(p, g, c);
   const std::string svg = io::gantt_svg(p, c, j);
-  CHECK(xml_fault(svg) == "");
+  CHECK(test::markup_fault(svg) == "");
   CHECK(svg.size() < 600000);
   CHECK(svg.find("averaged over each pixel") != std::string::npos);
   const plan few = pipeline(g, 3, 8);
@@ -258,7 +225,7 @@ TEST_CASE("of many resources the busiest are shown") {
   const judgement j = run(p, g, c);
   CHECK(io::gantt_svg(p, c, j).find("quieter") == std::string::npos);
   const std::string svg = io::gantt_svg(p, c, j, {.max_resources = 2});
-  CHECK(xml_fault(svg) == "");
+  CHECK(test::markup_fault(svg) == "");
   CHECK(svg.find("The 2 busiest resources are shown, 4 quieter ones are not.") != std::string::npos);
 }
 
@@ -274,8 +241,8 @@ TEST_CASE("names may hold anything") {
   plan p = pipeline(g, 2, 2);
   p.cluster = p.planner = p.stages[0].name = nasty;
   const judgement j = run(p, g, c);
-  CHECK(xml_fault(io::gantt_svg(p, c, j)) == "");
-  CHECK(xml_fault(io::gantt_svg(p, c, j, {.title = nasty})) == "");
+  CHECK(test::markup_fault(io::gantt_svg(p, c, j)) == "");
+  CHECK(test::markup_fault(io::gantt_svg(p, c, j, {.title = nasty})) == "");
   CHECK_NOTHROW(nlohmann::json::parse(io::chrome_trace(p, c, j)));
   CHECK(dot_balanced(io::dot(g)));
   CHECK(dot_balanced(io::dot(c)));
@@ -288,10 +255,10 @@ TEST_CASE("one device, tasks without time, inference and generation have picture
     for (const bool record : {true, false}) {
       const judgement j = run(p, g, c, record);
       const std::string svg = io::gantt_svg(p, c, j);
-      CHECK(xml_fault(svg) == "");
+      CHECK(test::markup_fault(svg) == "");
       CHECK_NOTHROW(nlohmann::json::parse(io::chrome_trace(p, c, j)));
       CHECK(dot_balanced(io::dot(p, g, c)));
-      CHECK(xml_fault(io::gantt_svg(p, c, j, {.width = 100, .max_bars = 0, .max_resources = 0})) == "");
+      CHECK(test::markup_fault(io::gantt_svg(p, c, j, {.width = 100, .max_bars = 0, .max_resources = 0})) == "");
     }
   };
   const auto g = chain(4, 1_MB);
@@ -324,7 +291,7 @@ TEST_CASE("an optimizer's step is drawn where the cost model has one") {
   REQUIRE(std::any_of(j.graph.computes.begin(), j.graph.computes.end(), [](const auto& t) { return t.what == phase::optimizer_step; }));
   for (const std::size_t max_bars : {4000U, 0U}) {
     const std::string svg = io::gantt_svg(x.p, x.home, j, {.max_bars = max_bars});
-    CHECK(xml_fault(svg) == "");
+    CHECK(test::markup_fault(svg) == "");
     CHECK(svg.find(">optimizer") != std::string::npos);
     CHECK(svg.find(palette_of(phase::optimizer_step)) != std::string::npos);
   }
@@ -340,9 +307,9 @@ TEST_CASE("a run that was stopped is drawn as far as it came") {
   const judgement j = judge(x.p, x.model, x.home, roofline{}, {}, simulator_options{.record = true}, stop);
   REQUIRE(j.trace.status.result == outcome::stopped);
   const std::string svg = io::gantt_svg(x.p, x.home, j);
-  CHECK(xml_fault(svg) == "");
+  CHECK(test::markup_fault(svg) == "");
   CHECK(svg.find("Incomplete: stopped by an observer.") != std::string::npos);
-  CHECK(count(svg, "<title>forward s") + count(svg, "<title>backward s") == 5);
+  CHECK(test::count(svg, "<title>forward s") + test::count(svg, "<title>backward s") == 5);
   const auto trace = nlohmann::json::parse(io::chrome_trace(x.p, x.home, j));
   CHECK(trace["otherData"]["status"] == "stopped");
 }
@@ -405,18 +372,18 @@ TEST_CASE("a trace says what a task waited for") {
 TEST_CASE("dot draws wires as edges, shared media and uplinks as nodes") {
   const std::string shared = io::dot(devices(3, shared_medium{900_Mbit_per_s}));
   CHECK(dot_balanced(shared));
-  CHECK(count(shared, "shape=ellipse") == 1);
-  CHECK(count(shared, "dir=none") == 3);
+  CHECK(test::count(shared, "shape=ellipse") == 1);
+  CHECK(test::count(shared, "dir=none") == 3);
 
   const std::string wires = io::dot(devices(4, ring{1_Gbit_per_s}));
-  CHECK(count(wires, "shape=ellipse") == 0);
-  CHECK(count(wires, " -> ") == 8);
-  CHECK(count(io::dot(devices(4, mesh{1_Gbit_per_s, {}, duplex::half})), " -> ") == 6);
+  CHECK(test::count(wires, "shape=ellipse") == 0);
+  CHECK(test::count(wires, " -> ") == 8);
+  CHECK(test::count(io::dot(devices(4, mesh{1_Gbit_per_s, {}, duplex::half})), " -> ") == 6);
 
   const std::string switched = io::dot(devices(4, star{1_Gbit_per_s}));
-  CHECK(count(switched, "shape=ellipse") == 8);
-  CHECK(count(switched, "shape=diamond") == 1);
-  CHECK(count(switched, " -> ") == 16);
+  CHECK(test::count(switched, "shape=ellipse") == 8);
+  CHECK(test::count(switched, "shape=diamond") == 1);
+  CHECK(test::count(switched, " -> ") == 16);
 
   // A group of two has a medium of its own that longer routes pass through.
   const hierarchical h{.capacity = 100_Mbit_per_s, .groups = {{"near", {"d0", "d1"}, 900_Mbit_per_s}, {"far", {"d2"}, 900_Mbit_per_s}}};
@@ -437,27 +404,27 @@ TEST_CASE("dot boxes towers or weight groups, and dashes edges without gradient"
   const planning_graph g = std::move(b).build();
   const std::string towers = io::dot(g);
   CHECK(dot_balanced(towers));
-  CHECK(count(towers, "subgraph cluster_") == 2);
-  CHECK(count(towers, "style=dashed") == 1);
+  CHECK(test::count(towers, "subgraph cluster_") == 2);
+  CHECK(test::count(towers, "style=dashed") == 1);
   CHECK(towers.find("1 MB frozen") != std::string::npos);
   const std::string tied = io::dot(g, {.boxes = io::dot_boxes::weight_groups, .direction = io::dot_direction::right});
-  CHECK(count(tied, "subgraph cluster_") == 1);
+  CHECK(test::count(tied, "subgraph cluster_") == 1);
   CHECK(tied.find("label=\"tied\"") != std::string::npos);
   CHECK(tied.find("rankdir=LR") != std::string::npos);
-  CHECK(count(io::dot(g, {.boxes = io::dot_boxes::none}), "subgraph") == 0);
+  CHECK(test::count(io::dot(g, {.boxes = io::dot_boxes::none}), "subgraph") == 0);
 }
 
 TEST_CASE("dot shows a plan's layers where they fit and its stages where not") {
   const contended x;
   const std::string layers = io::dot(x.p, x.model, x.home);
   CHECK(dot_balanced(layers));
-  CHECK(count(layers, "subgraph cluster_") == 2);
+  CHECK(test::count(layers, "subgraph cluster_") == 2);
   CHECK(layers.find("s1 on d1") != std::string::npos);
   const std::string stages = io::dot(x.p, x.model, x.home, {.max_plan_layers = 1});
-  CHECK(count(stages, "subgraph") == 0);
-  CHECK(count(stages, " -> ") == 1);
+  CHECK(test::count(stages, "subgraph") == 0);
+  CHECK(test::count(stages, " -> ") == 1);
   const std::string work = io::dot(x.j.graph);
   CHECK(dot_balanced(work));
   CHECK(work.find("device 1") != std::string::npos);
-  CHECK(count(work, "shape=ellipse") == x.j.graph.transfers.size());
+  CHECK(test::count(work, "shape=ellipse") == x.j.graph.transfers.size());
 }

@@ -13,6 +13,8 @@
 namespace hetplan::adapt {
 
 /// From each step's time on its rate holds until the next.
+///
+/// Source  semantics, section 10: capacities are piecewise constant in time; the lengths of steps are ours.
 struct bandwidth_trace {
   struct step {
     seconds at;

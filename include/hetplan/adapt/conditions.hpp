@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <hetplan/adapt/timeline.hpp>
+#include <hetplan/simulate/simulator_options.hpp>
 
 namespace hetplan::adapt {
 
@@ -50,6 +51,21 @@ inline void apply(conditions& now, const event& e) {
   }
   for (std::size_t r = 0; r < now.capacity.size(); ++r) compare(before.capacity[r].value(), now.capacity[r].value());
   return most;
+}
+
+/// What the simulator is told of conditions that hold from the start; those of the cluster itself need no word.
+///
+/// Source  semantics, section 10.
+[[nodiscard]] inline simulator_options from_the_start(const conditions& now, const cluster& c) {
+  simulator_options o;
+  for (const resource& r : c.network().resources()) {
+    const resource_id id(&r - c.network().resources().data());
+    if (now.capacity[id.index()] != r.capacity) o.capacities.push_back({{}, id, now.capacity[id.index()]});
+  }
+  for (const device& d : c.devices()) {
+    if (now.speed[d.id.index()] != 1) o.speeds.push_back({{}, d.id, now.speed[d.id.index()]});
+  }
+  return o;
 }
 
 }  // namespace hetplan::adapt

@@ -2,6 +2,7 @@
 #pragma once
 /// The noun that a run over a timeline makes: what happened, stretch by stretch, and what it came to.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,5 +80,17 @@ struct history {
   double reaction_s = 0;                ///< the longest time from an event to the adoption that answers it
   friend bool operator==(const history&, const history&) = default;
 };
+
+/// Iterations done in a part of the timeline, those of a stretch spread evenly over it; later lost or not.
+///
+/// Complexity  O(stretches).
+[[nodiscard]] inline double iterations_between(const history& h, double from_s, double to_s) {
+  double sum = 0;
+  for (const stretch& s : h.stretches) {
+    const double inside_s = std::min(s.end_s, to_s) - std::max(s.start_s, from_s);
+    if (s.iterations > 0 && inside_s > 0) sum += static_cast<double>(s.iterations) * inside_s / (s.end_s - s.start_s);
+  }
+  return sum;
+}
 
 }  // namespace hetplan::adapt

@@ -19,7 +19,7 @@ namespace hetplan::adapt {
 /// keep what it held before, because a plan may need all of its memory.
 ///
 /// A plain value; it remembers devices that are gone, so that one that comes back finds what it held.
-/// Complexity  has, add, drop of one layer: O(1) (a group: the same). Memory O(devices x layers + layers x sequences).
+/// Complexity  has, add of one layer: O(1) (a group: the same). Memory O(devices x layers + layers x sequences).
 /// Source      semantics, sections 2 and 10.
 class holdings {
  public:
@@ -51,24 +51,6 @@ class holdings {
   }
 
   void add(device_id d, layer_id l) { held_[at(d, l)] = 1; }
-  void drop(device_id d, layer_id l) { held_[at(d, l)] = 0; }
-  /// Everything that a device holds, caches too.
-  void drop(device_id d) {
-    for (const layer_id l : tensor_) drop(d, l);
-    for (device_id& owner : cache_owner_) {
-      if (owner == d) owner = device_id();
-    }
-  }
-  /// What training has changed since: call it for a device that is away while others train on. Frozen weights stay good.
-  void drop_trainable(device_id d, const planning_graph& model) {
-    for (const layer& l : model.layers()) {
-      if (l.trainable) drop(d, l.id);
-    }
-  }
-  /// The weights that others hold, too: a backup, or what an old plan left. Caches stay as they are.
-  void add(const holdings& others) {
-    for (std::size_t i = 0; i < held_.size(); ++i) held_[i] = static_cast<char>(held_[i] | others.held_[i]);
-  }
 
   /// Sequences with a cache; 0 outside generation.
   [[nodiscard]] long long sequences() const {

@@ -38,21 +38,6 @@ struct iteration {
   }
 };
 
-/// What the simulator is told of conditions that hold from the start; those of the cluster itself need no word.
-///
-/// Source  semantics, section 10.
-[[nodiscard]] inline simulator_options from_the_start(const conditions& now, const cluster& c) {
-  simulator_options o;
-  for (const resource& r : c.network().resources()) {
-    const resource_id id(&r - c.network().resources().data());
-    if (now.capacity[id.index()] != r.capacity) o.capacities.push_back({{}, id, now.capacity[id.index()]});
-  }
-  for (const device& d : c.devices()) {
-    if (now.speed[d.id.index()] != 1) o.speeds.push_back({{}, d.id, now.speed[d.id.index()]});
-  }
-  return o;
-}
-
 /// By device: what moving bytes takes.
 template <energy_model Energy>
 [[nodiscard]] std::vector<double> energy_of_bytes(const Energy& energy, const cluster& c, const std::vector<double>& sent,

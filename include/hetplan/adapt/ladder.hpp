@@ -70,7 +70,7 @@ class ladder {
     const seconds calm = std::max(lasts_since_ + options_.patience, moved_ ? *moved_ + options_.dwell : seconds{});
     if (s.now < calm) {  // not yet: the same question again then
       postponed_ = calm;
-      reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, for now") : reaction{};
+      reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, until weights may move") : reaction{};
       r.ask_again = calm;
       return r;
     }

@@ -136,7 +136,7 @@ class life_loop {
     runner_ = std::make_unique<plan_runner<Problem>>(problem_, std::move(p));
     if (!weights_.use(runner_->what())) return;  // copies stay good
     world_.drop(purpose::backup);
-    if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done(), true), purpose::backup, now_);
+    if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done()), purpose::backup, now_);
   }
 
   /// Every device that a plan computes on.
@@ -263,7 +263,7 @@ class life_loop {
   }
   void begin_backup() {
     const auto due = weights_.backup_due_in(done());
-    if (due && *due <= 0 && !world_.under_way(purpose::backup)) world_.begin(weights_.begin_backup(done(), false), purpose::backup, now_);
+    if (due && *due <= 0 && !world_.under_way(purpose::backup)) world_.begin(weights_.begin_backup(done()), purpose::backup, now_);
   }
 
   // --- changing over ---
@@ -296,32 +296,27 @@ class life_loop {
     if (std::exchange(last_drop_, why) != why) since_ = a.caused_s;
   }
 
-  struct moved { bool ended; trace run; };
   /// Stops and moves. False: it was cut off, and nothing of it counts.
   [[nodiscard]] bool move(const migration& m, const plan& next, adoption& record) {
-    tasks::task_graph_builder b(problem_.cluster.size());
-    static_cast<void>(add_migration(b, m, problem_.cluster));
-    const tasks::task_graph g = std::move(b).build();
     std::vector<device_id> needed, idle(runner_->devices().begin(), runner_->devices().end());
+    for (const auto& round : m.rounds) {
+      for (const fetch& f : round) needed.insert(needed.end(), {f.from, f.to});
+    }
     for (const device& d : problem_.cluster.devices()) {
-      if (g.used[d.id.index()] != 0) needed.push_back(d.id);
       if (uses(next, d.id)) idle.push_back(d.id);
     }
-    const auto [done, until] = under_change(needed, 1, [&](const simulator_options& o) {
-      trace run = simulate(g, problem_.cluster.network(), fair_share{}, o);
-      return moved{run.status.ok(), std::move(run)};
+    const auto [run, until] = under_change(needed, 1, [&](const simulator_options& o) {
+      return run_migration(m, problem_.cluster, o, problem_.models.energy);
     }, [](double) { return never; });
-    const double took = done.run.latency.value();
-    const evaluation costs = measure(g, done.run, problem_.cluster, problem_.models.energy);
-    std::vector<double> spent(costs.devices.size());
-    std::transform(costs.devices.begin(), costs.devices.end(), spent.begin(), [](const device_evaluation& d) { return d.energy.value(); });
+    std::vector<double> spent;
+    for (const joules e : run.energy) spent.push_back(e.value());
     record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
-    add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), took);
-    const double end = done.ended ? now_ + took : until;
+    record.stall_s = run.time.value();
+    add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), record.stall_s);
+    const double end = run.ended ? now_ + record.stall_s : until;
     books_.passed(activity::migrating, now_, end, running_, spent);
-    record.stall_s = took;
-    go_on_to(end, done.run.background_left);
-    return done.ended;
+    go_on_to(end, run.background_left);
+    return run.ended;
   }
 
   const Problem& problem_;

@@ -3,6 +3,7 @@
 /// The policy for work with a deadline: mixes plans so that it ends in time with least energy.
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -119,11 +120,9 @@ class mixing_policy {
         rates.switches.between[i * n + j] = estimate_switch(*problem_, held, known_[j], s.noticed).value_or(switch_cost{out_of_reach_s, 0});
       }
     }
-    rates.idle_W = 0;
-    for (const device& d : problem_->cluster.devices()) {
-      const bool used = running && std::binary_search(known_.devices(*running).begin(), known_.devices(*running).end(), d.id);
-      if (used) rates.idle_W += problem_->models.energy.energy({.total = seconds(1)}, d).value();
-    }
+    std::vector<double> idle_W(problem_->cluster.size(), 0);  // what the running plan's devices draw in a second of nothing
+    if (running) add_idle_energy(idle_W, problem_->models.energy, problem_->cluster, known_.devices(*running), s.noticed, 1);
+    rates.idle_W = std::accumulate(idle_W.begin(), idle_W.end(), 0.0);
   }
 
   const Problem* problem_;

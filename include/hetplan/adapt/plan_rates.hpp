@@ -13,6 +13,8 @@
 namespace hetplan::adapt {
 
 /// A plan from far away. Work is counted in whatever the job counts: iterations, samples, tokens.
+///
+/// Source  Dora, section 4.3, eqs 7-8: r_p, e_p and d_p. Deviation: d_p is a table of pairs, and has joules of its own.
 struct plan_rate {
   double rate = 0;     ///< work per second; a plan of rate 0 is never run
   double power_W = 0;  ///< of all devices while it runs

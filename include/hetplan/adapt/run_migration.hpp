@@ -14,18 +14,14 @@ namespace hetplan::adapt {
 
 /// A migration on the network.
 struct migration_run {
+  bool ended = true;  ///< false: `until` came first, and the numbers are as far as it came
   seconds time = {};
-  bytes moved = {};
+  bytes moved = {};   ///< of a whole run
   std::vector<bytes> sent = {};      ///< by device
   std::vector<bytes> received = {};  ///< by device
   std::vector<joules> energy = {};   ///< by device; 0 for those that take no part
   std::vector<bytes> carried = {};   ///< by resource: payload x weight
-
-  [[nodiscard]] joules total_energy() const {
-    joules all;
-    for (const joules j : energy) all += j;
-    return all;
-  }
+  std::vector<double> background_left = {};  ///< of the traffic beside it [B]
 };
 
 /// Adds a migration to other work on the same network; rounds are joined by barriers.
@@ -57,42 +53,34 @@ struct migration_run {
   return before;
 }
 
-/// The resources as they are now: capacities that differ from the cluster's, from time 0 on.
-[[nodiscard]] inline std::vector<capacity_change> capacities_of(const conditions& now, const cluster& c) {
-  std::vector<capacity_change> all;
-  for (std::size_t r = 0; r < now.capacity.size(); ++r) {
-    if (now.capacity[r] != c.network().resources()[r].capacity) all.push_back({seconds(0), resource_id(r), now.capacity[r]});
-  }
-  return all;
-}
-
-/// Runs a migration alone on the network as it is now, transfers sharing it fairly.
+/// Runs a migration, transfers sharing the network fairly with each other and with what the options put beside them.
 ///
 /// Devices that take part draw what the energy model charges an idle device for the whole time, and for their bytes; the
 /// others are not charged. No migration is faster than max over resources of bytes x weight / capacity, round by round.
 ///
-/// @param later  what happens to the network while it runs, from the migration's start.
 /// Complexity    that of simulate on one transfer per fetch.
-/// Throws        invalid_input for an infeasible migration, or one that can never end (a capacity that stays 0).
+/// Throws        invalid_input for an infeasible migration, or one that can never end (a capacity that stays 0, no `until`).
 /// Determinism   as simulate.
 /// Source        semantics, sections 6, 8 and 10.
 template <energy_model Energy = linear_power>
-[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const Energy& energy = {},
-                                          const std::vector<capacity_change>& later = {}) {
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const simulator_options& options, const Energy& energy = {}) {
   tasks::task_graph_builder b(c.size());
   static_cast<void>(add_migration(b, m, c));
   const tasks::task_graph g = std::move(b).build();
-  simulator_options options{.capacities = capacities_of(now, c)};
-  options.capacities.insert(options.capacities.end(), later.begin(), later.end());
   const trace t = simulate(g, c.network(), fair_share{}, options);
   const evaluation e = measure(g, t, c, energy);
-  migration_run run{.time = t.latency, .moved = m.volume(), .carried = e.resource_bytes};
+  migration_run run{.ended = t.status.ok(), .time = t.latency, .moved = m.volume(), .carried = e.resource_bytes, .background_left = t.background_left};
   for (std::size_t d = 0; d < c.size(); ++d) {
     run.sent.emplace_back(t.sent_bytes[d]);
     run.received.emplace_back(t.received_bytes[d]);
     run.energy.push_back(e.devices[d].energy);
   }
   return run;
+}
+/// Alone on the network as it is now.
+template <energy_model Energy = linear_power>
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const Energy& energy = {}) {
+  return run_migration(m, c, from_the_start(now, c), energy);
 }
 
 }  // namespace hetplan::adapt

@@ -67,6 +67,7 @@ class weight_keeper {
     held_ = std::move(held);
     copies_ = {};
     copied_at_.reset();
+    sent_once_ = false;
     if (options_.backups) copies_ = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
     return true;
   }
@@ -87,10 +88,10 @@ class weight_keeper {
     return begun_at_ + options_.backups->period - done;
   }
   /// What a backup after so many iterations sends; the first of a plan also sends what never changes.
-  [[nodiscard]] migration begin_backup(long long done, bool first) {
+  [[nodiscard]] migration begin_backup(long long done) {
     begun_at_ = done;
     migration m = backup_fetches(copies_, problem_->model, problem_->job.workload);
-    return first ? m : split_immutable(m).second;
+    return std::exchange(sent_once_, true) ? split_immutable(m).second : m;
   }
   void end_backup() { copied_at_ = begun_at_; }
 
@@ -141,6 +142,7 @@ class weight_keeper {
   holdings held_;
   replication copies_;
   long long begun_at_ = 0;
+  bool sent_once_ = false;  ///< what never changes has been sent with the first backup
   std::optional<long long> copied_at_;  ///< of the last backup that is whole
 };
 
