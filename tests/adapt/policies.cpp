@@ -4,6 +4,7 @@
 #include <hetplan/recipes/dora_adapter.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -272,6 +273,23 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     const adapt::clairvoyant_bound bound = adapt::clairvoyant(std::span(&whole, 1), static_cast<double>(work));
     CHECK(h.energy_J >= bound.energy_J * (1 - 1e-9));
   }
+}
+
+TEST_CASE("a horizon that was begun is brought to its end") {
+  home x;
+  const auto plans = adapt::plan_menu{few_plans{}}(x.problem()).plans;
+  const double fast = plans.front().predicted->latency.value(), frugal = plans.back().predicted->latency.value();
+  REQUIRE(frugal > 1.2 * fast);
+  const double each = std::sqrt(fast * frugal), end = 200 * each;
+  x.what.qoe = {.deadline = seconds(end), .iterations = 200};
+  const auto problem = x.problem();
+  const adapt::mixing_options o{.progress = {.horizon_s = end / 2, .period_s = end / 100, .pessimism = 0}};
+  adapt::mixing_policy policy(problem, adapt::plan_menu{few_plans{}}, o);
+  const adapt::history h = adapt::live(problem, {seconds(end), {}}, policy);
+  CHECK_FALSE(h.missed_deadline);
+  CHECK(h.iterations == 200);
+  CHECK(h.switches <= 4);  // two plans in each of two horizons
+  CHECK(std::abs(adapt::iterations_between(h, 0, end / 2) - 100) <= 3);
 }
 
 TEST_CASE("a mixture is mixed anew when capacities fall") {

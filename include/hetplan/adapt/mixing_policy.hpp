@@ -49,6 +49,7 @@ class mixing_policy {
     }
     std::optional<std::size_t> running;
     if (s.running != nullptr) running = known_.add(*s.running);
+    if (news) begun_.reset();  // other rates, another horizon
     if (news || running != running_) look_up(s, running);
     running_ = running;
     decision d = decide(s, running);
@@ -68,6 +69,7 @@ class mixing_policy {
         thinking = options_.common.thinking.replan;
       }
     }
+    begun_ = question{s.now.value(), s.done, d};
     const auto& plans = controller_.rates.plans;
     const bool any = std::any_of(plans.begin(), plans.end(), [](const plan_rate& r) { return r.rate > 0; });
     reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan && any,
@@ -87,12 +89,23 @@ class mixing_policy {
   static constexpr double shortest_s = 1e-3;
   static constexpr double out_of_reach_s = 1e12;  ///< a switch to a plan whose weights are missing
 
+  struct question {
+    double now_s;
+    long long done;
+    decision answer;
+  };
+
   [[nodiscard]] static bool is_late(const decision& d) { return !d.status.ok() || d.mixture.shortfall > 0; }
 
   /// Iterations are whole, and plans change between them: the last turn may begin one iteration late.
   [[nodiscard]] decision decide(const situation& s, std::optional<std::size_t> running) const {
     job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done), .time_left_s = (*s.wanted.deadline - s.now).value(),
                   .running = running};
+    if (begun_) {  // the rest of the horizon
+      const job_state rest = after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
+      job.horizon_left_s = rest.horizon_left_s;
+      job.progress_left = rest.progress_left;
+    }
     decision d = controller_.decide(job);
     double longest = 0;
     for (const mixture_part& part : d.mixture.parts) longest = std::max(longest, 1 / controller_.rates.plans[part.plan].rate);
@@ -132,6 +145,7 @@ class mixing_policy {
   detail::attention attention_;
   uniform_progress controller_;
   std::optional<std::size_t> running_;
+  std::optional<question> begun_;  ///< the last one; nothing: a horizon begins
 };
 
 }  // namespace hetplan::adapt
