@@ -105,7 +105,7 @@ class plan_runner {
     return i;
   }
 
-  /// An iteration while nothing changes; one that cannot end there has an infinite response.
+  /// An iteration while nothing changes; one that cannot end there has an infinite response.  Complexity: one simulation.
   [[nodiscard]] iteration rehearse(const conditions& now, std::span<const foreign_traffic> traffic = {}) {
     constexpr seconds long_enough(1e9);
     simulator_options o = from_the_start(now, problem_->cluster);

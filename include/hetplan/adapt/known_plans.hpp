@@ -49,7 +49,7 @@ class known_plans {
     return runners_.size() - 1;
   }
   /// The same plan with its transfers scheduled for the moment (reschedule), as another known plan; nothing where that
-  /// finds none.
+  /// finds none.  Complexity: that of adapt::reschedule, if the moment is new.
   std::optional<std::size_t> reschedule(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic, const qoe_target& wanted,
                                         const schedule::refine_options& options) {
     std::vector<double> k = felt(i, offered(now, traffic, problem_->cluster.network()));
@@ -66,6 +66,7 @@ class known_plans {
   [[nodiscard]] std::span<const device_id> devices(std::size_t i) const { return runners_[i].devices(); }
 
   /// The index of the plan that serves best, of all or of some; nothing if none of them can run. Ties: the first.
+  /// Complexity  that of try_out for each.
   [[nodiscard]] std::optional<std::size_t> best(const wish& wanted, const conditions& now, std::span<const foreign_traffic> traffic,
                                                 std::optional<std::span<const plan>> among = {}) {
     std::optional<std::size_t> found;
@@ -85,7 +86,7 @@ class known_plans {
     return found;
   }
 
-  /// An iteration while nothing changes; infinite where the plan cannot run.
+  /// An iteration while nothing changes; infinite where the plan cannot run.  Complexity: one simulation, if it is new.
   [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {
     if (!traffic.empty()) return runners_[i].rehearse(now, traffic);
     auto [it, is_new] = seen_[i].try_emplace(felt(i, now));

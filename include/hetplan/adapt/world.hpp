@@ -105,6 +105,7 @@ class world {
 
   /// When it becomes known next, after a time and not after `horizon`, that one of some devices stands still or one of some
   /// resources carries nothing, and is not over by then; infinite if never.
+  /// Complexity  O(events until then), and again for each of them that halts something.
   [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after, double horizon) const {
     const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
     double first = never;
