@@ -69,7 +69,9 @@ template <energy_model Energy = linear_power>
   const tasks::task_graph g = std::move(b).build();
   const trace t = simulate(g, c.network(), fair_share{}, options);
   const evaluation e = measure(g, t, c, energy);
-  migration_run run{.ended = t.status.ok(), .time = t.latency, .moved = m.volume(), .carried = e.resource_bytes, .background_left = t.background_left};
+  migration_run run{.ended = t.status.ok(), .time = t.latency, .moved = m.volume()};
+  run.carried = e.resource_bytes;
+  run.background_left = t.background_left;
   for (std::size_t d = 0; d < c.size(); ++d) {
     run.sent.emplace_back(t.sent_bytes[d]);
     run.received.emplace_back(t.received_bytes[d]);
