@@ -10,14 +10,15 @@ using namespace hetplan::partition;
 
 namespace {
 
-template <class Objective>
-void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible) {
+template <class Objective, class Estimator = dominant_step>
+void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible,
+                              latency_rule steps = latency_rule::dominant_step, const Estimator& estimator = {}) {
   const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
   space_options space;
   space.warmup = rule;
   for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
-  const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, dominant_step{}, 1);
-  const search_options options{.plans = 1, .warmup = rule, .coarse_boundaries = 2};
+  const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, estimator, 1);
+  const search_options options{.plans = 1, .warmup = rule, .steps = steps, .coarse_boundaries = 2};
   const search_result found = two_substate_dp(tables, test::any_order(tables, i.blank), i.blank, objective, dominance{}, options);
   search_options unpruned = options;
   unpruned.prune = false;
@@ -33,7 +34,7 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   INFO("stages " << mine.plan.stages.size() << " against " << best.front().plan.stages.size());
   REQUIRE(mine.score == Approx(best.front().score).epsilon(1e-9));
   REQUIRE(all.plans.front().score == Approx(mine.score).epsilon(1e-12));
-  const evaluation direct = estimate(mine.plan, i.model, i.cluster, roofline{});
+  const evaluation direct = estimate(mine.plan, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, estimator);
   REQUIRE(mine.estimate.response().value() == Approx(direct.response().value()).epsilon(1e-9));
   REQUIRE(mine.estimate.energy().value() == Approx(direct.energy().value()).epsilon(1e-9));
   for (const device& d : i.cluster.devices()) {
@@ -62,4 +63,19 @@ TEST_CASE("with nothing dropped but what is dominated, the search finds the best
     }
   }
   REQUIRE(feasible > 1200);
+}
+
+TEST_CASE("the search minimises the other estimates as exactly as the dominant step's") {
+  int feasible = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
+    INFO(i.what);
+    const warmup_rule rule = warmup_rules[seed % 3];
+    if (seed % 2 == 0) {
+      compare_with_brute_force(i, minimize_latency{}, rule, feasible, latency_rule::sum_and_largest, sum_and_largest{});
+    } else {
+      compare_with_brute_force(i, keep_qoe{seconds(0.05), 20}, rule, feasible, latency_rule::largest_step, largest_step{});
+    }
+  }
+  REQUIRE(feasible > 300);
 }

@@ -12,6 +12,7 @@
 #include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/step_sums.hpp>
 
 namespace hetplan::partition {
 
@@ -33,6 +34,7 @@ struct search_options {
   int plans = 10;            ///< how many to return
   int max_stages = 16;
   warmup_rule warmup = warmup_rule::hide_communication;
+  latency_rule steps = latency_rule::dominant_step;  ///< the estimate that is minimised
   bool keep_budgets = true;  ///< energy and busy share; memory is always kept
   bool prune = true;         ///< by the best plans known and what completions cost at least
   std::size_t coarse_boundaries = 40;  ///< of the first run that finds plans to prune with; 0: none

@@ -33,7 +33,8 @@ class substate_search {
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
       : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
         serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
-        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup),
+        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
+              options.steps),
         costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
         bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.cuts, links_, rule_),
         memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
@@ -114,7 +115,7 @@ class substate_search {
       }
     }
     if (behind_.ranges.empty()) return flow::go;
-    rule_.dispatch([&]<mode How>() {
+    rule_.dispatch([&]<step_rule::law How>() {
       for (const device_space::move& m : space_.moves[state]) extend_by<How>(p, m);
     });
     return flow::go;
@@ -127,7 +128,7 @@ class substate_search {
     return std::apply([&](auto&... o) { return notify(event, o...); }, observers_);
   }
 
-  template <mode How>
+  template <step_rule::law How>
   void extend_by(std::size_t p, const device_space::move& m) {
     if (serial_ && !prepare_links(p, m.group)) return;
     const std::size_t chain = t_.sequence.chain_of(boundaries_[p] - 1);
@@ -148,7 +149,7 @@ class substate_search {
   }
 
   /// T at least, for a partial plan that begins at a boundary and leaves a state.
-  template <mode How>
+  template <step_rule::law How>
   [[nodiscard]] double response_s(const step_rule::behind& x, std::size_t a, std::size_t state) const {
     if (a == 0) return rule_.template response_s<How>(x.reach_s, x.rest_s);
     return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a), bounds_.busiest_s(state, a));
@@ -158,7 +159,7 @@ class substate_search {
     return energy_matters_ ? score_of(response_s, energy_J + bounds_.energy_J(a) + idle_W * response_s) : score_of(response_s, 0);
   }
   /// Can nothing come of extensions that are no better than this?
-  template <mode How>
+  template <step_rule::law How>
   [[nodiscard]] bool hopeless(const step_rule::behind& x, std::size_t a, std::size_t state) const {
     const double rank = rank_of(response_s<How>(x, a, state), behind_.best_energy_J, behind_.best_idle_W, a);
     if (rank > worth_keeping()) return true;
@@ -180,7 +181,7 @@ class substate_search {
     });
   }
 
-  template <mode How>
+  template <step_rule::law How>
   void extend_serial(std::size_t p, std::size_t a, const device_space::move& m) {
     const double worth = worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
     for (const closed_cells::range& r : behind_.ranges) {
@@ -247,7 +248,8 @@ class substate_search {
             least_reach = std::max(least_reach, t.reach_s);
             least_rest = std::max(least_rest, t.rest_s);
           }
-          response = rule_.response_at_least_s(least_reach, rule_.how() == mode::generation ? least_rest : 0, {}, 0, bounds_.busiest_s(m.to, a));
+          const double rest_then = rule_.how() == step_rule::law::generation ? least_rest : 0;
+          response = rule_.response_at_least_s(least_reach, rest_then, {}, 0, bounds_.busiest_s(m.to, a));
         }
         const stage_budget b =
             energy_matters_ ? costs_.budget(first, last, m.group, in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
