@@ -33,6 +33,21 @@ class cluster {
   [[nodiscard]] const device& operator[](device_id d) const { return devices_[d.index()]; }
   [[nodiscard]] const hetplan::network& network() const { return network_; }
 
+  /// Other devices in the same places of the network, which stays as it is.
+  ///
+  /// @param devices  as many as here.
+  /// Throws invalid_input (another number of devices, a device breaks a rule, a name twice).
+  [[nodiscard]] cluster with_devices(std::vector<device> devices) const {
+    if (devices.size() != size()) {
+      throw invalid_input("cluster \"" + name_ + "\": with_devices got " + std::to_string(devices.size()) + " devices; expected " +
+                          std::to_string(size()));
+    }
+    cluster other = *this;
+    other.devices_ = std::move(devices);
+    other.number_devices();
+    return other;
+  }
+
   /// Throws invalid_input if no device has that name.
   [[nodiscard]] device_id find(std::string_view name) const {
     for (const device& d : devices_) {

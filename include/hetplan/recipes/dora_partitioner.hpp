@@ -3,12 +3,12 @@
 /// Dora's model partitioner (phase 1): coarsen, decompose into serial chains, search both substates, let the simulator choose.
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/decompose/serial.hpp>
+#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
@@ -25,28 +25,6 @@ struct partitioner_options {
 };
 
 namespace detail {
-
-/// All orders of the devices where that is affordable; else the head stage, which keeps most activations, on the
-/// classes with most memory, and on the slowest and on the fastest.
-[[nodiscard]] inline std::vector<partition::device_space> device_orders_to_search(const partition::search_tables& t, int microbatch_size,
-                                                                                  double most_moves) {
-  if (partition::moves_of_every_order(t.classes) <= most_moves) return {partition::every_order(t.classes, microbatch_size)};
-  std::vector<std::size_t> by_memory(t.classes.size());  // the tables' own order
-  std::iota(by_memory.begin(), by_memory.end(), std::size_t{0});
-  std::vector<std::size_t> fastest = by_memory;
-  std::stable_sort(fastest.begin(), fastest.end(), [&](std::size_t a, std::size_t b) {
-    return t.whole_model_s(t.classes[a].front()) < t.whole_model_s(t.classes[b].front());
-  });
-  const std::vector<std::size_t> slowest(fastest.rbegin(), fastest.rend());
-  std::vector<partition::device_space> spaces;
-  std::vector<std::vector<std::size_t>> seen;
-  for (const auto& order : {by_memory, fastest, slowest}) {
-    if (std::find(seen.begin(), seen.end(), order) != seen.end()) continue;
-    seen.push_back(order);
-    spaces.push_back(partition::in_class_order(t.classes, order, microbatch_size));
-  }
-  return spaces;
-}
 
 /// A warm-up list that says what its absence says, as far as there are microbatches, is left out.
 inline void drop_usual_warmup(plan& p, const planning_graph& model) {
@@ -108,7 +86,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 
   for (const int size : sizes) {
     const plan blank = problem.blank("dora", size);
-    for (const device_space& space : detail::device_orders_to_search(tables, size, options.most_moves)) {
+    for (const device_space& space : device_orders(tables, size, options.most_moves)) {
       for (const warmup_rule warmup : warmup_rules) {
         if (judge_all(search(space, blank, warmup, true)) == flow::stop) return std::move(best).result();
         if (!warms_up) break;
@@ -117,7 +95,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   }
   if (!best.any_fitted()) {  // judge what comes nearest, so that the answer can say what is missing
     const plan blank = problem.blank("dora", sizes.front());
-    const device_space space = std::move(detail::device_orders_to_search(tables, sizes.front(), options.most_moves).front());
+    const device_space space = std::move(device_orders(tables, sizes.front(), options.most_moves).front());
     if (judge_all(search(space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result();
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }

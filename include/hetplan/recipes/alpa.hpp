@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Alpa: stages on groups of equal devices, with tensor parallelism where accelerators share a machine.
+
+#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
+
+namespace hetplan::recipes {
+
+/// Sees a chain and equal devices, each with the least memory of all, on equal wires; no contention.
+///
+/// Minimises sum + (M - 1) largest over the stages; inside a stage, samples are shared evenly among devices, and each device
+/// splits tensors among its accelerators in the degree that is fastest.
+///
+/// @return  one plan, the planner's choice.
+/// Source   Alpa (Zheng et al., 2022), section 5, eqs. 2-4. Deviations: the intra-operator choice is the degree of tensor
+///          parallelism inside a device, no integer program over operators; groups of any number of machines; exact instead of
+///          a sweep over largest stages; see choose_on_view.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result alpa(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = homogeneous(problem.cluster);
+  plan chosen = choose_on_view(problem, "alpa", chain, view, {.steps = latency_rule::sum_and_largest});
+  return judge_choice(problem, objective, std::move(chosen), observers...);
+}
+
+}  // namespace hetplan::recipes

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Asteroid: hybrid pipeline parallelism for training on unequal edge devices.
+
+#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
+
+namespace hetplan::recipes {
+
+/// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention.
+///
+/// Dynamic program from the tail: a new head stage takes the next layers on the next devices, in the order of memory, largest
+/// first; its samples go to devices so that the slowest ends first, within memory; the dominant step gives the latency.
+/// Warm-up K_p = 2 (P - p) - 1, and P - p where nothing fits.
+///
+/// @return     one plan, the planner's choice.
+/// Complexity  per microbatch size O(L^2 N^2 P) stages on L layers and N devices, before pruning.
+/// Source      Asteroid, section 3.3, Algorithms 1 and 2, eqs. 3-7, 10, 11. Deviations: the exact state of the estimate
+///             instead of one latency per cell, so that the answer is the optimum; see choose_on_view for the rest.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result asteroid(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = uncontended(problem.cluster);
+  plan chosen = choose_on_view(problem, "asteroid", chain, view,
+                               {.steps = latency_rule::dominant_step,
+                                .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
+                                .memory_first = true});
+  return judge_choice(problem, objective, std::move(chosen), observers...);
+}
+
+}  // namespace hetplan::recipes

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Dapple: synchronous hybrid pipelines for clusters of equal machines.
+
+#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/cluster/without.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
+
+namespace hetplan::recipes {
+
+/// Sees a chain and equal devices on equal wires; neither memory nor contention.
+///
+/// Minimises warm-up + steady phase + drain around the pivot stage, which is the dominant step; samples of a replicated stage
+/// are shared evenly; warm-up 2 (P - p) - 1, its policy for stages whose transfers take as long as their work.
+///
+/// @return  one plan, the planner's choice.
+/// Source   Dapple (Fan et al., 2021), sections 3 and 4. Deviations: machines of one device each, so that its three placement
+///          policies coincide; see choose_on_view.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result dapple(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = homogeneous(without_memory_limits(problem.cluster));
+  plan chosen = choose_on_view(problem, "dapple", chain, view,
+                               {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}});
+  return judge_choice(problem, objective, std::move(chosen), observers...);
+}
+
+}  // namespace hetplan::recipes

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// EdgeShard: pipelines of single unequal devices, for inference first of all.
+
+#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
+
+namespace hetplan::recipes {
+
+/// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention, no replicated stages.
+///
+/// Consecutive layers on some of the devices in any order, one per stage, so that the largest step is smallest; a single
+/// microbatch is not pipelined, and there the sum of all steps counts.
+///
+/// @return  one plan, the planner's choice.
+/// Source   EdgeShard (Zhang et al., 2024), its two dynamic programs for throughput and for latency. Deviations: also training,
+///          as Dora, section 6.1, runs it; any layer may be the first on any device; see choose_on_view.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result edgeshard(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = uncontended(problem.cluster);
+  const bool one_microbatch = problem.job.candidate_microbatch_sizes().front() == problem.job.batch;
+  plan chosen = choose_on_view(problem, "edgeshard", chain, view,
+                               {.steps = one_microbatch ? latency_rule::sum_and_largest : latency_rule::largest_step, .largest_group = 1});
+  return judge_choice(problem, objective, std::move(chosen), observers...);
+}
+
+}  // namespace hetplan::recipes

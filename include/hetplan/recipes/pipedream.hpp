@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// PipeDream: hybrid pipelines of largest throughput for clusters of equal machines.
+
+#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/cluster/without.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
+
+namespace hetplan::recipes {
+
+/// Sees a chain and equal devices on equal wires; neither memory nor contention, nor that a synchronous pipeline fills and
+/// drains.
+///
+/// Minimises the largest step: a stage's work, its reduction, which hides behind work, or a transfer. 1F1B with as many
+/// microbatches in flight as stages follow.
+///
+/// @return  one plan, the planner's choice.
+/// Source   PipeDream (Narayanan et al., 2019), section 3.1. Deviations: synchronous, as in Asteroid, section 5.1; one level of
+///          the network; see choose_on_view.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result pipedream(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = homogeneous(without_memory_limits(problem.cluster));
+  plan chosen = choose_on_view(problem, "pipedream", chain, view, {.steps = latency_rule::largest_step});
+  return judge_choice(problem, objective, std::move(chosen), observers...);
+}
+
+}  // namespace hetplan::recipes

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What planners that do not ask the judge have in common: they search a view, believe their own estimate, and have one answer.
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/plan/estimate.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+namespace hetplan::recipes {
+
+/// How a planner searches.
+struct view_search {
+  latency_rule steps = latency_rule::dominant_step;      ///< what its search minimises
+  std::vector<warmup_rule> warmups = {warmup_rule::depth};  ///< the next one only where nothing fitted under those before
+  schedule_kind schedule = schedule_kind::one_f_one_b;
+  int largest_group = std::numeric_limits<int>::max();   ///< devices of a stage
+  bool memory_first = false;                             ///< devices by memory, largest first, instead of all orders
+  int max_stages = 16;
+  double most_moves = 2000;                              ///< as partition::device_orders
+};
+
+/// The best plan of a view by the planner's own search: exact for its estimate where orders are searched exactly. Among
+/// microbatch sizes it takes the one whose iteration is shortest by the dominant-step estimate, still on the view.
+///
+/// @param model    as the planner sees it: layers keep their numbers.
+/// @param devices  as the planner sees them: devices keep theirs.
+/// @return         what comes nearest to fitting, where nothing fits the view.
+/// Complexity      sizes x orders x partition::two_substate_dp without energy.
+/// Throws          as two_substate_dp.
+/// Source          ours; the planners' own papers stand in their recipes. Deviations for all of them: devices may be left out,
+///                 every microbatch size of the job competes.
+template <class Problem>
+[[nodiscard]] plan choose_on_view(const Problem& problem, const char* planner, const planning_graph& model, const cluster& devices,
+                                  const view_search& how) {
+  using namespace partition;
+  const layer_sequence row = sequence_of(model);
+  const auto sizes = problem.job.candidate_microbatch_sizes();
+  const search_tables tables(model, row, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload, sizes.back());
+  const auto blank = [&](int size) {
+    plan p = problem.blank(planner, size);
+    p.schedule.kind = how.schedule;
+    return p;
+  };
+  const auto spaces = [&](int size) {
+    const int largest = std::min(size, how.largest_group);
+    return how.memory_first ? std::vector{by_memory(tables, largest)} : device_orders(tables, largest, how.most_moves);
+  };
+  std::optional<plan> best;
+  seconds shortest;
+  for (const warmup_rule warmup : how.warmups) {
+    const search_options options{.plans = 1, .max_stages = how.max_stages, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
+    for (const int size : sizes) {
+      for (const device_space& space : spaces(size)) {
+        search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, dominance{}, options);
+        if (found.plans.empty()) continue;
+        plan& p = found.plans.front().plan;
+        const seconds t = estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
+        if (best && t >= shortest) continue;
+        best = std::move(p);
+        shortest = t;
+      }
+    }
+    if (best) return *std::move(best);
+  }
+  return least_overflow(tables, spaces(sizes.front()).front(), blank(sizes.front()));
+}
+
+/// A planner's one answer, judged on the cluster as it is: infeasible where it breaks a limit there, memory first of all.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result judge_choice(const Problem& problem, const Objective& objective, plan chosen, Observers&... observers) {
+  ranking only(problem, objective, 1);
+  static_cast<void>(only.consider(std::move(chosen), 1, observers...));
+  return std::move(only).result();
+}
+
+}  // namespace hetplan::recipes
