@@ -86,29 +86,4 @@ flow progress::operator()(const candidate_judged& c) {
   return flow::go;
 }
 
-const std::vector<std::string>& planner_names() {
-  static const std::vector<std::string> names{"on-device", "data-parallel", "pipeline", "dora"};
-  return names;
-}
-
-plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer, dora_phase phase) {
-  const objective_of_job objective(p.job);
-  if (name == "on-device") return recipes::on_device(p, objective, keep, observer);
-  if (name == "data-parallel") return recipes::data_parallel(p, objective, keep, observer);
-  if (name == "pipeline") return recipes::pipeline(p, objective, keep, observer);
-  if (name != "dora") throw invalid_input("--planner: expected one of " + joined(planner_names()) + ", got \"" + name + "\"");
-
-  const auto seed = static_cast<std::uint64_t>(options.seed);
-  const recipes::dora_options how{.partitioner = {.k = std::max(keep, 10)},
-                                  .network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}};
-  if (phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
-  if (phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
-  const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), observer);
-  if (!even.status.ok()) return even;
-  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how.network, observer);
-  scheduled.candidates += even.candidates;
-  scheduled.elapsed += even.elapsed;
-  return scheduled;
-}
-
 }  // namespace cli

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 
 namespace hetplan {

@@ -25,7 +25,7 @@ namespace hetplan::partition {
 ///
 /// Complexity  see every_order and in_class_order.
 /// Source      Dora, section 4.1, searches one order; ours.
-[[nodiscard]] inline std::vector<device_space> device_orders(const search_tables& t, int largest_group, double most_moves) {
+[[nodiscard]] inline std::vector<device_space> orders_to_search(const search_tables& t, int largest_group, double most_moves) {
   if (moves_of_every_order(t.classes) <= most_moves) return {every_order(t.classes, largest_group)};
   std::vector<std::size_t> roomiest(t.classes.size());
   std::iota(roomiest.begin(), roomiest.end(), std::size_t{0});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include <hetplan/plan/stage_graph.hpp>
@@ -29,13 +30,26 @@ namespace hetplan {
 enum class warmup_rule {
   hide_communication,  ///< 2 depth - 1: a transfer counts as a step (Asteroid, section 3.2)
   depth,               ///< the classic choice; less memory
-  one                  ///< least memory, the pipeline runs empty
+  one,                 ///< least memory, the pipeline runs empty
+  one_more,            ///< 2 depth + 1: one more than transfers hide behind
+  everything           ///< all microbatches: most memory, GPipe's
 };
+/// Those that planners try, most memory first. The other two hold more and gain nothing (docs/reproduction/asteroid.md).
 inline constexpr std::array warmup_rules{warmup_rule::hide_communication, warmup_rule::depth, warmup_rule::one};
 
-/// K for a stage with `depth` stages on its longest way to a sink, itself included.
+/// K for a stage with `depth` stages on its longest way to a sink, itself included; microbatches_in_flight cuts it to how many
+/// there are.
+///
+/// Source  Asteroid, section 5.4 (b): M, 2 (P - p) + 1, P - p and 2 (P - p) - 1 in this numbering of depths.
 [[nodiscard]] constexpr int warmup_of(warmup_rule r, int depth) {
-  return r == warmup_rule::hide_communication ? 2 * depth - 1 : r == warmup_rule::depth ? depth : 1;
+  switch (r) {
+    case warmup_rule::hide_communication: return 2 * depth - 1;
+    case warmup_rule::depth: return depth;
+    case warmup_rule::one: return 1;
+    case warmup_rule::one_more: return 2 * depth + 1;
+    case warmup_rule::everything: break;
+  }
+  return std::numeric_limits<int>::max();
 }
 
 /// Microbatches of a plan whose activations a stage holds at once: one outside training, all under GPipe, and under 1F1B
@@ -51,7 +65,9 @@ inline void set_warmup(plan& p, const planning_graph& model, warmup_rule r) {
   p.schedule.warmup.clear();
   if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
   if (r == warmup_rule::hide_communication) return;
-  for (const auto& node : make_stage_graph(p, model).nodes) p.schedule.warmup.push_back(warmup_of(r, node.depth));
+  for (const auto& node : make_stage_graph(p, model).nodes) {
+    p.schedule.warmup.push_back(r == warmup_rule::everything ? node.microbatches : warmup_of(r, node.depth));
+  }
 }
 
 /// Warm-up K per stage: what the plan says, else 2 depth - 1, raised from the sinks backwards to the

@@ -86,7 +86,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 
   for (const int size : sizes) {
     const plan blank = problem.blank("dora", size);
-    for (const device_space& space : device_orders(tables, size, options.most_moves)) {
+    for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
       for (const warmup_rule warmup : warmup_rules) {
         if (judge_all(search(space, blank, warmup, true)) == flow::stop) return std::move(best).result();
         if (!warms_up) break;
@@ -95,7 +95,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   }
   if (!best.any_fitted()) {  // judge what comes nearest, so that the answer can say what is missing
     const plan blank = problem.blank("dora", sizes.front());
-    const device_space space = std::move(device_orders(tables, sizes.front(), options.most_moves).front());
+    const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
     if (judge_all(search(space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result();
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }

@@ -24,7 +24,7 @@ struct view_search {
   int largest_group = std::numeric_limits<int>::max();   ///< devices of a stage
   bool memory_first = false;                             ///< devices by memory, largest first, instead of all orders
   int max_stages = 16;
-  double most_moves = 2000;                              ///< as partition::device_orders
+  double most_moves = 2000;                              ///< as partition::orders_to_search
 };
 
 /// The best plan of a view by the planner's own search: exact for its estimate where orders are searched exactly. Among
@@ -51,7 +51,7 @@ template <class Problem>
   };
   const auto spaces = [&](int size) {
     const int largest = std::min(size, how.largest_group);
-    return how.memory_first ? std::vector{by_memory(tables, largest)} : device_orders(tables, largest, how.most_moves);
+    return how.memory_first ? std::vector{by_memory(tables, largest)} : orders_to_search(tables, largest, how.most_moves);
   };
   std::optional<plan> best;
   seconds shortest;

@@ -65,6 +65,14 @@ struct task_graph {
   std::vector<std::uint32_t> predecessors;  ///< how many a node waits for
 
   [[nodiscard]] std::size_t size() const { return computes.size() + transfers.size() + barriers; }
+  /// What all transfers move: the communication volume of an iteration.
+  ///
+  /// Source  Asteroid, section 2.3, eqs. 1 and 2, where they count one pipeline's or a parameter server's traffic.
+  [[nodiscard]] bytes volume() const {
+    double total = 0;
+    for (const transfer& t : transfers) total += t.volume_bytes;
+    return bytes(total);
+  }
   [[nodiscard]] bool is_compute(node_id n) const { return n < computes.size(); }
   [[nodiscard]] bool is_transfer(node_id n) const { return n >= computes.size() && n < computes.size() + transfers.size(); }
   [[nodiscard]] const transfer& transfer_at(node_id n) const { return transfers[n - computes.size()]; }

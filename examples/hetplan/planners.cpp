@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
+#include <utility>
+
+#include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/even_split.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+/// Every planner's name and how to call it, in the order of the comparison.
+template <class F>
+void for_each_planner(F&& f) {
+  const auto by = [&](const char* name, auto&& planner) { f(name, planner); };
+  by("on-device", [](auto&&... args) { return recipes::on_device(args...); });
+  by("data-parallel", [](auto&&... args) { return recipes::data_parallel(args...); });
+  by("pipeline", [](auto&&... args) { return recipes::pipeline(args...); });
+  by("gpipe", [](auto&&... args) { return recipes::gpipe(args...); });
+  by("pipedream", [](auto&&... args) { return recipes::pipedream(args...); });
+  by("dapple", [](auto&&... args) { return recipes::dapple(args...); });
+  by("hetpipe", [](auto&&... args) { return recipes::hetpipe(args...); });
+  by("edgeshard", [](auto&&... args) { return recipes::edgeshard(args...); });
+  by("alpa", [](auto&&... args) { return recipes::alpa(args...); });
+  by("metis", [](auto&&... args) { return recipes::metis(args...); });
+  by("asteroid", [](auto&&... args) { return recipes::asteroid(args...); });
+}
+
+/// Dora's scheduler alone, on an even split.
+plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
+                                progress& observer) {
+  const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), observer);
+  if (!even.status.ok()) return even;
+  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how, observer);
+  scheduled.candidates += even.candidates;
+  scheduled.elapsed += even.elapsed;
+  return scheduled;
+}
+
+}  // namespace
+
+const std::vector<std::string>& planner_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for_each_planner([&](const char* name, auto&&) { all.emplace_back(name); });
+    all.insert(all.end(), {"dora", "dora-with-baselines"});
+    return all;
+  }();
+  return names;
+}
+
+plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer, dora_phase phase) {
+  const objective_of_job objective(p.job);
+  const auto seed = static_cast<std::uint64_t>(options.seed);
+  const recipes::dora_options how{.partitioner = {.k = std::max(keep, 10)},
+                                  .network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}};
+  if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
+  if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
+  if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);
+  if (name == "dora-with-baselines") return recipes::dora_with_baselines(p, objective, keep, how, observer);
+
+  std::optional<plan_result> answer;
+  for_each_planner([&](const char* known, auto&& planner) {
+    if (name == known) answer = planner(p, objective, keep, observer);
+  });
+  if (answer) return *std::move(answer);
+  std::string names;
+  for (const std::string& n : planner_names()) names += (names.empty() ? "" : ", ") + n;
+  throw invalid_input("--planner: expected one of " + names + ", got \"" + name + "\"");
+}
+
+}  // namespace cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Dora, with the answers of all baselines among its candidates: never worse than any of them.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/edgeshard.hpp>
+#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipedream.hpp>
+#include <hetplan/recipes/pipeline.hpp>
+
+namespace hetplan::recipes {
+
+/// Phase 1, every baseline's answer, and phase 2 over all of them.
+///
+/// Complexity  the sum of its parts.
+/// Source      ours: what a user wants who only cares for the best plan; Dora's own answer is recipes::dora.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
+                                              Observers&&... observers) {
+  plan_result all = dora_partitioner(problem, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
+  const auto add = [&](plan_result other) {
+    all.candidates += other.candidates;
+    all.elapsed += other.elapsed;
+    for (plan& p : other.plans) all.plans.push_back(std::move(p));
+    if (all.status.result == outcome::infeasible && !all.plans.empty()) all.status = {};
+    if (other.status.result == outcome::stopped) all.status = std::move(other.status);
+  };
+  if (all.status.result != outcome::stopped) {
+    add(on_device(problem, objective, 1, observers...));
+    add(data_parallel(problem, objective, 1, observers...));
+    add(pipeline(problem, objective, 1, observers...));
+    add(gpipe(problem, objective, 1, observers...));
+    add(pipedream(problem, objective, 1, observers...));
+    add(dapple(problem, objective, 1, observers...));
+    add(hetpipe(problem, objective, 1, observers...));
+    add(edgeshard(problem, objective, 1, observers...));
+    add(alpa(problem, objective, 1, observers...));
+    add(metis(problem, objective, 1, observers...));
+    add(asteroid(problem, objective, 1, observers...));
+  }
+  if (!all.status.ok()) return all;
+  plan_result best = schedule::refine(problem, objective, all.plans, keep, options.network, observers...);
+  best.candidates += all.candidates;
+  best.elapsed += all.elapsed;
+  return best;
+}
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+  return dora_with_baselines(problem, objective, keep, dora_options{}, observers...);
+}
+
+}  // namespace hetplan::recipes
