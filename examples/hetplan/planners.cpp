@@ -56,7 +56,7 @@ const std::vector<std::string>& planner_names() {
 plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer, dora_phase phase) {
   const objective_of_job objective(p.job);
   const auto seed = static_cast<std::uint64_t>(options.seed);
-  const recipes::dora_options how{.partitioner = {.k = std::max(keep, 10)},
+  const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},
                                   .network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}};
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);

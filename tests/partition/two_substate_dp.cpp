@@ -12,10 +12,12 @@ namespace {
 
 template <class Objective, class Estimator = dominant_step>
 void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible,
-                              latency_rule steps = latency_rule::dominant_step, const Estimator& estimator = {}) {
-  const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+                              latency_rule steps = latency_rule::dominant_step, const Estimator& estimator = {}, int largest_share = 100) {
+  const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload,
+                             std::min(largest_share, i.blank.microbatch_size));
   space_options space;
   space.warmup = rule;
+  space.largest_share = largest_share;
   for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
   const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, estimator, 1);
   const search_options options{.plans = 1, .warmup = rule, .steps = steps, .coarse_boundaries = 2};
@@ -78,4 +80,16 @@ TEST_CASE("the search minimises the other estimates as exactly as the dominant s
     }
   }
   REQUIRE(feasible > 300);
+}
+
+TEST_CASE("a microbatch may be larger than what one device takes of it") {
+  int feasible = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
+    test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 4});
+    i.blank.microbatch_size += 2;
+    INFO(i.what);
+    const int largest_share = 1 + static_cast<int>(seed % 3);
+    compare_with_brute_force(i, minimize_latency{}, warmup_rules[seed % 3], feasible, latency_rule::dominant_step, dominant_step{}, largest_share);
+  }
+  REQUIRE(feasible > 60);
 }

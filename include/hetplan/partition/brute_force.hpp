@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,7 @@ struct space_options {
   bool contiguous_groups = false;                        ///< groups are runs of device_order, in the order of the stages
   warmup_rule warmup = warmup_rule::hide_communication;  ///< microbatches in flight under 1F1B in training
   bool all_shares = false;                               ///< every share within memory, not only allocate's
+  int largest_share = std::numeric_limits<int>::max();   ///< samples of a microbatch that one device may have
 };
 
 /// A plan with its estimate in `predicted`, and what the objective says of it.
@@ -182,7 +184,7 @@ class plan_enumerator {
   [[nodiscard]] int cap(std::size_t s, device_id d) const {
     const double limit = cluster_[d].usable_memory().value() * (1 + limit_tolerance);
     int fits = 0;
-    for (int x = 1; x <= plan_.microbatch_size; ++x) {
+    for (int x = 1; x <= std::min(plan_.microbatch_size, options_.largest_share); ++x) {
       const assignment a{d, x};
       const double held = stage_static_bytes(memory_, model_, plan_.stages[s], a, plan_.workload, plan_.microbatches) +
                           in_flight_[s] * stage_activation_bytes(memory_, model_, plan_.stages[s], a, plan_.workload);

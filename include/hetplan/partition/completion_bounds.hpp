@@ -112,10 +112,15 @@ class completion_bounds {
       return samples * cheapest;
     });
   }
+  /// What one of k devices has of a microbatch at most.
+  [[nodiscard]] std::size_t largest_of(std::size_t k, const block_times& times) const {
+    const auto size = static_cast<std::size_t>(size_);
+    return size > k ? std::min(size - k + 1, times.most()) : 1;
+  }
   void add_group(std::size_t g, const device_space::group& group, const block_times& times) {
     std::size_t members = 0;
     for (const auto& p : group) members += static_cast<std::size_t>(p.devices);
-    const std::size_t largest = times.most() >= members ? times.most() - members + 1 : 1;
+    const std::size_t largest = largest_of(members, times);
     times.add_up(&stage_[g * columns_], [&](std::size_t b) {
       double rate = 0;
       for (const auto& p : group) rate += p.devices / times(b, p.of_class, largest);
@@ -137,8 +142,8 @@ class completion_bounds {
   void add_path(std::size_t state, const std::vector<int>& left, std::vector<std::size_t> there, const block_times& times) {
     times.add_up(&path_[state * columns_], [&](std::size_t b) {
       double fastest = 0;  // rate of the best group
-      for (std::size_t k = 1; k <= times.most(); ++k) {
-        const std::size_t largest = times.most() - k + 1;
+      for (std::size_t k = 1; k <= static_cast<std::size_t>(size_); ++k) {
+        const std::size_t largest = largest_of(k, times);
         std::sort(there.begin(), there.end(), [&](std::size_t x, std::size_t y) {
           return std::pair(times(b, x, largest), x) < std::pair(times(b, y, largest), y);
         });

@@ -48,7 +48,7 @@ struct stage_budget {
   double stretch_s = 0;
 };
 
-/// Asks a table about stages on groups of a device space, for one microbatch size.
+/// Asks a table about stages on groups of a device space, for one microbatch size; no share is larger than the table's.
 ///
 /// Shares: each sample to the device that finishes it first within memory, which minimises the slowest device (see
 /// allocate); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
@@ -59,7 +59,8 @@ class stage_costs {
  public:
   stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
               const plan& blank, bool keep_budgets)
-      : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size), microbatches_(blank.microbatches),
+      : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size),
+        largest_(std::min(size_, table.max_share())), microbatches_(blank.microbatches),
         training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets),
         repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
     for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
@@ -157,12 +158,12 @@ class stage_costs {
   [[nodiscard]] demand demand_of(std::size_t first, std::size_t last) const {
     return {table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
   }
-  /// The largest share within memory, at most the microbatch.
+  /// The largest share within memory.
   [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const {
-    if (in_flight == 0) return size_;
+    if (in_flight == 0) return largest_;
     const double room = limit_[of_class] - need.fixed, each = in_flight * need.kept + need.cache;
     if (room < 0) return 0;
-    return each > 0 ? static_cast<int>(std::min<double>(size_, room / each)) : size_;
+    return each > 0 ? static_cast<int>(std::min<double>(largest_, room / each)) : largest_;
   }
   /// The largest number of microbatches in flight with which a share fits.
   [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const {
@@ -227,7 +228,7 @@ class stage_costs {
   const device_space& space_;
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
-  int size_, microbatches_;
+  int size_, largest_, microbatches_;  ///< samples of a microbatch, of a share at most; microbatches
   bool training_, keep_budgets_;
   int repeats_;
   exchange_cost tied_;

@@ -37,4 +37,15 @@ void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const Me
   }
 }
 
+/// A warm-up list that says what its absence says, as far as there are microbatches, is left out. Source: own.
+inline void drop_usual_warmup(plan& p, const planning_graph& model) {
+  if (p.schedule.warmup.empty()) return;
+  const stage_graph stages = make_stage_graph(p, model);
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const int usual = warmup_of(warmup_rule::hide_communication, stages.nodes[s].depth);
+    if (std::min(p.schedule.warmup[s], p.microbatches) != std::min(usual, p.microbatches)) return;
+  }
+  p.schedule.warmup.clear();
+}
+
 }  // namespace hetplan

@@ -34,7 +34,7 @@ struct qoe_target {
 struct job {
   hetplan::workload workload = {};
   int batch = 32;
-  std::vector<int> microbatch_sizes = {};  ///< empty: all divisors of the batch up to 16
+  std::vector<int> microbatch_sizes = {};  ///< empty: all divisors of the batch up to 16, and more where devices share them
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
@@ -44,11 +44,14 @@ struct job {
   }
 
   /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped.
+  ///
+  /// @param devices  that share a microbatch at most; where no sizes are given, up to 16 samples for each.
   /// Throws invalid_input if none is left.
-  [[nodiscard]] std::vector<int> candidate_microbatch_sizes() const {
+  [[nodiscard]] std::vector<int> candidate_microbatch_sizes(std::size_t devices = 1) const {
     std::vector<int> sizes = microbatch_sizes;
     if (sizes.empty()) {
-      for (int b = 1; b <= 16; ++b) sizes.push_back(b);
+      const auto largest = static_cast<int>(std::min<std::size_t>(16 * devices, static_cast<std::size_t>(batch)));
+      for (int b = 1; b <= largest; ++b) sizes.push_back(b);
     }
     std::erase_if(sizes, [&](int b) { return b < 1 || batch % b != 0; });
     std::sort(sizes.begin(), sizes.end());
@@ -56,6 +59,8 @@ struct job {
     if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
     return sizes;
   }
+  /// Samples of a microbatch that one device takes at most.
+  [[nodiscard]] int largest_share() const { return candidate_microbatch_sizes().back(); }
 
   friend bool operator==(const job&, const job&) = default;
 };

@@ -15,13 +15,14 @@ namespace hetplan::recipes {
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result data_parallel(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
   ranking best(problem, objective, keep);
-  const auto sizes = problem.job.candidate_microbatch_sizes();
+  const auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
   const workload& w = problem.job.workload;
   const auto& devices = problem.cluster.devices();
   for (const int size : sizes) {
     plan p = problem.blank("data-parallel", size);
     stage s{.name = "s0", .layers = all_layers(problem.model)};
     const int in_flight = microbatches_in_flight(p, 1);  // a stage of depth 1
+    const int largest = std::min(size, problem.job.largest_share());
     std::vector<int> caps;
     for (const device& d : devices) {
       const assignment one{d.id, 1};
@@ -29,7 +30,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
       const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
       const double room = d.usable_memory().value() - fixed;
-      caps.push_back(room < 0 ? 0 : each + cache > 0 ? static_cast<int>(std::min<double>(size, room / (each + cache))) : size);
+      caps.push_back(room < 0 ? 0 : each + cache > 0 ? static_cast<int>(std::min<double>(largest, room / (each + cache))) : largest);
     }
     const auto time_s = [&](std::size_t d, int share) {
       double total = 0;

@@ -8,10 +8,12 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/decompose/serial.hpp>
+#include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/simulate/polish.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
@@ -19,28 +21,15 @@ namespace hetplan::recipes {
 struct partitioner_options {
   bool across_chains = true;  ///< a stage may also hold pieces of neighbouring chains
   double merge_share = 0.05;  ///< Delta: blocks stay below this share of all parameters and of all FLOP
-  int k = 10;                 ///< partial plans per cell, and plans per search that the simulator judges
+  int k = 20;                 ///< partial plans per cell, and plans per search that the simulator judges
   int max_stages = 16;
   double most_moves = 2000;   ///< device orders: all of them up to so many moves of the search, else a few
+  std::size_t light_blocks = 200;  ///< of a second row: the model's own numbering, cut where little crosses; 0: none
+  polish_options polish = {};      ///< of the best plans found
 };
 
-namespace detail {
-
-/// A warm-up list that says what its absence says, as far as there are microbatches, is left out.
-inline void drop_usual_warmup(plan& p, const planning_graph& model) {
-  if (p.schedule.warmup.empty()) return;
-  const stage_graph stages = make_stage_graph(p, model);
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const int usual = warmup_of(warmup_rule::hide_communication, stages.nodes[s].depth);
-    if (std::min(p.schedule.warmup[s], p.microbatches) != std::min(usual, p.microbatches)) return;
-  }
-  p.schedule.warmup.clear();
-}
-
-}  // namespace detail
-
 /// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which
-/// relaxes contention; the simulator, which knows it, ranks them all.
+/// relaxes contention; the simulator, which knows it, ranks them all; the best ones are polished under it.
 ///
 /// An objective that is not monotone in (response, energy) cannot steer the search: then latency does, and the
 /// objective ranks what is found.
@@ -49,26 +38,26 @@ inline void drop_usual_warmup(plan& p, const planning_graph& model) {
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
 ///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; stages may
-///             cross chains, for Dora's two substates alone lose up to 3.4 x (docs/reproduction/dora.md).
+///             cross chains, for Dora's two substates alone lose up to 3.4 x (docs/reproduction/dora.md); a second, finer row in
+///             the model's own numbering; polishing.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora_partitioner(const Problem& problem, const Objective& objective, int keep, const partitioner_options& options,
                                Observers&&... observers) {
   using namespace partition;
   const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
-  const auto sizes = problem.job.candidate_microbatch_sizes();
-  const layer_sequence row = options.across_chains ? chains.joined() : chains;
-  const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
-                             problem.job.workload, sizes.back());
-  ranking best(problem, objective, keep);
-  const long long expected = static_cast<long long>(sizes.size()) * options.k;  // a guess for progress bars
-  const auto search = [&](const device_space& space, const plan& blank, warmup_rule warmup, bool keep_budgets) {
+  const auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
+  std::vector<layer_sequence> rows{options.across_chains ? chains.joined() : chains};
+  if (options.across_chains && options.light_blocks > 0) rows.push_back(light_blocks(problem.model, options.light_blocks));
+  ranking best(problem, objective, std::max(keep, options.k));
+  const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
+  const auto search = [&](const search_tables& tables, const device_space& space, const plan& blank, warmup_rule warmup, bool keep_budgets) {
     const search_options how{.plans = options.k, .max_stages = options.max_stages, .warmup = warmup, .keep_budgets = keep_budgets};
     if constexpr (monotone_objective<Objective>) return two_substate_dp(tables, space, blank, objective, top_k{options.k}, how).plans;
     else return two_substate_dp(tables, space, blank, minimize_latency{}, top_k{options.k}, how).plans;
   };
   std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
   const auto judge_new = [&](plan p) {
-    detail::drop_usual_warmup(p, problem.model);
+    drop_usual_warmup(p, problem.model);
     if (std::find(judged.begin(), judged.end(), p) != judged.end()) return flow::go;
     judged.push_back(p);
     return best.consider(std::move(p), expected, observers...);
@@ -84,22 +73,28 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   // Warm-up is a matter of 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
-  for (const int size : sizes) {
-    const plan blank = problem.blank("dora", size);
-    for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
-      for (const warmup_rule warmup : warmup_rules) {
-        if (judge_all(search(space, blank, warmup, true)) == flow::stop) return std::move(best).result();
-        if (!warms_up) break;
+  for (const layer_sequence& row : rows) {
+    const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
+                               problem.job.workload, problem.job.largest_share());
+    for (const int size : sizes) {
+      const plan blank = problem.blank("dora", size);
+      for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
+        for (const warmup_rule warmup : warmup_rules) {
+          if (judge_all(search(tables, space, blank, warmup, true)) == flow::stop) return std::move(best).result(keep);
+          if (!warms_up) break;
+        }
       }
     }
-  }
-  if (!best.any_fitted()) {  // judge what comes nearest, so that the answer can say what is missing
-    const plan blank = problem.blank("dora", sizes.front());
+    if (best.any_fitted() || &row != &rows.back()) continue;
+    const plan blank = problem.blank("dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
     const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
-    if (judge_all(search(space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result();
+    if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result(keep);
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }
-  return std::move(best).result();
+  for (plan& p : polish(problem, objective, best.kept(), rows, options.polish)) {
+    if (judge_new(std::move(p)) == flow::stop) break;
+  }
+  return std::move(best).result(keep);
 }
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora_partitioner(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {

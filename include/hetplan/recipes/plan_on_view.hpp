@@ -42,8 +42,8 @@ template <class Problem>
                                   const view_search& how) {
   using namespace partition;
   const layer_sequence row = sequence_of(model);
-  const auto sizes = problem.job.candidate_microbatch_sizes();
-  const search_tables tables(model, row, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload, sizes.back());
+  const auto sizes = problem.job.candidate_microbatch_sizes(std::min(devices.size(), static_cast<std::size_t>(how.largest_group)));
+  const search_tables tables(model, row, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload, problem.job.largest_share());
   const auto blank = [&](int size) {
     plan p = problem.blank(planner, size);
     p.schedule.kind = how.schedule;

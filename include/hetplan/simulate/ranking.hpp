@@ -90,9 +90,14 @@ class ranking {
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
   [[nodiscard]] bool any_fitted() const { return !best_.empty(); }
   [[nodiscard]] bool stopped() const { return stopped_; }
+  /// The best so far with their scores, best first.
+  [[nodiscard]] const std::vector<std::pair<double, plan>>& kept() const { return best_; }
 
   /// The K best, certified; or infeasible with the limit that binds in the candidate that came nearest.
-  [[nodiscard]] plan_result result() && {
+  [[nodiscard]] plan_result result() && { return std::move(*this).result(keep_); }
+  /// No more than `keep` of them.
+  [[nodiscard]] plan_result result(int keep) && {
+    if (best_.size() > static_cast<std::size_t>(keep)) best_.resize(static_cast<std::size_t>(keep));
     plan_result r;
     r.candidates = judged_;
     for (auto& [score, p] : best_) {

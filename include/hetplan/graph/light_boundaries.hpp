@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Where one would cut a layer sequence: boundaries that carry less than their neighbours.
+
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/graph/sequence_cuts.hpp>
+
+namespace hetplan {
+
+/// The sequence layer by layer, in an order in which every edge points forward. Source: own.
+[[nodiscard]] inline layer_sequence each_layer_of(const layer_sequence& s) {
+  layer_sequence fine;
+  for (const auto& block : s.blocks) {
+    for (const layer_id l : block) fine.blocks.push_back({l});
+  }
+  return fine;
+}
+
+/// Boundaries none of whose neighbours carries fewer bytes per sample, there and back.
+///
+/// @return     ascending, without 0 and the end.
+/// Complexity  that of sequence_cuts.   Source  own.
+[[nodiscard]] inline std::vector<std::size_t> light_boundaries(const planning_graph& model, const layer_sequence& s) {
+  const sequence_cuts cuts(model, s);
+  std::vector<double> carried;
+  for (std::size_t b = 0; b < s.size(); ++b) {
+    const auto [there, back] = cuts.bytes_in(b, s.size());
+    carried.push_back(there + back);
+  }
+  std::vector<std::size_t> light;
+  for (std::size_t b = 1; b < s.size(); ++b) {
+    const bool least = (b == 1 || carried[b] <= carried[b - 1]) && (b + 1 == s.size() || carried[b] <= carried[b + 1]);
+    if (least) light.push_back(b);
+  }
+  return light;
+}
+
+/// The layers in their own numbering, in blocks that end at light boundaries, at most `most` of them, of about equal forward FLOP.
+///
+/// Complexity  that of sequence_cuts.   Source  own.
+[[nodiscard]] inline layer_sequence light_blocks(const planning_graph& model, std::size_t most) {
+  const layer_sequence all = sequence_of(model);
+  std::vector<double> before{0};
+  for (const layer& l : model.layers()) before.push_back(before.back() + l.forward_flops.value());
+  layer_sequence row;
+  std::size_t begun = 0;
+  double next = before.back() / static_cast<double>(most);
+  std::vector<std::size_t> ends = light_boundaries(model, all);
+  const bool few = ends.size() < most;
+  ends.push_back(all.size());
+  for (const std::size_t end : ends) {
+    if (!few && end != all.size() && before[end] < next) continue;
+    row.blocks.push_back(all.layers_of(begun, end));
+    begun = end;
+    next = before[end] + before.back() / static_cast<double>(most);
+  }
+  return row;
+}
+
+}  // namespace hetplan

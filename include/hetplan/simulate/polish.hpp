@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The last step of a search that relaxes something: its best plans, improved under the judge.
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/partition/move_boundaries.hpp>
+#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/objective.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan {
+
+struct polish_options {
+  int plans = 3;     ///< that are improved, of those with different kinds of devices in their stages or microbatch sizes; 0: none
+  int judged = 150;  ///< simulations of each at most, in each of two rounds
+};
+
+/// Moves the boundaries of the best plans, and their stages among devices, to where the judge likes them best.
+///
+/// @param ranked  plans with their scores, best first.
+/// @param rows    sequences that the plans' stages were cut from; a plan that is no cut of any stays as it is.
+/// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
+/// Complexity     at most 2 x plans x judged simulations: first between light boundaries, then between any.   Source  own; see partition::move_boundaries.
+template <class Problem, objective Objective>
+[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective, const std::vector<std::pair<double, plan>>& ranked,
+                                       const std::vector<layer_sequence>& rows, const polish_options& options = {}) {
+  const auto same_part = [&](const assignment& x, const assignment& y) {
+    return x.samples == y.samples && problem.cluster[x.device].kind == problem.cluster[y.device].kind;
+  };
+  const auto same_group = [&](const stage& x, const stage& y) {
+    return std::equal(x.devices.begin(), x.devices.end(), y.devices.begin(), y.devices.end(), same_part);
+  };
+  const auto alike = [&](const plan& a, const plan& b) {
+    return a.microbatch_size == b.microbatch_size && std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_group);
+  };
+  std::vector<plan> chosen;
+  for (const auto& ranked_plan : ranked) {
+    if (chosen.size() == static_cast<std::size_t>(options.plans)) break;
+    const plan& p = ranked_plan.second;
+    if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
+  }
+  const auto score_of = [&](plan& p) {
+    fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
+    drop_usual_warmup(p, problem.model);
+    const evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+    return find_broken_limit(e, problem.cluster) ? std::numeric_limits<double>::infinity() : score(objective, e);
+  };
+  for (const layer_sequence& row : rows) {
+    if (chosen.empty()) break;
+    const layer_sequence layers = each_layer_of(row);
+    const std::vector<std::size_t> light = light_boundaries(problem.model, layers);
+    std::vector<std::size_t> all(layers.size() - 1);
+    std::iota(all.begin(), all.end(), std::size_t{1});
+    for (plan& p : chosen) {
+      p.predicted.reset();
+      p = partition::move_boundaries(std::move(p), layers, light, score_of, options.judged);
+      p = partition::move_boundaries(std::move(p), layers, all, score_of, options.judged);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace hetplan

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <catch2/catch.hpp>
+
+#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/partition/move_boundaries.hpp>
+#include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/simulate/polish.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+#include "support/search_instance.hpp"
+
+using namespace hetplan;
+
+namespace {
+
+/// A plan of the instance cut at drawn boundaries, one device per stage.
+plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test::random_source& random) {
+  plan p = i.blank;
+  const int most = static_cast<int>(std::min(row.size(), i.cluster.size()));
+  const int stages = random.integer(1, most);
+  std::vector<std::size_t> cuts;
+  while (static_cast<int>(cuts.size()) < stages - 1) {
+    const std::size_t at = 1 + random.index(row.size() - 1);
+    if (std::find(cuts.begin(), cuts.end(), at) == cuts.end()) cuts.push_back(at);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.push_back(row.size());
+  std::size_t first = 0;
+  for (const std::size_t last : cuts) {
+    stage s{.name = "s" + std::to_string(p.stages.size()), .layers = row.layers_of(first, last),
+            .devices = {{device_id(p.stages.size()), p.microbatch_size}}};
+    std::sort(s.layers.begin(), s.layers.end());
+    p.stages.push_back(std::move(s));
+    first = last;
+  }
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("moved boundaries end where no single move helps, and never worse than they began") {
+  int moved = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 200; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 4, .tight = false});
+    INFO(i.what);
+    test::random_source random(seed);
+    const layer_sequence row = each_layer_of(i.sequence);
+    const plan start = drawn_plan(i, row, random);
+    std::vector<std::size_t> everywhere;
+    for (std::size_t b = 1; b < row.size(); ++b) everywhere.push_back(b);
+    int calls = 0;
+    const auto seconds_of = [&](const plan& p) {
+      ++calls;
+      return estimate(p, i.model, i.cluster, roofline{}).latency.value();
+    };
+    const plan end = partition::move_boundaries(start, row, everywhere, seconds_of, 100000);
+    const double best = seconds_of(end);
+    REQUIRE(best <= seconds_of(start));
+    moved += end == start ? 0 : 1;
+    // Every neighbour, made without the search's own moves: cuts that differ in one place, and two stages' devices swapped.
+    std::vector<std::size_t> first{0};
+    for (const stage& s : end.stages) first.push_back(first.back() + s.layers.size());
+    for (std::size_t b = 1; b + 1 < first.size(); ++b) {
+      for (std::size_t to = first[b - 1] + 1; to < first[b + 1]; ++to) {
+        if (to + 1 != first[b] && to != first[b] + 1) continue;
+        plan p = end;
+        p.stages[b - 1].layers = row.layers_of(first[b - 1], to);
+        p.stages[b].layers = row.layers_of(to, first[b + 1]);
+        REQUIRE(seconds_of(p) >= best);
+      }
+    }
+    for (std::size_t x = 0; x < end.stages.size(); ++x) {
+      for (std::size_t y = x + 1; y < end.stages.size(); ++y) {
+        plan p = end;
+        std::swap(p.stages[x].devices, p.stages[y].devices);
+        REQUIRE(seconds_of(p) >= best);
+      }
+    }
+    calls = 0;
+    static_cast<void>(partition::move_boundaries(start, row, everywhere, seconds_of, 7));
+    REQUIRE(calls <= 7);
+  }
+  REQUIRE(moved > 50);
+}
+
+TEST_CASE("a plan that is no cut of the sequence comes back as it is") {
+  const test::search_instance i = test::random_search_instance(3, {.most_layers = 6, .most_devices = 3});
+  plan p = i.blank;
+  p.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(0), p.microbatch_size}}}};
+  const auto never = [](const plan&) -> double { FAIL("nobody asks"); return 0; };
+  if (i.model.size() > 1) CHECK(partition::move_boundaries(p, each_layer_of(i.sequence), {1}, never) == p);
+}
+
+TEST_CASE("light boundaries carry no more than their neighbours, and light blocks end there") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 100; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 12});
+    INFO(i.what);
+    const layer_sequence all = sequence_of(i.model);
+    const auto carried = [&](std::size_t b) {  // by definition: every tensor once, the most that any reader behind takes
+      double total = 0;
+      for (const layer& l : i.model.layers()) {
+        double there = 0, back = 0;
+        for (const layer_edge& e : i.model.out_edges(l.id)) {
+          if (e.from.index() >= b || e.to.index() < b) continue;
+          there = std::max(there, e.forward.value());
+          back = std::max(back, e.gradient.value());
+        }
+        total += there + back;
+      }
+      return total;
+    };
+    const auto light = light_boundaries(i.model, all);
+    for (std::size_t b = 1; b < all.size(); ++b) {
+      const double slack = 1e-6;
+      const bool least = (b == 1 || carried(b) <= carried(b - 1) + slack) && (b + 1 == all.size() || carried(b) <= carried(b + 1) + slack);
+      const bool listed = std::find(light.begin(), light.end(), b) != light.end();
+      REQUIRE(listed == least);
+    }
+    for (const std::size_t most : {1, 3, 100}) {
+      const layer_sequence row = light_blocks(i.model, most);
+      REQUIRE(row.size() <= most);
+      std::size_t at = 0;
+      for (const auto& block : row.blocks) {
+        for (const layer_id l : block) REQUIRE(l == layer_id(at++));
+        REQUIRE((at == all.size() || std::find(light.begin(), light.end(), at) != light.end()));
+      }
+      REQUIRE(at == all.size());
+    }
+  }
+}
+
+TEST_CASE("polished plans are no worse under the judge") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 60; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 4, .tight = false});
+    INFO(i.what);
+    test::random_source random(seed);
+    job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
+    const planning_problem problem{i.model, i.cluster, roofline{}, wanted};
+    const minimize_latency objective;
+    ranking ranked(problem, objective, 10);
+    const layer_sequence row = each_layer_of(i.sequence);
+    for (int n = 0; n < 4; ++n) static_cast<void>(ranked.consider(drawn_plan(i, row, random), 4));
+    const auto better = polish(problem, objective, ranked.kept(), {row});
+    REQUIRE(better.size() <= 3);
+    if (!ranked.any_fitted()) continue;
+    const double before = ranked.kept().front().first;
+    const double after = judge(better.front(), i.model, i.cluster, roofline{}).evaluation.response().value();
+    REQUIRE(after <= before * (1 + 1e-12));
+  }
+}
