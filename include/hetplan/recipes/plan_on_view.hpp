@@ -32,7 +32,7 @@ struct view_search {
 ///
 /// @param model    as the planner sees it: layers keep their numbers.
 /// @param devices  as the planner sees them: devices keep theirs.
-/// @return         what comes nearest to fitting, where nothing fits the view.
+/// @return         where nothing fits the view, what comes nearest to fitting, with the last of the planner's warm-ups.
 /// Complexity      sizes x orders x partition::two_substate_dp without energy.
 /// Throws          as two_substate_dp.
 /// Source          ours; the planners' own papers stand in their recipes. Deviations for all of them: devices may be left out,
@@ -70,7 +70,9 @@ template <class Problem>
     }
     if (best) return *std::move(best);
   }
-  return least_overflow(tables, spaces(sizes.front()).front(), blank(sizes.front()));
+  plan nearest = least_overflow(tables, spaces(sizes.front()).front(), blank(sizes.front()));
+  set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
+  return nearest;
 }
 
 /// A planner's one answer, judged on the cluster as it is: infeasible where it breaks a limit there, memory first of all.
