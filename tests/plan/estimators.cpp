@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/step_sums.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
@@ -289,6 +290,55 @@ TEST_CASE("a cap on the busy share stretches the iteration until it holds") {
   CHECK_FALSE(find_broken_limit(g, c).has_value());
 }
 
+TEST_CASE("sum and largest by hand: every step once, the largest again for each further microbatch") {
+  const auto latency = [](const plan& p, const planning_graph& m, const cluster& c) {
+    return estimate<sum_and_largest>(p, m, c, roofline{}).latency.value();
+  };
+  // Stages of 3 and 4 s, a link of 3.5 s each way: the link is largest.
+  CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 2}, {2, 2}}, 3), wired(2, 0.5)) == near(3 + 7 + 4 + 3 * 7));
+  CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 2}, {2, 9}}, 3), wired(2, 0.5)) == near(3 + 7 + 11 + 3 * 11));
+  CHECK(latency(one_each(mode::training, 2, 1), chain_of({{1, 2}, {2, 2}}, 3), wired(2, 0.5)) == near(14));  // nothing to wait for
+  // Inference: what it says of a pipeline there is what happens. Generation: the same between two tokens.
+  CHECK(latency(one_each(mode::inference, 3, 4), chain_of({{1, 0}, {3, 0}, {1, 0}}, 0.5), wired(3)) == near(1 + 0.5 + 3 + 0.5 + 1 + 3 * 3));
+  plan tokens = one_each(mode::generation, 2, 4);
+  tokens.workload.tokens = 5;
+  CHECK(latency(tokens, chain_of({{1, 0}, {3, 0}}, 2), wired(2)) == near(5 * (1 + 2 + 3 + 3 * 3)));
+  // A diamond: 2 + 2 + 4 + 2 + 2 along its slower side, and 4 again.
+  const planning_graph diamond = model_of({work_of("a", 1, 1), work_of("b", 2, 2), work_of("c", 1, 1), work_of("d", 1, 1)},
+                                          {{0, 1, 1, 1}, {0, 2, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}});
+  CHECK(latency(one_each(mode::training, 4, 2), diamond, wired(4)) == near(12 + 4));
+  // Reductions are spread over the microbatches: a ring of 4 B over 2 of them adds 2 s to a step of 2 s.
+  layer_spec first = work_of("first", 1, 1);
+  first.weight = bytes(4);
+  const planning_graph m = model_of({first, work_of("last", 1, 1)}, {{0, 1, 1, 1}});
+  const plan ring = plan_of(mode::training, 2, 2, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})}, schedule_kind::one_f_one_b);
+  CHECK(latency(ring, m, wired(3)) == near((2 + 2) + 4 + 4 + 4));
+  plan free_ring = ring;  // a stage too slow for its ring to matter twice
+  free_ring.stages[1].devices = {{device_id(2), 1}, {device_id(3), 1}};
+  CHECK(latency(free_ring, m, wired(4)) == near((2 + 2) + 4 + 2 + 4));
+}
+
+TEST_CASE("the largest step by hand: a stage's work of the iteration, its reduction beside it, or a link's whole traffic") {
+  const auto latency = [](const plan& p, const planning_graph& m, const cluster& c) {
+    return estimate<largest_step>(p, m, c, roofline{}).latency.value();
+  };
+  // Work 4 x 3 and 4 x 4 s. The link takes its latency once each way: 7 + 3 x 3 s in full duplex, 7 + 3 x 6 s where it shares the air.
+  const planning_graph m = chain_of({{1, 2}, {2, 2}}, 3);
+  CHECK(latency(one_each(mode::training, 2, 4), m, wired(2, 0.5)) == near(16));
+  CHECK(latency(one_each(mode::training, 2, 4), m, wired(2, 1)) == near(8 + 3 * 3));
+  CHECK(latency(one_each(mode::training, 2, 4), m, wireless(2, 0.5)) == near(25));
+  CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 6}, {2, 2}}), wired(2)) == near(4 * 7));
+  CHECK(latency(one_each(mode::inference, 3, 4), chain_of({{1, 0}, {3, 0}, {1, 0}}, 0.5), wired(3)) == near(4 * 3));
+  // A ring that is longer than all work: 20 s for 20 B in a group of two.
+  layer_spec first = work_of("first", 1, 1);
+  first.weight = bytes(20);
+  const planning_graph heavy = model_of({first, work_of("last", 1, 1)}, {{0, 1, 1, 1}});
+  const plan ring = plan_of(mode::training, 2, 2, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})}, schedule_kind::one_f_one_b);
+  CHECK(latency(ring, heavy, wired(3)) == near(20));
+  // Never more than what fills and drains as well.
+  CHECK(latency(ring, heavy, wired(3)) <= dominant_s(ring, heavy, wired(3)));
+}
+
 TEST_CASE("a missing route makes the estimate infinite, never a NaN") {
   layer_spec a = work_of("a", 1, 1), b = work_of("b", 1, 1);
   a.weight = bytes(1);
@@ -303,6 +353,8 @@ TEST_CASE("a missing route makes the estimate infinite, never a NaN") {
     CHECK(e.latency.value() == std::numeric_limits<double>::infinity());
     CHECK(e.devices[0].energy.value() == std::numeric_limits<double>::infinity());
     CHECK(critical_s(p, m, islands) == std::numeric_limits<double>::infinity());
+    CHECK(estimate<sum_and_largest>(p, m, islands, roofline{}).latency.value() == std::numeric_limits<double>::infinity());
+    CHECK(estimate<largest_step>(p, m, islands, roofline{}).latency.value() == std::numeric_limits<double>::infinity());
   }
   plan forward_only = one_way;
   forward_only.workload.mode = mode::inference;

@@ -260,6 +260,40 @@ TEST_CASE("the three warm-up rules by hand, and the default is what a plan witho
   for (std::size_t s = 0; s < 4; ++s) CHECK(resolve_warmup(p, g)[s] == warmup_of(warmup_rule::hide_communication, g.nodes[s].depth));
 }
 
+TEST_CASE("the two further warm-ups by hand: one more than transfers hide behind, and everything, which is GPipe's order") {
+  for (const int depth : {1, 2, 3, 7}) CHECK(warmup_of(warmup_rule::one_more, depth) == 2 * depth + 1);
+  plan p = stage_per_device({{0}, {1}, {2}}, 1, 6);
+  const planning_graph model = chain(3);
+  const auto listed = [&](warmup_rule rule) {
+    set_warmup(p, model, rule);
+    return p.schedule.warmup;
+  };
+  CHECK(listed(warmup_rule::one_more) == std::vector<int>{7, 5, 3});
+  CHECK(listed(warmup_rule::everything) == std::vector<int>{6, 6, 6});
+  const auto in_flight = [&](warmup_rule rule, int depth) { return microbatches_in_flight(p, warmup_of(rule, depth)); };
+  CHECK(in_flight(warmup_rule::one_more, 2) == 5);
+  CHECK(in_flight(warmup_rule::one_more, 3) == 6);  // no more than there are
+  CHECK(in_flight(warmup_rule::everything, 1) == 6);
+  CHECK(in_flight(warmup_rule::everything, 1000) == 6);
+
+  const stage_graph g = make_stage_graph(p, model);
+  plan gpipe = p;
+  gpipe.schedule.warmup.clear();
+  gpipe.schedule.kind = schedule_kind::gpipe;
+  CHECK(device_orders(p, g, 3) == device_orders(gpipe, g, 3));
+  listed(warmup_rule::one_more);
+  CHECK(text(device_orders(p, g, 3)[2]) == "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 B4 B5");
+  // Stages with microbatches of their own have their own everything; plans without warm-up have none.
+  p = stage_per_device({{0}, {1}}, 1, 12, {1, 4});
+  set_warmup(p, chain(2), warmup_rule::everything);
+  CHECK(p.schedule.warmup == std::vector<int>{12, 3});
+  p = stage_per_device({{0}, {1}, {2}}, 1, 6);
+  p.workload.mode = mode::inference;
+  CHECK(listed(warmup_rule::everything).empty());
+  CHECK(listed(warmup_rule::one_more).empty());
+  CHECK(in_flight(warmup_rule::everything, 2) == 1);
+}
+
 TEST_CASE("with equal microbatches every warm-up rule keeps the 1F1B rule on every stage graph") {
   const unsigned seed = 45;
   INFO("seed " << seed);
@@ -270,9 +304,9 @@ TEST_CASE("with equal microbatches every warm-up rule keeps the 1F1B rule on eve
     plan p = random_chain_plan(random, stages, 12, true);
     const planning_graph model = random_dag(random, stages);
     const stage_graph g = make_stage_graph(p, model);
-    for (const warmup_rule rule : warmup_rules) {
-      p.schedule.warmup.clear();
-      for (const auto& node : g.nodes) p.schedule.warmup.push_back(warmup_of(rule, node.depth));
+    using enum warmup_rule;
+    for (const warmup_rule rule : {hide_communication, depth, one, one_more, everything}) {
+      set_warmup(p, model, rule);
       REQUIRE(rule_holds(p, g));
       REQUIRE_FALSE(first_blocked_device(p, g, stages));
     }
