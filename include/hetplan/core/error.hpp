@@ -16,6 +16,12 @@ class invalid_input : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// A plan needs a transfer between devices that nothing joins. To a planner one that is not feasible.
+class missing_route : public invalid_input {
+ public:
+  using invalid_input::invalid_input;
+};
+
 /// A user's model (cost, energy, memory, network) returned something that its concept forbids.
 class invalid_model : public std::runtime_error {
  public:

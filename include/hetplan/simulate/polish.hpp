@@ -49,8 +49,12 @@ template <class Problem, objective Objective>
   const auto score_of = [&](plan& p) {
     fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
     drop_usual_warmup(p, problem.model);
-    const evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
-    return find_broken_limit(e, problem.cluster) ? std::numeric_limits<double>::infinity() : score(objective, e);
+    try {
+      const evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+      return find_broken_limit(e, problem.cluster) ? std::numeric_limits<double>::infinity() : score(objective, e);
+    } catch (const missing_route&) {  // neighbours of a plan may need one
+      return std::numeric_limits<double>::infinity();
+    }
   };
   for (const layer_sequence& row : rows) {
     if (chosen.empty()) break;

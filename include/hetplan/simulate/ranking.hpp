@@ -64,16 +64,23 @@ class ranking {
  public:
   ranking(const Problem& problem, const Objective& objective, int keep) : problem_(problem), objective_(objective), keep_(keep) {}
 
-  /// Judges a candidate. Sends candidate_judged; answers what the observers say.
+  /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
+  /// observers say.
   template <class... Observers>
   flow consider(plan candidate, long long total, Observers&... observers) {
-    evaluation e = judge(candidate, problem_.model, problem_.cluster, problem_.cost, problem_.models).evaluation;
+    evaluation e;
+    try {
+      e = judge(candidate, problem_.model, problem_.cluster, problem_.cost, problem_.models).evaluation;
+    } catch (const missing_route& m) {
+      if (not_joined_.empty()) not_joined_ = m.what();
+      last_fitted_ = false;
+      return tell(total, observers...);
+    }
     return consider(std::move(candidate), std::move(e), total, observers...);
   }
   /// The same for a candidate that the simulator has judged already.
   template <class... Observers>
   flow consider(plan candidate, evaluation e, long long total, Observers&... observers) {
-    ++judged_;
     if (const auto limit = find_broken_limit(e, problem_.cluster)) {
       if (!nearest_ || limit->overflow() < nearest_->overflow()) nearest_ = limit;
       last_fitted_ = false;
@@ -81,9 +88,7 @@ class ranking {
       last_fitted_ = true;
       insert(std::move(candidate), std::move(e));
     }
-    const flow answer = notify(candidate_judged{judged_, total, best_.empty() ? nullptr : &best_.front().second}, observers...);
-    stopped_ = stopped_ || answer == flow::stop;
-    return answer;
+    return tell(total, observers...);
   }
 
   /// Did the last candidate keep all limits?
@@ -93,7 +98,7 @@ class ranking {
   /// The best so far with their scores, best first.
   [[nodiscard]] const std::vector<std::pair<double, plan>>& kept() const { return best_; }
 
-  /// The K best, certified; or infeasible with the limit that binds in the candidate that came nearest.
+  /// The K best, certified; or infeasible with the limit that binds in the candidate that came nearest, or the missing route.
   [[nodiscard]] plan_result result() && { return std::move(*this).result(keep_); }
   /// No more than `keep` of them.
   [[nodiscard]] plan_result result(int keep) && {
@@ -114,13 +119,21 @@ class ranking {
       r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(judged_) + " candidates"};
     } else if (r.plans.empty()) {
       r.binding = nearest_;
-      r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : "no candidate plan exists"};
+      const std::string none = not_joined_.empty() ? "no candidate plan exists" : not_joined_;
+      r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : none};
     }
     r.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
     return r;
   }
 
  private:
+  template <class... Observers>
+  flow tell(long long total, Observers&... observers) {
+    ++judged_;
+    const flow answer = notify(candidate_judged{judged_, total, best_.empty() ? nullptr : &best_.front().second}, observers...);
+    stopped_ = stopped_ || answer == flow::stop;
+    return answer;
+  }
   void insert(plan&& p, evaluation&& e) {
     const double score = hetplan::score(objective_, e);
     if (std::isnan(score)) throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
@@ -137,6 +150,7 @@ class ranking {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<std::pair<double, plan>> best_;
   std::optional<broken_limit> nearest_;
+  std::string not_joined_;  ///< of the first candidate that needs a missing route
   long long judged_ = 0;
   bool last_fitted_ = false, stopped_ = false;
 };

@@ -237,8 +237,8 @@ class expander {
 /// @param p        checked by validate first.
 /// @return         computes by (stage, device in the stage, step, microbatch, phase); durations in seconds.
 /// Complexity      O(tasks + transfers); the cost model is asked once per layer, device of its stage and phase.
-/// Throws          invalid_input (the plan breaks a rule, a needed route is missing, a transfer rule speaks of
-///                 no transfer); invalid_model (a cost that is not finite or negative).
+/// Throws          invalid_input (the plan breaks a rule, a transfer rule speaks of no transfer); missing_route;
+///                 invalid_model (a cost that is not finite or negative).
 /// Source          semantics, sections 4-7.
 template <cost_model Cost, memory_model Memory = plain_memory>
 [[nodiscard]] task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,

@@ -25,7 +25,7 @@ class transfer_sender {
   /// Adds a transfer whose ends, kind, microbatch and volume are set, in chunks where the plan says so.
   ///
   /// @return  its first and last chunk; chunks follow one another, the latency is the first one's.
-  /// Throws   invalid_input if the cluster has no route for the pair.
+  /// Throws   missing_route if the cluster has no route for the pair.
   std::pair<handle, handle> send(transfer t) {
     t.route = route_between(t.from, t.to);
     t.latency_s = out_.route_at(t.route).latency.value();
@@ -63,7 +63,7 @@ class transfer_sender {
     if (known != no_route) return known;
     const route* r = cluster_.network().find(from, to);
     if (r == nullptr) {
-      throw invalid_input("plan: needs a transfer from device \"" + cluster_[from].name + "\" to \"" + cluster_[to].name +
+      throw missing_route("plan: needs a transfer from device \"" + cluster_[from].name + "\" to \"" + cluster_[to].name +
                           "\", but cluster \"" + cluster_.name() + "\" has no route for that pair");
     }
     return known = out_.add_route(*r);
