@@ -29,7 +29,8 @@ namespace hetplan {
 /// whoever may state one memory only states one that all have; each pair has a full-duplex wire of the mean peak bandwidth
 /// and the mean latency of the pairs that are joined at finite rates.
 ///
-/// Plans of the view are plans of the cluster: devices keep their ids and names.
+/// Plans of the view are plans of the cluster where all pairs of devices are joined and each has the accelerators that it
+/// splits tensors among: devices keep their ids and names.
 ///
 /// @param like  the device that all look like.
 /// Complexity   O(N^2).

@@ -75,9 +75,28 @@ template <class Problem>
   return nearest;
 }
 
-/// A planner's one answer, judged on the cluster as it is: infeasible where it breaks a limit there, memory first of all.
+namespace detail {
+
+/// Devices may lack accelerators that a view gave them: each splits tensors as far as it can.
+inline void keep_own_degrees(plan& p, const planning_graph& model, const cluster& c) {
+  for (stage& s : p.stages) {
+    for (assignment& a : s.devices) {
+      const device& d = c[a.device];
+      const auto profiled = [&](layer_id l) { return model[l].profile_for(d.kind) != nullptr; };
+      const bool splits = d.interconnect && std::none_of(s.layers.begin(), s.layers.end(), profiled);
+      a.tensor_parallel = splits ? std::min(a.tensor_parallel, d.accelerators) : 1;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// A planner's one answer, judged on the cluster as it is: infeasible where it breaks a limit there, memory first of all, or
+/// needs a route that is missing. A device that has fewer accelerators than in the view, or a profile, which is of one
+/// accelerator, splits tensors as far as it can.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result judge_choice(const Problem& problem, const Objective& objective, plan chosen, Observers&... observers) {
+  detail::keep_own_degrees(chosen, problem.model, problem.cluster);
   ranking only(problem, objective, 1);
   static_cast<void>(only.consider(std::move(chosen), 1, observers...));
   return std::move(only).result();
