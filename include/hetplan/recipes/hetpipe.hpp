@@ -2,7 +2,8 @@
 #pragma once
 /// HetPipe: pipelines inside virtual workers, data parallelism among them through a parameter server.
 
-#include <numeric>
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,7 +24,9 @@ namespace detail {
 [[nodiscard]] inline std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers) {
   std::vector<device_id> by_rate;
   for (const device& d : c.devices()) by_rate.push_back(d.id);
-  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].compute > c[b].compute; });
+  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) {
+    return c[a].compute * c[a].accelerators > c[b].compute * c[b].accelerators;
+  });
   std::vector<std::vector<char>> members(workers, std::vector<char>(c.size(), 0));
   for (std::size_t i = 0; i < by_rate.size(); ++i) members[i % workers][by_rate[i].index()] = 1;
   return members;
@@ -64,6 +67,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       if (share.batch % size != 0) continue;
       share.microbatch_sizes = {size};
       plan p = problem.blank("hetpipe", size);
+      p.schedule.kind = schedule_kind::one_f_one_b;  // as inside the workers
       seconds round;
       for (const auto& members : detail::virtual_workers(view, workers)) {
         const cluster_part part = part_of(view, members, rates);
