@@ -8,7 +8,7 @@ install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILE
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
 
 # One export per component: a file may name only targets that its reader has.
-foreach(component IN ITEMS hetplan io glpk clp cbc)
+foreach(component IN ITEMS hetplan io yaml glpk clp cbc)
   install(TARGETS hetplan_${component} EXPORT hetplan-${component})
   install(
     EXPORT hetplan-${component}

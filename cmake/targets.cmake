@@ -12,6 +12,9 @@ target_link_libraries(hetplan_hetplan INTERFACE Boost::headers Eigen3::Eigen Thr
 add_library(hetplan_io INTERFACE)
 target_link_libraries(hetplan_io INTERFACE hetplan_hetplan nlohmann_json::nlohmann_json)
 
+add_library(hetplan_yaml INTERFACE)
+target_link_libraries(hetplan_yaml INTERFACE hetplan_io yaml-cpp::yaml-cpp)
+
 add_library(hetplan_glpk INTERFACE)
 target_link_libraries(hetplan_glpk INTERFACE hetplan_hetplan GLPK::GLPK)
 
@@ -23,6 +26,7 @@ target_link_libraries(hetplan_cbc INTERFACE hetplan_clp Cbc::Cbc)
 
 set_target_properties(hetplan_hetplan PROPERTIES EXPORT_NAME hetplan)
 set_target_properties(hetplan_io PROPERTIES EXPORT_NAME io)
+set_target_properties(hetplan_yaml PROPERTIES EXPORT_NAME yaml)
 set_target_properties(hetplan_glpk PROPERTIES EXPORT_NAME glpk)
 set_target_properties(hetplan_clp PROPERTIES EXPORT_NAME clp)
 set_target_properties(hetplan_cbc PROPERTIES EXPORT_NAME cbc)
@@ -30,6 +34,9 @@ set_target_properties(hetplan_cbc PROPERTIES EXPORT_NAME cbc)
 add_library(hetplan::hetplan ALIAS hetplan_hetplan)
 if(TARGET nlohmann_json::nlohmann_json)
   add_library(hetplan::io ALIAS hetplan_io)
+endif()
+if(TARGET nlohmann_json::nlohmann_json AND TARGET yaml-cpp::yaml-cpp)
+  add_library(hetplan::yaml ALIAS hetplan_yaml)
 endif()
 if(TARGET GLPK::GLPK)
   add_library(hetplan::glpk ALIAS hetplan_glpk)

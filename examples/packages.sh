@@ -3,7 +3,7 @@
 # Sourced by the scripts that build: finds out what is missing and, on Debian 12, installs it.
 # POSIX sh. Package names are Debian's; what is looked for is the thing itself, so other systems are served too.
 
-build_packages="cmake ninja-build g++ libboost-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libcli11-dev"
+build_packages="cmake ninja-build g++ libboost-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev"
 test_packages="catch2 python3 coinor-libclp-dev coinor-libcbc-dev"
 
 has_file() {
@@ -28,6 +28,7 @@ is_present() {
     libeigen3-dev) has_header eigen3/Eigen/Core ;;
     libglpk-dev) has_header glpk.h ;;
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
+    libyaml-cpp-dev) has_header yaml-cpp/yaml.h ;;
     libcli11-dev) has_header CLI/CLI.hpp ;;
     coinor-libclp-dev) has_header coin/Clp_C_Interface.h ;;
     coinor-libcbc-dev) has_header coin/Cbc_C_Interface.h ;;

@@ -15,7 +15,7 @@ endfunction()
 
 set(configure ${CMAKE_COMMAND} -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DBARE=${BARE}")
 if(BARE)
-  foreach(optional IN ITEMS Cbc Clp GLPK nlohmann_json)
+  foreach(optional IN ITEMS Cbc Clp GLPK nlohmann_json yaml-cpp)
     list(APPEND configure -DCMAKE_DISABLE_FIND_PACKAGE_${optional}=ON)
   endforeach()
 endif()

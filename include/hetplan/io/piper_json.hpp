@@ -232,7 +232,8 @@ class piper_reader {
 /// Throws  invalid_input: more than max_devices.
 [[nodiscard]] inline cluster piper_cluster(const piper_workload& w, const std::string& device_kind = "piper") {
   if (w.devices < 1 || static_cast<std::size_t>(w.devices) > max_devices) {
-    throw invalid_input("piper_cluster: " + escaped(w.name) + ": devices = " + std::to_string(w.devices) + "; expected 1 to " + std::to_string(max_devices));
+    throw invalid_input("piper_cluster: " + escaped(w.name) + ": devices = " + std::to_string(w.devices) + "; expected 1 to " +
+                        std::to_string(max_devices));
   }
   std::vector<device> all;
   for (int i = 0; i < w.devices; ++i) all.push_back({.name = "device" + std::to_string(i), .kind = device_kind, .memory = w.memory});
