@@ -43,6 +43,19 @@ struct adapt_options {
 struct show_options {
   std::string what, dot;
 };
+struct import_options {
+  std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor
+  std::string device;                      ///< the kind that was measured
+  std::string input_time = "zero";         ///< pipedream
+  std::string configuration = "vanilla";   ///< piper
+  std::string time_unit = "s";             ///< piper
+  std::optional<double> forward_share;     ///< piper
+  std::string types, model;                ///< pipeedge
+  std::vector<std::string> devices;        ///< pipeedge: TYPE=NUMBER
+  std::string sizes, onto;                 ///< sailor: one of them
+  int microbatch = 1;                      ///< sailor
+  int degree = 1;                          ///< piper, sailor: of tensor parallelism
+};
 
 /// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.
 int simulate(const common_options&, const simulate_options&);
@@ -50,6 +63,7 @@ int plan(const common_options&, const plan_options&);
 int compare(const common_options&, const compare_options&);
 int adapt(const common_options&, const adapt_options&);
 int show(const common_options&, const show_options&);
+int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
 int list(const common_options&, const std::string& what);
 

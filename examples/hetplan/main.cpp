@@ -62,6 +62,35 @@ class command_line {
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
     show->add_option("--dot", show_.dot, "write a Graphviz file");
 
+    CLI::App* foreign = command("import", "a model that another project profiled, as a model file", [this] { return cli::import_model(common_, import_); });
+    foreign->require_subcommand(1);
+    CLI::App* pipedream = format(foreign, "pipedream", "a graph of PipeDream's profiler: a sample is a minibatch");
+    measured_on(pipedream, "pipedream");
+    pipedream->add_option("--input-time", import_.input_time, "of the nodes that wait for the data loader")
+        ->check(CLI::IsMember({"zero", "as-measured"}))
+        ->capture_default_str();
+    CLI::App* piper = format(foreign, "piper", "an input of Piper: a sample is a microbatch");
+    measured_on(piper, "piper");
+    degree(piper);
+    piper->add_option("--configuration", import_.configuration, "of every layer")->capture_default_str();
+    piper->add_option("--time-unit", import_.time_unit, "of the file's times")->check(CLI::IsMember({"s", "ms"}))->capture_default_str();
+    piper->add_option("--forward-share", import_.forward_share, "of a time that holds forward and backward (1/3)")->check(CLI::Range(0.0, 1.0));
+    piper->add_option("--cluster", import_.cluster, "write the file's devices");
+    CLI::App* pipeedge = format(foreign, "pipeedge", "one of PipeEdge's models, FILE, for inference");
+    pipeedge->add_option("--types", import_.types, "PipeEdge's device types: who measured the model")->required()->type_name("FILE");
+    pipeedge->add_option("--model", import_.model, "its name in FILE")->required()->type_name("NAME");
+    pipeedge->add_option("--cluster", import_.cluster, "write devices of those types");
+    pipeedge->add_option("--devices", import_.devices, "how many, by comma: TYPE=NUMBER (one of each type that measured the model)")
+        ->delimiter(',')
+        ->needs("--cluster");
+    CLI::App* sailor = format(foreign, "sailor", "a layer profile of Sailor, FILE, on a model");
+    sailor->add_option("--device", import_.device, "the kind that was measured")->required()->type_name("KIND");
+    degree(sailor);
+    CLI::App* model = sailor->add_option_group("model")->require_option(1);
+    CLI::Option* sizes = model->add_option("--sizes", import_.sizes, "layer sizes as Metis has them: a chain is made")->type_name("FILE");
+    model->add_option("--onto", import_.onto, "the model that gets the times: a file or a built-in name")->type_name("MODEL");
+    sailor->add_option("--microbatch", import_.microbatch, "samples that the sizes are of")->needs(sizes)->check(CLI::PositiveNumber)->capture_default_str();
+
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");
 
@@ -93,6 +122,24 @@ class command_line {
     c->add_option("cluster", cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
   }
 
+  CLI::App* format(CLI::App* parent, const char* name, const char* text) {
+    CLI::App* f = parent->add_subcommand(name, text);
+    f->fallthrough();
+    f->callback([this, name] { import_.format = name; });
+    f->add_option("file", import_.file, "what to read")->required()->type_name("FILE");
+    f->add_option("--out", import_.out, "write the model (standard output)");
+    return f;
+  }
+  void measured_on(CLI::App* format, const char* otherwise) {
+    format->add_option("--device", import_.device, std::string("the kind that was measured (") + otherwise + ")")->type_name("KIND");
+    format->parse_complete_callback([this, otherwise] {
+      if (import_.device.empty()) import_.device = otherwise;
+    });
+  }
+  void degree(CLI::App* format) {
+    format->add_option("--degree", import_.degree, "of tensor parallelism")->check(CLI::PositiveNumber)->capture_default_str();
+  }
+
   CLI::App app_{"Plans training and inference across devices that differ, and judges the plans.", "hetplan"};
   cli::common_options common_;
   cli::plan_options plan_;
@@ -100,6 +147,7 @@ class command_line {
   cli::compare_options compare_;
   cli::adapt_options adapt_;
   cli::show_options show_;
+  cli::import_options import_;
   std::string folder_, listed_;
   std::function<int()> status_;
 };

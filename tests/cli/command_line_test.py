@@ -369,6 +369,128 @@ class bad_input(folder_test):
         self.assertEqual(list(self.path.iterdir()), [])
 
 
+class imports(folder_test):
+    """One tiny file of each foreign format becomes a model that `plan` plans."""
+
+    PIPEDREAM = """node1 -- Input -- forward_compute_time=9.0, backward_compute_time=0.0, activation_size=1000.0, parameter_size=0.0
+node2 -- Conv2d(3, 8) -- forward_compute_time=4.0, backward_compute_time=8.0, activation_size=[500.0; 20.0], parameter_size=64.0
+node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, activation_size=8.0, parameter_size=128.0
+\tnode1 -- node2
+\tnode2 -- node3
+"""
+    PIPEEDGE_MODELS = "vit:\n  layers: 2\n  mem_MB: [1, 2]\n  parameters_in: 12\n  parameters_out: [100, 7]\n"
+    PIPEEDGE_TYPES = """Board:
+  bw_Mbps: 1000
+  mem_MB: 2048
+  model_profiles:
+    vit:
+    - {batch_size: 8, dtype: torch.float32, time_s: [0.5, 0.25]}
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("toy.txt", self.PIPEDREAM)
+        self.write("models.yml", self.PIPEEDGE_MODELS)
+        self.write("types.yml", self.PIPEEDGE_TYPES)
+
+        def node(number, time):
+            vanilla = {"id": "vanilla", "timePerSample": time, "parameterSize": 10, "memoryUsageA": 5, "memoryUsageB": 20,
+                       "syncTimeFw": {}, "syncTimeBw": {}}
+            return {"id": number, "name": "layer", "TMPCs": {"1": [vanilla]}}
+        self.write("piper.json", json.dumps({"maxDevices": 2, "maxMemoryPerDevice": 8e9, "bandwidth": 1e9, "mbsInBatch": 4,
+                                             "nodes": [node(0, 3), node(1, 6)],
+                                             "edges": [{"sourceId": 0, "destId": 1, "communicationCost": 600}]}))
+        self.write("profile.json", json.dumps({"1": {"1": {"0": [0.001, 0.002, 0], "1": [0.003, 0.004, 0]}}}))
+        self.write("mbs1_tmp1.json", json.dumps({"model": {"model_name": "opt", "parameters": {
+            "parameters_per_layer_bytes": [100, 200], "activation_parameters_bytes": [64, 80]}}}))
+        self.write("job.json", '{"format": "hetplan/job/1", "mode": "training", "batch": 4, "microbatch_sizes": [1]}')
+        self.write("infer.json", '{"format": "hetplan/job/1", "mode": "inference", "batch": 16, "microbatch_sizes": [8]}')
+
+    def write(self, name, text):
+        (self.path / name).write_text(text)
+
+    def read(self, name):
+        return json.loads((self.path / name).read_text())
+
+    def cluster(self, *kinds):
+        devices = [{"name": f"d{i}", "kind": kind, "memory": "8 GB"} for i, kind in enumerate(kinds)]
+        self.write("c.json", json.dumps({"format": "hetplan/cluster/1", "name": "own", "devices": devices,
+                                         "topology": {"kind": "shared", "capacity": "1 Gbit/s"}}))
+
+    def test_pipedream(self):
+        text = self.done("import", "pipedream", "toy.txt", "--device", "gpu", "--out", "m.json")
+        self.assertEqual(text, "toy: 3 layers, 2 edges, measured on gpu\n")
+        self.assertEqual(self.read("m.json")["layers"][1]["profile"]["gpu"]["forward"], [0.004, 0.008])
+        self.cluster("gpu")
+        plan = self.document("plan", "m.json", "c.json", "job.json")["plans"][0]
+        self.assertAlmostEqual(plan["predicted"]["latency"], 4 * 0.015)
+        # Without --out the model is printed; the loader's time is asked for.
+        model = json.loads(self.done("import", "pipedream", "toy.txt", "--input-time", "as-measured"))
+        self.assertEqual(model["layers"][0]["profile"]["pipedream"]["forward"], [0.009, 0.018])
+
+    def test_piper(self):
+        written = self.document("import", "piper", "piper.json", "--time-unit", "ms", "--out", "m.json", "--cluster", "c.json")
+        self.assertEqual(written, {"written": ["m.json", "c.json"]})
+        plan = self.document("plan", "m.json", "c.json", "job.json", "--planner", "on-device")["plans"][0]
+        self.assertAlmostEqual(plan["predicted"]["latency"], 4 * 0.009)
+        self.assertEqual(len(self.read("c.json")["devices"]), 2)
+
+    def test_pipeedge(self):
+        command = ("import", "pipeedge", "models.yml", "--types", "types.yml", "--model", "vit", "--out", "m.json", "--cluster", "c.json")
+        self.done(*command)
+        self.assertEqual([d["name"] for d in self.read("c.json")["devices"]], ["Board-0"])
+        self.assertAlmostEqual(self.latency("plan", "m.json", "c.json", "infer.json"), 2 * 0.75)
+        self.done(*command, "--devices", "Board=3")
+        self.assertLess(self.latency("plan", "m.json", "c.json", "infer.json"), 2 * 0.75)
+
+    def test_sailor(self):
+        self.done("import", "sailor", "profile.json", "--device", "fast", "--sizes", "mbs1_tmp1.json", "--out", "m.json")
+        text = self.done("import", "sailor", "profile.json", "--device", "slow", "--onto", "m.json", "--out", "m.json")
+        self.assertEqual(text, "opt: 2 layers, 1 edges, measured on fast, slow\n")
+        self.cluster("fast", "slow")
+        self.assertLess(self.latency("plan", "m.json", "c.json", "job.json"), 4 * 0.01 + 1e-9)
+
+    def test_bad_input_is_one_line_and_leaves_nothing(self):
+        before = sorted(p.name for p in self.path.iterdir())
+        out = ("--out", "m.json")
+        self.write("toy.txt", self.PIPEDREAM.replace("=4.0", "=-4.0"))
+        self.assertIn("toy.txt: line 2: expected forward_compute_time >= 0", self.refused("import", "pipedream", "toy.txt", *out))
+        self.assertIn("nowhere.txt: cannot read", self.refused("import", "pipedream", "nowhere.txt", *out))
+        self.assertIn("piper.json: /maxDevices: expected a", self.refused("import", "sailor", "piper.json", "--device", "d", "--onto", "gpt2", *out))
+        self.assertIn("the 149 layers of model \"gpt2\", got 2",
+                      self.refused("import", "sailor", "profile.json", "--device", "d", "--onto", "gpt2", *out))
+        self.assertIn("got \"vanilla\" at 2", self.refused("import", "piper", "piper.json", "--degree", "2", "--cluster", "c.json", *out))
+        pipeedge = ("import", "pipeedge", "models.yml", "--types", "types.yml", *out)
+        self.assertIn("--model: expected one of vit, got \"deit\"", self.refused(*pipeedge, "--model", "deit"))
+        self.assertIn("expected TYPE=NUMBER", self.refused(*pipeedge, "--model", "vit", "--cluster", "c.json", "--devices", "Board"))
+        self.assertIn("device type of the file, got \"Phone\"",
+                      self.refused(*pipeedge, "--model", "vit", "--cluster", "c.json", "--devices", "Phone=1"))
+        self.assertIn("--devices", self.refused(*pipeedge, "--model", "vit", "--devices", "Board=1"))
+        self.assertIn("--sizes", self.refused("import", "pipedream", "toy.txt", "--sizes", "x"))
+        self.assertIn("--sizes,--onto", self.refused("import", "sailor", "profile.json", "--device", "d"))
+        self.refused("import")
+        self.refused("import", "onnx", "toy.txt")
+        self.assertEqual(sorted(p.name for p in self.path.iterdir()), before)
+        self.write("toy.txt", self.PIPEDREAM)
+        self.assertIn("no/m.json", self.refused("import", "pipedream", "toy.txt", "--out", "no/m.json"))
+        self.assertEqual(sorted(p.name for p in self.path.iterdir()), before)
+
+
+@unittest.skipUnless((SHARED / "data/pipedream").is_dir(), "SKIPPED: ../shared/data is not here")
+class imports_of_real_files(folder_test):
+    def test_every_pipedream_graph_can_be_planned(self):
+        cluster = {"format": "hetplan/cluster/1", "name": "four", "topology": {"kind": "star", "capacity": "10 Gbit/s"},
+                   "devices": [{"name": f"g{i}", "kind": "pipedream", "memory": "64 GB"} for i in range(4)]}
+        (self.path / "c.json").write_text(json.dumps(cluster))
+        (self.path / "job.json").write_text('{"format": "hetplan/job/1", "mode": "training", "batch": 8, "microbatch_sizes": [1]}')
+        for file in sorted((SHARED / "data/pipedream").glob("*.txt")):
+            if file.stem == "LICENSE":
+                continue
+            self.done("import", "pipedream", file, "--out", "m.json")
+            alone = self.latency("plan", "m.json", "c.json", "job.json", "--planner", "on-device")
+            self.assertLessEqual(self.latency("plan", "m.json", "c.json", "job.json", "--planner", "pipeline"), alone, file.stem)
+
+
 @unittest.skipUnless((SHARED / "reference/simulator_cases.json").exists(), "SKIPPED: ../shared/reference is not here")
 class reference_cases(folder_test):
     def test_plans_of_others_give_their_numbers(self):

@@ -220,8 +220,8 @@ static_assert(check_network_model<own_links>());
   return std::move(b).build();
 }
 
-/// So many devices of each type, called "TYPE0", "TYPE1", ..., each with a link of its type's bandwidth in both directions: between two the
-/// smaller counts.
+/// So many devices of each type, called "TYPE-0", "TYPE-1", ..., each with a link of its type's bandwidth in both directions: between two
+/// the smaller counts.
 ///
 /// Throws  invalid_input: an unknown type, one without memory or bandwidth, a count < 1, more than max_devices.
 /// Source  PipeEdge (DSD 2022) sec. IV: the bandwidth between two devices is the smaller one of theirs.
@@ -235,7 +235,7 @@ static_assert(check_network_model<own_links>());
     if (type->bandwidth.value() <= 0) throw invalid_input("pipeedge_cluster: " + in_quotes(c.type) + ": expected a bandwidth > 0, got 0");
     for (int i = 0; i < c.devices; ++i) {
       if (devices.size() == max_devices) throw invalid_input("pipeedge_cluster: expected at most " + std::to_string(max_devices) + " devices, got more");
-      devices.push_back({.name = c.type + std::to_string(i), .kind = c.type, .memory = type->memory});
+      devices.push_back({.name = c.type + "-" + std::to_string(i), .kind = c.type, .memory = type->memory});
       links.bandwidth.push_back(type->bandwidth);
     }
   }
