@@ -112,6 +112,7 @@ TEST_CASE("a bad PipeDream graph names its line") {
   CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node2")) ==
         "toy.txt: line 8: expected edges without a cycle, got \"node2\" -> \"node2\", which is on one");
   CHECK(error(toy.substr(0, 60)) == "toy.txt: line 1: expected 4 measurements, got 2");  // cut off
+  CHECK(error(with(toy, "LSTM", "LS\xff")).starts_with("toy.txt: line 3: expected UTF-8, got "));
   CHECK(error("{\"nodes\": []}").starts_with("toy.txt: line 1: expected ID -- DESCRIPTION"));
   CHECK(error(with(toy, "ReLU(inplace) -- f", "\x1b[2J -- x=\x1b[2J, ")).find('\x1b') == std::string::npos);
 }

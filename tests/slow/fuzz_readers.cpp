@@ -16,8 +16,12 @@
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
+#include <hetplan/io/pipedream_graph.hpp>
+#include <hetplan/io/pipeedge_yaml.hpp>
+#include <hetplan/io/piper_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/sailor_profile.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
@@ -77,7 +81,25 @@ const std::string timeline_text = R"({"format": "hetplan/timeline/1", "duration"
  "traces": [{"resource": "wire", "file": "steps", "repeat": true, "mean": "600 Mbit/s"}]})";
 const std::string trace_text = "0.0\t4.03768755221\n0.549999952316\t4.79283060109\n15.879999876022 0\n\n100 3e2\r\n";
 
-/// Damages a JSON text in one to four ways: bytes, tokens, structure.
+const std::string pipedream_text = "node1 -- Input0 -- forward_compute_time=635.902, backward_compute_time=0.0, activation_size=4096.0, parameter_size=0.0\n"
+ "node3 -- ReLU(inplace) -- forward_compute_time=1.5, backward_compute_time=0.5, activation_size=100.0, parameter_size=0.0\n"
+ "node2 -- LSTM(2, 4) -- forward_compute_time=3.0, backward_compute_time=5.0, activation_size=[600.0; 20.0], parameter_size=64.0 -- stage_id=1\r\n"
+ "\tnode1 -- node2\n\tnode2 -- node3\n\tnode1 -- node3\n";
+const std::string piper_text = R"({"maxDevices": 3, "maxMemoryPerDevice": 8e9, "bandwidth": 1e9, "mbsInBatch": 16, "nodes": [
+ {"id": 7, "name": "layer", "TMPCs": {"1": [{"id": "vanilla", "timePerSample": 3.0, "parameterSize": 100, "memoryUsageA": 50, "memoryUsageB": 200,
+    "syncTimeFw": {}, "syncTimeBw": {"8": 0}}], "2": [{"id": "vanilla", "timePerSample": 1.8, "parameterSize": 50, "memoryUsageA": 30, "memoryUsageB": 100,
+    "syncTimeFw": {}, "syncTimeBw": {"8": 12}}]}},
+ {"id": 8, "name": "layer", "TMPCs": {"1": [{"id": "vanilla", "timePerSample": 0, "parameterSize": 0, "memoryUsageA": 0, "memoryUsageB": 0,
+    "syncTimeFw": {"7": 9}, "syncTimeBw": {}}]}}], "edges": [{"sourceId": 7, "destId": 8, "communicationCost": 600}]})";
+const std::string sailor_text = R"({"4": {"2": {"1": [0.04, 0.08, 0.003], "0": [0.004, 0, 0.001]}},
+ "1": {"1": {"0": [0.002, 0, 0.002], "1": [0.02, 0.04, 0.006]}, "2": {"0": [0.001, 0, 0.001], "1": [0.011, 0.021, 0.003]}}})";
+const std::string sizes_text = R"({"model": {"model_name": "toy", "num_layers": 2, "parameters": {"parameters_per_layer_bytes": [100, 200],
+ "activation_parameters_bytes": [64, 80]}}})";
+const std::string pipeedge_models_text = "vit:\n  layers: 2\n  mem_MB: [1.5, 2]\n  parameters_in: 12\n  parameters_out: [100, 50]\n";
+const std::string pipeedge_types_text = "Board:\n  bw_Mbps: 1000\n  mem_MB: 2048\n  model_profiles:\n    vit:\n    - batch_size: 8\n      dtype: torch.float32\n"
+ "      time_s: [0.5,\n        0.25]\n    - {batch_size: 4, dtype: torch.float32, time_s: [0.2, 0.1]}\nIdle:\n  bw_Mbps: 0\n  mem_MB: 0\n  model_profiles:\n";
+
+/// Damages a text, JSON as a rule, in one to four ways: bytes, tokens, structure.
 class mutator {
  public:
   explicit mutator(test::random_source& random) : random_(random) {}
@@ -211,7 +233,7 @@ class mutator {
 };
 
 struct counts {
-  long long read = 0, refused = 0, simulated = 0, refused_later = 0;
+  long long read = 0, refused = 0, simulated = 0, refused_later = 0, foreign = 0;
 };
 
 /// One damaged text: a value or invalid_input, nothing else; what was read can be written and read again.
@@ -250,6 +272,76 @@ void try_trace(counts& n, const std::string& text) {
     ++n.refused;
   } catch (const std::exception& e) {
     FAIL("another exception, " << e.what() << ", for " << text);
+  }
+}
+
+/// One damaged file of another project: read, or invalid_input about the file; what was read becomes a model that is written and read again,
+/// and a cluster, or neither.
+template <class Read, class Graph, class Cluster>
+void try_foreign(counts& n, const std::string& text, Read&& read, Graph&& graph, Cluster&& devices) {
+  std::string_view file = "f: ";  // of messages, while it is read
+  const auto refused = [&](const char* message) {
+    const std::string_view what(message);
+    if (!what.starts_with(file) || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    ++(file.empty() ? n.refused_later : n.refused);
+  };
+  try {
+    const auto found = read(text);
+    ++n.read;
+    file = "";
+    const planning_graph g = graph(found);
+    if (io::read_model(io::json_document::parse(io::write_model(g), "again")) != g) FAIL("read again as something else:\n" << text);
+    ++n.foreign;
+    devices(found);
+  } catch (const invalid_input& e) {
+    refused(e.what());
+  } catch (const std::exception& e) {
+    FAIL("another exception, " << e.what() << ", for " << text);
+  }
+}
+
+void try_foreign_files(counts& n, test::random_source& random, mutator& damaged) {
+  const auto none = [](const auto&) {};
+  const auto json = [](const std::string& text) { return io::json_document::parse(text, "f"); };
+  switch (random.integer(0, 5)) {
+    case 0:
+      try_foreign(n, damaged(pipedream_text), [](const std::string& text) { return io::parse_pipedream_graph(text, "f"); }, std::identity{}, none);
+      return;
+    case 1:
+      try_foreign(n, damaged(piper_text), [&](const std::string& text) { return io::read_piper_workload(json(text)); },
+                  [](const io::piper_workload& w) { return io::piper_graph(w); }, [](const io::piper_workload& w) { return io::piper_cluster(w); });
+      return;
+    case 2:
+      try_foreign(n, damaged(sailor_text), [&](const std::string& text) { return io::read_sailor_profile(json(text)); },
+                  [&](const io::sailor_profile& p) {
+                    return io::sailor_chain(io::read_layer_sizes(json(sizes_text)), 2, std::vector<io::sailor_measurement>{{"k", p, 2}});
+                  },
+                  none);
+      return;
+    case 3:
+      try_foreign(n, damaged(sizes_text), [&](const std::string& text) { return io::read_layer_sizes(json(text)); },
+                  [&](const io::layer_sizes& s) {
+                    return io::sailor_chain(s, 2, std::vector<io::sailor_measurement>{{"k", io::read_sailor_profile(json(sailor_text)), 1}});
+                  },
+                  none);
+      return;
+    case 4:
+      try_foreign(n, damaged(pipeedge_models_text), [](const std::string& text) { return io::parse_pipeedge_models(text, "f"); },
+                  [](const auto& models) {
+                    const auto types = io::parse_pipeedge_device_types(pipeedge_types_text, "types");
+                    if (models.empty()) throw invalid_input("no model");
+                    return io::pipeedge_graph(models.front(), types);
+                  },
+                  none);
+      return;
+    default:
+      try_foreign(n, damaged(pipeedge_types_text), [](const std::string& text) { return io::parse_pipeedge_device_types(text, "f"); },
+                  [](const auto& types) { return io::pipeedge_graph(io::parse_pipeedge_models(pipeedge_models_text, "models").at(0), types); },
+                  [](const auto& types) {
+                    for (const io::pipeedge_device_type& t : types) {
+                      static_cast<void>(io::pipeedge_cluster("c", types, std::vector<io::pipeedge_count>{{t.name, 2}}));
+                    }
+                  });
   }
 }
 
@@ -300,7 +392,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   };
 
   for (; tried < 300'000 && elapsed() < 600; ++tried) {
-    switch (random.integer(0, 5)) {
+    switch (random.integer(0, 6)) {
       case 0: {
         const auto g = try_text(n, damaged(model_text), io::read_model, io::write_model, std::equal_to<>{});
         if (!g) break;
@@ -335,6 +427,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
         try_trace(n, damaged(trace_text));
         break;
       }
+      case 4: try_foreign_files(n, random, damaged); break;
       default: {
         const cluster& c = clusters[random.index(clusters.size())];
         const auto write = [&](const plan& p) { return io::write_plan(p, model, c); };
@@ -345,11 +438,13 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
       }
     }
   }
-  std::cout << "fuzz_readers: " << tried << " files, " << n.read << " read, " << n.refused << " refused, " << n.simulated << " simulated, "
+  std::cout << "fuzz_readers: " << tried << " files, " << n.read << " read, " << n.refused << " refused, " << n.simulated << " simulated, " << n.foreign
+            << " of other projects, "
             << n.refused_later << " refused by what came after, " << elapsed() << " s" << std::endl;
   CHECK(tried > 100'000);  // all of them, but for a debug build on a busy machine
   CHECK(n.read > 10'000);
   CHECK(n.simulated > 5'000);
   CHECK(timelines > 5'000);
+  CHECK(n.foreign > 5'000);
   std::filesystem::remove_all(folder);
 }

@@ -17,6 +17,7 @@
 #include <hetplan/graph/layer.hpp>
 #include <hetplan/graph/topological_order.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/markup.hpp>
 
 namespace hetplan::io {
 
@@ -68,6 +69,17 @@ namespace detail {
   const std::vector<std::size_t> order = topological_order(nodes, edges);
   if (order.size() == nodes) return std::nullopt;
   return static_cast<std::size_t>(std::find(edges.begin(), edges.end(), edge_on_cycle(nodes, edges, order)) - edges.begin());
+}
+
+/// Model files hold UTF-8 only; texts that no JSON parser has seen may be anything.
+[[nodiscard]] inline bool is_utf8(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
 }
 
 /// The whole word as a finite decimal number; independent of the locale.

@@ -40,6 +40,7 @@ class pipedream_reader {
       text.remove_prefix(std::min(end + 1, text.size()));
       const std::string_view words = trimmed(line);
       if (words.empty()) continue;
+      if (!is_utf8(words)) fail("UTF-8", in_quotes(words));
       if (line.front() == '\t' || line.front() == ' ') {
         read_edge(words);
       } else {
