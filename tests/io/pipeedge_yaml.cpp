@@ -155,6 +155,7 @@ TEST_CASE("a bad YAML file names its line") {
   CHECK(error("a: 1\n---\nb: 2\n") == "models.yml: expected one YAML document, got 2");
   CHECK(error("a: [1, 2\n") .starts_with("models.yml: line "));
   CHECK(error("a: &x [1]\nb: *x\n").starts_with("models.yml: line 2, column 4: expected values, got an alias"));
+  CHECK(error("a\xff: 1\n") == "models.yml: expected UTF-8, got bytes that are none");
   CHECK(error(std::string("a: 1\0", 5)) == "models.yml: expected text, got a zero byte");
   CHECK(error("a: " + std::string(100, '[') + std::string(100, ']')).starts_with("models.yml: line 1, column "));
   CHECK(error(std::string(5'000'000, ' ')) == "models.yml: expected at most 4 MB of YAML, got more");

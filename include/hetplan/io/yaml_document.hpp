@@ -60,6 +60,7 @@ class yaml_node {
     const auto fail = [&](const std::string& what) { throw invalid_input(escaped(file) + ": " + what); };
     if (text.size() > max_yaml_bytes) fail("expected at most 4 MB of YAML, got more");
     if (text.find('\0') != std::string::npos) fail("expected text, got a zero byte");
+    if (!detail::is_utf8(text)) fail("expected UTF-8, got bytes that are none");
     try {
       std::istringstream stream(text);
       YAML::Parser parser(stream);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+// PipeEdge's problem through the library's doors, against exact optima worked out by another program.
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/decompose/serial.hpp>
+#include <hetplan/io/pipeedge_yaml.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/plan/estimate.hpp>
+
+using namespace hetplan;
+
+namespace {
+
+constexpr int batch = 8;
+
+/// What a user writes: PipeEdge's measured table as a cost model. A stage gets the whole batch.
+struct board_times {
+  std::map<std::string, std::vector<double>> batch_s;  ///< by device type, then layer
+
+  [[nodiscard]] seconds time(const work& w, const device& d) const {
+    if (w.phase != phase::forward) return 0_s;
+    return seconds(batch_s.at(d.kind)[w.layer.id.index()] * w.batch / batch);
+  }
+};
+static_assert(check_cost_model<board_times>());
+
+board_times times_of(const std::string& model, const std::vector<io::pipeedge_device_type>& types) {
+  board_times t;
+  for (const io::pipeedge_device_type& type : types) {
+    for (const io::pipeedge_profile& p : type.profiles) {
+      if (p.model == model && p.batch == batch) t.batch_s[type.name] = p.time_s;
+    }
+  }
+  return t;
+}
+
+/// One batch at a time: what every step of the pipeline takes, the slowest decides.
+plan one_batch_at_a_time() {
+  plan p;
+  p.workload.mode = mode::inference;
+  p.microbatch_size = batch;
+  p.microbatches = 1;
+  return p;
+}
+
+struct inputs {
+  std::vector<io::pipeedge_model> models;
+  std::vector<io::pipeedge_device_type> types;
+};
+
+planning_graph chain_of(const inputs& in, const std::string& model) {
+  const auto it = std::find_if(in.models.begin(), in.models.end(), [&](const io::pipeedge_model& m) { return m.name == model; });
+  REQUIRE(it != in.models.end());
+  return io::pipeedge_graph(*it, in.types);
+}
+
+/// The smallest largest step, by trying every next stage for every count of boards left: nothing in common with the search. A stage's
+/// step is its work and, apart from it or added to it, the transfer of its output.
+double exact_s(const planning_graph& model, const board_times& cost, int boards, bool add_transfers) {
+  const std::size_t layers = model.size();
+  std::vector<const std::vector<double>*> types;
+  for (const auto& [name, times] : cost.batch_s) types.push_back(&times);
+  REQUIRE(types.size() == 2);
+  const auto left = static_cast<std::size_t>(boards + 1);
+  std::vector<double> best(layers * left * left, -1);
+  const std::function<double(std::size_t, std::size_t, std::size_t)> from = [&](std::size_t first, std::size_t a, std::size_t b) -> double {
+    if (first == layers) return 0;
+    double& known = best[(first * left + a) * left + b];
+    if (known >= 0) return known;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t type = 0; type < 2; ++type) {
+      if ((type == 0 ? a : b) == 0) continue;
+      double work_s = 0;
+      for (std::size_t last = first; last < layers; ++last) {
+        work_s += (*types[type])[last];
+        const double transfer_s = last + 1 < layers ? model.edges()[last].forward.value() * batch / 125e6 : 0;
+        const double step_s = add_transfers ? work_s + transfer_s : std::max(work_s, transfer_s);
+        least = std::min(least, std::max(step_s, from(last + 1, a - (type == 0 ? 1 : 0), b - (type == 1 ? 1 : 0))));
+      }
+    }
+    return known = least;
+  };
+  return from(0, left - 1, left - 1);
+}
+
+}  // namespace
+
+TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the exact optimum of every row") {
+  const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "pipeedge";
+  if (!std::filesystem::is_directory(folder)) {
+    WARN("SKIPPED: no " << folder.string());
+    return;
+  }
+  const inputs in{io::read_pipeedge_models((folder / "models.yml").string()), io::read_pipeedge_device_types((folder / "device_types.yml").string())};
+  // ../shared/reference/planners.md, "PipeEdge boards": so many boards of each of the two types, seconds. The optima are those of steps
+  // that are the larger of work and transfer; adding the transfer to the work gives the last column. Theirs are above the optimum where
+  // there are several boards because PipeEdge's scheduler looks up a type's times by the type's number among the boards: of both types
+  // it uses the first one's.
+  struct row {
+    std::string model;
+    int boards;
+    double optimum_s, theirs_s, added_s;
+  };
+  const std::vector<row> rows{{"google/vit-base-patch16-224", 1, 5.8440, 5.8440, 5.9297},     {"google/vit-base-patch16-224", 4, 1.5488, 1.7262, 1.6262},
+                              {"google/vit-base-patch16-224", 8, 0.8008, 0.9943, 0.8754},     {"google/vit-large-patch16-224", 1, 19.9085, 19.9085, 20.0118},
+                              {"google/vit-large-patch16-224", 4, 5.0428, 5.7033, 5.1461},    {"google/vit-large-patch16-224", 8, 2.5732, 2.9962, 2.6765}};
+  for (const row& r : rows) {
+    INFO(r.model << ", " << r.boards << " + " << r.boards << " boards");
+    const planning_graph model = chain_of(in, r.model);
+    const std::vector<io::pipeedge_count> counts{{"Minnowboard-E3845", r.boards}, {"RCC-VE-C2000", r.boards}};
+    const cluster boards = io::pipeedge_cluster("boards", in.types, counts);
+    const board_times cost = times_of(r.model, in.types);
+    const layer_sequence sequence = decompose::serial(model);
+    const plan blank = one_batch_at_a_time();
+    const partition::search_tables tables(model, sequence, boards, cost, plain_memory{}, linear_power{}, blank.workload, batch);
+    REQUIRE(tables.classes.size() == 2);
+    const partition::search_options options{.plans = 1, .steps = latency_rule::largest_step};
+    const partition::search_result found = partition::two_substate_dp(tables, partition::every_order(tables.classes, 1), blank, minimize_latency{},
+                                                                      partition::dominance{}, options);
+    REQUIRE(found.plans.size() == 1);
+    const plan& best = found.plans.front().plan;
+    CHECK(found.plans.front().score == Approx(r.optimum_s).margin(0.00005).epsilon(0));
+    CHECK(found.plans.front().score <= r.theirs_s + 0.00005);
+    CHECK(found.plans.front().score == Approx(exact_s(model, cost, r.boards, false)).epsilon(1e-12));
+    CHECK(exact_s(model, cost, r.boards, true) == Approx(r.added_s).margin(0.00005).epsilon(0));
+    // The plan keeps what it promises: single boards, each once, and the largest step by a sum of the table.
+    double largest_s = 0;
+    std::vector<int> used(boards.size(), 0);
+    for (const stage& s : best.stages) {
+      REQUIRE(s.devices.size() == 1);
+      ++used[s.devices.front().device.index()];
+      double stage_s = 0;
+      for (const layer_id l : s.layers) stage_s += cost.batch_s.at(boards[s.devices.front().device].kind)[l.index()];
+      largest_s = std::max(largest_s, stage_s);
+      if (&s != &best.stages.back()) largest_s = std::max(largest_s, model.edges()[s.layers.back().index()].forward.value() * batch / 125e6);
+    }
+    CHECK(*std::max_element(used.begin(), used.end()) == 1);
+    CHECK(largest_s == Approx(found.plans.front().score).epsilon(1e-9));
+  }
+}
