@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The ideals of a DAG: the sets of nodes that hold every predecessor of their members.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/graph/graph_traits.hpp>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/graph/topological_order.hpp>
+
+namespace hetplan {
+
+/// A set of nodes 0 ... n-1, as bits; a view.
+class node_set {
+ public:
+  explicit node_set(std::span<const std::uint64_t> words) : words_(words) {}
+
+  [[nodiscard]] bool contains(std::size_t node) const { return (words_[node / 64] >> (node % 64) & 1) != 0; }
+
+ private:
+  std::span<const std::uint64_t> words_;
+};
+
+/// Ideals of one DAG, and which of them grow into which by one node. Number 0 is the empty set, the last one holds every
+/// node; an ideal's number is larger than those of the ideals inside it.
+class ideal_family {
+ public:
+  struct step {
+    std::uint32_t node;
+    std::uint32_t to;  ///< the ideal that has this node in addition
+  };
+
+  explicit ideal_family(std::size_t nodes) : nodes_(nodes), words_(std::max<std::size_t>(1, (nodes + 63) / 64)), bits_(words_, 0) {}
+
+  /// Of all nodes.
+  [[nodiscard]] std::size_t nodes() const { return nodes_; }
+  [[nodiscard]] std::size_t size() const { return bits_.size() / words_; }
+  [[nodiscard]] node_set operator[](std::size_t ideal) const { return node_set(std::span(bits_).subspan(ideal * words_, words_)); }
+  /// The steps up from an ideal, by node.
+  [[nodiscard]] std::span<const step> steps(std::size_t ideal) const {
+    return std::span(steps_).subspan(first_step_[ideal], first_step_[ideal + 1] - first_step_[ideal]);
+  }
+
+ private:
+  template <class Graph>
+  friend std::optional<ideal_family> ideals_of(const Graph& g, std::size_t limit);
+  friend ideal_family prefixes_of(std::span<const std::size_t> order);
+
+  /// A new ideal: an old one and one more node.
+  void append(std::size_t ideal, std::size_t node) {
+    for (std::size_t w = 0; w < words_; ++w) bits_.push_back(bits_[ideal * words_ + w]);
+    bits_[bits_.size() - words_ + node / 64] |= std::uint64_t{1} << (node % 64);
+  }
+  [[nodiscard]] bool is_grown(std::size_t ideal, std::size_t from, std::size_t node) const {
+    for (std::size_t w = 0; w < words_; ++w) {
+      const std::uint64_t added = w == node / 64 ? std::uint64_t{1} << (node % 64) : 0;
+      if (bits_[ideal * words_ + w] != (bits_[from * words_ + w] | added)) return false;
+    }
+    return true;
+  }
+
+  std::size_t nodes_, words_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<step> steps_;
+  std::vector<std::size_t> first_step_;
+};
+
+namespace detail {
+/// The edges of a Boost graph whose vertices are 0 ... n-1. Throws invalid_input if they close a cycle.
+template <class Graph>
+[[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> edges_of_dag(const Graph& g) {
+  std::vector<std::pair<std::size_t, std::size_t>> all;
+  for (auto [v, last] = vertices(g); v != last; ++v) {
+    for (auto [e, end] = out_edges(*v, g); e != end; ++e) all.emplace_back(*v, target(*e, g));
+  }
+  if (const auto order = topological_order(num_vertices(g), all); order.size() < num_vertices(g)) {
+    const auto [from, to] = edge_on_cycle(num_vertices(g), all, order);
+    throw invalid_input("ideals: edge " + std::to_string(from) + " -> " + std::to_string(to) + " is on a cycle; expected a graph without");
+  }
+  return all;
+}
+}  // namespace detail
+
+/// All ideals, if there are no more than `limit`.
+///
+/// @param g      a Boost graph (vertex list, incidence) whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
+/// @return       nothing where there are more than `limit`.
+/// Complexity    O(I (w + n / 64)) expected for I ideals that can each grow by w nodes at most (w <= the DAG's width); as much memory.
+/// Throws        invalid_input: the graph has a cycle.
+/// Determinism   numbered by size, then by the number of the ideal they were first grown from, then by node.
+template <class Graph>
+[[nodiscard]] std::optional<ideal_family> ideals_of(const Graph& g, std::size_t limit) {
+  const std::size_t n = num_vertices(g);
+  std::vector<std::vector<std::uint32_t>> before(n), behind(n);
+  for (const auto& [from, to] : detail::edges_of_dag(g)) {
+    before[to].push_back(static_cast<std::uint32_t>(from));
+    behind[from].push_back(static_cast<std::uint32_t>(to));
+  }
+  // A set's hash is the exclusive or of its nodes' hashes: one operation per step.
+  std::vector<std::uint64_t> hash_of_node(n), hashes{0};
+  std::uint64_t state = 0;
+  for (std::uint64_t& h : hash_of_node) {  // splitmix64
+    std::uint64_t z = state += 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    h = z ^ (z >> 31);
+  }
+  constexpr std::uint32_t none = 0xffffffffU;
+  std::vector<std::uint32_t> table(1024, none);  // open addressing; filled at most half
+  const auto slot_of = [&](std::uint64_t hash) { return hash & (table.size() - 1); };
+
+  ideal_family all(n);
+  // The nodes that may be added, kept for the ideals of two sizes only.
+  std::vector<std::vector<std::uint32_t>> open(1), open_next;
+  for (std::size_t v = 0; v < n; ++v) {
+    if (before[v].empty()) open[0].push_back(static_cast<std::uint32_t>(v));
+  }
+  for (std::size_t first = 0, last = 1; first < last; first = last, last = all.size(), open = std::move(open_next), open_next.clear()) {
+    for (std::size_t i = first; i < last; ++i) {
+      all.first_step_.push_back(all.steps_.size());
+      for (const std::uint32_t v : open[i - first]) {
+        const std::uint64_t hash = hashes[i] ^ hash_of_node[v];
+        std::size_t slot = slot_of(hash);
+        while (table[slot] != none && !(hashes[table[slot]] == hash && all.is_grown(table[slot], i, v))) slot = (slot + 1) & (table.size() - 1);
+        if (table[slot] == none) {
+          if (all.size() >= limit) return std::nullopt;
+          const auto grown = static_cast<std::uint32_t>(all.size());
+          table[slot] = grown;
+          all.append(i, v);
+          hashes.push_back(hash);
+          std::vector<std::uint32_t>& ready = open_next.emplace_back();
+          for (const std::uint32_t u : open[i - first]) {
+            if (u != v) ready.push_back(u);
+          }
+          const node_set members = all[grown];
+          for (const std::uint32_t u : behind[v]) {
+            bool is_ready = true;
+            for (const std::uint32_t p : before[u]) is_ready = is_ready && members.contains(p);
+            if (is_ready) ready.insert(std::lower_bound(ready.begin(), ready.end(), u), u);
+          }
+          ready.erase(std::unique(ready.begin(), ready.end()), ready.end());  // parallel edges
+          all.steps_.push_back({v, grown});
+          if (2 * all.size() > table.size()) {
+            table.assign(2 * table.size(), none);
+            for (std::uint32_t k = 1; k < all.size(); ++k) {
+              std::size_t s = slot_of(hashes[k]);
+              while (table[s] != none) s = (s + 1) & (table.size() - 1);
+              table[s] = k;
+            }
+          }
+        } else {
+          all.steps_.push_back({v, table[slot]});
+        }
+      }
+    }
+  }
+  all.first_step_.push_back(all.steps_.size());
+  return all;
+}
+
+/// The prefixes of a sequence of all nodes: the ideals of a graph that was linearised to it.
+[[nodiscard]] inline ideal_family prefixes_of(std::span<const std::size_t> order) {
+  ideal_family all(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    all.first_step_.push_back(i);
+    all.append(i, order[i]);
+    all.steps_.push_back({static_cast<std::uint32_t>(order[i]), static_cast<std::uint32_t>(i + 1)});
+  }
+  all.first_step_.push_back(all.steps_.size());
+  all.first_step_.push_back(all.steps_.size());
+  return all;
+}
+
+}  // namespace hetplan

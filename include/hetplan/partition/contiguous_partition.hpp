@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A DAG in contiguous parts on devices of several kinds: exactly where its ideals can be counted, else along linear orders.
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/graph/linear_orders.hpp>
+#include <hetplan/partition/ideal_dp.hpp>
+
+namespace hetplan::partition {
+
+/// The best partition along the linear orders of a graph, and how far it can be from the best of all.
+///
+/// @param g       a Boost graph whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
+/// @return        `bound` holds for every partition, contiguous or not: work that may be split (load_bound.hpp), and the node
+///                that is heaviest wherever it goes. Infeasible: none of these orders has a partition that fits, which does not
+///                say that the graph has none.
+/// Complexity     of ideal_dp with n + 1 ideals, for each order.
+/// Throws, Determinism: as ideal_dp; of equal partitions that of the earlier order.
+template <class Graph, part_load Load>
+[[nodiscard]] ideal_partition linear_partition(const Graph& g, std::span<const int> devices, Load&& load) {
+  const std::size_t n = num_vertices(g);
+  const auto edges = hetplan::detail::edges_of_dag(g);
+  ideal_partition best;
+  for (const auto& order : linear_orders(n, edges)) {
+    ideal_partition found = ideal_dp(prefixes_of(order), devices, load, best.value);
+    found.pairs += best.pairs;
+    if (found.status.ok()) best = std::move(found);
+    else best.pairs = found.pairs;
+  }
+  best.ideals = 0;
+  const auto work = detail::work_of(load, n, devices);
+  best.bound = detail::device_counts(devices, work).rest(0, ideal_family(n)[0]);
+  for (std::size_t v = 0; v < n; ++v) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      if (devices[k] > 0) least = std::min(least, work[k][v]);
+    }
+    best.bound = std::max(best.bound, least);
+  }
+  if (best.parts.empty() && n > 0) best.status = {outcome::infeasible, "no contiguous partition along the graph's linear orders fits the devices"};
+  return best;
+}
+
+struct contiguous_options {
+  std::size_t max_ideals = 1'000'000;  ///< of about 20 bytes per device state each
+};
+
+/// The contiguous partition with the smallest largest load.
+///
+/// @param g       a Boost graph whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
+/// @param devices how many there are of each kind.
+/// @param load    what a part costs; a model of part_load.
+/// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals than `max_ideals`; the best along
+///                linear orders, with its bound.
+/// Complexity     of linear_partition, ideals_of and ideal_dp.
+/// Throws, Determinism: as these.
+template <class Graph, part_load Load>
+[[nodiscard]] ideal_partition contiguous_partition(const Graph& g, std::span<const int> devices, Load&& load, const contiguous_options& o = {}) {
+  ideal_partition best = linear_partition(g, devices, load);
+  const auto ideals = ideals_of(g, o.max_ideals);
+  if (!ideals) {
+    best.status = {outcome::stopped, "more than " + std::to_string(o.max_ideals) + " ideals; the best along linear orders"};
+    return best;
+  }
+  ideal_partition exact = ideal_dp(*ideals, devices, load, best.value);
+  exact.pairs += best.pairs;
+  if (exact.status.ok() || best.parts.empty()) return exact;
+  best.ideals = exact.ideals;
+  best.pairs = exact.pairs;
+  best.bound = best.value;
+  return best;
+}
+
+}  // namespace hetplan::partition

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// No partition can have a smaller largest load: work spread over devices of several kinds as if it could be split.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace hetplan::partition {
+
+/// How much a unit of load on each kind weighs in the bound
+///
+///   largest load >= sum over nodes of min over kinds of weight[kind] work(node, kind)
+///
+/// which holds for any weights >= 0 with sum over kinds of devices[kind] weight[kind] = 1: the left side is at least the weighted sum
+/// of all loads. The best weights give the optimum of the linear program in which every node may be split.
+///
+/// @param devices   of each kind, >= 0.
+/// @param work      by kind, then node; infinite where a node cannot be on a kind.
+/// @return          weights; all 0 where there is no device. Of kinds without devices: infinite.
+/// Complexity       O(kinds^3 nodes^2) a round at worst, where no two nodes have the same ratio between kinds; at most 20 rounds.
+/// Determinism      exact for two kinds; for more, coordinates in turn until none improves: valid, not always the best.
+/// Source           duality of linear programs; the bound is ours.
+[[nodiscard]] inline std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const std::size_t kinds = devices.size(), nodes = work.empty() ? 0 : work[0].size();
+  std::vector<double> weight(kinds, inf);
+  std::vector<std::size_t> present;
+  for (std::size_t k = 0; k < kinds; ++k) {
+    if (devices[k] > 0) present.push_back(k);
+  }
+  if (present.empty()) return std::vector<double>(kinds, 0);
+  for (const std::size_t k : present) weight[k] = 1;
+  const auto value = [&] {
+    double sum = 0, share = 0;
+    for (std::size_t v = 0; v < nodes; ++v) {
+      double least = inf;
+      for (const std::size_t k : present) least = std::min(least, work[k][v] == inf ? inf : weight[k] * work[k][v]);
+      sum += least;
+    }
+    for (const std::size_t k : present) share += devices[k] * weight[k];
+    return share > 0 ? sum / share : 0;
+  };
+  double best = value();
+  bool better = present.size() > 1;
+  for (int round = 0; better && round < 20; ++round) {
+    better = false;
+    for (const std::size_t k : present) {
+      // Between two nodes' ratios the bound is a quotient of linear functions: it is largest at one of them.
+      std::vector<double> candidates{0};
+      for (std::size_t v = 0; v < nodes; ++v) {
+        for (const std::size_t other : present) {
+          const double ratio = weight[other] * work[other][v] / work[k][v];
+          if (other != k && ratio > 0 && ratio < inf) candidates.push_back(ratio);
+        }
+      }
+      std::sort(candidates.begin(), candidates.end());
+      candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+      double chosen = weight[k];
+      for (const double c : candidates) {
+        weight[k] = c;
+        if (const double now = value(); now > best * (1 + 1e-12)) {
+          best = now;
+          chosen = c;
+          better = present.size() > 2;
+        }
+      }
+      weight[k] = chosen;
+    }
+  }
+  double share = 0;
+  for (const std::size_t k : present) share += devices[k] * weight[k];
+  for (const std::size_t k : present) weight[k] /= share;
+  return weight;
+}
+
+}  // namespace hetplan::partition

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Places operators on accelerators and CPUs in contiguous parts so that the busiest device has least to do.
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/partition/contiguous_partition.hpp>
+#include <hetplan/partition/placement_units.hpp>
+
+namespace hetplan::partition {
+
+/// The load of a part of a placement workload's units: kind 0 are accelerators, kind 1 CPUs.
+///
+/// Source  Tarnawski et al., NeurIPS 2020, section 3; the same load as device_loads.
+class placement_load {
+ public:
+  /// @param units  must outlive this.
+  placement_load(const placement_units& units, double memory_bytes)
+      : units_(units), memory_bytes_(memory_bytes), tensors_of_(units.size()), inside_(units.tensors.size(), 0) {
+    for (std::size_t t = 0; t < units.tensors.size(); ++t) {
+      for (const std::size_t v : units.tensors[t].units) tensors_of_[v].push_back(t);
+    }
+  }
+
+  void add(std::size_t unit) {
+    sums s = sums_.back();
+    s.accelerator_s += units_.accelerator_s[unit];
+    s.cpu_s += units_.cpu_s[unit];
+    s.size_bytes += units_.size_bytes[unit];
+    for (const std::size_t t : tensors_of_[unit]) {
+      const placement_units::tensor& tensor = units_.tensors[t];
+      ++inside_[t];
+      if (inside_[t] == 1) s.transfer_s += tensor.transfer_s;
+      if (inside_[t] == tensor.units.size()) s.transfer_s -= tensor.transfer_s;
+    }
+    sums_.push_back(s);
+  }
+  void remove(std::size_t unit) {
+    for (const std::size_t t : tensors_of_[unit]) --inside_[t];
+    sums_.pop_back();
+  }
+  [[nodiscard]] double load(std::size_t kind) const {
+    const sums& s = sums_.back();
+    if (kind == 1) return s.cpu_s;
+    // Rounding may leave a little less than nothing of the transfers.
+    return s.size_bytes > memory_bytes_ ? std::numeric_limits<double>::infinity() : s.accelerator_s + std::max(0.0, s.transfer_s);
+  }
+  [[nodiscard]] double work(std::size_t unit, std::size_t kind) const {
+    if (kind == 1) return units_.cpu_s[unit];
+    return units_.size_bytes[unit] > memory_bytes_ ? std::numeric_limits<double>::infinity() : units_.accelerator_s[unit];
+  }
+
+ private:
+  struct sums {
+    double accelerator_s = 0, cpu_s = 0, size_bytes = 0;
+    double transfer_s = 0;  ///< of tensors that the part holds some units of but not all
+  };
+
+  const placement_units& units_;
+  double memory_bytes_;
+  std::vector<std::vector<std::size_t>> tensors_of_;  ///< by unit
+  std::vector<std::size_t> inside_;                   ///< by tensor: its units in the part
+  std::vector<sums> sums_{sums{}};                    ///< after each add: taking back leaves no rounding behind
+};
+
+static_assert(check_part_load<placement_load>());
+
+/// Where operators go.
+struct operator_placement {
+  hetplan::status status = {};           ///< as ideal_partition's
+  std::vector<std::size_t> device = {};  ///< of each operator: accelerators first, then CPUs; empty where infeasible
+  std::vector<seconds> loads = {};       ///< of each device
+  seconds value = seconds(std::numeric_limits<double>::infinity());  ///< the largest of them
+  seconds bound = {};                                                ///< no contiguous placement has a smaller one
+  std::size_t units = 0, ideals = 0;  ///< of the graph after merging; ideals 0: not known
+  long long pairs = 0;                ///< nested ideals whose difference was weighed
+
+  /// By how much the value may exceed the optimum, relative to it; 0: proven optimal.
+  [[nodiscard]] double gap() const { return value == bound ? 0 : value / bound - 1; }
+};
+
+namespace detail {
+
+inline operator_placement placement_of(const placement_workload& w, const placement_units& units, const ideal_partition& found) {
+  operator_placement p{.status = found.status, .bound = seconds(found.bound), .units = units.size(), .ideals = found.ideals, .pairs = found.pairs};
+  if (found.parts.empty()) return p;
+  std::vector<std::size_t> device_of_unit(units.size());
+  std::array<std::size_t, 2> next{0, static_cast<std::size_t>(w.accelerators)};
+  for (const ideal_part& part : found.parts) {
+    for (const std::size_t u : part.nodes) device_of_unit[u] = next[part.kind];
+    ++next[part.kind];
+  }
+  for (const std::size_t u : units.unit_of) p.device.push_back(device_of_unit[u]);
+  p.loads = device_loads(w, p.device);
+  p.value = *std::max_element(p.loads.begin(), p.loads.end());
+  if (found.value == found.bound) p.bound = p.value;  // summed in another order
+  return p;
+}
+
+inline auto graph_of(const placement_units& u) {
+  return boost::compressed_sparse_row_graph<boost::directedS>(boost::edges_are_sorted, u.edges.begin(), u.edges.end(), u.size());
+}
+
+}  // namespace detail
+
+/// The best placement along linear orders of the graph: fast for any size.
+///
+/// @return        as linear_partition.
+/// Throws         invalid_input: as check_placement_workload.
+[[nodiscard]] inline operator_placement place_operators_in_line(const placement_workload& w) {
+  check_placement_workload(w);
+  const placement_units units = make_placement_units(w);
+  const std::array devices{w.accelerators, w.cpus};
+  return detail::placement_of(w, units, linear_partition(detail::graph_of(units), devices, placement_load(units, w.accelerator_memory.value())));
+}
+
+/// The best contiguous placement: forward operators of a device lie between two nested ideals, backward ones are with the forward
+/// ones of their color.
+///
+/// @return        as contiguous_partition. Where merged leaves could have cost the optimum (placement_units), the bound is the optimum
+///                without memory limit: gap 0 still means proven.
+/// Complexity     of contiguous_partition in units.
+/// Throws         invalid_input: as check_placement_workload.
+/// Determinism    ties as in ideal_dp.
+/// Source         Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020, section 5.
+///                Deviations: see ideal_dp.hpp and placement_units.hpp.
+[[nodiscard]] inline operator_placement place_operators(const placement_workload& w, const contiguous_options& o = {}) {
+  check_placement_workload(w);
+  const placement_units units = make_placement_units(w);
+  const std::array devices{w.accelerators, w.cpus};
+  const auto graph = detail::graph_of(units);
+  ideal_partition found = contiguous_partition(graph, devices, placement_load(units, w.accelerator_memory.value()), o);
+  if (units.leaves_take_memory) {
+    const double without_limit = std::numeric_limits<double>::infinity();
+    found.bound = std::min(found.value, contiguous_partition(graph, devices, placement_load(units, without_limit), o).bound);
+    if (found.parts.empty()) found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
+  }
+  return detail::placement_of(w, units, found);
+}
+
+}  // namespace hetplan::partition
