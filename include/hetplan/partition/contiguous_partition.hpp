@@ -2,6 +2,7 @@
 #pragma once
 /// A DAG in contiguous parts on devices of several kinds: exactly where its ideals can be counted, else along linear orders.
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -14,11 +15,30 @@
 
 namespace hetplan::partition {
 
+/// What every partition of nodes 0 ... n-1 has as its largest load at least, contiguous or not: the work as if it could be split
+/// (load_bound.hpp), and the node that is heaviest wherever it goes.
+///
+/// Complexity  of bound_weights.
+/// Throws      as ideal_dp.
+/// Source      ours.
+template <part_load Load>
+[[nodiscard]] double partition_bound(std::size_t nodes, std::span<const int> devices, const Load& load) {
+  const auto work = detail::work_of(load, nodes, devices);
+  double bound = detail::device_counts(devices, work).rest(0, ideal_family(nodes)[0]);
+  for (std::size_t v = 0; v < nodes; ++v) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      if (devices[k] > 0) least = std::min(least, work[k][v]);
+    }
+    bound = std::max(bound, least);
+  }
+  return bound;
+}
+
 /// The best partition along the linear orders of a graph, and how far it can be from the best of all.
 ///
 /// @param g       a Boost graph whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
-/// @return        `bound` holds for every partition, contiguous or not: work that may be split (load_bound.hpp), and the node
-///                that is heaviest wherever it goes. Infeasible: none of these orders has a partition that fits, which does not
+/// @return        `bound` is partition_bound. Infeasible: none of these orders has a partition that fits, which does not
 ///                say that the graph has none.
 /// Complexity     of ideal_dp with n + 1 ideals, for each order.
 /// Throws, Determinism: as ideal_dp; of equal partitions that of the earlier order.
@@ -34,15 +54,7 @@ template <class Graph, part_load Load>
     else best.pairs = found.pairs;
   }
   best.ideals = 0;
-  const auto work = detail::work_of(load, n, devices);
-  best.bound = detail::device_counts(devices, work).rest(0, ideal_family(n)[0]);
-  for (std::size_t v = 0; v < n; ++v) {
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t k = 0; k < devices.size(); ++k) {
-      if (devices[k] > 0) least = std::min(least, work[k][v]);
-    }
-    best.bound = std::max(best.bound, least);
-  }
+  best.bound = partition_bound(n, devices, load);
   if (best.parts.empty() && n > 0) best.status = {outcome::infeasible, "no contiguous partition along the graph's linear orders fits the devices"};
   return best;
 }

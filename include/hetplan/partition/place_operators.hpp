@@ -102,6 +102,9 @@ inline operator_placement placement_of(const placement_workload& w, const placem
   return p;
 }
 
+/// Under which no merged leaf costs the optimum.
+inline placement_load without_memory_limit(const placement_units& u) { return {u, std::numeric_limits<double>::infinity()}; }
+
 inline auto graph_of(const placement_units& u) {
   return boost::compressed_sparse_row_graph<boost::directedS>(boost::edges_are_sorted, u.edges.begin(), u.edges.end(), u.size());
 }
@@ -116,7 +119,9 @@ inline auto graph_of(const placement_units& u) {
   check_placement_workload(w);
   const placement_units units = make_placement_units(w);
   const std::array devices{w.accelerators, w.cpus};
-  return detail::placement_of(w, units, linear_partition(detail::graph_of(units), devices, placement_load(units, w.accelerator_memory.value())));
+  ideal_partition found = linear_partition(detail::graph_of(units), devices, placement_load(units, w.accelerator_memory.value()));
+  if (units.leaves_take_memory) found.bound = partition_bound(units.size(), devices, detail::without_memory_limit(units));
+  return detail::placement_of(w, units, found);
 }
 
 /// The best contiguous placement: forward operators of a device lie between two nested ideals, backward ones are with the forward
@@ -136,8 +141,7 @@ inline auto graph_of(const placement_units& u) {
   const auto graph = detail::graph_of(units);
   ideal_partition found = contiguous_partition(graph, devices, placement_load(units, w.accelerator_memory.value()), o);
   if (units.leaves_take_memory) {
-    const double without_limit = std::numeric_limits<double>::infinity();
-    found.bound = std::min(found.value, contiguous_partition(graph, devices, placement_load(units, without_limit), o).bound);
+    found.bound = std::min(found.value, contiguous_partition(graph, devices, detail::without_memory_limit(units), o).bound);
     if (found.parts.empty()) found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
   }
   return detail::placement_of(w, units, found);
