@@ -238,13 +238,19 @@ TEST_CASE("what is always together is one unit: colors, circles of colors, leave
   CHECK(caught.unit_of == places{0, 0, 0, 1});
   CHECK(caught.accelerator_s == std::vector<double>{3, 1});
 
-  // A weight without work follows its reader, unless its tensor goes elsewhere, too.
+  // A weight without work follows its only reader.
   w = {.operators = {op(0, 0, 2), op(1, 1, 1), op(1, 1)}, .edges = {{0, 1}, {1, 2}}, .accelerators = 2};
   CHECK(make_placement_units(w).unit_of == places{0, 0, 1});
   CHECK(!make_placement_units(w).leaves_take_memory);
   w.edges.emplace_back(0, 2);
   CHECK(make_placement_units(w).size() == 3);
-  // So does a whole chain of them, from its end.
+  // It does not follow what it reads where its own output is read by the backward pass of another.
+  placement_workload stash{.operators = {op(5, 50, 1), op(0, 0, 3), op(5, 50), op(1, 10)}, .edges = {{0, 1}, {0, 2}, {1, 3}}, .accelerators = 2};
+  stash.operators[3].backward = true;
+  stash.operators[2].color = stash.operators[3].color = 1;
+  CHECK(make_placement_units(stash).unit_of == places{0, 1, 2, 2});
+  CHECK(place_operators(stash).value.value() == 7);  // 0 | 1 2 3
+  // A whole chain of leaves follows, from its end.
   w = {.operators = {op(0, 0, 1), op(0, 0, 1), op(0, 0, 1), op(1, 1)}, .edges = {{0, 1}, {1, 2}, {2, 3}}, .accelerators = 2};
   CHECK(make_placement_units(w).size() == 1);
 }
