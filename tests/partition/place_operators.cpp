@@ -310,9 +310,9 @@ TEST_CASE("bad workloads are refused before any work") {
   w = good, w.accelerators = 0;
   CHECK(message(w) == "placement workload: no accelerator and no CPU; expected at least one device");
   w = good, w.cpus = -1;
-  CHECK(message(w) == "placement workload: cpus = -1; expected >= 0");
+  CHECK(message(w) == "placement workload: cpus = -1; expected from 0 to 65536");
   w = good, w.accelerators = -1;
-  CHECK(message(w) == "placement workload: accelerators = -1; expected >= 0");
+  CHECK(message(w) == "placement workload: accelerators = -1; expected from 0 to 65536");
   w = good, w.operators[1].cpu_time = seconds(-2);
   CHECK(message(w) == "placement workload: operator 1: cpu_time = -2; expected finite >= 0");
   w = good, w.operators[0].size = bytes(inf);

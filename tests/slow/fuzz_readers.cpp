@@ -14,6 +14,7 @@
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/dnn_partitioning_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/pipedream_graph.hpp>
@@ -23,6 +24,7 @@
 #include <hetplan/io/results_json.hpp>
 #include <hetplan/io/sailor_profile.hpp>
 #include <hetplan/io/timeline_json.hpp>
+#include <hetplan/partition/place_operators.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/random_source.hpp"
@@ -98,6 +100,14 @@ const std::string sizes_text = R"({"model": {"model_name": "toy", "num_layers": 
 const std::string pipeedge_models_text = "vit:\n  layers: 2\n  mem_MB: [1.5, 2]\n  parameters_in: 12\n  parameters_out: [100, 50]\n";
 const std::string pipeedge_types_text = "Board:\n  bw_Mbps: 1000\n  mem_MB: 2048\n  model_profiles:\n    vit:\n    - batch_size: 8\n      dtype: torch.float32\n"
  "      time_s: [0.5,\n        0.25]\n    - {batch_size: 4, dtype: torch.float32, time_s: [0.2, 0.1]}\nIdle:\n  bw_Mbps: 0\n  mem_MB: 0\n  model_profiles:\n";
+const std::string placement_text = R"({"maxSizePerFPGA": 1e9, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+  {"id": 4, "name": "a", "supportedOnFpga": 1, "cpuLatency": 8.0, "fpgaLatency": 0.5, "isBackwardNode": 0, "colorClass": 1, "size": 3e8},
+  {"id": 2, "supportedOnFpga": true, "cpuLatency": 0, "fpgaLatency": 0, "isBackwardNode": false, "size": 100, "layerId": "x"},
+  {"id": 9, "supportedOnFpga": false, "cpuLatency": 6, "fpgaLatency": 3, "isBackwardNode": 0, "colorClass": 2, "size": 8e8},
+  {"id": 7, "name": "b", "supportedOnFpga": true, "cpuLatency": 5, "fpgaLatency": 1, "isBackwardNode": 1, "colorClass": 1, "size": 0}],
+ "edges": [{"sourceId": 4, "destId": 9, "cost": 0.25}, {"sourceId": 2, "destId": 4, "cost": 2}, {"sourceId": 9, "destId": 7, "cost": 0}, {"sourceId": 4, "destId": 7, "cost": 0.25}]})";
+const std::string split_text = R"({"cpus": [{"load": 0, "nodes": [9]}], "fpgas": [{"load": -1, "nodes": [4, 2]}, {"nodes": []}], "maxLoad": -1})";
+
 
 /// Damages a text, JSON as a rule, in one to four ways: bytes, tokens, structure.
 class mutator {
@@ -345,6 +355,36 @@ void try_foreign_files(counts& n, test::random_source& random, mutator& damaged)
   }
 }
 
+/// One damaged workload and one damaged split: placed, or invalid_input.
+void try_placement(counts& n, const std::string& text, const std::string& split, const io::dnn_partitioning_workload& whole) {
+  const auto refused = [&](const invalid_input& e) {
+    const std::string_view what(e.what());
+    if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    ++n.refused;
+  };
+  try {
+    const auto all = io::read_dnn_partitioning(io::json_document::parse(text, "f.json"));
+    ++n.read;
+    const auto found = partition::place_operators(all.workload);
+    if (found.status.ok() && partition::find_broken_rule(all.workload, found.device)) FAIL("a placement that breaks a rule, for " << text);
+    if (found.bound > found.value * (1 + 1e-9)) FAIL("a bound above the value, for " << text);
+  } catch (const invalid_input& e) {
+    refused(e);
+  } catch (const invalid_model&) {
+    ++n.refused_later;  // finite numbers whose sum is not
+  } catch (const std::exception& e) {
+    FAIL("another exception, " << e.what() << ", for " << text);
+  }
+  try {
+    static_cast<void>(partition::device_loads(whole.workload, io::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
+    ++n.read;
+  } catch (const invalid_input& e) {
+    refused(e);
+  } catch (const std::exception& e) {
+    FAIL("another exception, " << e.what() << ", for " << split);
+  }
+}
+
 bool is_small(const plan& p) {
   if (p.batch() > 1000) return false;
   for (const stage& s : p.stages) {
@@ -364,6 +404,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   const planning_graph model = io::read_model(io::json_document::parse(model_text, "model"));
   std::vector<cluster> clusters;
   for (const std::string& text : cluster_texts) clusters.push_back(io::read_cluster(io::json_document::parse(text, "cluster")));
+  const io::dnn_partitioning_workload to_place = io::read_dnn_partitioning(io::json_document::parse(placement_text, "placement"));
   // A trace beside the timeline; damaged names lead nowhere.
   const auto folder = std::filesystem::temp_directory_path() / ("hetplan_fuzz_" + std::to_string(reinterpret_cast<std::uintptr_t>(&model)));
   std::filesystem::create_directories(folder);
@@ -425,6 +466,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
             [&](const adapt::timeline& written) { return io::write_timeline(written, c); }, std::equal_to<>{});
         if (t) ++timelines;
         try_trace(n, damaged(trace_text));
+        try_placement(n, damaged(placement_text), damaged(split_text), to_place);
         break;
       }
       case 4: try_foreign_files(n, random, damaged); break;

@@ -70,8 +70,8 @@ namespace detail {
   dnn_partitioning_workload all;
   partition::placement_workload& w = all.workload;
   w.accelerator_memory = bytes(detail::plain_number(root, "maxSizePerFPGA"));
-  w.accelerators = detail::required_member(root, "maxFPGAs", "an integer >= 0").integer(0);
-  w.cpus = detail::required_member(root, "maxCPUs", "an integer >= 0").integer(0);
+  w.accelerators = detail::required_member(root, "maxFPGAs", "an integer >= 0").integer(0, partition::max_placement_devices);
+  w.cpus = detail::required_member(root, "maxCPUs", "an integer >= 0").integer(0, partition::max_placement_devices);
   if (w.accelerators == 0 && w.cpus == 0) root.fail_with("expected at least one device, got maxFPGAs 0 and maxCPUs 0");
   std::map<long long, std::size_t> by_id;
   for (const json_node n : detail::required_member(root, "nodes", "at least one node").elements("at least one node", 1)) {

@@ -44,8 +44,11 @@ struct placement_workload {
   friend bool operator==(const placement_workload&, const placement_workload&) = default;
 };
 
-/// Throws  invalid_input: no operator, a time, size or memory that is negative or not finite (memory may be infinite), a negative
-///         number of devices or no device, an edge that leads nowhere, from a backward to a forward operator, or closes a cycle.
+/// Results have an entry per device.
+inline constexpr int max_placement_devices = 65'536;
+
+/// Throws  invalid_input: no operator, a time, size or memory that is negative or not finite (memory may be infinite), a number of
+///         devices that is negative or above max_placement_devices, no device, an edge that leads nowhere, from a backward to a forward operator, or closes a cycle.
 inline void check_placement_workload(const placement_workload& w) {
   const auto fail = [](const std::string& what) { throw invalid_input("placement workload: " + what); };
   const auto check = [&](std::size_t i, const char* field, double v) {
@@ -59,8 +62,11 @@ inline void check_placement_workload(const placement_workload& w) {
     check(i, "size", o.size.value());
     check(i, "transfer", o.transfer.value());
   }
-  if (w.accelerators < 0) fail("accelerators = " + std::to_string(w.accelerators) + "; expected >= 0");
-  if (w.cpus < 0) fail("cpus = " + std::to_string(w.cpus) + "; expected >= 0");
+  for (const auto& [field, count] : {std::pair{"accelerators", w.accelerators}, std::pair{"cpus", w.cpus}}) {
+    if (count < 0 || count > max_placement_devices) {
+      fail(std::string(field) + " = " + std::to_string(count) + "; expected from 0 to " + std::to_string(max_placement_devices));
+    }
+  }
   if (w.accelerators == 0 && w.cpus == 0) fail("no accelerator and no CPU; expected at least one device");
   if (!(w.accelerator_memory.value() >= 0)) fail("accelerator_memory = " + to_text(w.accelerator_memory.value()) + "; expected >= 0");
   for (const auto& [from, to] : w.edges) {
