@@ -14,14 +14,15 @@ using namespace hetplan;
 namespace {
 
 void print(const std::vector<io::comparison_row>& rows, const cluster& devices) {
-  std::printf("%-14s %10s %10s %10s %10s   %s\n", "planner", "latency", "energy", "bound", "gap", "per device: energy, memory");
+  std::printf("%-19s %10s %10s %10s %10s   %s\n", "planner", "latency", "energy", "bound", "gap", "per device: energy, memory");
   for (const io::comparison_row& row : rows) {
     if (!row.best) {
-      std::printf("%-14s no plan fits: %s\n", row.planner.c_str(), row.status.reason.c_str());
+      const char* what = row.broken == limit_kind::memory ? "out of memory" : "no plan fits";
+      std::printf("%-19s %s: %s\n", row.planner.c_str(), what, row.status.reason.c_str());
       continue;
     }
     const evaluation& e = *row.best->predicted;
-    std::printf("%-14s %10s %10s %10s %8.1f %%  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(),
+    std::printf("%-19s %10s %10s %10s %8.1f %%  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(),
                 readable(e.bound).c_str(), 100 * e.gap);
     for (const device& d : devices.devices()) {
       const device_evaluation& x = e.devices[d.id.index()];

@@ -204,6 +204,38 @@ struct one_then_another {
 };
 static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
 
+/// Layers in proportion to the devices' memories, largest memory first: what exo does with its devices.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result by_memory(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  std::vector<device> roomiest(problem.cluster.devices().begin(), problem.cluster.devices().end());
+  std::stable_sort(roomiest.begin(), roomiest.end(), [](const device& a, const device& b) { return a.usable_memory() > b.usable_memory(); });
+  bytes total, taken;
+  for (const device& d : roomiest) total += d.usable_memory();
+
+  const auto layers = all_layers(problem.model);
+  const int size = problem.job.candidate_microbatch_sizes().front();
+  plan p = problem.blank("by-memory", size);
+  std::size_t first = 0;
+  for (const device& d : roomiest) {
+    taken += d.usable_memory();
+    const auto last = static_cast<std::size_t>(std::lround(taken / total * static_cast<double>(layers.size())));
+    if (last == first) continue;
+    p.stages.push_back({.name = d.name, .layers = {layers.begin() + static_cast<std::ptrdiff_t>(first), layers.begin() + static_cast<std::ptrdiff_t>(last)},
+                        .devices = {{d.id, size}}});
+    first = last;
+  }
+  return recipes::judge_choice(problem, objective, std::move(p), observers...);
+}
+
+/// One request at a time through single devices: the smallest sum of all steps, transfers alone on their wires.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result shortest_way(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = uncontended(problem.cluster);
+  plan chosen = recipes::choose_on_view(problem, "shortest-way", chain, view, {.steps = latency_rule::sum_and_largest, .largest_group = 1});
+  return recipes::judge_choice(problem, objective, std::move(chosen), observers...);
+}
+
 /// The two fastest devices, the model cut in two where the slower step is shortest by FLOP.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result two_halves(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
@@ -388,6 +420,23 @@ TEST_CASE("an objective and a solver of one's own are arguments like any other")
   const plan_result even = recipes::pipeline(problem, even_drain{});
   REQUIRE(even.status.ok());
   CHECK(score(even_drain{}, *even.plans.front().predicted) <= score(even_drain{}, *r.plans.front().predicted));
+}
+
+TEST_CASE("planners with one answer of their own are judged as they are") {
+  const planning_graph model = blocks(6);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
+  const plan_result weighted = by_memory(problem, minimize_latency{});
+  REQUIRE(weighted.candidates == 1);
+  if (!weighted.plans.empty()) {
+    std::size_t layers = 0;
+    for (const stage& s : weighted.plans.front().stages) layers += s.layers.size();
+    CHECK(layers == model.size());
+  }
+  const plan_result shortest = shortest_way(problem, minimize_latency{});
+  REQUIRE(shortest.status.ok());
+  CHECK(shortest.plans.front().planner == "shortest-way");
+  CHECK(two_halves(problem, minimize_latency{}).plans.front().predicted->latency.value() > 0);
 }
 
 TEST_CASE("a planner of one's own is a function and is ranked by the same judge") {
