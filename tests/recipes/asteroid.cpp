@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,58 +11,12 @@
 #include <hetplan/recipes/hetpipe.hpp>
 
 #include "support/by_hand.hpp"
-#include "support/search_instance.hpp"
+#include "support/small_problem.hpp"
 
 using namespace hetplan;
 using namespace hetplan::test;
 
 namespace {
-
-/// Weights weigh as usual and activations so much that the number of microbatches in flight matters.
-struct heavy_activations {
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return plain_memory{}.state(l, w); }
-  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return 20 * plain_memory{}.activations(l, w); }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return plain_memory{}.cache(l, w); }
-};
-
-/// The routes of a network over resources of another speed.
-struct faster {
-  const network& given;
-  double factor;
-
-  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const {
-    std::vector<resource> all(given.resources().begin(), given.resources().end());
-    for (resource& r : all) r.capacity = r.capacity * factor;
-    return all;
-  }
-  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const { return *given.find(from, to); }
-};
-
-/// A random problem within memory, without other limits; most of them train, on networks slow and fast.
-struct small_problem {
-  search_instance drawn;
-  hetplan::cluster cluster;
-  hetplan::job job;
-
-  /// @param twins  may devices be alike?
-  small_problem(std::uint64_t seed, bool twins)
-      : drawn(random_search_instance(seed, {.most_layers = 5, .most_devices = 4})), cluster(drawn.cluster) {
-    random_source random(seed);
-    job.workload = drawn.blank.workload;
-    job.batch = random.pick(std::vector{1, 4, 6, 8});
-    if (random.chance(0.5)) job.microbatch_sizes = {random.pick(std::vector{1, 2, job.batch}), job.batch};
-    std::vector<device> all(cluster.devices().begin(), cluster.devices().end());
-    double grown = 1;
-    for (device& d : all) {
-      d.energy_budget.reset();
-      d.max_busy = 1;
-      d.launch = d.launch * 0.1;
-      if (!twins) d.memory = d.memory * (grown += 0.01);
-    }
-    cluster = {"random", std::move(all), faster{drawn.cluster.network(), random.pick(std::vector{1.0, 10.0, 100.0})}};
-  }
-  [[nodiscard]] auto problem() const { return planning_problem{drawn.model, cluster, roofline{}, job, judge_models<heavy_activations>{}}; }
-};
 
 /// The best estimate over all plans of the space, by exhaustion; nothing where none fits.
 ///
