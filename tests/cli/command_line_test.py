@@ -4,12 +4,15 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
 
 CLI = os.environ["HETPLAN_CLI"]
 SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
+PLANNERS = ["on-device", "data-parallel", "pipeline", "gpipe", "pipedream", "dapple", "hetpipe", "edgeshard", "alpa", "metis", "asteroid",
+            "dora", "dora-with-baselines"]
 
 
 def run(*arguments, cwd=None):
@@ -87,7 +90,7 @@ class a_first_session(folder_test):
 class documents(folder_test):
     def test_list_names_what_is_built_in(self):
         listed = self.document("list")
-        self.assertEqual(listed["planners"], ["on-device", "data-parallel", "pipeline", "dora"])
+        self.assertEqual(listed["planners"], PLANNERS)
         for name in ("bert-base", "bert-small", "qwen3-0.6b", "qwen3-1.7b", "qwen-omni", "llama3-8b", "gpt2", "resnet50", "resnet101",
                      "efficientnet-b1", "mobilenetv2"):
             self.assertIn(name, listed["models"])
@@ -149,8 +152,16 @@ class documents(folder_test):
 
     def test_compare_has_a_row_per_planner(self):
         rows = self.document("compare", "qwen3-1.7b", "smart-home-2")["rows"]
-        self.assertEqual([r["planner"] for r in rows], ["on-device", "data-parallel", "pipeline", "dora"])
-        self.assertEqual([r["status"] for r in rows], ["out_of_memory", "out_of_memory", "feasible", "feasible"])
+        self.assertEqual([r["planner"] for r in rows], PLANNERS)
+        blind = {"gpipe", "pipedream", "dapple", "hetpipe"}  # to memory; the two before have no pipeline
+        for row in rows:
+            fails = row["planner"] in blind | {"on-device", "data-parallel"}
+            self.assertEqual(row["status"], "out_of_memory" if fails else "feasible", row["planner"])
+            if fails:
+                self.assertRegex(row["reason"], r"^memory: \w+ needs .* GB and may use . GB: .* too much$")
+                self.assertNotIn("plan", row)
+        latency = {r["planner"]: r["latency"] for r in rows if r["status"] == "feasible"}
+        self.assertEqual(latency["dora-with-baselines"], min(latency.values()))
         self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
         best = rows[2]
         self.assertEqual(best["plan"]["predicted"]["latency"], best["latency"])
@@ -159,6 +170,25 @@ class documents(folder_test):
         self.assertGreaterEqual(best["gap"], 0)
         only = self.document("compare", "bert-small", "smart-home-1", "--planners", "pipeline,on-device")["rows"]
         self.assertEqual([r["planner"] for r in only], ["pipeline", "on-device"])
+
+    def test_a_row_that_fails_for_other_reasons_than_memory_is_infeasible(self):
+        self.done("init", "start")
+        cluster = (self.path / "start/cluster.json").read_text()
+        (self.path / "frugal.json").write_text(cluster.replace('"memory":', '"energy_budget": "1 uJ", "memory":'))
+        wires = ('"resources": [{"name": "wire", "capacity": "600 Mbit/s"}], '
+                 '"routes": [{"from": "phone0", "to": "phone1", "via": [{"resource": "wire"}]}]')
+        (self.path / "islands.json").write_text(re.sub(r'"topology": \{.*\}', wires, cluster))
+        result = run("compare", "start/model.json", "frugal.json", "--json", cwd=self.path)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        for row in json.loads(result.stdout)["rows"]:
+            self.assertEqual(row["status"], "infeasible", row["planner"])
+            self.assertRegex(row["reason"], "^energy: ")
+        # Nothing comes back from phone1: who trains on several devices all the same has no plan, and the others have theirs.
+        rows = {r["planner"]: r for r in self.document("compare", "start/model.json", "islands.json")["rows"]}
+        self.assertEqual(rows["gpipe"]["status"], "infeasible")
+        self.assertIn("has no route", rows["gpipe"]["reason"])
+        for name in ("on-device", "edgeshard", "metis", "asteroid", "dora", "dora-with-baselines"):
+            self.assertEqual(rows[name]["status"], "feasible", name)
 
     def test_the_table_for_people_says_what_fails_and_by_how_much(self):
         text = self.done("compare", "qwen3-1.7b", "smart-home-2")
@@ -330,7 +360,7 @@ class bad_input(folder_test):
     def test_the_command_line(self):
         self.assertIn("--help", self.refused("plan"))
         self.assertIn("--frobnicate", self.refused("plan", "gpt2", "smart-home-1", "--frobnicate"))
-        self.assertIn("expected one of on-device, data-parallel, pipeline, dora, got \"magic\"",
+        self.assertIn(f"expected one of {', '.join(PLANNERS)}, got \"magic\"",
                       self.refused("plan", "gpt2", "smart-home-1", "--planner", "magic"))
         self.refused("simulate", "gpt2", "smart-home-1")
         self.refused("plan", "gpt2", "smart-home-1", "--top", "0")
