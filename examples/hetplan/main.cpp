@@ -89,7 +89,10 @@ class command_line {
     CLI::App* model = sailor->add_option_group("model")->require_option(1);
     CLI::Option* sizes = model->add_option("--sizes", import_.sizes, "layer sizes as Metis has them: a chain is made")->type_name("FILE");
     model->add_option("--onto", import_.onto, "the model that gets the times: a file or a built-in name")->type_name("MODEL");
-    sailor->add_option("--microbatch", import_.microbatch, "samples that the sizes are of")->needs(sizes)->check(CLI::PositiveNumber)->capture_default_str();
+    sailor->add_option("--microbatch", import_.microbatch, "samples that the sizes are of")
+        ->needs(sizes)
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");

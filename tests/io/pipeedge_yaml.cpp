@@ -109,7 +109,8 @@ TEST_CASE("a PipeEdge model becomes a chain with the times of every type that me
   REQUIRE(g.edges().size() == 2);
   CHECK(g.edges()[0].forward == bytes(400));
   CHECK(g.edges()[1].forward == bytes(200));
-  const planning_graph half = io::pipeedge_graph(m[1], t, "torch.float16");
+  const planning_graph half =
+      io::pipeedge_graph(m[1], t, "torch.float16");
   CHECK(half[layer_id(0)].profiles.size() == 1);
   CHECK(half.edges()[0].forward == bytes(200));
   CHECK(io::read_model(test::document(io::write_model(g))) == g);
@@ -140,7 +141,9 @@ TEST_CASE("device types and counts make a cluster whose links have their types' 
   CHECK(slowest == 12.5e6);
   CHECK(c.network()[r->via[0].resource].name == "Box-0.up");
   CHECK(c.network()[r->via[1].resource].name == "Board-1.down");
-  const auto refused = [&](std::vector<io::pipeedge_count> counts) { return message_of([&] { return io::pipeedge_cluster("desk", t, counts); }); };
+  const auto refused = [&](std::vector<io::pipeedge_count> counts) {
+    return message_of([&] { return io::pipeedge_cluster("desk", t, counts); });
+  };
   CHECK(refused({{"Phone", 1}}) == "pipeedge_cluster: expected a device type of the file, got \"Phone\"");
   CHECK(refused({{"Box", 0}}) == "pipeedge_cluster: \"Box\": expected a count >= 1, got 0");
   CHECK(refused({{"Idle", 1}}) == "pipeedge_cluster: \"Idle\": expected a bandwidth > 0, got 0");
@@ -153,7 +156,7 @@ TEST_CASE("a bad YAML file names its line") {
   CHECK(error("# only a comment\n") == "models.yml: expected YAML, got an empty file");
   CHECK(error("- 1\n- 2\n") == "models.yml: line 1: expected a map from model to its layers, got a list");
   CHECK(error("a: 1\n---\nb: 2\n") == "models.yml: expected one YAML document, got 2");
-  CHECK(error("a: [1, 2\n") .starts_with("models.yml: line "));
+  CHECK(error("a: [1, 2\n").starts_with("models.yml: line "));
   CHECK(error("a: &x [1]\nb: *x\n").starts_with("models.yml: line 2, column 4: expected values, got an alias"));
   CHECK(error("a\xff: 1\n") == "models.yml: expected UTF-8, got bytes that are none");
   CHECK(error(std::string("a: 1\0", 5)) == "models.yml: expected text, got a zero byte");

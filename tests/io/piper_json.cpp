@@ -24,7 +24,8 @@ const std::string toy = R"({"maxDevices": 3, "maxMemoryPerDevice": 8e9, "bandwid
   {"id": 7, "name": "layer", "TMPCs": {"1": [
     {"id": "vanilla", "timePerSample": 3.0, "parameterSize": 100, "memoryUsageA": 50, "memoryUsageB": 200, "syncTimeFw": {}, "syncTimeBw": {"-2": 0}},
     {"id": "recomp", "timePerSample": 4.5, "parameterSize": 100, "memoryUsageA": 5, "memoryUsageB": 245, "syncTimeFw": {}, "syncTimeBw": {"-2": 0}}],
-   "2": [{"id": "vanilla", "timePerSample": 1.8, "parameterSize": 50, "memoryUsageA": 30, "memoryUsageB": 100, "syncTimeFw": {}, "syncTimeBw": {"-2": 12}}]}},
+   "2": [{"id": "vanilla", "timePerSample": 1.8, "parameterSize": 50, "memoryUsageA": 30, "memoryUsageB": 100, "syncTimeFw": {},
+          "syncTimeBw": {"-2": 12}}]}},
   {"id": -2, "name": "layer", "color": "red", "TMPCs": {"1": [
     {"id": "vanilla", "timePerSample": 0, "parameterSize": 0, "memoryUsageA": 0, "memoryUsageB": 0, "syncTimeFw": {"7": 9}, "syncTimeBw": {}}]}}],
  "edges": [{"sourceId": 7, "destId": -2, "communicationCost": 600}]})";

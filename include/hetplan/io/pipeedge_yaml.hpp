@@ -136,10 +136,14 @@ static_assert(check_network_model<own_links>());
 ///             for 2^20 bit/s; its profiler, which wrote the numbers, 10^6.
 [[nodiscard]] inline std::vector<pipeedge_model> parse_pipeedge_models(const std::string& text, const std::string& file) {
   std::vector<pipeedge_model> all;
-  for (const auto& [name, n] : yaml_node::parse(text, file).members("a map from model to its layers")) all.push_back(detail::read_pipeedge_model(name, n));
+  for (const auto& [name, n] : yaml_node::parse(text, file).members("a map from model to its layers")) {
+    all.push_back(detail::read_pipeedge_model(name, n));
+  }
   return all;
 }
-[[nodiscard]] inline std::vector<pipeedge_model> read_pipeedge_models(const std::string& path) { return parse_pipeedge_models(read_text(path), path); }
+[[nodiscard]] inline std::vector<pipeedge_model> read_pipeedge_models(const std::string& path) {
+  return parse_pipeedge_models(read_text(path), path);
+}
 
 /// Reads device_types.yml.
 ///
@@ -148,7 +152,9 @@ static_assert(check_network_model<own_links>());
 /// Source      PipeEdge (DSD 2022), its repository's scheduler files.
 [[nodiscard]] inline std::vector<pipeedge_device_type> parse_pipeedge_device_types(const std::string& text, const std::string& file) {
   std::vector<pipeedge_device_type> all;
-  for (const auto& [name, n] : yaml_node::parse(text, file).members("a map of device types")) all.push_back(detail::read_pipeedge_device_type(name, n));
+  for (const auto& [name, n] : yaml_node::parse(text, file).members("a map of device types")) {
+    all.push_back(detail::read_pipeedge_device_type(name, n));
+  }
   return all;
 }
 [[nodiscard]] inline std::vector<pipeedge_device_type> read_pipeedge_device_types(const std::string& path) {
@@ -205,7 +211,10 @@ static_assert(check_network_model<own_links>());
 
   planning_graph_builder b(m.name, element);
   for (std::size_t l = 0; l < m.elements_out.size(); ++l) {
-    layer_spec s{.name = "layer" + std::to_string(l + 1), .weight = m.memory[l], .trainable = false, .activation = bytes(m.elements_out[l] * element)};
+    layer_spec s{.name = "layer" + std::to_string(l + 1),
+                 .weight = m.memory[l],
+                 .trainable = false,
+                 .activation = bytes(m.elements_out[l] * element)};
     for (const auto& [type, profiles] : measured) {
       layer_profile p{type->name, {}, {}, {}};
       for (const pipeedge_profile* each : profiles) {
@@ -225,7 +234,8 @@ static_assert(check_network_model<own_links>());
 ///
 /// Throws  invalid_input: an unknown type, one without memory or bandwidth, a count < 1, more than max_devices.
 /// Source  PipeEdge (DSD 2022) sec. IV: the bandwidth between two devices is the smaller one of theirs.
-[[nodiscard]] inline cluster pipeedge_cluster(const std::string& name, std::span<const pipeedge_device_type> types, std::span<const pipeedge_count> counts) {
+[[nodiscard]] inline cluster pipeedge_cluster(const std::string& name, std::span<const pipeedge_device_type> types,
+                                              std::span<const pipeedge_count> counts) {
   std::vector<device> devices;
   detail::own_links links;
   for (const pipeedge_count& c : counts) {
@@ -234,7 +244,9 @@ static_assert(check_network_model<own_links>());
     if (c.devices < 1) throw invalid_input("pipeedge_cluster: " + in_quotes(c.type) + ": expected a count >= 1, got " + std::to_string(c.devices));
     if (type->bandwidth.value() <= 0) throw invalid_input("pipeedge_cluster: " + in_quotes(c.type) + ": expected a bandwidth > 0, got 0");
     for (int i = 0; i < c.devices; ++i) {
-      if (devices.size() == max_devices) throw invalid_input("pipeedge_cluster: expected at most " + std::to_string(max_devices) + " devices, got more");
+      if (devices.size() == max_devices) {
+        throw invalid_input("pipeedge_cluster: expected at most " + std::to_string(max_devices) + " devices, got more");
+      }
       devices.push_back({.name = c.type + "-" + std::to_string(i), .kind = c.type, .memory = type->memory});
       links.bandwidth.push_back(type->bandwidth);
     }
