@@ -284,6 +284,8 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
 
     const ideal_partition stopped = contiguous_partition(g, devices, wild_load(load), {.max_ideals = 1});
     CHECK(stopped.status.result == outcome::stopped);
+    CHECK(stopped.status.reason == (linear.status.ok() ? "more than 1 ideals; the best along linear orders"
+                                                       : "more than 1 ideals; nothing along linear orders fits the devices"));
     CHECK(stopped.parts == linear.parts);
     CHECK(stopped.bound == linear.bound);
   }

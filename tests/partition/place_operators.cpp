@@ -222,11 +222,50 @@ TEST_CASE("operators are placed as well as by trying every placement") {
     CHECK(in_line.value.value() >= best * (1 - 1e-12));
     CHECK(in_line.bound.value() <= best * (1 + 1e-12));
     if (in_line.status.ok()) CHECK(find_broken_rule(w, in_line.device) == std::nullopt);
+    const operator_placement stopped = place_operators(w, {.max_ideals = 1});
+    CHECK(stopped.status.result == outcome::stopped);
+    CHECK(stopped.device == in_line.device);
+    CHECK(stopped.bound == in_line.bound);
   }
   INFO("proven " << proven << ", infeasible " << infeasible << ", merged " << merged << ", open " << open);
   CHECK(proven > 250);
   CHECK(infeasible > 20);
   CHECK(merged > 200);
+}
+
+TEST_CASE("the cheapest part around each unit is the least load of all sets that hold it") {
+  const std::uint64_t seed = test::first_seed();
+  int above_work = 0;
+  for (std::uint64_t i = 0; i < 150; ++i) {
+    INFO("seed " << seed << ", workload " << i);
+    test::random_source random(seed * 4000 + i);
+    placement_workload w = random_workload(random);
+    const placement_units units = make_placement_units(w);
+    const int accelerators = w.accelerators, cpus = w.cpus;
+    w.accelerators = 2;
+    w.accelerator_memory = bytes(inf);
+    double expected = 0, heaviest = 0;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      double least = inf;
+      for (std::uint32_t set = 0; accelerators > 0 && set < 1U << units.size(); ++set) {
+        if ((set >> u & 1U) == 0) continue;
+        places device;
+        bool runs = true;
+        for (std::size_t o = 0; o < w.operators.size(); ++o) {
+          const bool inside = (set >> units.unit_of[o] & 1U) != 0;
+          device.push_back(inside ? 0 : 1);
+          runs = runs && (!inside || w.operators[o].on_accelerator);
+        }
+        if (runs) least = std::min(least, loads(w, device)[0]);
+      }
+      if (cpus > 0) least = std::min(least, units.cpu_s[u]);
+      expected = std::max(expected, least);
+      heaviest = std::max(heaviest, std::min(cpus > 0 ? units.cpu_s[u] : inf, accelerators > 0 ? units.accelerator_s[u] : inf));
+    }
+    above_work += expected > heaviest;
+    CHECK(cheapest_part_bound(units, accelerators, cpus) == near(expected));
+  }
+  CHECK(above_work > 20);
 }
 
 TEST_CASE("what is always together is one unit: colors, circles of colors, leaves that cost nothing") {

@@ -54,7 +54,7 @@ template <class Graph, part_load Load>
     else best.pairs = found.pairs;
   }
   best.ideals = 0;
-  best.bound = partition_bound(n, devices, load);
+  best.bound = std::min(best.value, partition_bound(n, devices, load));  // rounding may lift it above
   if (best.parts.empty() && n > 0) best.status = {outcome::infeasible, "no contiguous partition along the graph's linear orders fits the devices"};
   return best;
 }
@@ -77,7 +77,8 @@ template <class Graph, part_load Load>
   ideal_partition best = linear_partition(g, devices, load);
   const auto ideals = ideals_of(g, o.max_ideals);
   if (!ideals) {
-    best.status = {outcome::stopped, "more than " + std::to_string(o.max_ideals) + " ideals; the best along linear orders"};
+    best.status = {outcome::stopped, "more than " + std::to_string(o.max_ideals) + " ideals; " +
+                                         (best.status.ok() ? "the best along linear orders" : "nothing along linear orders fits the devices")};
     return best;
   }
   ideal_partition exact = ideal_dp(*ideals, devices, load, best.value);

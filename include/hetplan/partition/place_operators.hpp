@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/partition/cheapest_part.hpp>
 #include <hetplan/partition/contiguous_partition.hpp>
 #include <hetplan/partition/placement_units.hpp>
 
@@ -98,7 +99,7 @@ inline operator_placement placement_of(const placement_workload& w, const placem
   for (const std::size_t u : units.unit_of) p.device.push_back(device_of_unit[u]);
   p.loads = device_loads(w, p.device);
   p.value = *std::max_element(p.loads.begin(), p.loads.end());
-  if (found.value == found.bound) p.bound = p.value;  // summed in another order
+  if (found.bound >= found.value * (1 - 1e-12)) p.bound = p.value;  // sums of the same numbers in another order
   return p;
 }
 
@@ -113,7 +114,7 @@ inline auto graph_of(const placement_units& u) {
 
 /// The best placement along linear orders of the graph: fast for any size.
 ///
-/// @return        as linear_partition.
+/// @return        as linear_partition; `bound` is also cheapest_part_bound.
 /// Throws         invalid_input: as check_placement_workload.
 [[nodiscard]] inline operator_placement place_operators_in_line(const placement_workload& w) {
   check_placement_workload(w);
@@ -121,6 +122,7 @@ inline auto graph_of(const placement_units& u) {
   const std::array devices{w.accelerators, w.cpus};
   ideal_partition found = linear_partition(detail::graph_of(units), devices, placement_load(units, w.accelerator_memory.value()));
   if (units.leaves_take_memory) found.bound = partition_bound(units.size(), devices, detail::without_memory_limit(units));
+  found.bound = std::max(found.bound, cheapest_part_bound(units, w.accelerators, w.cpus));
   return detail::placement_of(w, units, found);
 }
 
@@ -142,8 +144,9 @@ inline auto graph_of(const placement_units& u) {
   ideal_partition found = contiguous_partition(graph, devices, placement_load(units, w.accelerator_memory.value()), o);
   if (units.leaves_take_memory) {
     found.bound = std::min(found.value, contiguous_partition(graph, devices, detail::without_memory_limit(units), o).bound);
-    if (found.parts.empty()) found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
+    if (found.status.result == outcome::infeasible) found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
   }
+  if (found.status.result == outcome::stopped) found.bound = std::max(found.bound, cheapest_part_bound(units, w.accelerators, w.cpus));
   return detail::placement_of(w, units, found);
 }
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+// Operators placed on accelerators and CPUs: the published workloads of "Efficient Algorithms for Device Placement of DNN Graph
+// Operators" (NeurIPS 2020), exactly and along linear orders, beside what the authors' program gives.
+//
+// Loads are ms per sample. Times are medians of whole calls: checking, merging, searching, everything but reading the file. What is
+// theirs comes from ../shared/reference/planners.md. Tables in markdown; --json: one array.
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <hetplan/io/dnn_partitioning_json.hpp>
+#include <hetplan/partition/place_operators.hpp>
+
+#include "measure.hpp"
+#include "report.hpp"
+
+using namespace hetplan;
+using namespace hetplan::partition;
+
+namespace {
+
+struct published {
+  const char* file;
+  double exact_ms;       ///< theirs; 0: not finished
+  const char* took;
+  double in_line_ms;
+  const char* expert;
+};
+constexpr published workloads[] = {{"LayerGraphs/bert24_inference", 17.7899, "8 ms", 17.7899, "bert24_inference"},
+                                   {"LayerGraphs/bert24_training", 41.7458, "8 ms", 41.7458, "bert24_training"},
+                                   {"LayerGraphs/gnmt_training", 107.004, "27.3 s", 107.004, "gnmt_training"},
+                                   {"LayerGraphs/resnet50_inference", 33.7747, "0.16 s", 33.7747, "resnet50_inference"},
+                                   {"LayerGraphs/resnet50_training", 78.6318, "0.22 s", 78.6498, "resnet50_inference"},
+                                   {"LayerGraphs/inceptionv3_inference", 0, "> 240 s", 51.5519, "inceptionv3_inference"},
+                                   {"OperatorGraphs/bert_l-3_inference", 27.9186, "0.82 s", 27.9186, ""},
+                                   {"OperatorGraphs/bert_l-3_training", 65.3031, "5.0 s", 65.3031, ""},
+                                   {"OperatorGraphs/bert_l-6_inference", 29.5795, "2.8 s", 29.5795, ""},
+                                   {"OperatorGraphs/bert_l-6_training", 72.865, "17.5 s", 72.865, ""},
+                                   {"OperatorGraphs/resnet50_inference", 124.349, "0.16 s", 124.349, ""},
+                                   {"OperatorGraphs/bert_L-12_training", 437.998, "31 s", 437.998, ""}};
+
+std::string number(const char* format, double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, v);
+  return text;
+}
+std::string load_ms(double v) { return v > 0 ? number("%.6g", v) : "-"; }
+
+template <class Work>
+std::string time_of(int runs, Work&& work) {
+  std::vector<double> times;
+  for (int i = 0; i < runs; ++i) times.push_back(bench::seconds_of(work));
+  return number("%.3g ms", 1e3 * bench::median(times));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::options options(argc, argv);
+  const std::string folder = HETPLAN_SOURCE_DIR "/../shared/data/dnn-partitioning";
+  if (!std::filesystem::is_directory(folder)) {
+    std::fprintf(stderr, "SKIPPED: %s is absent\n", folder.c_str());
+    return 0;
+  }
+  bench::report exact("Exact: the largest load in ms per sample",
+                      {"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "theirs", "time", "theirs", "expert"});
+  bench::report in_line("Along linear orders",
+                        {"workload", "optimum", "ours", "theirs", "bound", "gap stated", "gap", "time"});
+  for (const published& p : workloads) {
+    const auto read = [&](const std::string& path) { return io::json_document::load(folder + path); };
+    const io::dnn_partitioning_workload all = io::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));
+    const placement_workload& w = all.workload;
+    const int runs = options.quick ? 1 : 11;
+    operator_placement best, line;
+    const std::string time = time_of(runs, [&] { return (best = place_operators(w)).value; });
+    const std::string line_time = time_of(runs, [&] { return (line = place_operators_in_line(w)).value; });
+    double expert_ms = 0;
+    if (*p.expert != '\0') {
+      const auto split = io::read_dnn_partitioning_split(read(std::string("/human-experts/") + p.expert + "_expert.json"), all);
+      for (const seconds s : device_loads(w, split)) expert_ms = std::max(expert_ms, 1e3 * s.value());
+    }
+    const std::string optimum = best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-";
+    exact.add({p.file, std::to_string(w.operators.size()) + "/" + std::to_string(w.edges.size()) + ", " + std::to_string(w.accelerators) + " + " +
+                           std::to_string(w.cpus),
+               std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms), time, p.took,
+               load_ms(expert_ms)});
+    in_line.add({p.file, optimum, load_ms(1e3 * line.value.value()), load_ms(p.in_line_ms), load_ms(1e3 * line.bound.value()),
+                 number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time});
+  }
+  bench::print({exact, in_line}, options);
+}
