@@ -268,6 +268,35 @@ TEST_CASE("the cheapest part around each unit is the least load of all sets that
   CHECK(above_work > 20);
 }
 
+TEST_CASE("the largest flow is the smallest cut of all") {
+  const std::uint64_t seed = test::first_seed();
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    INFO("seed " << seed << ", network " << i);
+    test::random_source random(seed * 900 + i);
+    const auto n = static_cast<std::size_t>(random.integer(2, 9));
+    std::vector<std::vector<double>> capacity(n, std::vector<double>(n, 0));
+    partition::detail::flow_network network(n);
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) {
+        if (a == b || !random.chance(0.4)) continue;
+        capacity[a][b] = random.integer(0, 9);
+        network.add_edge(a, b, capacity[a][b]);
+      }
+    }
+    double smallest = inf;
+    for (std::uint32_t set = 1; set < 1U << n; set += 2) {
+      if ((set >> (n - 1) & 1U) != 0) continue;  // node 0 is the source, the last one the sink
+      double cut = 0;
+      for (std::size_t a = 0; a < n; ++a) {
+        for (std::size_t b = 0; b < n; ++b) cut += (set >> a & 1U) != 0 && (set >> b & 1U) == 0 ? capacity[a][b] : 0;
+      }
+      smallest = std::min(smallest, cut);
+    }
+    CHECK(network.maximum_flow(0, n - 1) == smallest);
+    CHECK(network.maximum_flow(0, n - 1) == smallest);  // it can be asked again
+  }
+}
+
 TEST_CASE("what is always together is one unit: colors, circles of colors, leaves that cost nothing") {
   // 0 -> 1 -> 2 with 0 and 2 of one color: 1 is caught between them.
   placement_workload w{.operators = {op(1, 1), op(1, 1), op(1, 1), op(1, 1)}, .edges = {{0, 1}, {1, 2}, {2, 3}}, .accelerators = 2};
