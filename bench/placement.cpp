@@ -65,9 +65,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   bench::report exact("Exact: the largest load in ms per sample",
-                      {"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "theirs", "time", "theirs", "expert"});
+                      {"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "their optimum", "time", "their time", "expert"});
   bench::report in_line("Along linear orders",
-                        {"workload", "optimum", "ours", "theirs", "bound", "gap stated", "gap", "time"});
+                        {"workload", "optimum", "found", "they find", "bound", "gap stated", "gap", "time"});
   for (const published& p : workloads) {
     const auto read = [&](const std::string& path) { return io::json_document::load(folder + path); };
     const io::dnn_partitioning_workload all = io::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));

@@ -241,7 +241,7 @@ TEST_CASE("every linear order is topological, and a chain has one") {
 
 TEST_CASE("contiguous partitions are those of trying every assignment, for loads of any kind") {
   const std::uint64_t seed = test::first_seed();
-  int feasible = 0, infeasible = 0, linear_worse = 0, linear_misses = 0;
+  int feasible = 0, infeasible = 0, linear_worse = 0, linear_misses = 0, stopped_early = 0;
   for (std::uint64_t i = 0; i < 400; ++i) {
     INFO("seed " << seed << ", instance " << i);
     test::random_source random(seed * 1000 + i);
@@ -288,11 +288,22 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
                                                        : "more than 1 ideals; nothing along linear orders fits the devices"));
     CHECK(stopped.parts == linear.parts);
     CHECK(stopped.bound == linear.bound);
+    // Out of pairs: some partition or none, never a false proof.
+    wild_load walked = load;
+    const ideal_partition cut_short = contiguous_partition(g, devices, walked, {.max_pairs = random.integer(0, 60)});
+    CHECK(walked.part == 0);
+    stopped_early += cut_short.status.result == outcome::stopped;
+    CHECK(cut_short.value >= best);
+    CHECK(cut_short.value <= linear.value);
+    CHECK(cut_short.bound <= best * (1 + 1e-12));
+    if (!cut_short.parts.empty()) check_parts(cut_short, nodes, edges, devices, load);
+    if (cut_short.status.result != outcome::stopped) CHECK(cut_short.value == best);
   }
   INFO("feasible " << feasible << ", infeasible " << infeasible << ", linear worse " << linear_worse << ", linear misses " << linear_misses);
   CHECK(feasible > 200);
   CHECK(infeasible > 20);
   CHECK(linear_worse > 0);
+  CHECK(stopped_early > 50);
 }
 
 TEST_CASE("laws of contiguous partitions: scale, one more device, edges turned round, fewer edges") {
@@ -414,7 +425,8 @@ TEST_CASE("what breaks the rules of ideal_dp is named") {
     using work_load::work_load;
     double load(std::size_t) const { return -1; }
   };
-  CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, minus_load(rows{{1, 1}})); }) == "model: ideal_dp: load(kind 0) = -1; expected >= 0");
+  CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, minus_load(rows{{1, 1}})); }) ==
+        "model: ideal_dp: load(kind 0) = -1; expected >= 0");
   CHECK(message([&] { return ideals_of(graph_of(4, {{0, 1}, {1, 2}, {2, 1}, {2, 3}}), 100); }).starts_with("ideals: edge "));
   CHECK(message([&] { return contiguous_partition(graph_of(1, {{0, 0}}), std::vector{1}, work_load(rows{{1}})); }) ==
         "ideals: edge 0 -> 0 is on a cycle; expected a graph without");

@@ -352,7 +352,7 @@ TEST_CASE("backward operators without a forward partner keep their place in the 
   placement_workload w{.operators = {op(4, 40), op(4, 40), op(4, 40), op(4, 40), op(4, 40), op(4, 40)},
                        .edges = {{0, 1}, {1, 2}, {5, 4}, {4, 3}},
                        .accelerators = 3};
-  for (const std::size_t i : {3, 4, 5}) w.operators[i].backward = true;
+  for (std::size_t i = 3; i < 6; ++i) w.operators[i].backward = true;
   w.operators[0].color = w.operators[3].color = 0;
   w.operators[2].color = w.operators[5].color = 2;
   const placement_units units = make_placement_units(w);

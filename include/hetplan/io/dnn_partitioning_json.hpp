@@ -94,7 +94,8 @@ namespace detail {
     const std::size_t to = detail::known_operator(detail::id_at(e, "destId"), by_id);
     const double cost_ms = detail::plain_number(e, "cost");
     if (cost[from].value_or(cost_ms) != cost_ms) {
-      e.fail_with("expected cost " + to_text(*cost[from]) + " as of another edge from " + std::to_string(all.ids[from]) + ", got " + to_text(cost_ms));
+      e.fail_with("expected cost " + to_text(*cost[from]) + " as of another edge from " + std::to_string(all.ids[from]) + ", got " +
+                  to_text(cost_ms));
     }
     if (w.operators[from].backward && !w.operators[to].backward) e.fail_with("expected no edge from a backward to a forward node");
     cost[from] = cost_ms;

@@ -60,7 +60,8 @@ template <class Graph, part_load Load>
 }
 
 struct contiguous_options {
-  std::size_t max_ideals = 1'000'000;  ///< of about 20 bytes per device state each
+  std::size_t max_ideals = 1'000'000;      ///< 16 bytes each for every combination of devices taken, product of (devices + 1)
+  long long max_pairs = 2'000'000'000;  ///< of nested ideals to weigh, in the order of 10^7 to 10^8 a second
 };
 
 /// The contiguous partition with the smallest largest load.
@@ -68,8 +69,8 @@ struct contiguous_options {
 /// @param g       a Boost graph whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
 /// @param devices how many there are of each kind.
 /// @param load    what a part costs; a model of part_load.
-/// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals than `max_ideals`; the best along
-///                linear orders, with its bound.
+/// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals or pairs than the options allow; the
+///                best that is known, with its bound.
 /// Complexity     of linear_partition, ideals_of and ideal_dp.
 /// Throws, Determinism: as these.
 template <class Graph, part_load Load>
@@ -81,13 +82,15 @@ template <class Graph, part_load Load>
                                          (best.status.ok() ? "the best along linear orders" : "nothing along linear orders fits the devices")};
     return best;
   }
-  ideal_partition exact = ideal_dp(*ideals, devices, load, best.value);
+  ideal_partition exact = ideal_dp(*ideals, devices, load, best.value, o.max_pairs);
   exact.pairs += best.pairs;
-  if (exact.status.ok() || best.parts.empty()) return exact;
-  best.ideals = exact.ideals;
-  best.pairs = exact.pairs;
-  best.bound = best.value;
-  return best;
+  if (exact.parts.empty() && !best.parts.empty()) {  // nothing below
+    exact.value = best.value;
+    exact.parts = std::move(best.parts);
+    if (exact.status.result == outcome::infeasible) exact.status = {};
+  }
+  if (exact.status.result == outcome::stopped) exact.bound = std::min(exact.value, best.bound);
+  return exact;
 }
 
 }  // namespace hetplan::partition

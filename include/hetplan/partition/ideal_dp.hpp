@@ -97,7 +97,8 @@ template <part_load Load>
     for (std::size_t v = 0; v < nodes; ++v) {
       work[k][v] = load.work(v, k);
       if (!(work[k][v] >= 0)) {
-        throw invalid_model("ideal_dp: work(node " + std::to_string(v) + ", kind " + std::to_string(k) + ") = " + to_text(work[k][v]) + "; expected >= 0");
+        throw invalid_model("ideal_dp: work(node " + std::to_string(v) + ", kind " + std::to_string(k) + ") = " + to_text(work[k][v]) +
+                            "; expected >= 0");
       }
     }
   }
@@ -126,8 +127,9 @@ struct ideal_cell {
 /// @param devices  how many there are of each kind; devices of a kind are the same.
 /// @param load     what a part costs; empty before and after.
 /// @param below    partitions of no smaller value are of no interest: a partition that is known already.
-/// @return         status infeasible where nothing below `below` exists. `bound`: the value found, or else `below`
-///                 (infinite: nothing fits).
+/// @param max_pairs  pairs of nested ideals to weigh.
+/// @return         infeasible: nothing below `below` exists. `bound`: the value found, or else `below` (infinite: nothing fits).
+///                 Stopped after max_pairs: the best so far, which may be none, `bound` 0.
 /// Complexity      with I ideals, P nested pairs of them whose difference a device can bear, D = product of
 ///                 (devices + 1): O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at most
 ///                 I^2 / 2; a pair costs nothing if its lower ideal cannot be part of a better partition, because what is left is
@@ -139,7 +141,8 @@ struct ideal_cell {
 ///                 node and are cut off by bounds; any load, any number of device kinds.
 template <part_load Load>
 [[nodiscard]] ideal_partition ideal_dp(const ideal_family& ideals, std::span<const int> devices, Load&& load,
-                                       double below = std::numeric_limits<double>::infinity()) {
+                                       double below = std::numeric_limits<double>::infinity(),
+                                       long long max_pairs = std::numeric_limits<long long>::max()) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const auto work_of_node = detail::work_of(load, ideals.nodes(), devices);
   const detail::device_counts counts(devices, work_of_node);
@@ -155,7 +158,8 @@ template <part_load Load>
   std::vector<double> work(kinds, 0);  // of each prefix of the path, by kind
   std::vector<std::uint32_t> seen(ideals.size(), 0);  // by the walk from ideal seen - 1
   std::vector<std::vector<std::size_t>> live(kinds);  // states with room for a kind
-  for (std::size_t lower = 0; lower < full; ++lower) {
+  bool stopped = false;
+  for (std::size_t lower = 0; lower < full && !stopped; ++lower) {
     bool alive = false;
     for (auto& of_kind : live) of_kind.clear();
     for (std::size_t s = 0; s < states; ++s) {
@@ -171,7 +175,8 @@ template <part_load Load>
     while (true) {
       frame& top = path.back();
       const auto steps = ideals.steps(top.ideal);
-      if (top.next_step == steps.size()) {
+      stopped = stopped || found.pairs >= max_pairs;
+      if (top.next_step == steps.size() || stopped) {
         if (path.size() == 1) break;
         load.remove(top.node);
         path.pop_back();
@@ -211,12 +216,15 @@ template <part_load Load>
     if (cells[full * states + s].value < cells[full * states + state].value) state = s;
   }
   found.value = cells[full * states + state].value;
-  if (found.value == inf) {
+  if (stopped) {
+    found.status = {outcome::stopped, "more than " + std::to_string(max_pairs) + " pairs of nested ideals"};
+  } else if (found.value == inf) {
     found.status = {outcome::infeasible, found.bound == inf ? "no contiguous partition fits the devices"
                                                             : "no contiguous partition has a largest load below " + to_text(found.bound)};
     return found;
   }
-  found.bound = found.value;
+  found.bound = stopped ? 0 : found.value;
+  if (found.value == inf) return found;
   for (std::size_t ideal = full; ideal != 0;) {
     const detail::ideal_cell& cell = cells[ideal * states + state];
     ideal_part& part = found.parts.emplace_back();

@@ -2,6 +2,7 @@
 #pragma once
 /// Places operators on accelerators and CPUs in contiguous parts so that the busiest device has least to do.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -144,7 +145,8 @@ inline auto graph_of(const placement_units& u) {
   ideal_partition found = contiguous_partition(graph, devices, placement_load(units, w.accelerator_memory.value()), o);
   if (units.leaves_take_memory) {
     found.bound = std::min(found.value, contiguous_partition(graph, devices, detail::without_memory_limit(units), o).bound);
-    if (found.status.result == outcome::infeasible) found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
+    if (found.status.result == outcome::infeasible)
+      found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
   }
   if (found.status.result == outcome::stopped) found.bound = std::max(found.bound, cheapest_part_bound(units, w.accelerators, w.cpus));
   return detail::placement_of(w, units, found);

@@ -153,8 +153,9 @@ inline std::vector<std::size_t> free_leaves(const placement_units& u) {
     boost::strong_components(g, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, g)));
     for (std::size_t& l : label) l = component[l];
   }
-  const bool memory_is_short =
-      std::accumulate(w.operators.begin(), w.operators.end(), bytes(), [](bytes sum, const placed_operator& o) { return sum + o.size; }) > w.accelerator_memory;
+  bytes size;
+  for (const placed_operator& o : w.operators) size += o.size;
+  const bool memory_is_short = size > w.accelerator_memory;
   bool leaves_take_memory = false;
   while (true) {
     placement_units u = detail::units_of(w, edges, label);

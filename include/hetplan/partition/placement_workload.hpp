@@ -48,7 +48,8 @@ struct placement_workload {
 inline constexpr int max_placement_devices = 65'536;
 
 /// Throws  invalid_input: no operator, a time, size or memory that is negative or not finite (memory may be infinite), a number of
-///         devices that is negative or above max_placement_devices, no device, an edge that leads nowhere, from a backward to a forward operator, or closes a cycle.
+///         devices that is negative or above max_placement_devices, no device, an edge that leads nowhere, from a backward to a forward
+///         operator, or closes a cycle.
 inline void check_placement_workload(const placement_workload& w) {
   const auto fail = [](const std::string& what) { throw invalid_input("placement workload: " + what); };
   const auto check = [&](std::size_t i, const char* field, double v) {
@@ -131,7 +132,8 @@ inline void check_placement_workload(const placement_workload& w) {
     if (o.color) {
       const std::size_t first = first_of_color.emplace(*o.color, i).first->second;
       if (device[first] != device[i])
-        return "operators " + std::to_string(first) + " and " + std::to_string(i) + " have color " + std::to_string(*o.color) + " and are on two devices";
+        return "operators " + std::to_string(first) + " and " + std::to_string(i) + " have color " + std::to_string(*o.color) +
+               " and are on two devices";
     }
     if (device[i] < accelerators && !o.on_accelerator) return "operator " + std::to_string(i) + " is on an accelerator, which cannot run it";
     taken[device[i]] += o.size;
