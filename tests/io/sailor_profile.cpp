@@ -83,6 +83,10 @@ TEST_CASE("sizes and times make a chain that can be planned for several kinds of
 TEST_CASE("times go onto a graph that exists and change nothing else of it") {
   const planning_graph built_in = zoo::model("gpt2", {});
   CHECK(io::with_sailor_profiles(built_in, {}) == built_in);
+  for (const char* name : {"qwen-omni-frozen", "qwen3-0.6b"}) {  // with frozen layers, tied weights
+    const planning_graph other = zoo::model(name, {});
+    CHECK(io::with_sailor_profiles(other, {}) == other);
+  }
   std::string text = "{\"1\": {\"1\": {";
   for (std::size_t l = 0; l < built_in.size(); ++l) {
     text += (l == 0 ? "\"" : ", \"") + std::to_string(l) + "\": [" + std::to_string(l + 1) + ", 0.5, 0]";
