@@ -2,12 +2,15 @@
 // Operators placed on accelerators and CPUs: the published workloads of "Efficient Algorithms for Device Placement of DNN Graph
 // Operators" (NeurIPS 2020), exactly and along linear orders, beside what the authors' program gives.
 //
-// Loads are ms per sample. Times are medians of whole calls: checking, merging, searching, everything but reading the file. What is
+// Loads are ms per sample. Times are of whole calls, medians and least of 11: checking, merging, searching, everything but reading the file. What is
 // theirs comes from ../shared/reference/planners.md. Tables in markdown; --json: one array.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <hetplan/io/dnn_partitioning_json.hpp>
@@ -15,6 +18,7 @@
 
 #include "measure.hpp"
 #include "report.hpp"
+#include "support/random_source.hpp"
 
 using namespace hetplan;
 using namespace hetplan::partition;
@@ -48,11 +52,29 @@ std::string number(const char* format, double v) {
 }
 std::string load_ms(double v) { return v > 0 ? number("%.6g", v) : "-"; }
 
+std::string time_text(double s) { return s < 1 ? number("%.3g ms", 1e3 * s) : number("%.3g s", s); }
+
+/// Median and least wall time.
+struct timing {
+  std::string median, least;
+};
 template <class Work>
-std::string time_of(int runs, Work&& work) {
+timing time_of(int runs, Work&& work) {
   std::vector<double> times;
   for (int i = 0; i < runs; ++i) times.push_back(bench::seconds_of(work));
-  return number("%.3g ms", 1e3 * bench::median(times));
+  return {time_text(bench::median(times)), time_text(*std::min_element(times.begin(), times.end()))};
+}
+
+/// Chains side by side behind one source, operators of 1 to 10 ms, outputs of 0.2 to 2 ms: (length + 1)^chains + 1 ideals.
+placement_workload side_by_side(std::size_t chains, std::size_t length) {
+  test::random_source random(1);
+  placement_workload w{.accelerators = 6, .cpus = 1};
+  for (std::size_t i = 0; i <= chains * length; ++i) {
+    const double time_s = 1e-3 * random.integer(1, 10);
+    w.operators.push_back({.accelerator_time = seconds(time_s), .cpu_time = seconds(10 * time_s), .transfer = seconds(2e-4 * random.integer(1, 10))});
+    if (i > 0) w.edges.emplace_back(i <= chains ? 0 : i - chains, i);
+  }
+  return w;
 }
 
 }  // namespace
@@ -65,17 +87,18 @@ int main(int argc, char** argv) {
     return 0;
   }
   bench::report exact("Exact: the largest load in ms per sample",
-                      {"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "their optimum", "time", "their time", "expert"});
+                      {"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "their optimum", "time", "least", "their time", "expert"});
   bench::report in_line("Along linear orders",
-                        {"workload", "optimum", "found", "they find", "bound", "gap stated", "gap", "time"});
+                        {"workload", "optimum", "found", "they find", "bound", "gap stated", "gap", "time", "least"});
+  bench::report growth("Chains side by side, 6 accelerators and a CPU", {"chains", "length", "ideals", "pairs", "optimum", "found in line", "gap stated", "time"});
   for (const published& p : workloads) {
     const auto read = [&](const std::string& path) { return io::json_document::load(folder + path); };
     const io::dnn_partitioning_workload all = io::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));
     const placement_workload& w = all.workload;
     const int runs = options.quick ? 1 : 11;
     operator_placement best, line;
-    const std::string time = time_of(runs, [&] { return (best = place_operators(w)).value; });
-    const std::string line_time = time_of(runs, [&] { return (line = place_operators_in_line(w)).value; });
+    const timing time = time_of(runs, [&] { return (best = place_operators(w)).value; });
+    const timing line_time = time_of(runs, [&] { return (line = place_operators_in_line(w)).value; });
     double expert_ms = 0;
     if (*p.expert != '\0') {
       const auto split = io::read_dnn_partitioning_split(read(std::string("/human-experts/") + p.expert + "_expert.json"), all);
@@ -84,10 +107,21 @@ int main(int argc, char** argv) {
     const std::string optimum = best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-";
     exact.add({p.file, std::to_string(w.operators.size()) + "/" + std::to_string(w.edges.size()) + ", " + std::to_string(w.accelerators) + " + " +
                            std::to_string(w.cpus),
-               std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms), time, p.took,
+               std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms), time.median,
+               time.least, p.took,
                load_ms(expert_ms)});
     in_line.add({p.file, optimum, load_ms(1e3 * line.value.value()), load_ms(p.in_line_ms), load_ms(1e3 * line.bound.value()),
-                 number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time});
+                 number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time.median, line_time.least});
   }
-  bench::print({exact, in_line}, options);
+  for (const auto& [chains, length] : {std::pair<std::size_t, std::size_t>{2, 30}, {2, 100}, {3, 12}, {3, 20}, {3, 30}, {4, 10}, {4, 15}}) {
+    if (options.quick && chains * length > 60) continue;
+    const placement_workload w = side_by_side(chains, length);
+    const operator_placement line = place_operators_in_line(w);
+    operator_placement best;
+    const timing time = time_of(1, [&] { return (best = place_operators(w)).value; });
+    growth.add({std::to_string(chains), std::to_string(length), std::to_string(best.ideals), std::to_string(best.pairs),
+                best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-", load_ms(1e3 * line.value.value()), number("%.1f %%", 100 * line.gap()),
+                time.median});
+  }
+  bench::print({exact, in_line, growth}, options);
 }
