@@ -48,6 +48,8 @@ class foreign_object {
 
 /// Times of one device kind, by batch size, as they were measured. One measured size alone would mean the same time for every batch:
 /// a second point at twice the size and twice the time says that larger batches run one after another.
+///
+/// Source  own, on what profiled (cost/profiled.hpp) makes of a profile's ends.
 [[nodiscard]] inline layer_profile proportional_beyond(layer_profile p) {
   if (p.batch.size() != 1) return p;
   for (std::vector<double>* values : {&p.batch, &p.forward_s, &p.backward_s}) {

@@ -55,7 +55,8 @@ class yaml_node {
   /// Parses a text that holds one document; `file` is what messages call it.
   ///
   /// Throws  invalid_input, one line that starts with the file: more than max_yaml_bytes, a syntax error with line and column, an
-  ///         alias, nesting > 64, no document or several.
+  ///         alias, nesting > 64, bytes that are no UTF-8, no document or several.
+  /// Source  YAML 1.2, as yaml-cpp reads it. Deviation: aliases are refused.
   [[nodiscard]] static yaml_node parse(const std::string& text, const std::string& file) {
     const auto fail = [&](const std::string& what) { throw invalid_input(escaped(file) + ": " + what); };
     if (text.size() > max_yaml_bytes) fail("expected at most 4 MB of YAML, got more");
