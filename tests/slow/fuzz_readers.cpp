@@ -432,7 +432,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
     }
   };
 
-  for (; tried < 300'000 && elapsed() < 600; ++tried) {
+  for (; tried < 150'000 && elapsed() < 300; ++tried) {
     switch (random.integer(0, 6)) {
       case 0: {
         const auto g = try_text(n, damaged(model_text), io::read_model, io::write_model, std::equal_to<>{});
