@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a reproduction program hands to its page: named sections of markdown on stdout, pictures in a folder.
+///
+/// update.py puts a section between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page. Sections are the same in
+/// every run; those that hold measured times say so (`<!-- begin NAME timed -->`), and nobody asks whether they are current.
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/io/file.hpp>
+
+#include "measure.hpp"
+
+namespace bench {
+
+using row = std::vector<std::string>;
+
+/// printf of one number.
+inline std::string number(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// The first row holds the headings; `names` columns are set to the left, the numbers behind them to the right.
+inline std::string markdown_table(const std::vector<row>& rows, std::size_t names = 2) {
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    text += "|";
+    for (const std::string& cell : rows[r]) text += " " + cell + " |";
+    text += "\n";
+    if (r > 0) continue;
+    text += "|";
+    for (std::size_t c = 0; c < rows[r].size(); ++c) text += c < names ? "---|" : "---:|";
+    text += "\n";
+  }
+  return text;
+}
+
+/// `--quick`: every section, but as little of it as shows that it still works. `--images FOLDER`: pictures too.
+class sections {
+ public:
+  sections(int argc, char** argv) : options_(argc, argv), images_(options_.value("--images")) {}
+
+  [[nodiscard]] bool quick() const { return options_.quick; }
+
+  /// @param text  markdown: paragraphs, tables.
+  void add(const std::string& name, const std::string& text) const { print(name, "", text); }
+  /// The same for numbers that another run, or another machine, would not repeat.
+  void add_timed(const std::string& name, const std::string& text) const { print(name, " timed", text); }
+  /// @param file  such as "reproduction.dora.training.svg".
+  void add_image(const std::string& file, const std::string& svg) const {
+    if (!images_.empty()) hetplan::io::write_atomically(images_ + "/" + file, svg);
+  }
+
+ private:
+  static void print(const std::string& name, const char* mark, const std::string& text) {
+    std::printf("<!-- begin %s%s -->\n%s%s<!-- end %s -->\n\n", name.c_str(), mark, text.c_str(), text.ends_with('\n') ? "" : "\n", name.c_str());
+    std::fflush(stdout);
+  }
+  options options_;
+  std::string images_;
+};
+
+}  // namespace bench
