@@ -1,9 +1,553 @@
 // SPDX-License-Identifier: BSL-1.0
 // The tables and figures of Dora's evaluation, ours beside the paper's: the sections of docs/reproduction/dora.md (update.py).
+//
+// Everything is judged by the simulator on the real, shared network. Jobs: training of a batch of 32 with Adam (Qwen-Omni: plain
+// SGD), inference of 8 samples, generation for 4 sequences after 512 tokens of context.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/describe.hpp>
+#include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/even_split.hpp>
+#include <hetplan/solve/glpk.hpp>
+#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "reproduce/plot_svg.hpp"
 #include "reproduce/sections.hpp"
 
+using namespace hetplan;
+using bench::number;
+using bench::row;
+
+namespace {
+
+using problem = planning_problem<profiled_or_roofline, judge_models<>, glpk_lp>;
+
+problem problem_of(const planning_graph& model, const cluster& devices, const job& wanted) { return {model, devices, {}, wanted, {}, {}}; }
+
+job job_of(mode how, const std::string& model) {
+  job j{.workload = {.mode = how}, .batch = how == mode::training ? 32 : how == mode::inference ? 8 : 4};
+  if (model == "qwen-omni") j.workload.optimizer_factor = 0;
+  if (how == mode::generation) j.workload.context = 512;
+  return j;
+}
+
+const std::vector<std::string> settings{"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"};
+const std::vector<std::string> models{"bert-base", "qwen3-0.6b", "qwen3-1.7b", "qwen-omni"};
+
+/// Who is compared: the paper's four last. Each answers what the problem's job wants.
+struct baseline {
+  std::string name;
+  std::function<plan_result(const problem&, const objective_of_job&)> plan;
+};
+const std::vector<baseline> baselines{
+    {"on-device", [](auto&... args) { return recipes::on_device(args..., 1); }},
+    {"data-parallel", [](auto&... args) { return recipes::data_parallel(args..., 1); }},
+    {"pipeline", [](auto&... args) { return recipes::pipeline(args..., 1); }},
+    {"gpipe", [](auto&... args) { return recipes::gpipe(args..., 1); }},
+    {"pipedream", [](auto&... args) { return recipes::pipedream(args..., 1); }},
+    {"dapple", [](auto&... args) { return recipes::dapple(args..., 1); }},
+    {"hetpipe", [](auto&... args) { return recipes::hetpipe(args..., 1); }},
+    {"edgeshard", [](auto&... args) { return recipes::edgeshard(args..., 1); }},
+    {"alpa", [](auto&... args) { return recipes::alpa(args..., 1); }},
+    {"metis", [](auto&... args) { return recipes::metis(args..., 1); }},
+    {"asteroid", [](auto&... args) { return recipes::asteroid(args..., 1); }},
+};
+constexpr std::size_t papers_first = 7;  // of the baselines that the paper compares with
+
+/// Its best plan under the judge: nothing where it runs out of memory.
+struct answer {
+  std::optional<evaluation> best = {};
+
+  answer() = default;
+  explicit answer(const plan_result& r) {
+    if (!r.plans.empty()) best = r.plans.front().predicted;
+  }
+  [[nodiscard]] double time_s() const { return best->response().value(); }
+  [[nodiscard]] double energy_J() const { return best->energy().value(); }
+  [[nodiscard]] std::string time() const { return best ? number("%.4g", time_s()) : "OOM"; }
+};
+
+/// Least and largest of what the answers that ran say; nothing where none ran.
+template <class Value>
+std::optional<std::pair<double, double>> range_of(const std::vector<answer>& answers, std::size_t first, Value&& value) {
+  std::optional<std::pair<double, double>> range;
+  for (std::size_t i = first; i < answers.size(); ++i) {
+    if (!answers[i].best) continue;
+    const double v = value(answers[i]);
+    range = range ? std::pair(std::min(range->first, v), std::max(range->second, v)) : std::pair(v, v);
+  }
+  return range;
+}
+constexpr auto time_of = [](const answer& a) { return a.time_s(); };
+constexpr auto energy_of = [](const answer& a) { return a.energy_J(); };
+
+/// One setting, model and mode: who finds what, for latency and for the least energy within the target.
+struct comparison {
+  mode how = mode::training;
+  std::string setting, model;
+  std::vector<answer> others = {}, others_in_time = {};
+  answer dora = {}, with_baselines = {}, dora_in_time = {};
+  double target_s = 0;  ///< the best baseline's latency / 0.8
+
+  [[nodiscard]] row names() const { return {setting, model}; }
+};
+
+comparison compare(mode how, const std::string& setting, const std::string& name) {
+  comparison c{how, setting, name};
+  const planning_graph model = zoo::model(name, {});
+  const cluster devices = zoo::cluster(setting);
+  problem p = problem_of(model, devices, job_of(how, name));
+  const auto ask_all = [&] {
+    std::vector<answer> all;
+    for (const baseline& b : baselines) all.emplace_back(b.plan(p, objective_of_job(p.job)));
+    return all;
+  };
+  c.others = ask_all();
+  c.dora = answer(recipes::dora(p, objective_of_job(p.job), 1));
+  c.with_baselines = answer(recipes::dora_with_baselines(p, objective_of_job(p.job), 1));
+  if (const auto range = range_of(c.others, 0, time_of)) {
+    c.target_s = range->first / 0.8;
+    p.job.qoe = {.latency = seconds(c.target_s), .lambda_J_per_s = 1e6};  // the target is a limit: no energy buys lateness
+    c.others_in_time = ask_all();
+    for (answer& a : c.others_in_time) {
+      if (a.best && a.time_s() > c.target_s * (1 + 1e-9)) a.best.reset();
+    }
+    c.dora_in_time = answer(recipes::dora(p, objective_of_job(p.job), 1));
+  }
+  return c;
+}
+
+// Who is faster (Figs 8 and 9).
+
+std::string times_table(const std::vector<comparison>& all) {
+  row headings{"setting", "model"};
+  for (const baseline& b : baselines) headings.push_back(b.name);
+  headings.insert(headings.end(), {"dora", "over best", "over worst", "dora-with-baselines"});
+  std::vector<row> rows{headings};
+  for (const comparison& c : all) {
+    row r = c.names();
+    for (const answer& a : c.others) r.push_back(a.time());
+    const auto range = range_of(c.others, 0, time_of);
+    const bool first = c.dora.best && (!range || c.dora.time_s() <= range->first * (1 + 1e-9));
+    r.push_back(first ? "**" + c.dora.time() + "**" : c.dora.time());
+    for (const bool worst : {false, true}) {
+      r.push_back(range && c.dora.best ? number("%.3g x", (worst ? range->second : range->first) / c.dora.time_s()) : "-");
+    }
+    r.push_back(c.with_baselines.time());
+    rows.push_back(std::move(r));
+  }
+  return bench::markdown_table(rows);
+}
+
+std::string times_image(const std::string& title, const std::vector<comparison>& all) {
+  std::vector<bench::plot_series> series;
+  for (std::size_t i = papers_first; i < baselines.size(); ++i) series.push_back({baselines[i].name, bench::plot_color(i - papers_first)});
+  series.push_back({"best of the other baselines", bench::plot_color(7)});
+  series.push_back({"dora", bench::plot_own});
+  std::vector<bench::bar_panel> panels;
+  for (const comparison& c : all) {
+    if (panels.empty() || panels.back().title != c.setting) panels.push_back({c.setting, {}});
+    bench::bar_group g{c.model, {}};
+    const auto add = [&](const answer& a) { g.values.push_back(a.best ? std::optional(a.time_s()) : std::nullopt); };
+    for (std::size_t i = papers_first; i < c.others.size(); ++i) add(c.others[i]);
+    const auto rest = range_of({c.others.begin(), c.others.begin() + papers_first}, 0, time_of);
+    g.values.push_back(rest ? std::optional(rest->first) : std::nullopt);
+    add(c.dora);
+    panels.back().groups.push_back(std::move(g));
+  }
+  return bench::bars_svg({.title = title, .note = "Judged under contention. OOM: no plan fits. The axis is logarithmic."}, series, panels);
+}
+
+/// How many times as fast Dora is: the extremes and the geometric mean over the cases, each against its best and its worst.
+std::string headline(const std::vector<comparison>& all) {
+  std::vector<row> rows{{"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most", "not the fastest in"}};
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    for (const std::size_t first : {papers_first, std::size_t{0}}) {
+      std::vector<double> best, worst;
+      int lost = 0;
+      for (const comparison& c : all) {
+        const auto range = range_of(c.others, first, time_of);
+        if (c.how != how || !range || !c.dora.best) continue;
+        best.push_back(range->first / c.dora.time_s());
+        worst.push_back(range->second / c.dora.time_s());
+        lost += best.back() < 1 - 1e-9;
+      }
+      if (best.empty()) continue;
+      row r{std::string(to_string(how)), first == 0 ? "all" : "the paper's four", std::to_string(best.size())};
+      for (const auto& ratios : {best, worst}) {
+        double logarithms = 0;
+        for (const double x : ratios) logarithms += std::log(x);
+        r.push_back(number("%.2f x", *std::min_element(ratios.begin(), ratios.end())));
+        r.push_back(number("%.2f x", std::exp(logarithms / static_cast<double>(ratios.size()))));
+        r.push_back(number("%.2f x", *std::max_element(ratios.begin(), ratios.end())));
+      }
+      r.push_back(std::to_string(lost));
+      rows.push_back(std::move(r));
+    }
+  }
+  return bench::markdown_table(rows);
+}
+
+/// The cases for which the paper's text has a number.
+std::string quoted(const std::vector<comparison>& all) {
+  struct claim {
+    const char *setting, *model, *where, *paper;
+    bool worst;
+  };
+  std::vector<row> rows{{"training", "where", "paper", "here, over the paper's four", "here, over all"}};
+  const claim claims[] = {{"smart-home-1", "qwen3-0.6b", "Qwen3-0.6B in smart home 1, over the best", "1.9 x", false},
+                          {"smart-home-2", "qwen3-0.6b", "Qwen3-0.6B in smart home 2, over the best", "3.3 x", false},
+                          {"edge-cluster", "", "edge cluster, least over the best", "at least 1.1 x", false},
+                          {"smart-home-2", "", "smart home 2, most over the worst", "6.3 x", true}};
+  for (const claim& q : claims) {
+    row r{q.setting, q.where, q.paper};
+    for (const std::size_t first : {papers_first, std::size_t{0}}) {
+      std::optional<double> found;
+      for (const comparison& c : all) {
+        if (c.how != mode::training || c.setting != q.setting || (*q.model != '\0' && c.model != q.model)) continue;
+        const auto range = range_of(c.others, first, time_of);
+        if (!range || !c.dora.best) continue;
+        const double x = (q.worst ? range->second : range->first) / c.dora.time_s();
+        found = !found ? x : q.worst ? std::max(*found, x) : std::min(*found, x);
+      }
+      r.push_back(found ? number("%.2f x", *found) : "-");
+    }
+    rows.push_back({r.begin() + 1, r.end()});
+  }
+  rows.front().erase(rows.front().begin());
+  return bench::markdown_table(rows, 1);
+}
+
+/// Every baseline that beats Dora somewhere.
+std::string losses(const std::vector<comparison>& all) {
+  std::vector<row> rows{{"job", "setting", "model", "baseline", "its time", "dora", "dora is slower by"}};
+  for (const comparison& c : all) {
+    for (std::size_t i = 0; i < c.others.size(); ++i) {
+      const answer& a = c.others[i];
+      if (!a.best || (c.dora.best && a.time_s() >= c.dora.time_s() * (1 - 1e-9))) continue;
+      rows.push_back({std::string(to_string(c.how)), c.setting, c.model, baselines[i].name, readable(seconds(a.time_s())),
+                      c.dora.best ? readable(seconds(c.dora.time_s())) : "OOM",
+                      c.dora.best ? number("%.2f %%", 100 * (c.dora.time_s() / a.time_s() - 1)) : "-"});
+    }
+  }
+  return rows.size() == 1 ? "None.\n" : bench::markdown_table(rows, 4);
+}
+
+// Who needs less energy in time (Figs 10 and 11).
+
+std::string energy_table(const std::vector<comparison>& all) {
+  row headings{"setting", "model", "target [s]", "dora [s]"};
+  for (const baseline& b : baselines) headings.push_back(b.name);
+  headings.insert(headings.end(), {"dora [J]", "less than the least", "than the most"});
+  std::vector<row> rows{headings};
+  for (const comparison& c : all) {
+    row r = c.names();
+    r.push_back(c.target_s > 0 ? number("%.4g", c.target_s) : "-");
+    r.push_back(c.dora_in_time.best ? c.dora_in_time.time() + (c.dora_in_time.time_s() > c.target_s * (1 + 1e-9) ? " late" : "") : "OOM");
+    for (std::size_t i = 0; i < c.others_in_time.size(); ++i) {
+      const answer& a = c.others_in_time[i];
+      r.push_back(a.best ? number("%.4g", a.energy_J()) : c.others[i].best ? "late" : "OOM");
+    }
+    r.resize(headings.size() - 3, "-");
+    const auto range = range_of(c.others_in_time, 0, energy_of);
+    r.push_back(c.dora_in_time.best ? number("%.4g", c.dora_in_time.energy_J()) : "-");
+    for (const bool most : {false, true}) {
+      r.push_back(range && c.dora_in_time.best ? number("%.1f %%", 100 * (1 - c.dora_in_time.energy_J() / (most ? range->second : range->first))) : "-");
+    }
+    rows.push_back(std::move(r));
+  }
+  return bench::markdown_table(rows);
+}
+
+/// Energy saved against the baselines that meet the target, by setting: the extremes over the models.
+std::string energy_headline(const std::vector<comparison>& all, bool quick) {
+  const auto paper = [](mode how, const std::string& setting) -> std::string {
+    if (how == mode::generation) return setting == "smart-home-2" || setting == "traffic-monitor" ? "15 % - 82 %" : "-";
+    if (how != mode::training) return "-";
+    return setting == "smart-home-2" ? "57.5 % - 82.2 %" : setting == "smart-home-1" ? "10 % - 82 %" : "over 15 %";
+  };
+  std::vector<row> rows{{"job", "setting", "paper", "the paper's four: under the least", "under the most", "all: under the least", "under the most"}};
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    for (const std::string& setting : settings) {
+      row r{std::string(to_string(how)), setting, paper(how, setting)};
+      bool any = false;
+      for (const std::size_t first : {papers_first, std::size_t{0}}) {
+        std::vector<double> least, most;
+        for (const comparison& c : all) {
+          if (c.how != how || c.setting != setting || !c.dora_in_time.best) continue;
+          const auto range = range_of(c.others_in_time, first, energy_of);
+          if (!range) continue;
+          least.push_back(100 * (1 - c.dora_in_time.energy_J() / range->first));
+          most.push_back(100 * (1 - c.dora_in_time.energy_J() / range->second));
+        }
+        any = any || !least.empty();
+        for (const auto& x : {least, most}) {
+          r.push_back(x.empty() ? "-" : number("%.1f %%", *std::min_element(x.begin(), x.end())) + number(" - %.1f %%", *std::max_element(x.begin(), x.end())));
+        }
+      }
+      if (any || !quick) rows.push_back(std::move(r));
+    }
+  }
+  return bench::markdown_table(rows);
+}
+
+std::string energy_image(const std::vector<comparison>& all) {
+  std::vector<bench::plot_series> series;
+  for (std::size_t i = papers_first; i < baselines.size(); ++i) series.push_back({baselines[i].name, bench::plot_color(i - papers_first)});
+  series.push_back({"least of the other baselines", bench::plot_color(7)});
+  series.push_back({"dora", bench::plot_own});
+  std::vector<bench::bar_panel> panels;
+  for (const comparison& c : all) {
+    if (c.how == mode::inference) continue;
+    const std::string title = std::string(to_string(c.how)) + ", " + c.setting;
+    if (panels.empty() || panels.back().title != title) panels.push_back({title, {}});
+    bench::bar_group g{c.model, {}};
+    const auto add = [&](const answer& a) { g.values.push_back(a.best ? std::optional(a.energy_J()) : std::nullopt); };
+    for (std::size_t i = papers_first; i < c.others_in_time.size(); ++i) add(c.others_in_time[i]);
+    const auto rest = c.others_in_time.empty() ? std::nullopt
+                                               : range_of({c.others_in_time.begin(), c.others_in_time.begin() + papers_first}, 0, energy_of);
+    g.values.push_back(rest ? std::optional(rest->first) : std::nullopt);
+    add(c.dora_in_time);
+    panels.back().groups.push_back(std::move(g));
+  }
+  return bench::bars_svg({.title = "Energy within 1 / 0.8 of the best baseline's time",
+                          .note = "Of an iteration, in generation of the whole run. x: out of memory, or late. The axis is logarithmic.",
+                          .unit = "J"},
+                         series, panels, "x");
+}
+
+// Parts taken away (Fig 14), candidates (Fig 17), graph or chain, contention (Fig 2).
+
+std::string response(const plan_result& r) { return r.plans.empty() ? "-" : readable(r.plans.front().predicted->response()); }
+
+/// Calls f(setting, devices, name, model) for the settings and the two models of the paper's ablations.
+template <class F>
+void for_each_ablation(bool quick, F&& f) {
+  for (const std::string& setting : settings) {
+    if (quick && setting != "smart-home-2") continue;
+    const cluster devices = zoo::cluster(setting);
+    for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
+      if (quick && std::string(name) == "qwen-omni") continue;
+      const planning_graph model = zoo::model(name, {});
+      f(setting, devices, std::string(name), model);
+    }
+  }
+}
+
+/// A plan that was chosen for another network, on the real one.
+plan_result judged_on(const problem& real, const plan_result& seen) {
+  plan_result judged;
+  for (plan p : seen.plans) {
+    p.predicted = judge(p, real.model, real.cluster, real.cost).evaluation;
+    judged.plans.push_back(std::move(p));
+  }
+  return judged;
+}
+plan_result best_on_paper(const problem& real) {
+  const cluster private_network = uncontended(real.cluster);
+  return judged_on(real, recipes::dora_partitioner(problem_of(real.model, private_network, real.job), minimize_latency{}, 1));
+}
+plan_result scheduled_even_split(const problem& p) {
+  const plan_result even = recipes::even_split(p, minimize_latency{}, 10);
+  return even.plans.empty() ? even : schedule::refine(p, minimize_latency{}, even.plans, 1);
+}
+/// How far the best plan's transfers are from the best order, at most.
+std::string order_gap(const plan_result& r) {
+  if (r.plans.empty()) return "-";
+  const evaluation& e = *r.plans.front().predicted;
+  const double percent = 100 * (e.latency / e.contention_bound - 1);
+  return percent < 1e-7 ? "0" : percent < 0.01 ? "< 0.01 %" : number("%.2f %%", percent);
+}
+
+std::string phases(bool quick) {
+  std::vector<row> rows{{"setting", "job", "on paper", "even split", "phase 2 only", "phase 1 only", "both", "order at most off"}};
+  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name, const planning_graph& model) {
+    for (const mode how : {mode::training, mode::inference, mode::generation}) {
+      const problem p = problem_of(model, devices, job_of(how, name));
+      const plan_result both = recipes::dora(p, minimize_latency{}, 1);
+      rows.push_back({setting, name + ", " + std::string(to_string(how)), response(best_on_paper(p)), response(recipes::even_split(p, minimize_latency{}, 1)),
+                      response(scheduled_even_split(p)), response(recipes::dora_partitioner(p, minimize_latency{}, 1)), response(both), order_gap(both)});
+    }
+  });
+  if (!quick) {
+    rows.push_back({"*paper, not named*", "qwen3-1.7b, training", "", "", "99.3 s", "109.2 s", "87 s", ""});
+    rows.push_back({"*paper, not named*", "qwen-omni, training", "", "", "173.6 s", "182.2 s", "133.1 s", ""});
+  }
+  return bench::markdown_table(rows);
+}
+
+std::string top_k(bool quick) {
+  const std::vector<int> ks = quick ? std::vector{1, 3} : std::vector{1, 3, 5, 10, 15, 30};
+  row headings{"setting", "model"};
+  for (const int k : ks) headings.push_back("K " + std::to_string(k));
+  std::vector<row> rows{headings};
+  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name, const planning_graph& model) {
+    row r{setting, name};
+    for (const int k : ks) {
+      const problem p = problem_of(model, devices, job_of(mode::training, name));
+      r.push_back(response(recipes::dora(p, minimize_latency{}, 1, {.partitioner = {.k = k}})));
+    }
+    rows.push_back(std::move(r));
+  });
+  if (!quick) rows.push_back({"*paper, not named*", "qwen-omni", "204.4 s", "", "155.4 s", "144.4 s", "144.0 s", ""});
+  return bench::markdown_table(rows);
+}
+
+std::string parts(bool quick) {
+  struct variant {
+    const char* name;
+    recipes::partitioner_options how;
+  };
+  const variant variants[] = {{"K 1", {.k = 1}},       {"K 3", {.k = 3}}, {"K 10", {}},
+                              {"K 30", {.k = 30}},     {"blocks of 3 %", {.merge_share = 0.03}},
+                              {"two substates only", {.across_chains = false}}};
+  row headings{"setting", "model"};
+  for (const variant& v : variants) headings.emplace_back(v.name);
+  std::vector<row> rows{headings};
+  for (const std::string& setting : settings) {
+    const cluster devices = zoo::cluster(setting);
+    for (const std::string& name : models) {
+      if (quick && name != "bert-base") continue;
+      const planning_graph model = zoo::model(name, {});
+      const problem p = problem_of(model, devices, job_of(mode::training, name));
+      row r{setting, name};
+      for (const variant& v : variants) r.push_back(response(recipes::dora_partitioner(p, minimize_latency{}, 1, v.how)));
+      rows.push_back(std::move(r));
+    }
+  }
+  return bench::markdown_table(rows);
+}
+
+std::string chain_or_graph(bool quick) {
+  const planning_graph graph = zoo::model("qwen-omni", {}), chain = chain_view(graph);
+  std::vector<row> rows{{"setting", "job", "chain", "graph", "less"}};
+  for (const std::string& setting : settings) {
+    if (quick && setting != "edge-cluster") continue;
+    const cluster devices = zoo::cluster(setting);
+    for (const auto& [how, batch] : {std::pair{mode::inference, 1}, {mode::inference, 2}, {mode::training, 32}}) {
+      job wanted = job_of(how, "qwen-omni");
+      wanted.batch = batch;
+      const plan_result in_row = recipes::dora(problem_of(chain, devices, wanted), minimize_latency{}, 1);
+      const plan_result as_is = recipes::dora(problem_of(graph, devices, wanted), minimize_latency{}, 1);
+      const std::string less = in_row.plans.empty() || as_is.plans.empty()
+                                   ? "-"
+                                   : number("%.1f %%", 100 * (1 - as_is.plans.front().predicted->latency / in_row.plans.front().predicted->latency));
+      rows.push_back({setting, std::string(to_string(how)) + " of " + std::to_string(batch), response(in_row), response(as_is), less});
+    }
+  }
+  return bench::markdown_table(rows);
+}
+
+/// Two laptops and two phones on 650 Mbit/s: a plan for private wires there, the same plan in the air, the best for the air.
+std::string contention(bool quick) {
+  const std::vector<device> home{zoo::device("rtx4050", "laptop0"), zoo::device("rtx4050", "laptop1"), zoo::device("snapdragon-8-elite", "phone0"),
+                                 zoo::device("snapdragon-8-elite", "phone1")};
+  const cluster air("two laptops, two phones", home, shared_medium{650_Mbit_per_s, 2_ms});
+  const cluster wires = uncontended(air);
+  std::vector<row> rows{{"job", "model", "planner", "private wires", "in the air", "slower", "in the air, scheduled", "best for the air", "gain"}};
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) {
+      if (quick && how != mode::training) continue;
+      const planning_graph model = zoo::model(name, {});
+      const job wanted = job_of(how, name);
+      const problem in_air = problem_of(model, air, wanted), on_wires = problem_of(model, wires, wanted);
+      const plan_result best = recipes::dora(in_air, minimize_latency{}, 1, {.partitioner = {.k = 30}});
+      for (const bool asteroid : {true, false}) {
+        const plan_result ideal = asteroid ? recipes::asteroid(on_wires, minimize_latency{}) : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
+        const plan_result real = judged_on(in_air, ideal);
+        const plan_result scheduled = real.plans.empty() ? real : schedule::refine(in_air, minimize_latency{}, real.plans, 1);
+        std::string slower = "-", gain = "-";
+        if (!real.plans.empty() && !best.plans.empty()) {
+          const seconds t = real.plans.front().predicted->response();
+          slower = number("%.2f x", t / ideal.plans.front().predicted->response());
+          gain = number("%.2f x", t / best.plans.front().predicted->response());
+        }
+        rows.push_back({std::string(to_string(how)), name, asteroid ? "asteroid" : "dora, phase 1", response(ideal), response(real), slower,
+                        response(scheduled), response(best), gain});
+      }
+    }
+  }
+  if (!quick) {
+    rows.push_back({"*paper: training*", "qwen3-0.6b", "asteroid", "12.3 s", "28.4 s", "2.3 x", "", "10.4 s", "2.7 x"});
+    rows.push_back({"*paper: training*", "qwen3-1.7b", "asteroid", "15.5 s", "34.3 s", "2.2 x", "", "13.2 s", "2.6 x"});
+    rows.push_back({"*paper: generation*", "qwen3-0.6b", "asteroid", "800 ms", "1.8 s", "2.3 x", "", "600 ms", "3.0 x"});
+    rows.push_back({"*paper: generation*", "qwen3-1.7b", "asteroid", "900 ms", "2.2 s", "2.4 x", "", "800 ms", "2.8 x"});
+  }
+  return bench::markdown_table(rows, 3);
+}
+
+/// How long planners think (Table 4): medians of what they say themselves.
+std::string planning_times(bool quick) {
+  struct reported {
+    const char *setting, *model, *metis, *asteroid, *dora;
+  };
+  const reported paper[] = {{"smart-home-2", "bert-base", "0.32", "0.17", "0.12"},    {"smart-home-2", "qwen3-1.7b", "0.85", "0.50", "0.20"},
+                            {"smart-home-2", "qwen-omni", "1.383", "1.14", "0.79"},   {"traffic-monitor", "bert-base", "0.28", "0.13", "0.11"},
+                            {"traffic-monitor", "qwen3-1.7b", "0.78", "0.39", "0.17"}, {"traffic-monitor", "qwen-omni", "1.25", "1.02", "0.72"}};
+  std::vector<row> rows{{"setting", "model", "metis", "paper", "asteroid", "paper", "dora", "paper", "dora, phase 1", "dora-with-baselines"}};
+  for (const reported& r : paper) {
+    if (quick && std::string(r.model) != "bert-base") continue;
+    const planning_graph model = zoo::model(r.model, {});
+    const cluster devices = zoo::cluster(r.setting);
+    const problem p = problem_of(model, devices, job_of(mode::training, r.model));
+    const auto median_s = [&](auto&& planner) {
+      std::vector<double> times;
+      for (int i = 0; i < (quick ? 1 : 7); ++i) times.push_back(planner().elapsed.value());
+      return number("%.3f", bench::median(times));
+    };
+    rows.push_back({r.setting, r.model, median_s([&] { return recipes::metis(p, minimize_latency{}); }), r.metis,
+                    median_s([&] { return recipes::asteroid(p, minimize_latency{}); }), r.asteroid,
+                    median_s([&] { return recipes::dora(p, minimize_latency{}, 1); }), r.dora,
+                    median_s([&] { return recipes::dora_partitioner(p, minimize_latency{}, 1); }),
+                    median_s([&] { return recipes::dora_with_baselines(p, minimize_latency{}, 1); })});
+  }
+  return bench::markdown_table(rows);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const bench::sections page(argc, argv);
+  const bool quick = page.quick();
+  std::vector<comparison> all;
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    std::vector<comparison> cases;
+    for (const std::string& setting : settings) {
+      for (const std::string& model : models) {
+        if (!quick || (model == "bert-base" && setting == "smart-home-2")) cases.push_back(compare(how, setting, model));
+      }
+    }
+    const std::string name(to_string(how));
+    page.add(name, times_table(cases));
+    page.add_image("dora." + name + ".svg",
+                   times_image(how == mode::training    ? "Training: time of an iteration of 32 samples"
+                               : how == mode::inference ? "Inference: time of 8 samples"
+                                                        : "Generation: time between tokens of 4 sequences",
+                               cases));
+    page.add("energy-" + name, energy_table(cases));
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  page.add("headline", headline(all));
+  page.add("quoted", quoted(all));
+  page.add("losses", losses(all));
+  page.add("energy", energy_headline(all, quick));
+  page.add_image("dora.energy.svg", energy_image(all));
+  page.add("parts", parts(quick));
+  page.add("chain-or-graph", chain_or_graph(quick));
+  page.add("phases", phases(quick));
+  page.add("top-k", top_k(quick));
+  page.add("contention", contention(quick));
+  page.add_timed("planning", planning_times(quick));
 }
