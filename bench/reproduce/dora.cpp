@@ -68,14 +68,15 @@ constexpr std::size_t papers_first = 7;  // of the baselines that the paper comp
 
 /// Its best plan under the judge: nothing where it runs out of memory.
 struct answer {
-  std::optional<evaluation> best = {};
+  std::optional<plan> best = {};
+  double on_wires_s = 0;  ///< the same plan where every pair of devices has its peak bandwidth to itself
 
   answer() = default;
   explicit answer(const plan_result& r) {
-    if (!r.plans.empty()) best = r.plans.front().predicted;
+    if (!r.plans.empty()) best = r.plans.front();
   }
-  [[nodiscard]] double time_s() const { return best->response().value(); }
-  [[nodiscard]] double energy_J() const { return best->energy().value(); }
+  [[nodiscard]] double time_s() const { return best->predicted->response().value(); }
+  [[nodiscard]] double energy_J() const { return best->predicted->energy().value(); }
   [[nodiscard]] std::string time() const { return best ? number("%.4g", time_s()) : "OOM"; }
 };
 
@@ -93,12 +94,18 @@ std::optional<std::pair<double, double>> range_of(const std::vector<answer>& ans
 constexpr auto time_of = [](const answer& a) { return a.time_s(); };
 constexpr auto energy_of = [](const answer& a) { return a.energy_J(); };
 
-/// One setting, model and mode: who finds what, for latency and for the least energy within the target.
+/// What all find for one question.
+struct field {
+  std::vector<answer> others = {};  ///< by baseline
+  answer dora = {};
+};
+
+/// One setting, model and mode: who is fastest, and who needs least energy within the target.
 struct comparison {
   mode how = mode::training;
   std::string setting, model;
-  std::vector<answer> others = {}, others_in_time = {};
-  answer dora = {}, with_baselines = {}, dora_in_time = {};
+  field fastest = {}, in_time = {};  ///< in time: nothing also where the answer is late, but for Dora
+  answer with_baselines = {};
   double target_s = 0;  ///< the best baseline's latency / 0.8
 
   [[nodiscard]] row names() const { return {setting, model}; }
@@ -114,17 +121,23 @@ comparison compare(mode how, const std::string& setting, const std::string& name
     for (const baseline& b : baselines) all.emplace_back(b.plan(p, objective_of_job(p.job)));
     return all;
   };
-  c.others = ask_all();
-  c.dora = answer(recipes::dora(p, objective_of_job(p.job), 1));
+  c.fastest.others = ask_all();
+  c.fastest.dora = answer(recipes::dora(p, objective_of_job(p.job), 1));
+  const cluster wires = uncontended(devices);
+  const auto judge_on_wires = [&](answer& a) {
+    if (a.best) a.on_wires_s = judge(*a.best, model, wires, p.cost).evaluation.response().value();
+  };
+  for (answer& a : c.fastest.others) judge_on_wires(a);
+  judge_on_wires(c.fastest.dora);
   c.with_baselines = answer(recipes::dora_with_baselines(p, objective_of_job(p.job), 1));
-  if (const auto range = range_of(c.others, 0, time_of)) {
+  if (const auto range = range_of(c.fastest.others, 0, time_of)) {
     c.target_s = range->first / 0.8;
     p.job.qoe = {.latency = seconds(c.target_s), .lambda_J_per_s = 1e6};  // the target is a limit: no energy buys lateness
-    c.others_in_time = ask_all();
-    for (answer& a : c.others_in_time) {
+    c.in_time.others = ask_all();
+    for (answer& a : c.in_time.others) {
       if (a.best && a.time_s() > c.target_s * (1 + 1e-9)) a.best.reset();
     }
-    c.dora_in_time = answer(recipes::dora(p, objective_of_job(p.job), 1));
+    c.in_time.dora = answer(recipes::dora(p, objective_of_job(p.job), 1));
   }
   return c;
 }
@@ -138,12 +151,12 @@ std::string times_table(const std::vector<comparison>& all) {
   std::vector<row> rows{headings};
   for (const comparison& c : all) {
     row r = c.names();
-    for (const answer& a : c.others) r.push_back(a.time());
-    const auto range = range_of(c.others, 0, time_of);
-    const bool first = c.dora.best && (!range || c.dora.time_s() <= range->first * (1 + 1e-9));
-    r.push_back(first ? "**" + c.dora.time() + "**" : c.dora.time());
+    for (const answer& a : c.fastest.others) r.push_back(a.time());
+    const auto range = range_of(c.fastest.others, 0, time_of);
+    const bool first = c.fastest.dora.best && (!range || c.fastest.dora.time_s() <= range->first * (1 + 1e-9));
+    r.push_back(first ? "**" + c.fastest.dora.time() + "**" : c.fastest.dora.time());
     for (const bool worst : {false, true}) {
-      r.push_back(range && c.dora.best ? number("%.3g x", (worst ? range->second : range->first) / c.dora.time_s()) : "-");
+      r.push_back(range && c.fastest.dora.best ? number("%.3g x", (worst ? range->second : range->first) / c.fastest.dora.time_s()) : "-");
     }
     r.push_back(c.with_baselines.time());
     rows.push_back(std::move(r));
@@ -151,37 +164,65 @@ std::string times_table(const std::vector<comparison>& all) {
   return bench::markdown_table(rows);
 }
 
-std::string times_image(const std::string& title, const std::vector<comparison>& all) {
+/// Bars relative to Dora's, so that one axis serves all models: the paper's four, the best of the other baselines, Dora.
+template <class Value, class Title>
+std::string relative_image(bench::plot_style style, const std::vector<comparison>& all, field comparison::*of, const std::string& missing,
+                           Value&& value, Title&& title_of) {
   std::vector<bench::plot_series> series;
   for (std::size_t i = papers_first; i < baselines.size(); ++i) series.push_back({baselines[i].name, bench::plot_color(i - papers_first)});
   series.push_back({"best of the other baselines", bench::plot_color(7)});
   series.push_back({"dora", bench::plot_own});
   std::vector<bench::bar_panel> panels;
   for (const comparison& c : all) {
-    if (panels.empty() || panels.back().title != c.setting) panels.push_back({c.setting, {}});
+    const auto& [others, dora] = c.*of;
+    const std::string title = title_of(c);
+    if (panels.empty() || panels.back().title != title) panels.push_back({title, {}});
     bench::bar_group g{c.model, {}};
-    const auto add = [&](const answer& a) { g.values.push_back(a.best ? std::optional(a.time_s()) : std::nullopt); };
-    for (std::size_t i = papers_first; i < c.others.size(); ++i) add(c.others[i]);
-    const auto rest = range_of({c.others.begin(), c.others.begin() + papers_first}, 0, time_of);
-    g.values.push_back(rest ? std::optional(rest->first) : std::nullopt);
-    add(c.dora);
+    const double one = dora.best ? value(dora) : 0;
+    const auto add = [&](const answer& a) { g.values.push_back(a.best && one > 0 ? std::optional(value(a) / one) : std::nullopt); };
+    for (std::size_t i = papers_first; i < others.size(); ++i) add(others[i]);
+    answer best;
+    for (std::size_t i = 0; i < std::min(papers_first, others.size()); ++i) {
+      if (others[i].best && (!best.best || value(others[i]) < value(best))) best = others[i];
+    }
+    add(best);
+    add(dora);
     panels.back().groups.push_back(std::move(g));
   }
-  return bench::bars_svg({.title = title, .note = "Judged under contention. OOM: no plan fits. The axis is logarithmic."}, series, panels);
+  style.unit = "";
+  style.logarithmic = false;
+  return bench::bars_svg(style, series, panels, missing);
+}
+
+/// Every baseline that is better than Dora somewhere.
+template <class Value, class Text>
+std::string losses(const std::vector<comparison>& all, field comparison::*of, Value&& value, Text&& text) {
+  std::vector<row> rows{{"job", "setting", "model", "baseline", "its", "dora's", "dora's is more by"}};
+  for (const comparison& c : all) {
+    const auto& [others, dora] = c.*of;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (!others[i].best || (dora.best && value(others[i]) >= value(dora) * (1 - 1e-9))) continue;
+      const double its = value(others[i]);
+      rows.push_back({std::string(to_string(c.how)), c.setting, c.model, baselines[i].name, text(its), dora.best ? text(value(dora)) : "OOM",
+                      dora.best ? number("%.2f %%", 100 * (value(dora) / its - 1)) : "-"});
+    }
+  }
+  return rows.size() == 1 ? "None.\n" : bench::markdown_table(rows, 4);
 }
 
 /// How many times as fast Dora is: the extremes and the geometric mean over the cases, each against its best and its worst.
 std::string headline(const std::vector<comparison>& all) {
-  std::vector<row> rows{{"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most", "not the fastest in"}};
+  std::vector<row> rows{{"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most",
+                         "not the fastest in"}};
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const std::size_t first : {papers_first, std::size_t{0}}) {
       std::vector<double> best, worst;
       int lost = 0;
       for (const comparison& c : all) {
-        const auto range = range_of(c.others, first, time_of);
-        if (c.how != how || !range || !c.dora.best) continue;
-        best.push_back(range->first / c.dora.time_s());
-        worst.push_back(range->second / c.dora.time_s());
+        const auto range = range_of(c.fastest.others, first, time_of);
+        if (c.how != how || !range || !c.fastest.dora.best) continue;
+        best.push_back(range->first / c.fastest.dora.time_s());
+        worst.push_back(range->second / c.fastest.dora.time_s());
         lost += best.back() < 1 - 1e-9;
       }
       if (best.empty()) continue;
@@ -206,43 +247,44 @@ std::string quoted(const std::vector<comparison>& all) {
     const char *setting, *model, *where, *paper;
     bool worst;
   };
-  std::vector<row> rows{{"training", "where", "paper", "here, over the paper's four", "here, over all"}};
-  const claim claims[] = {{"smart-home-1", "qwen3-0.6b", "Qwen3-0.6B in smart home 1, over the best", "1.9 x", false},
-                          {"smart-home-2", "qwen3-0.6b", "Qwen3-0.6B in smart home 2, over the best", "3.3 x", false},
-                          {"edge-cluster", "", "edge cluster, least over the best", "at least 1.1 x", false},
-                          {"smart-home-2", "", "smart home 2, most over the worst", "6.3 x", true}};
+  std::vector<row> rows{{"where", "paper", "here, over the paper's four", "here, over all"}};
+  const claim claims[] = {{"smart-home-1", "qwen3-0.6b", "training Qwen3-0.6B in smart home 1, over the best", "1.9 x", false},
+                          {"smart-home-2", "qwen3-0.6b", "training Qwen3-0.6B in smart home 2, over the best", "3.3 x", false},
+                          {"edge-cluster", "", "training in the edge cluster, least over the best", "at least 1.1 x", false},
+                          {"smart-home-2", "", "training in smart home 2, most over the worst", "6.3 x", true}};
   for (const claim& q : claims) {
-    row r{q.setting, q.where, q.paper};
+    row r{q.where, q.paper};
     for (const std::size_t first : {papers_first, std::size_t{0}}) {
       std::optional<double> found;
       for (const comparison& c : all) {
         if (c.how != mode::training || c.setting != q.setting || (*q.model != '\0' && c.model != q.model)) continue;
-        const auto range = range_of(c.others, first, time_of);
-        if (!range || !c.dora.best) continue;
-        const double x = (q.worst ? range->second : range->first) / c.dora.time_s();
+        const auto range = range_of(c.fastest.others, first, time_of);
+        if (!range || !c.fastest.dora.best) continue;
+        const double x = (q.worst ? range->second : range->first) / c.fastest.dora.time_s();
         found = !found ? x : q.worst ? std::max(*found, x) : std::min(*found, x);
       }
       r.push_back(found ? number("%.2f x", *found) : "-");
     }
-    rows.push_back({r.begin() + 1, r.end()});
+    rows.push_back(std::move(r));
   }
-  rows.front().erase(rows.front().begin());
   return bench::markdown_table(rows, 1);
 }
 
-/// Every baseline that beats Dora somewhere.
-std::string losses(const std::vector<comparison>& all) {
-  std::vector<row> rows{{"job", "setting", "model", "baseline", "its time", "dora", "dora is slower by"}};
+/// What contention does to the plans: the time on the real network over that on private wires.
+std::string slowed(const std::vector<comparison>& all) {
+  row headings{"setting", "model"};
+  for (std::size_t i = papers_first; i < baselines.size(); ++i) headings.push_back(baselines[i].name);
+  headings.push_back("dora");
+  std::vector<row> rows{headings};
   for (const comparison& c : all) {
-    for (std::size_t i = 0; i < c.others.size(); ++i) {
-      const answer& a = c.others[i];
-      if (!a.best || (c.dora.best && a.time_s() >= c.dora.time_s() * (1 - 1e-9))) continue;
-      rows.push_back({std::string(to_string(c.how)), c.setting, c.model, baselines[i].name, readable(seconds(a.time_s())),
-                      c.dora.best ? readable(seconds(c.dora.time_s())) : "OOM",
-                      c.dora.best ? number("%.2f %%", 100 * (c.dora.time_s() / a.time_s() - 1)) : "-"});
-    }
+    if (c.how != mode::training) continue;
+    row r = c.names();
+    const auto add = [&](const answer& a) { r.push_back(a.best ? number("%.2f x", a.time_s() / a.on_wires_s) : "OOM"); };
+    for (std::size_t i = papers_first; i < c.fastest.others.size(); ++i) add(c.fastest.others[i]);
+    add(c.fastest.dora);
+    rows.push_back(std::move(r));
   }
-  return rows.size() == 1 ? "None.\n" : bench::markdown_table(rows, 4);
+  return bench::markdown_table(rows);
 }
 
 // Who needs less energy in time (Figs 10 and 11).
@@ -255,16 +297,17 @@ std::string energy_table(const std::vector<comparison>& all) {
   for (const comparison& c : all) {
     row r = c.names();
     r.push_back(c.target_s > 0 ? number("%.4g", c.target_s) : "-");
-    r.push_back(c.dora_in_time.best ? c.dora_in_time.time() + (c.dora_in_time.time_s() > c.target_s * (1 + 1e-9) ? " late" : "") : "OOM");
-    for (std::size_t i = 0; i < c.others_in_time.size(); ++i) {
-      const answer& a = c.others_in_time[i];
-      r.push_back(a.best ? number("%.4g", a.energy_J()) : c.others[i].best ? "late" : "OOM");
+    r.push_back(c.in_time.dora.best ? c.in_time.dora.time() + (c.in_time.dora.time_s() > c.target_s * (1 + 1e-9) ? " late" : "") : "OOM");
+    for (std::size_t i = 0; i < c.in_time.others.size(); ++i) {
+      const answer& a = c.in_time.others[i];
+      r.push_back(a.best ? number("%.4g", a.energy_J()) : c.fastest.others[i].best ? "late" : "OOM");
     }
     r.resize(headings.size() - 3, "-");
-    const auto range = range_of(c.others_in_time, 0, energy_of);
-    r.push_back(c.dora_in_time.best ? number("%.4g", c.dora_in_time.energy_J()) : "-");
+    const auto range = range_of(c.in_time.others, 0, energy_of);
+    r.push_back(c.in_time.dora.best ? number("%.4g", c.in_time.dora.energy_J()) : "-");
     for (const bool most : {false, true}) {
-      r.push_back(range && c.dora_in_time.best ? number("%.1f %%", 100 * (1 - c.dora_in_time.energy_J() / (most ? range->second : range->first))) : "-");
+      const double other = !range ? 0 : most ? range->second : range->first;
+      r.push_back(range && c.in_time.dora.best ? number("%.1f %%", 100 * (1 - c.in_time.dora.energy_J() / other)) : "-");
     }
     rows.push_back(std::move(r));
   }
@@ -286,46 +329,22 @@ std::string energy_headline(const std::vector<comparison>& all, bool quick) {
       for (const std::size_t first : {papers_first, std::size_t{0}}) {
         std::vector<double> least, most;
         for (const comparison& c : all) {
-          if (c.how != how || c.setting != setting || !c.dora_in_time.best) continue;
-          const auto range = range_of(c.others_in_time, first, energy_of);
+          if (c.how != how || c.setting != setting || !c.in_time.dora.best) continue;
+          const auto range = range_of(c.in_time.others, first, energy_of);
           if (!range) continue;
-          least.push_back(100 * (1 - c.dora_in_time.energy_J() / range->first));
-          most.push_back(100 * (1 - c.dora_in_time.energy_J() / range->second));
+          least.push_back(100 * (1 - c.in_time.dora.energy_J() / range->first));
+          most.push_back(100 * (1 - c.in_time.dora.energy_J() / range->second));
         }
         any = any || !least.empty();
         for (const auto& x : {least, most}) {
-          r.push_back(x.empty() ? "-" : number("%.1f %%", *std::min_element(x.begin(), x.end())) + number(" - %.1f %%", *std::max_element(x.begin(), x.end())));
+          const auto [low, high] = std::minmax_element(x.begin(), x.end());
+          r.push_back(x.empty() ? "-" : number("%.1f %%", *low) + number(" - %.1f %%", *high));
         }
       }
       if (any || !quick) rows.push_back(std::move(r));
     }
   }
   return bench::markdown_table(rows);
-}
-
-std::string energy_image(const std::vector<comparison>& all) {
-  std::vector<bench::plot_series> series;
-  for (std::size_t i = papers_first; i < baselines.size(); ++i) series.push_back({baselines[i].name, bench::plot_color(i - papers_first)});
-  series.push_back({"least of the other baselines", bench::plot_color(7)});
-  series.push_back({"dora", bench::plot_own});
-  std::vector<bench::bar_panel> panels;
-  for (const comparison& c : all) {
-    if (c.how == mode::inference) continue;
-    const std::string title = std::string(to_string(c.how)) + ", " + c.setting;
-    if (panels.empty() || panels.back().title != title) panels.push_back({title, {}});
-    bench::bar_group g{c.model, {}};
-    const auto add = [&](const answer& a) { g.values.push_back(a.best ? std::optional(a.energy_J()) : std::nullopt); };
-    for (std::size_t i = papers_first; i < c.others_in_time.size(); ++i) add(c.others_in_time[i]);
-    const auto rest = c.others_in_time.empty() ? std::nullopt
-                                               : range_of({c.others_in_time.begin(), c.others_in_time.begin() + papers_first}, 0, energy_of);
-    g.values.push_back(rest ? std::optional(rest->first) : std::nullopt);
-    add(c.dora_in_time);
-    panels.back().groups.push_back(std::move(g));
-  }
-  return bench::bars_svg({.title = "Energy within 1 / 0.8 of the best baseline's time",
-                          .note = "Of an iteration, in generation of the whole run. x: out of memory, or late. The axis is logarithmic.",
-                          .unit = "J"},
-                         series, panels, "x");
 }
 
 // Parts taken away (Fig 14), candidates (Fig 17), graph or chain, contention (Fig 2).
@@ -377,8 +396,9 @@ std::string phases(bool quick) {
     for (const mode how : {mode::training, mode::inference, mode::generation}) {
       const problem p = problem_of(model, devices, job_of(how, name));
       const plan_result both = recipes::dora(p, minimize_latency{}, 1);
-      rows.push_back({setting, name + ", " + std::string(to_string(how)), response(best_on_paper(p)), response(recipes::even_split(p, minimize_latency{}, 1)),
-                      response(scheduled_even_split(p)), response(recipes::dora_partitioner(p, minimize_latency{}, 1)), response(both), order_gap(both)});
+      rows.push_back({setting, name + ", " + std::string(to_string(how)), response(best_on_paper(p)),
+                      response(recipes::even_split(p, minimize_latency{}, 1)), response(scheduled_even_split(p)),
+                      response(recipes::dora_partitioner(p, minimize_latency{}, 1)), response(both), order_gap(both)});
     }
   });
   if (!quick) {
@@ -465,7 +485,8 @@ std::string contention(bool quick) {
       const problem in_air = problem_of(model, air, wanted), on_wires = problem_of(model, wires, wanted);
       const plan_result best = recipes::dora(in_air, minimize_latency{}, 1, {.partitioner = {.k = 30}});
       for (const bool asteroid : {true, false}) {
-        const plan_result ideal = asteroid ? recipes::asteroid(on_wires, minimize_latency{}) : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
+        const plan_result ideal = asteroid ? recipes::asteroid(on_wires, minimize_latency{})
+                                           : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
         const plan_result real = judged_on(in_air, ideal);
         const plan_result scheduled = real.plans.empty() ? real : schedule::refine(in_air, minimize_latency{}, real.plans, 1);
         std::string slower = "-", gain = "-";
@@ -531,19 +552,27 @@ int main(int argc, char** argv) {
     }
     const std::string name(to_string(how));
     page.add(name, times_table(cases));
+    const char* title = how == mode::training    ? "Training: time of an iteration of 32 samples"
+                        : how == mode::inference ? "Inference: time of 8 samples"
+                                                 : "Generation: time between tokens of 4 sequences";
     page.add_image("dora." + name + ".svg",
-                   times_image(how == mode::training    ? "Training: time of an iteration of 32 samples"
-                               : how == mode::inference ? "Inference: time of 8 samples"
-                                                        : "Generation: time between tokens of 4 sequences",
-                               cases));
+                   relative_image({.title = title, .note = "As a multiple of Dora's, judged under contention. OOM: no plan fits."}, cases,
+                                  &comparison::fastest, "OOM", time_of, [](const comparison& c) { return c.setting; }));
     page.add("energy-" + name, energy_table(cases));
     all.insert(all.end(), cases.begin(), cases.end());
   }
   page.add("headline", headline(all));
   page.add("quoted", quoted(all));
-  page.add("losses", losses(all));
+  page.add("slowed", slowed(all));
+  page.add("losses", losses(all, &comparison::fastest, time_of, [](double s) { return readable(seconds(s)); }));
   page.add("energy", energy_headline(all, quick));
-  page.add_image("dora.energy.svg", energy_image(all));
+  page.add("energy-losses", losses(all, &comparison::in_time, energy_of, [](double j) { return readable(joules(j)); }));
+  std::erase_if(all, [](const comparison& c) { return c.how == mode::inference; });  // the paper's: training, and serving by token
+  page.add_image("dora.energy.svg",
+                 relative_image({.title = "Energy within 1 / 0.8 of the best baseline's time",
+                                 .note = "As a multiple of Dora's. x: out of memory, or late."},
+                                all, &comparison::in_time, "x", energy_of,
+                                [](const comparison& c) { return std::string(to_string(c.how)) + ", " + c.setting; }));
   page.add("parts", parts(quick));
   page.add("chain-or-graph", chain_or_graph(quick));
   page.add("phases", phases(quick));
