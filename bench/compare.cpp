@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// All planners together: `hetplan compare` as a process, and how the planning time of two baselines grows with size.
+// All planners together: `hetplan compare` as a process, and how planning time grows with size.
 //
 // Target: a whole compare of Qwen3-1.7B in smart home 2 in 2 s. Growth: chains of layers on devices of four unequal classes in a
-// mesh, 16 microbatches of 8, the recipes with everything they do, simulation of their answer included. Both keep every partial
-// plan that no other dominates; what is left out takes minutes.
+// mesh, 16 microbatches of 8, the recipes with everything they do, simulation of their answer included. Asteroid
+// and Metis keep every partial plan that no other dominates; the sizes that are left out take minutes.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/metis.hpp>
 
 #include "measure.hpp"
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
       const planning_problem problem{model, network, roofline{}, job{.batch = 128, .microbatch_sizes = {8}}};
       const std::string size = std::to_string(layers) + " layers x " + std::to_string(devices) + " devices: ";
       table.run_within(size + "asteroid", 1, 0, [&](std::size_t) { static_cast<void>(recipes::asteroid(problem, minimize_latency{})); });
+      table.run_within(size + "dora", 1, 0, [&](std::size_t) { static_cast<void>(recipes::dora(problem, minimize_latency{}, 1)); });
       table.run_within(size + "metis", 1, 0, [&](std::size_t) { static_cast<void>(recipes::metis(problem, minimize_latency{})); });
     }
   }
