@@ -64,9 +64,15 @@ inline hetplan::planning_graph without_last_layer(const hetplan::planning_graph&
   hetplan::planning_graph_builder b(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (const hetplan::layer& l : chain.layers()) {
     if (l.id.index() + 1 == chain.size()) break;
-    b.add_layer({.name = l.name, .kind = l.kind, .forward_flops = l.forward_flops, .backward_input_flops = l.backward_input_flops,
-                 .backward_weight_flops = l.backward_weight_flops, .weight = l.weight, .weight_traffic = l.weight_traffic,
-                 .activation = l.activation, .traffic = l.traffic});
+    b.add_layer({.name = l.name,
+                 .kind = l.kind,
+                 .forward_flops = l.forward_flops,
+                 .backward_input_flops = l.backward_input_flops,
+                 .backward_weight_flops = l.backward_weight_flops,
+                 .weight = l.weight,
+                 .weight_traffic = l.weight_traffic,
+                 .activation = l.activation,
+                 .traffic = l.traffic});
   }
   const hetplan::sequence_cuts cuts(chain, sequence_of(chain));
   for (std::size_t i = 1; i + 1 < chain.size(); ++i) {
@@ -76,23 +82,34 @@ inline hetplan::planning_graph without_last_layer(const hetplan::planning_graph&
   return std::move(b).build();
 }
 
-/// The four models. Images of CIFAR-10 (50 000 of 3 x 32 x 32) and Mini-ImageNet (60 000 of 3 x 224 x 224); BERT-small on 32 tokens,
-/// without the language model's head.
+/// A vision model; `side` 64 is what an image of 32 x 32 makes of it when the first convolution does not stride.
+inline hetplan::planning_graph vision(const char* name, int side) {
+  return hetplan::zoo::model(name, {.input = hetplan::zoo::image_shape{3, side, side}, .dtype = hetplan::zoo::precision::fp32});
+}
+/// The four models. CIFAR-10 (50 000 images of 3 x 32 x 32; the first convolution does not stride), Mini-ImageNet (60 000 of
+/// 3 x 224 x 224); BERT-small on 32 tokens, without the language model's head.
 inline std::vector<trained_model> trained_models() {
   using namespace hetplan;
-  const auto vision = [](const char* name, int side) { return zoo::model(name, {.input = zoo::image_shape{3, side, side}, .dtype = zoo::precision::fp32}); };
   const std::vector<int> up_to_256{16, 32, 64, 128, 256}, up_to_32{1, 2, 4, 8, 16, 32};
   std::vector<trained_model> all;
-  all.push_back({"efficientnet-b1", "EfficientNet-B1", vision("efficientnet-b1", 32), 2048, up_to_256, 50e3 / (26.7 * 60), 50e3 / (11.2 * 60)});
-  all.push_back({"mobilenetv2", "MobileNetV2", vision("mobilenetv2", 32), 2048, up_to_256, 50e3 / (22 * 60), 50e3 / (8.5 * 60)});
+  all.push_back(
+      {"efficientnet-b1", "EfficientNet-B1", vision("efficientnet-b1", 64), 2048, up_to_256, 50e3 / (26.7 * 60), 50e3 / (11.2 * 60)});
+  all.push_back({"mobilenetv2", "MobileNetV2", vision("mobilenetv2", 64), 2048, up_to_256, 50e3 / (22 * 60), 50e3 / (8.5 * 60)});
   all.push_back({"resnet50", "ResNet-50", vision("resnet50", 224), 256, up_to_32, 60e3 / (3.48 * 3600), 60e3 / (1.14 * 3600)});
-  all.push_back({"bert-small", "BERT-small", without_last_layer(zoo::model("bert-small", {.tokens = 32, .dtype = zoo::precision::fp32})), 2048,
-                 up_to_256, 0, 0});
+  all.push_back({"bert-small", "BERT-small", without_last_layer(zoo::model("bert-small", {.tokens = 32, .dtype = zoo::precision::fp32})),
+                 2048, up_to_256, 0, 0});
   return all;
 }
+/// The same with the strides that were published for larger images; nothing for the others.
+inline std::optional<trained_model> with_published_strides(const trained_model& m) {
+  if (m.name != "efficientnet-b1" && m.name != "mobilenetv2") return std::nullopt;
+  trained_model other = m;
+  other.graph = vision(m.name.c_str(), 32);
+  return other;
+}
 
-using costs = hetplan::slowed<hetplan::roofline>;
-using edge_problem = hetplan::planning_problem<costs>;
+using edge_costs = hetplan::slowed<hetplan::roofline>;
+using edge_problem = hetplan::planning_problem<edge_costs>;
 
 /// Samples per second of a result; nothing where no plan fits.
 inline std::optional<double> rate_of(const hetplan::plan_result& r) {
@@ -115,8 +132,8 @@ class speeds {
       : nano_(of(m, instead, "jetson-nano", &trained_model::nano_rate)), tx2_(of(m, instead, "jetson-tx2", &trained_model::tx2_rate)) {}
 
   [[nodiscard]] double part(const std::string& kind) const { return kind == "jetson-nano" ? nano_ : tx2_; }
-  [[nodiscard]] costs on(const hetplan::cluster& c) const {
-    costs all{{}, {}};
+  [[nodiscard]] edge_costs on(const hetplan::cluster& c) const {
+    edge_costs all{{}, {}};
     for (const hetplan::device& d : c.devices()) all.factor.push_back(part(d.kind));
     return all;
   }
@@ -135,9 +152,9 @@ inline hetplan::plan_result balanced_pipeline(const edge_problem& p) {
   using namespace hetplan;
   const planning_graph chain = chain_view(p.model);
   const cluster view = without_network_costs(p.cluster);
-  plan chosen = recipes::choose_on_view(p, "pp", chain, view,
-                                        {.steps = latency_rule::largest_step, .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
-                                         .largest_group = 1});
+  plan chosen = recipes::choose_on_view(
+      p, "pp", chain, view,
+      {.steps = latency_rule::largest_step, .warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .largest_group = 1});
   return recipes::judge_choice(p, minimize_latency{}, std::move(chosen));
 }
 /// Data parallelism whose gradients meet at a server, one of the devices.
@@ -151,7 +168,8 @@ inline hetplan::plan_result through_a_server(const edge_problem& p) {
   served.stages.clear();
   for (const assignment& a : whole.devices) {
     const int i = static_cast<int>(served.pipelines.size());
-    served.stages.push_back({.name = "w" + std::to_string(i), .layers = whole.layers, .devices = {a}, .microbatch_size = a.samples, .pipeline = i});
+    served.stages.push_back(
+        {.name = "w" + std::to_string(i), .layers = whole.layers, .devices = {a}, .microbatch_size = a.samples, .pipeline = i});
     served.pipelines.push_back(static_cast<long long>(a.samples) * served.microbatches);
   }
   served.parameter_server = whole.devices.front().device;
@@ -159,12 +177,34 @@ inline hetplan::plan_result through_a_server(const edge_problem& p) {
   return recipes::judge_choice(p, minimize_latency{}, std::move(served));
 }
 
+/// How Asteroid searches: recipes::asteroid's, for views of our own.
+inline const hetplan::recipes::view_search asteroid_search{
+    .steps = hetplan::latency_rule::dominant_step,
+    .warmups = {hetplan::warmup_rule::hide_communication, hetplan::warmup_rule::depth},
+    .memory_first = true};
+/// A wire between every two devices of the switch, on which activations and gradients take turns: what eq. 6 counts when it charges a
+/// communication step E_f + E_b for every microbatch.
+inline hetplan::cluster taking_turns(const hetplan::cluster& c) {
+  const hetplan::device_id a{0}, b{1};
+  return {c.name(),
+          {c.devices().begin(), c.devices().end()},
+          hetplan::mesh{c.network().peak_bandwidth(a, b), c.network().find(a, b)->latency, hetplan::duplex::half}};
+}
+/// Asteroid on that view.
+inline hetplan::plan_result asteroid_by_eq_6(const edge_problem& p) {
+  using namespace hetplan;
+  if (p.cluster.size() < 2) return recipes::asteroid(p, minimize_latency{}, 1);
+  const planning_graph chain = chain_view(p.model);
+  const cluster view = taking_turns(p.cluster);
+  return recipes::judge_choice(p, minimize_latency{}, recipes::choose_on_view(p, "asteroid", chain, view, asteroid_search));
+}
+
 /// What is compared, in the order of tables and plots.
 struct planner {
   const char* name;
   hetplan::plan_result (*ask)(const edge_problem&);
 };
-inline constexpr std::array<planner, 9> planners{{
+inline constexpr std::array<planner, 10> planners{{
     {"on-device", [](const edge_problem& p) { return hetplan::recipes::on_device(p, hetplan::minimize_latency{}, 1); }},
     {"DP (EDDL)", [](const edge_problem& p) { return hetplan::recipes::data_parallel(p, hetplan::minimize_latency{}, 1); }},
     {"PP", balanced_pipeline},
@@ -173,9 +213,10 @@ inline constexpr std::array<planner, 9> planners{{
     {"Dapple", [](const edge_problem& p) { return hetplan::recipes::dapple(p, hetplan::minimize_latency{}, 1); }},
     {"HetPipe", [](const edge_problem& p) { return hetplan::recipes::hetpipe(p, hetplan::minimize_latency{}, 1); }},
     {"Asteroid", [](const edge_problem& p) { return hetplan::recipes::asteroid(p, hetplan::minimize_latency{}, 1); }},
+    {"Asteroid, eq. 6", asteroid_by_eq_6},
     {"Dora", [](const edge_problem& p) { return hetplan::recipes::dora(p, hetplan::minimize_latency{}, 1); }},
 }};
-inline constexpr std::size_t on_device_at = 0, dp_at = 1, pp_at = 2, asteroid_at = 7;
+inline constexpr std::size_t on_device_at = 0, dp_at = 1, pp_at = 2, asteroid_at = 7, eq_6_at = 8;
 
 /// 68:T1+T2 39:X1 ...: layers and devices of each stage.
 inline std::string stages_of(const hetplan::plan& p, const hetplan::cluster& c) {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+// How long Asteroid's planner takes: recipes::choose_on_view for one microbatch size, its tables of costs and its views included, on the
+// six devices of a cluster like the one of the paper's planning table (one Jetson NX, two TX2s, three Nanos; a switch of 100 Mbit/s).
+//
+// Targets: 213 layers in 10 ms, 56 layers in 2 ms. The chains are random; the paper's planner takes 480 s for EfficientNet-B1's 213
+// layers and 69 s for BERT-small's 56 on a Jetson NX, and tries how many microbatch sizes its text does not say.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/topology.hpp>
+#include <hetplan/cost/roofline.hpp>
+#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/zoo/devices.hpp>
+
+#include "measure.hpp"
+
+using namespace hetplan;
+
+namespace {
+
+cluster six_jetsons() {
+  std::vector<device> devices;
+  for (const char* kind : {"jetson-nx", "jetson-tx2", "jetson-tx2", "jetson-nano", "jetson-nano", "jetson-nano"}) {
+    devices.push_back(zoo::device(kind, "d" + std::to_string(devices.size()), zoo::link::wire));
+  }
+  return {"six", std::move(devices), star{100_Mbit_per_s, 0.5_ms}};
+}
+
+/// Uniform in [0, 1): a small generator of our own gives the same instances with every standard library.
+struct random_source {
+  std::uint64_t state;
+  double unit() {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  }
+};
+
+/// Work, weights and tensors of about an EfficientNet on small images, in random sizes.
+planning_graph random_chain(int layers, std::uint64_t seed) {
+  random_source random{seed};
+  planning_graph_builder b("chain");
+  for (int i = 0; i < layers; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i),
+                 .forward_flops = flops(1e8 * (0.3 + random.unit())),
+                 .weight = bytes(2e5 * (0.2 + random.unit())),
+                 .activation = bytes(3e4 * (0.5 + random.unit()))});
+    if (i > 0)
+      b.add_edge(layer_id(static_cast<std::size_t>(i - 1)), layer_id(static_cast<std::size_t>(i)), bytes(4e3 * (0.5 + random.unit())));
+  }
+  return std::move(b).build();
+}
+
+void chains(bench::table& table, int layers, int microbatch, std::size_t runs, double target_s) {
+  const cluster devices = six_jetsons();
+  std::vector<planning_graph> all;
+  for (std::size_t i = 0; i < runs; ++i) all.push_back(random_chain(layers, i + 1));
+  job wanted{.batch = 16 * microbatch, .microbatch_sizes = {microbatch}};
+  wanted.workload.optimizer_factor = 0;
+  table.run_within(std::to_string(layers) + " layers x 6 devices, microbatch of " + std::to_string(microbatch), runs, target_s,
+                   [&](std::size_t i) {
+                     const planning_problem problem{all[i], devices, roofline{}, wanted};
+                     const planning_graph chain = chain_view(problem.model);
+                     const cluster view = uncontended(problem.cluster);
+                     static_cast<void>(recipes::choose_on_view(problem, "asteroid", chain, view,
+                                                               {.steps = latency_rule::dominant_step,
+                                                                .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
+                                                                .memory_first = true}));
+                   });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::options options(argc, argv);
+  bench::table table(options);
+  const std::size_t runs = options.quick ? 1 : 21;
+  for (const int microbatch : {8, 32, 128}) {
+    chains(table, 56, microbatch, runs, microbatch == 8 ? 2e-3 : 0);
+    chains(table, 213, microbatch, runs, microbatch == 8 ? 10e-3 : 0);
+  }
+}
