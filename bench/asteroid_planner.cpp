@@ -15,6 +15,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/models.hpp>
 
 #include "measure.hpp"
 
@@ -54,22 +55,19 @@ planning_graph random_chain(int layers, std::uint64_t seed) {
   return std::move(b).build();
 }
 
-void chains(bench::table& table, int layers, int microbatch, std::size_t runs, double target_s) {
+/// Each model once.
+void search(bench::table& table, const std::string& name, const std::vector<planning_graph>& models, int microbatch, double target_s) {
   const cluster devices = six_jetsons();
-  std::vector<planning_graph> all;
-  for (std::size_t i = 0; i < runs; ++i) all.push_back(random_chain(layers, i + 1));
   job wanted{.batch = 16 * microbatch, .microbatch_sizes = {microbatch}};
   wanted.workload.optimizer_factor = 0;
-  table.run_within(std::to_string(layers) + " layers x 6 devices, microbatch of " + std::to_string(microbatch), runs, target_s,
-                   [&](std::size_t i) {
-                     const planning_problem problem{all[i], devices, roofline{}, wanted};
-                     const planning_graph chain = chain_view(problem.model);
-                     const cluster view = uncontended(problem.cluster);
-                     static_cast<void>(recipes::choose_on_view(problem, "asteroid", chain, view,
-                                                               {.steps = latency_rule::dominant_step,
-                                                                .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
-                                                                .memory_first = true}));
-                   });
+  table.run_within(name + ", microbatch of " + std::to_string(microbatch), models.size(), target_s, [&](std::size_t i) {
+    const planning_problem problem{models[i], devices, roofline{}, wanted};
+    const planning_graph chain = chain_view(problem.model);
+    const cluster view = uncontended(problem.cluster);
+    const recipes::view_search how{
+        .steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true};
+    static_cast<void>(recipes::choose_on_view(problem, "asteroid", chain, view, how));
+  });
 }
 
 }  // namespace
@@ -78,8 +76,15 @@ int main(int argc, char** argv) {
   const bench::options options(argc, argv);
   bench::table table(options);
   const std::size_t runs = options.quick ? 1 : 21;
+  for (const int layers : {56, 213}) {
+    std::vector<planning_graph> chains;
+    for (std::size_t i = 0; i < runs; ++i) chains.push_back(random_chain(layers, i + 1));
+    for (const int microbatch : {8, 32, 128}) {
+      search(table, std::to_string(layers) + " layers x 6 devices", chains, microbatch, layers == 56 ? 2e-3 : 10e-3);
+    }
+  }
+  const planning_graph efficientnet = zoo::model("efficientnet-b1", {.input = zoo::image_shape{3, 64, 64}, .dtype = zoo::precision::fp32});
   for (const int microbatch : {8, 32, 128}) {
-    chains(table, 56, microbatch, runs, microbatch == 8 ? 2e-3 : 0);
-    chains(table, 213, microbatch, runs, microbatch == 8 ? 10e-3 : 0);
+    search(table, "efficientnet-b1, 134 layers", std::vector<planning_graph>(runs, efficientnet), microbatch, 0);
   }
 }
