@@ -189,7 +189,7 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
   std::vector<row> rows{{"model", "mini-batch", "HDP: workers", "exchange, MB", "tensors, MB", "HDP in all", "HPP: plan", "reductions, MB",
                          "tensors, MB", "HPP in all", "HDP / HPP", "the paper's HDP", "its HPP", "HDP / HPP"}};
   const cluster c = on_a_switch(environments[0], 100), roomy = without_memory_limits(c);  // HetPipe's plan counts though it may not fit
-  const auto add = [&](const trained_model& m, int batch, const std::string& name) {
+  const auto add = [&](const trained_model& m, int batch, const std::string& name, std::size_t which) {
     const auto [hdp_mb, hpp_mb] = paper.at(m.name);
     const job wanted = trained_model::job(batch, m.microbatch_sizes);
     const edge_costs slow = as_in_table_1(models, m).on(c);
@@ -200,7 +200,7 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
       return mb;
     };
     const plan hdp = recipes::hetpipe(edge_problem{m.graph, roomy, slow, wanted}, minimize_latency{}, 1).plans.at(0);
-    const plan hpp = recipes::asteroid(edge_problem{m.graph, c, slow, wanted}, minimize_latency{}, 1).plans.at(0);
+    const plan hpp = planners[which].ask(edge_problem{m.graph, c, slow, wanted}).plans.at(0);
     const auto a = volume(hdp), b = volume(hpp);
     const double both = a.first + a.second, own = b.first + b.second;
     rows.push_back({m.title, std::to_string(batch) + name, std::to_string(hdp.pipeline_count()), number("%.1f", a.first),
@@ -210,9 +210,10 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
   };
   for (const trained_model& m : models) {
     if (!paper.contains(m.name) || (page.quick() && m.name != "mobilenetv2")) continue;
-    add(m, m.batch, "");
-    add(m, m.batch / 4, "");
-    if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, ", published strides");
+    add(m, m.batch, "", bench::asteroid_at);
+    add(m, m.batch, ", eq. 6", bench::eq_6_at);
+    add(m, m.batch / 4, "", bench::asteroid_at);
+    if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, ", published strides", bench::asteroid_at);
   }
   page.add("volume", bench::markdown_table(rows));
 }
@@ -408,21 +409,23 @@ void add_energy(const sections& page, const std::vector<trained_model>& models) 
 /// How fast would devices have to be for BERT-small to come out as in Table 4?
 void add_bert(const sections& page, const std::vector<trained_model>& models) {
   const trained_model& m = models.back();
-  std::vector<row> rows{{"part of the data sheet", "", "A 100: device", "DP, ring", "DP, server", "PP", "B 100: device", "DP, ring",
+  std::vector<row> rows{{"part of the data sheet", "planner", "A 100: device", "DP, ring", "DP, server", "PP", "B 100: device", "DP, ring",
                          "DP, server", "PP", "B 1000: device", "DP, ring", "DP, server", "PP"},
                         {"the paper's", "", "3.5", "6.4", "", "1", "1.3", "6.8", "", "1", "3.9", "4.2", "", "1.3"}};
   for (const double part : {1.0, 0.5, 0.25, 0.125}) {
-    row r{number("%g", part), ""};
-    for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
-      const cluster c = on_a_switch(e, mbit);
-      const edge_problem p{m.graph, c, {{}, std::vector<double>(c.size(), part)}, m.job()};
-      const auto own = bench::rate_of(planners[bench::asteroid_at].ask(p));
-      for (const auto& other : {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p),
-                                planners[bench::pp_at].ask(p)}) {
-        r.push_back(times(own, bench::rate_of(other)));
+    for (const std::size_t which : {bench::asteroid_at, bench::eq_6_at}) {
+      row r{number("%g", part), planners[which].name};
+      for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
+        const cluster c = on_a_switch(e, mbit);
+        const edge_problem p{m.graph, c, {{}, std::vector<double>(c.size(), part)}, m.job()};
+        const auto own = bench::rate_of(planners[which].ask(p));
+        for (const auto& other : {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p),
+                                  planners[bench::pp_at].ask(p)}) {
+          r.push_back(times(own, bench::rate_of(other)));
+        }
       }
+      rows.push_back(std::move(r));
     }
-    rows.push_back(std::move(r));
     if (page.quick()) break;
   }
   page.add("bert", bench::markdown_table(rows));
