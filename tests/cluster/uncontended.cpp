@@ -45,3 +45,43 @@ TEST_CASE("transfers that meet in the air have it to themselves in the view") {
   CHECK(judge(p, m, air, roofline{}).evaluation.latency.value() == near(10));              // 1 + 8 + 1
   CHECK(judge(p, m, uncontended(air), roofline{}).evaluation.latency.value() == near(6));  // 1 + 4 + 1
 }
+
+TEST_CASE("on half-duplex wires both directions of a pair share one, as fast as the slower of them") {
+  for_random_instances(10, [](const instance& i) {
+    const cluster real = i.cluster(), seen = uncontended(real, duplex::half);
+    for (const device& a : real.devices()) {
+      for (const device& b : real.devices()) {
+        if (a.id == b.id) continue;
+        const route *there = real.network().find(a.id, b.id), *back = real.network().find(b.id, a.id), *mine = seen.network().find(a.id, b.id);
+        REQUIRE((there == nullptr) == (mine == nullptr));
+        if (there == nullptr) continue;
+        REQUIRE(mine->latency == there->latency);
+        REQUIRE(mine->via.empty() == there->via.empty());
+        if (mine->via.empty()) continue;
+        auto least = real.network().peak_bandwidth(a.id, b.id);
+        const bool both = back != nullptr && !back->via.empty();
+        if (both) least = std::min(least, real.network().peak_bandwidth(b.id, a.id));
+        REQUIRE(seen.network().peak_bandwidth(a.id, b.id) == least);
+        if (both) REQUIRE(seen.network().find(b.id, a.id)->via.front().resource == mine->via.front().resource);
+      }
+    }
+  });
+}
+
+TEST_CASE("a pair's two wires have the rates of their directions; shared, the slower one's") {
+  route_table uneven;
+  uneven.listed = {{"up", bytes_per_second(10)}, {"down", bytes_per_second(4)}};
+  uneven.rules = {{"a", "b", {seconds(1), {{resource_id(0), 1}}}}, {"b", "a", {seconds(2), {{resource_id(1), 2}}}}};
+  device a{.name = "a", .memory = bytes(1e9), .compute = flops_per_second(1)}, b = a;
+  b.name = "b";
+  const cluster real("uneven", {a, b}, uneven);
+  const cluster full = uncontended(real), half = uncontended(real, duplex::half);
+  CHECK(full.network().resources().size() == 2);
+  CHECK(full.network().peak_bandwidth(device_id(0), device_id(1)).value() == 10);
+  CHECK(full.network().peak_bandwidth(device_id(1), device_id(0)).value() == 2);
+  CHECK(half.network().resources().size() == 1);
+  CHECK(half.network().resources()[0].name == "a--b");
+  CHECK(half.network().peak_bandwidth(device_id(0), device_id(1)).value() == 2);
+  CHECK(half.network().find(device_id(0), device_id(1))->latency == seconds(1));
+  CHECK(half.network().find(device_id(1), device_id(0))->latency == seconds(2));
+}

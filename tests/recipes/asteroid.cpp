@@ -24,7 +24,7 @@ namespace {
 template <class Problem>
 std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_run) {
   const planning_graph chain = chain_view(problem.model);
-  const cluster view = uncontended(problem.cluster);
+  const cluster view = uncontended(problem.cluster, duplex::half);
   const layer_sequence row = sequence_of(chain);
   const auto sizes = problem.job.candidate_microbatch_sizes();
   const partition::search_tables tables(chain, row, view, problem.cost, problem.models.memory, linear_power{}, problem.job.workload, sizes.back());
@@ -72,7 +72,7 @@ std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_
 template <class Problem>
 std::optional<double> shortest_by_planner(const Problem& problem, plan& chosen) {
   const planning_graph chain = chain_view(problem.model);
-  const cluster view = uncontended(problem.cluster);
+  const cluster view = uncontended(problem.cluster, duplex::half);
   chosen = recipes::choose_on_view(problem, "asteroid", chain, view,
                                    {.warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true});
   REQUIRE_FALSE(validate(chosen, chain, view));

@@ -8,7 +8,7 @@
 
 namespace hetplan::recipes {
 
-/// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention.
+/// Sees a chain, unequal devices with their memories, and bandwidths between pairs, each for both directions; no contention.
 ///
 /// Dynamic program from the tail: a new head stage takes the next layers on the next devices, in the order of memory, largest
 /// first; its samples go to devices so that the slowest ends first, within memory; the dominant step gives the latency.
@@ -21,7 +21,7 @@ namespace hetplan::recipes {
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result asteroid(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
-  const cluster view = uncontended(problem.cluster);
+  const cluster view = uncontended(problem.cluster, duplex::half);  // eq. 6: activations and gradients take turns
   plan chosen = choose_on_view(problem, "asteroid", chain, view,
                                {.steps = latency_rule::dominant_step,
                                 .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
