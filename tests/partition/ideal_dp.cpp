@@ -417,6 +417,8 @@ TEST_CASE("what breaks the rules of ideal_dp is named") {
     return "no error";
   };
   CHECK(message([&] { return contiguous_partition(chain, std::vector{-1}, work_load(rows{{1, 1}})); }) == "ideal_dp: devices[0] = -1; expected >= 0");
+  CHECK(message([&] { return contiguous_partition(graph_of(64, {}), std::vector{64, 64}, work_load(rows(2, std::vector<double>(64, 1)))); }) ==
+        "ideal_dp: devices can be taken in more than 4096 combinations; expected fewer devices or kinds");
   CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, -2}})); }) ==
         "model: ideal_dp: work(node 1, kind 0) = -2; expected >= 0");
   CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, std::nan("")}})); }) ==

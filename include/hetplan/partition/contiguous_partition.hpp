@@ -60,7 +60,7 @@ template <class Graph, part_load Load>
 }
 
 struct contiguous_options {
-  std::size_t max_ideals = 1'000'000;      ///< 16 bytes each for every combination of devices taken, product of (devices + 1)
+  std::size_t max_ideals = 1'000'000;   ///< fewer where 16 bytes for each and each combination of devices come to more than 1 GiB
   long long max_pairs = 2'000'000'000;  ///< of nested ideals to weigh, in the order of 10^7 to 10^8 a second
 };
 
@@ -76,9 +76,12 @@ struct contiguous_options {
 template <class Graph, part_load Load>
 [[nodiscard]] ideal_partition contiguous_partition(const Graph& g, std::span<const int> devices, Load&& load, const contiguous_options& o = {}) {
   ideal_partition best = linear_partition(g, devices, load);
-  const auto ideals = ideals_of(g, o.max_ideals);
+  const std::size_t n = num_vertices(g);
+  const detail::device_counts counts(devices, detail::work_of(load, n, devices));
+  const std::size_t most = std::min(o.max_ideals, (std::size_t{1} << 30) / (sizeof(detail::ideal_cell) * counts.states()));
+  const auto ideals = ideals_of(g, most);
   if (!ideals) {
-    best.status = {outcome::stopped, "more than " + std::to_string(o.max_ideals) + " ideals; " +
+    best.status = {outcome::stopped, "more than " + std::to_string(most) + " ideals; " +
                                          (best.status.ok() ? "the best along linear orders" : "nothing along linear orders fits the devices")};
     return best;
   }

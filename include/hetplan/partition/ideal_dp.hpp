@@ -47,11 +47,17 @@ namespace detail {
 /// How many devices of each kind are taken, as one number, and what the rest of a graph costs those that are not.
 class device_counts {
  public:
+  static constexpr std::size_t max_states = 4096;
+
   device_counts(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
     for (const int n : devices) {
       devices_.push_back(std::min(n, static_cast<int>(work[0].size())));  // no more than there can be parts
       stride_.push_back(states_);
       states_ *= static_cast<std::size_t>(devices_.back()) + 1;
+      if (states_ > max_states) {
+        throw invalid_input("ideal_dp: devices can be taken in more than " + std::to_string(max_states) +
+                            " combinations; expected fewer devices or kinds");
+      }
     }
     for (std::size_t s = 0; s < states_; ++s) {
       std::vector<int> left;
@@ -130,14 +136,14 @@ struct ideal_cell {
 /// @param max_pairs  pairs of nested ideals to weigh.
 /// @return         infeasible: nothing below `below` exists. `bound`: the value found, or else `below` (infinite: nothing fits).
 ///                 Stopped after max_pairs: the best so far, which may be none, `bound` 0.
-/// Complexity      with I ideals, P nested pairs of them whose difference a device can bear, D = product of
-///                 (devices + 1): O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at most
+/// Complexity      with I ideals, P nested pairs of them whose difference a device can bear, D = product of (devices + 1) over kinds,
+///                 no more devices than nodes: O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at most
 ///                 I^2 / 2; a pair costs nothing if its lower ideal cannot be part of a better partition, because what is left is
 ///                 too much for the devices that are left (load_bound.hpp).
-/// Throws          invalid_input: devices < 0; invalid_model: work or load < 0 or not a number.
+/// Throws          invalid_input: devices < 0, D > 4096; invalid_model: work or load < 0 or not a number.
 /// Determinism     ties: the lower ideal with the smaller number, then the order of steps, then the smaller kind.
-/// Source          Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020, section 5.1
-///                 (the recurrence). Deviations: forward from the empty ideal; pairs are walked with a load that grows node by
+/// Source          Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020: the dynamic
+///                 program for the largest load. Deviations: forward from the empty ideal; pairs are walked with a load that grows node by
 ///                 node and are cut off by bounds; any load, any number of device kinds.
 template <part_load Load>
 [[nodiscard]] ideal_partition ideal_dp(const ideal_family& ideals, std::span<const int> devices, Load&& load,

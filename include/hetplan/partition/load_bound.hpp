@@ -20,7 +20,7 @@ namespace hetplan::partition {
 /// @param devices   of each kind, >= 0.
 /// @param work      by kind, then node; infinite where a node cannot be on a kind.
 /// @return          weights; all 0 where there is no device. Of kinds without devices: infinite.
-/// Complexity       O(kinds^3 nodes^2) a round at worst, where no two nodes have the same ratio between kinds; at most 20 rounds.
+/// Complexity       O(kinds^3 nodes log nodes) a round, at most 20 rounds.
 /// Determinism      exact for two kinds; for more, coordinates in turn until none improves: valid, not always the best.
 /// Source           duality of linear programs; the bound is ours.
 [[nodiscard]] inline std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
@@ -58,16 +58,24 @@ namespace hetplan::partition {
       }
       std::sort(candidates.begin(), candidates.end());
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-      double chosen = weight[k];
-      for (const double c : candidates) {
-        weight[k] = c;
-        if (const double now = value(); now > best * (1 + 1e-12)) {
-          best = now;
-          chosen = c;
-          better = present.size() > 2;
-        }
+      const double before = weight[k];
+      // Concave over linear: it rises, then falls.
+      std::size_t low = 0, high = candidates.size() - 1;
+      const auto value_at = [&](std::size_t c) {
+        weight[k] = candidates[c];
+        return value();
+      };
+      while (low < high) {
+        const std::size_t middle = (low + high) / 2;
+        if (value_at(middle) < value_at(middle + 1)) low = middle + 1;
+        else high = middle;
       }
-      weight[k] = chosen;
+      if (const double now = value_at(low); now > best * (1 + 1e-12)) {
+        best = now;
+        better = present.size() > 2;
+      } else {
+        weight[k] = before;
+      }
     }
   }
   double share = 0;

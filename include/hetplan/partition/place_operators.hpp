@@ -18,7 +18,7 @@ namespace hetplan::partition {
 
 /// The load of a part of a placement workload's units: kind 0 are accelerators, kind 1 CPUs.
 ///
-/// Source  Tarnawski et al., NeurIPS 2020, section 3; the same load as device_loads.
+/// Source  Tarnawski et al., NeurIPS 2020, computational model; the same load as device_loads.
 class placement_load {
  public:
   /// @param units  must outlive this.
@@ -135,7 +135,7 @@ inline auto graph_of(const placement_units& u) {
 /// Complexity     of contiguous_partition in units.
 /// Throws         invalid_input: as check_placement_workload.
 /// Determinism    ties as in ideal_dp.
-/// Source         Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020, section 5.
+/// Source         Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020.
 ///                Deviations: see ideal_dp.hpp and placement_units.hpp.
 [[nodiscard]] inline operator_placement place_operators(const placement_workload& w, const contiguous_options& o = {}) {
   check_placement_workload(w);

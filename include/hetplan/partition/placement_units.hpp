@@ -135,9 +135,10 @@ inline std::vector<std::size_t> free_leaves(const placement_units& u) {
 /// @param w       checked by check_placement_workload.
 /// Complexity     O(rounds (operators + edges) log), a round per operator in the longest chain of free leaves.
 /// Determinism    units are numbered by their first operator.
-/// Source         Tarnawski et al., NeurIPS 2020, section 5.3 (colors, backward operators without a forward partner) and the preprocessing of
-///                their published tool. Deviations: a leaf is merged only where its tensors concern its neighbour, so that the optimum
-///                without memory limit is kept; where memory could be short, the result says so.
+/// Source         Tarnawski et al., NeurIPS 2020 (colors, training workloads), and what their published program does before it searches
+///                (backward operators without a forward partner, circles, leaves). Deviations: a leaf is merged only where its tensors
+///                concern its neighbour, so that the optimum without memory limit is kept; where memory could be short, the result
+///                says so.
 [[nodiscard]] inline placement_units make_placement_units(const placement_workload& w) {
   std::map<long long, std::size_t> first_of_color;
   std::vector<std::size_t> label(w.operators.size());

@@ -90,7 +90,7 @@ inline void check_placement_workload(const placement_workload& w) {
 /// @param device  of each operator.
 /// Complexity     O(operators + edges log edges).
 /// Throws         invalid_input: not one device per operator, no such device.
-/// Source         Tarnawski et al., NeurIPS 2020, section 3 (computational model).
+/// Source         Tarnawski et al., NeurIPS 2020, computational model.
 [[nodiscard]] inline std::vector<seconds> device_loads(const placement_workload& w, std::span<const std::size_t> device) {
   const auto accelerators = static_cast<std::size_t>(w.accelerators), devices = accelerators + static_cast<std::size_t>(w.cpus);
   if (device.size() != w.operators.size()) {
