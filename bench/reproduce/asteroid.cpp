@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 // The tables and figures of Asteroid's evaluation, ours beside the paper's: the sections of docs/reproduction/asteroid.md (update.py).
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/without.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/tasks/expand.hpp>
 
 #include "reproduce/asteroid_setting.hpp"
 #include "reproduce/plot_svg.hpp"
