@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Every algorithm that asks for a concept works with a type that has the members of the concept and nothing else:
 // no default constructor, no copy or move (where the algorithm only refers to it), no comparison, no address.
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/life.hpp>
+#include <hetplan/partition/contiguous_partition.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
@@ -120,6 +122,13 @@ struct cell_policy_archetype : bare {
   [[nodiscard]] std::size_t capacity() const { return 2; }
   [[nodiscard]] bool covers(const partition::partial_plan&, const partition::partial_plan&) const { return false; }
 };
+struct part_load_archetype {
+  int nodes = 0;
+  void add(std::size_t) { ++nodes; }
+  void remove(std::size_t) { --nodes; }
+  [[nodiscard]] double load(std::size_t) const { return nodes; }
+  [[nodiscard]] double work(std::size_t, std::size_t) const { return 0; }
+};
 struct estimator_archetype : bare {
   using bare::bare;
   [[nodiscard]] seconds latency(const pipeline_steps& s) const { return 1_s * static_cast<double>(s.stages.size()); }
@@ -183,7 +192,7 @@ static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_arch
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
 static_assert(schedule::check_transfer_priority<priority_archetype>());
-static_assert(partition::check_cell_policy<cell_policy_archetype>() && check_latency_estimator<estimator_archetype>());
+static_assert(partition::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() && check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
 using models = judge_models<memory_archetype, energy_archetype>;
@@ -311,6 +320,7 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
+  CHECK(partition::contiguous_partition(g.boost_graph(), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {
