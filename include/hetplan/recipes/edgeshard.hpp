@@ -10,8 +10,8 @@ namespace hetplan::recipes {
 
 /// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention, no replicated stages.
 ///
-/// Consecutive layers on some of the devices in any order, one per stage, so that the largest step is smallest; a single
-/// microbatch is not pipelined, and there the sum of all steps counts.
+/// Consecutive layers on some of the devices in any order, one per stage, so that the largest step is smallest; where the job
+/// has one microbatch only, nothing is pipelined and the sum of all steps counts.
 ///
 /// @return  one plan, the planner's choice.
 /// Source   EdgeShard (Zhang et al., 2024), its two dynamic programs for throughput and for latency. Deviations: also training,

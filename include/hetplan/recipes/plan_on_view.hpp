@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
@@ -24,10 +25,11 @@ struct view_search {
   int largest_group = std::numeric_limits<int>::max();   ///< devices of a stage
   bool memory_first = false;                             ///< devices by memory, largest first, instead of all orders
   int max_stages = 16;
+  int k = 100;                                           ///< partial plans per cell; exact where no cell has more that matter
   double most_moves = 2000;                              ///< as partition::orders_to_search
 };
 
-/// The best plan of a view by the planner's own search: exact for its estimate where orders are searched exactly. Among
+/// The best plan of a view by the planner's own search: exact for its estimate where k and the orders allow. Among
 /// microbatch sizes it takes the one whose iteration is shortest by the dominant-step estimate, still on the view.
 ///
 /// @param model    as the planner sees it: layers keep their numbers.
@@ -59,7 +61,7 @@ template <class Problem>
     const search_options options{.plans = 1, .max_stages = how.max_stages, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
     for (const int size : sizes) {
       for (const device_space& space : spaces(size)) {
-        search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, dominance{}, options);
+        search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, top_k{how.k}, options);
         if (found.plans.empty()) continue;
         plan& p = found.plans.front().plan;
         const seconds t = estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
@@ -70,7 +72,9 @@ template <class Problem>
     }
     if (best) return *std::move(best);
   }
-  plan nearest = least_overflow(tables, spaces(sizes.front()).front(), blank(sizes.front()));
+  const layer_sequence coarse = light_blocks(model, 60);  // every cut of many layers takes long and tells no more
+  const search_tables few(model, coarse, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload, 1);
+  plan nearest = least_overflow(few, spaces(sizes.front()).front(), blank(sizes.front()));
   set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
   return nearest;
 }
