@@ -45,7 +45,11 @@ template <class Problem>
   using namespace partition;
   const layer_sequence row = sequence_of(model);
   const auto sizes = problem.job.candidate_microbatch_sizes(std::min(devices.size(), static_cast<std::size_t>(how.largest_group)));
-  const search_tables tables(model, row, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload, problem.job.largest_share());
+  const auto tables_of = [&](const layer_sequence& s) {
+    return search_tables(model, s, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
+                         problem.job.largest_share());
+  };
+  const search_tables tables = tables_of(row);
   const auto blank = [&](int size) {
     plan p = problem.blank(planner, size);
     p.schedule.kind = how.schedule;
@@ -73,8 +77,7 @@ template <class Problem>
     if (best) return *std::move(best);
   }
   const layer_sequence coarse = light_blocks(model, 60);  // every cut of many layers takes long and tells no more
-  const search_tables few(model, coarse, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload, 1);
-  plan nearest = least_overflow(few, spaces(sizes.front()).front(), blank(sizes.front()));
+  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front()));
   set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
   return nearest;
 }

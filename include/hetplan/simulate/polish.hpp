@@ -18,7 +18,7 @@
 namespace hetplan {
 
 struct polish_options {
-  int plans = 3;     ///< that are improved, of those with different kinds of devices in their stages or microbatch sizes; 0: none
+  int plans = 3;     ///< that are improved, no two with the same kinds of devices in their stages and microbatch size; 0: none
   int judged = 150;  ///< simulations of each at most, in each of two rounds
 };
 
@@ -29,8 +29,9 @@ struct polish_options {
 /// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
 /// Complexity     at most 2 x plans x judged simulations: first between light boundaries, then between any.   Source  own; see partition::move_boundaries.
 template <class Problem, objective Objective>
-[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective, const std::vector<std::pair<double, plan>>& ranked,
-                                       const std::vector<layer_sequence>& rows, const polish_options& options = {}) {
+[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
+                                       const std::vector<std::pair<double, plan>>& ranked, const std::vector<layer_sequence>& rows,
+                                       const polish_options& options = {}) {
   const auto same_part = [&](const assignment& x, const assignment& y) {
     return x.samples == y.samples && problem.cluster[x.device].kind == problem.cluster[y.device].kind;
   };
