@@ -59,13 +59,12 @@ void add_speedups(const sections& page, const std::vector<trained_model>& models
                                          {"bert-small", {"3.5", "6.4", "", "1", "1.3", "6.8", "", "1", "3.9", "4.2", "", "1.3"}}};
   std::vector<row> rows{{"model", "mini-batch, speeds", "A 100: device", "DP, ring", "DP, server", "PP", "B 100: device", "DP, ring",
                          "DP, server", "PP", "B 1000: device", "DP, ring", "DP, server", "PP"}};
-  const auto add = [&](const trained_model& m, int batch, const speeds& fast, const std::string& name,
-                       std::size_t which = bench::asteroid_at) {
+  const auto add = [&](const trained_model& m, int batch, const speeds& fast, const std::string& name) {
     row r{m.title, std::to_string(batch) + name};
     for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
       const cluster c = on_a_switch(e, mbit);
       const edge_problem p{m.graph, c, fast.on(c), trained_model::job(batch, m.microbatch_sizes)};
-      const auto own = bench::rate_of(planners[which].ask(p));
+      const auto own = bench::rate_of(planners[bench::asteroid_at].ask(p));
       r.push_back(times(own, bench::rate_of(planners[bench::on_device_at].ask(p))));
       r.push_back(times(own, bench::rate_of(planners[bench::dp_at].ask(p))));
       r.push_back(times(own, bench::rate_of(bench::through_a_server(p))));
@@ -80,7 +79,6 @@ void add_speedups(const sections& page, const std::vector<trained_model>& models
     rows.push_back(std::move(given));
     const speeds slow = as_in_table_1(models, m);
     add(m, m.batch, slow, "");
-    add(m, m.batch, slow, ", eq. 6", bench::eq_6_at);
     add(m, 2 * m.batch, slow, "");
     add(m, m.batch / 4, slow, "");
     if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, as_in_table_1(models, *other), ", published strides");
@@ -176,21 +174,40 @@ void add_plans(const sections& page, const std::vector<trained_model>& models) {
     for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
       const cluster c = on_a_switch(e, mbit);
       const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), m.job()};
-      const auto add = [&](std::size_t which, const cluster& view) {
-        const plan_result r = planners[which].ask(p);
+      const auto add = [&](const char* planner, const plan_result& r, const cluster& view) {
         if (r.plans.empty()) return;
         const plan& x = r.plans.front();
-        rows.push_back({m.title, e.name + " " + number("%.0f", mbit), planners[which].name, stages_of(x, c),
+        rows.push_back({m.title, e.name + " " + number("%.0f", mbit), planner, stages_of(x, c),
                         std::to_string(x.microbatches) + " x " + std::to_string(x.microbatch_size),
                         readable(estimate(x, chain, view, p.cost).latency), readable(judge(x, chain, view, p.cost).evaluation.latency),
                         readable(x.predicted->latency)});
       };
-      add(bench::asteroid_at, uncontended(c));
-      add(bench::eq_6_at, bench::taking_turns(c));
-      add(planners.size() - 1, c);
+      add("Asteroid", recipes::asteroid(p, minimize_latency{}, 1), uncontended(c, duplex::half));
+      add("Asteroid, full duplex", bench::asteroid_on_full_duplex(p), uncontended(c));
+      add("Dora", recipes::dora(p, minimize_latency{}, 1), c);
     }
   }
   page.add("plans", bench::markdown_table(rows, 4));
+}
+
+/// What the recipe is faster by than with full-duplex wires in its view.
+void add_duplex(const sections& page, const std::vector<trained_model>& models) {
+  std::vector<row> rows{{"model"}};
+  for (const trained_model& m : models) {
+    if (page.quick() && m.name != "mobilenetv2") continue;
+    row r{m.title};
+    for (const double mbit : {100.0, 1000.0}) {
+      for (const environment& e : environments) {
+        if (rows.size() == 1) rows[0].push_back(e.name + number(" %.0f", mbit));
+        const cluster c = on_a_switch(e, mbit);
+        const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), m.job()};
+        const auto own = bench::rate_of(recipes::asteroid(p, minimize_latency{}, 1)), full = bench::rate_of(bench::asteroid_on_full_duplex(p));
+        r.push_back(own && full ? number("%.2f", *own / *full) : "-");
+      }
+    }
+    rows.push_back(std::move(r));
+  }
+  page.add("duplex", bench::markdown_table(rows, 1));
 }
 
 /// Table 2: five Nanos.
@@ -200,7 +217,7 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
   std::vector<row> rows{{"model", "mini-batch", "HDP: workers", "exchange, MB", "tensors, MB", "HDP in all", "HPP: plan", "reductions, MB",
                          "tensors, MB", "HPP in all", "HDP / HPP", "the paper's HDP", "its HPP", "HDP / HPP"}};
   const cluster c = on_a_switch(environments[0], 100), roomy = without_memory_limits(c);  // HetPipe's plan counts though it may not fit
-  const auto add = [&](const trained_model& m, int batch, const std::string& name, std::size_t which) {
+  const auto add = [&](const trained_model& m, int batch, const std::string& name) {
     const auto [hdp_mb, hpp_mb] = paper.at(m.name);
     const job wanted = trained_model::job(batch, m.microbatch_sizes);
     const edge_costs slow = as_in_table_1(models, m).on(c);
@@ -211,7 +228,7 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
       return mb;
     };
     const plan hdp = recipes::hetpipe(edge_problem{m.graph, roomy, slow, wanted}, minimize_latency{}, 1).plans.at(0);
-    const plan hpp = planners[which].ask(edge_problem{m.graph, c, slow, wanted}).plans.at(0);
+    const plan hpp = recipes::asteroid(edge_problem{m.graph, c, slow, wanted}, minimize_latency{}, 1).plans.at(0);
     const auto a = volume(hdp), b = volume(hpp);
     const double both = a.first + a.second, own = b.first + b.second;
     rows.push_back({m.title, std::to_string(batch) + name, std::to_string(hdp.pipeline_count()), number("%.1f", a.first),
@@ -221,10 +238,9 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
   };
   for (const trained_model& m : models) {
     if (!paper.contains(m.name) || (page.quick() && m.name != "mobilenetv2")) continue;
-    add(m, m.batch, "", bench::asteroid_at);
-    add(m, m.batch, ", eq. 6", bench::eq_6_at);
-    add(m, m.batch / 4, "", bench::asteroid_at);
-    if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, ", published strides", bench::asteroid_at);
+    add(m, m.batch, "");
+    add(m, m.batch / 4, "");
+    if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, ", published strides");
   }
   page.add("volume", bench::markdown_table(rows));
 }
@@ -336,8 +352,8 @@ void add_ablation(const sections& page, const std::vector<trained_model>& models
                                      with_even_shares(recipes::choose_on_view(p, "part", chain, view, bench::asteroid_search)));
       };
       const cluster equal = homogeneous(without_memory_limits(c));
-      const plan_result naive = judged(without_network_costs(equal)), wired = judged(equal),
-                        inter = judged(uncontended(without_memory_limits(c))), full = recipes::asteroid(p, minimize_latency{}, 1);
+      const plan_result naive = judged(without_network_costs(equal)), wired = judged(uncontended(equal, duplex::half)),
+                        inter = judged(uncontended(without_memory_limits(c), duplex::half)), full = recipes::asteroid(p, minimize_latency{}, 1);
       rows.push_back({m.title, number("%.0f", mbit), rate_text(naive), rate_text(wired), rate_text(inter), rate_text(full),
                       times(bench::rate_of(inter), bench::rate_of(naive)), times(bench::rate_of(full), bench::rate_of(inter))});
     }
@@ -420,26 +436,24 @@ void add_energy(const sections& page, const std::vector<trained_model>& models) 
 /// How fast would devices have to be for BERT-small to come out as in Table 4?
 void add_bert(const sections& page, const std::vector<trained_model>& models) {
   const trained_model& m = models.back();
-  std::vector<row> rows{{"part of the data sheet", "planner", "A 100: device", "DP, ring", "DP, server", "PP", "B 100: device", "DP, ring",
+  std::vector<row> rows{{"part of the data sheet", "A 100: device", "DP, ring", "DP, server", "PP", "B 100: device", "DP, ring",
                          "DP, server", "PP", "B 1000: device", "DP, ring", "DP, server", "PP"},
-                        {"the paper's", "", "3.5", "6.4", "", "1", "1.3", "6.8", "", "1", "3.9", "4.2", "", "1.3"}};
+                        {"the paper's", "3.5", "6.4", "", "1", "1.3", "6.8", "", "1", "3.9", "4.2", "", "1.3"}};
   for (const double part : {1.0, 0.5, 0.25, 0.125}) {
-    for (const std::size_t which : {bench::asteroid_at, bench::eq_6_at}) {
-      row r{number("%g", part), planners[which].name};
-      for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
-        const cluster c = on_a_switch(e, mbit);
-        const edge_problem p{m.graph, c, {{}, std::vector<double>(c.size(), part)}, m.job()};
-        const auto own = bench::rate_of(planners[which].ask(p));
-        for (const auto& other : {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p),
-                                  planners[bench::pp_at].ask(p)}) {
-          r.push_back(times(own, bench::rate_of(other)));
-        }
+    row r{number("%g", part)};
+    for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
+      const cluster c = on_a_switch(e, mbit);
+      const edge_problem p{m.graph, c, {{}, std::vector<double>(c.size(), part)}, m.job()};
+      const auto own = bench::rate_of(planners[bench::asteroid_at].ask(p));
+      for (const auto& other :
+           {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p), planners[bench::pp_at].ask(p)}) {
+        r.push_back(times(own, bench::rate_of(other)));
       }
-      rows.push_back(std::move(r));
     }
+    rows.push_back(std::move(r));
     if (page.quick()) break;
   }
-  page.add("bert", bench::markdown_table(rows));
+  page.add("bert", bench::markdown_table(rows, 1));
 }
 
 /// Table 7: Env. C.
@@ -458,7 +472,7 @@ void add_planning(const sections& page, const std::vector<trained_model>& models
     };
     rows.push_back(
         {m.title, std::to_string(m.graph.size()), std::to_string(m.microbatch_sizes.size()),
-         least(21, [&] { return recipes::choose_on_view(p, "asteroid", chain_view(m.graph), uncontended(c), bench::asteroid_search); }),
+         least(21, [&] { return recipes::choose_on_view(p, "asteroid", chain_view(m.graph), uncontended(c, duplex::half), bench::asteroid_search); }),
          least(21, [&] { return recipes::asteroid(p, minimize_latency{}, 1); }),
          least(3, [&] { return recipes::dora(p, minimize_latency{}, 1); }), paper.at(m.name)});
   }
@@ -474,6 +488,7 @@ int main(int argc, char** argv) {
   add_speedups(page, models);
   add_throughput(page, models);
   add_plans(page, models);
+  add_duplex(page, models);
   add_bert(page, models);
   add_volume(page, models);
   add_warmups(page, models);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
@@ -182,21 +183,11 @@ inline const hetplan::recipes::view_search asteroid_search{
     .steps = hetplan::latency_rule::dominant_step,
     .warmups = {hetplan::warmup_rule::hide_communication, hetplan::warmup_rule::depth},
     .memory_first = true};
-/// A wire between every two devices of the switch, on which activations and gradients take turns: what eq. 6 counts when it charges a
-/// communication step E_f + E_b for every microbatch.
-inline hetplan::cluster taking_turns(const hetplan::cluster& c) {
-  const hetplan::device_id a{0}, b{1};
-  return {c.name(),
-          {c.devices().begin(), c.devices().end()},
-          hetplan::mesh{c.network().peak_bandwidth(a, b), c.network().find(a, b)->latency, hetplan::duplex::half}};
-}
-/// Asteroid on that view.
-inline hetplan::plan_result asteroid_by_eq_6(const edge_problem& p) {
+/// Asteroid on wires on which activations and gradients pass each other: more hopeful than eq. 6.
+inline hetplan::plan_result asteroid_on_full_duplex(const edge_problem& p) {
   using namespace hetplan;
-  if (p.cluster.size() < 2) return recipes::asteroid(p, minimize_latency{}, 1);
-  const planning_graph chain = chain_view(p.model);
-  const cluster view = taking_turns(p.cluster);
-  return recipes::judge_choice(p, minimize_latency{}, recipes::choose_on_view(p, "asteroid", chain, view, asteroid_search));
+  return recipes::judge_choice(
+      p, minimize_latency{}, recipes::choose_on_view(p, "asteroid", chain_view(p.model), uncontended(p.cluster), asteroid_search));
 }
 
 /// What is compared, in the order of tables and plots.
@@ -204,7 +195,7 @@ struct planner {
   const char* name;
   hetplan::plan_result (*ask)(const edge_problem&);
 };
-inline constexpr std::array<planner, 10> planners{{
+inline constexpr std::array<planner, 9> planners{{
     {"on-device", [](const edge_problem& p) { return hetplan::recipes::on_device(p, hetplan::minimize_latency{}, 1); }},
     {"DP (EDDL)", [](const edge_problem& p) { return hetplan::recipes::data_parallel(p, hetplan::minimize_latency{}, 1); }},
     {"PP", balanced_pipeline},
@@ -213,10 +204,9 @@ inline constexpr std::array<planner, 10> planners{{
     {"Dapple", [](const edge_problem& p) { return hetplan::recipes::dapple(p, hetplan::minimize_latency{}, 1); }},
     {"HetPipe", [](const edge_problem& p) { return hetplan::recipes::hetpipe(p, hetplan::minimize_latency{}, 1); }},
     {"Asteroid", [](const edge_problem& p) { return hetplan::recipes::asteroid(p, hetplan::minimize_latency{}, 1); }},
-    {"Asteroid, eq. 6", asteroid_by_eq_6},
     {"Dora", [](const edge_problem& p) { return hetplan::recipes::dora(p, hetplan::minimize_latency{}, 1); }},
 }};
-inline constexpr std::size_t on_device_at = 0, dp_at = 1, pp_at = 2, asteroid_at = 7, eq_6_at = 8;
+inline constexpr std::size_t on_device_at = 0, dp_at = 1, pp_at = 2, asteroid_at = 7;
 
 /// 68:T1+T2 39:X1 ...: layers and devices of each stage.
 inline std::string stages_of(const hetplan::plan& p, const hetplan::cluster& c) {
