@@ -117,7 +117,7 @@ TEST_CASE("light boundaries carry no more than their neighbours, and light block
       const bool listed = std::find(light.begin(), light.end(), b) != light.end();
       REQUIRE(listed == least);
     }
-    for (const std::size_t most : {1, 3, 100}) {
+    for (const std::size_t most : {1U, 3U, 100U}) {
       const layer_sequence row = light_blocks(i.model, most);
       REQUIRE(row.size() <= most);
       std::size_t at = 0;

@@ -113,7 +113,7 @@ template <std::invocable<plan&> Judge>
   };
   for (bool helped = true; helped && judged < most;) {
     helped = false;
-    for (const std::size_t step : {8, 4, 2, 1}) {
+    for (const std::size_t step : {8U, 4U, 2U, 1U}) {
       for (std::size_t i = 1; i < at->stages(); ++i) {
         for (const bool up : {true, false}) {
           while (judged < most && move(i, step, up)) helped = true;
