@@ -458,7 +458,7 @@ std::string parts(bool quick) {
     const char* name;
     recipes::partitioner_options how;
   };
-  const variant variants[] = {{"K 1", {.k = 1}},       {"K 3", {.k = 3}}, {"K 10", {}},
+  const variant variants[] = {{"K 1", {.k = 1}},       {"K 3", {.k = 3}}, {"K 20", {}},
                               {"K 30", {.k = 30}},     {"blocks of 3 %", {.merge_share = 0.03}},
                               {"two substates only", {.across_chains = false}}};
   row headings{"setting", "model"};

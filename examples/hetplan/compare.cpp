@@ -17,8 +17,8 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
   std::printf("%-19s %10s %10s %10s %10s   %s\n", "planner", "latency", "energy", "bound", "gap", "per device: energy, memory");
   for (const io::comparison_row& row : rows) {
     if (!row.best) {
-      const char* what = row.broken == limit_kind::memory ? "out of memory" : "no plan fits";
-      std::printf("%-19s %s: %s\n", row.planner.c_str(), what, row.status.reason.c_str());
+      const char* what = row.broken == limit_kind::memory ? "out of " : "no plan fits: ";  // the reason begins with the limit
+      std::printf("%-19s %s%s\n", row.planner.c_str(), what, row.status.reason.c_str());
       continue;
     }
     const evaluation& e = *row.best->predicted;

@@ -192,7 +192,7 @@ class documents(folder_test):
 
     def test_the_table_for_people_says_what_fails_and_by_how_much(self):
         text = self.done("compare", "qwen3-1.7b", "smart-home-2")
-        self.assertIn("data-parallel  no plan fits: memory: laptop0 needs 14.98 GB and may use 6 GB: 8.981 GB too much", text)
+        self.assertIn("data-parallel       out of memory: laptop0 needs 14.98 GB and may use 6 GB: 8.981 GB too much", text)
 
 
 class over_time(folder_test):

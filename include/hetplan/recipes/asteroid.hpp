@@ -17,8 +17,8 @@ namespace hetplan::recipes {
 /// @return     one plan, the planner's choice.
 /// Complexity  per microbatch size O(L^2 N^2 P) stages on L layers and N devices, before pruning.
 /// Source      Asteroid, section 3.3, Algorithms 1 and 2, eqs. 3-7, 10, 11. Deviations: the exact state of the estimate
-///             instead of one latency per cell, so that the answer is the optimum; the ring of a pair takes turns, too, which eq. 5 does
-///             not ask; see choose_on_view for the rest.
+///             instead of one latency per cell, so that the answer is the optimum up to choose_on_view's cap; the ring of a
+///             pair takes turns, too, which eq. 5 does not ask; see choose_on_view for the rest.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result asteroid(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);

@@ -45,7 +45,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
                                Observers&&... observers) {
   using namespace partition;
   const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
-  const auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
+  auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
   std::vector<layer_sequence> rows{options.across_chains ? chains.joined() : chains};
   if (options.across_chains && options.light_blocks > 0) rows.push_back(light_blocks(problem.model, options.light_blocks));
   ranking best(problem, objective, std::max(keep, options.k));
@@ -85,7 +85,15 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
         }
       }
     }
-    if (best.any_fitted() || &row != &rows.back()) continue;
+    // The next row only for microbatch sizes that some of the best plans have.
+    if (best.any_fitted()) {
+      const auto promising = [&](int b) {
+        return std::any_of(best.kept().begin(), best.kept().end(), [&](const auto& kept) { return kept.second.microbatch_size == b; });
+      };
+      std::erase_if(sizes, [&](int b) { return !promising(b); });
+      continue;
+    }
+    if (&row != &rows.back()) continue;
     const plan blank = problem.blank("dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
     const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
     if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result(keep);
