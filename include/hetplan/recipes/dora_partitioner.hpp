@@ -93,7 +93,6 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       std::erase_if(sizes, [&](int b) { return !promising(b); });
       continue;
     }
-    if (&row != &rows.back()) continue;
     const plan blank = problem.blank("dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
     const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
     if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result(keep);

@@ -27,7 +27,8 @@ struct polish_options {
 /// @param ranked  plans with their scores, best first.
 /// @param rows    sequences that the plans' stages were cut from; a plan that is no cut of any stays as it is.
 /// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
-/// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any.   Source  own; see partition::move_boundaries.
+/// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any.
+/// Source         own; see partition::move_boundaries.
 template <class Problem, objective Objective>
 [[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
                                        const std::vector<std::pair<double, plan>>& ranked, const std::vector<layer_sequence>& rows,
