@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSL-1.0
-# The main job: four planners, two real models, two real networks, one judge; and a plan's life when things change.
+# The main job: every planner, two real models, two real networks, one judge; and a plan's life when things change.
 # Usage: main_job.sh HETPLAN OUTPUT_FOLDER   (HETPLAN: the built program)
 set -eu
 hetplan=$1
