@@ -151,7 +151,7 @@ double volume_of(const plan& p, const planning_graph& m, const cluster& c) { ret
 
 }  // namespace
 
-TEST_CASE("Asteroid's planner finds what going through its whole space finds") {
+TEST_CASE("Asteroid's planner finds what going through its whole space finds", "[long]") {
   int fits = 0, lowered = 0, nothing = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 600; ++seed) {
     const small_problem s(seed, seed % 3 == 0);

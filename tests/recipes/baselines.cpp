@@ -459,7 +459,7 @@ TEST_CASE("a median device with more accelerators than others have makes plans t
   });
 }
 
-TEST_CASE("Dora with baselines is never worse than any of its parts, and has a plan wherever one of them has") {
+TEST_CASE("Dora with baselines is never worse than any of its parts, and has a plan wherever one of them has", "[long]") {
   int feasible = 0, none = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
     small_problem s(seed, true);
@@ -503,7 +503,7 @@ TEST_CASE("Dora with baselines is never worse than any of its parts, and has a p
   REQUIRE(none > 3);
 }
 
-TEST_CASE("every recipe reports what it judges, stops when told to, and asks nobody again") {
+TEST_CASE("every recipe reports what it judges, stops when told to, and asks nobody again", "[long]") {
   const planning_graph model = chain(6);
   const cluster c = three();
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
@@ -534,7 +534,7 @@ TEST_CASE("every recipe reports what it judges, stops when told to, and asks nob
   });
 }
 
-TEST_CASE("whatever the mode, the model and the cluster, every recipe has a sound plan or a reason for none") {
+TEST_CASE("whatever the mode, the model and the cluster, every recipe has a sound plan or a reason for none", "[long]") {
   planning_graph_builder b("one layer");
   b.add_layer({.name = "only", .forward_flops = 10_GFLOP, .weight = 10_MB, .activation = 1_MB, .kv_bytes_per_token = 1_kB});
   const std::vector<planning_graph> models{std::move(b).build(), chain(2), chain(5), chain(4, 1500)};
