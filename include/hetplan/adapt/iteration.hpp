@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 /// One iteration of a plan under the conditions of the moment.
+///
+/// Source  semantics, section 10: an iteration keeps the conditions that hold while it runs.
 
 #include <algorithm>
 #include <concepts>

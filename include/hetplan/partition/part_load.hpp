@@ -11,6 +11,8 @@ namespace hetplan::partition {
 
 /// The load of one part, which a search grows node by node and takes back in reverse order; it begins empty. Kinds of device
 /// are numbered 0, 1, ... A part that a kind cannot bear has infinite load there, and so has every larger part.
+///
+/// Source  Tarnawski et al., NeurIPS 2020, section 3, where it is one formula; ours: a door for any load.
 template <class L>
 concept part_load = requires(L& l, const L& c, std::size_t node, std::size_t kind) {
   l.add(node);
