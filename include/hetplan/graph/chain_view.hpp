@@ -3,7 +3,6 @@
 /// A model as a planner that only knows chains sees and runs it.
 
 #include <cstddef>
-#include <optional>
 #include <utility>
 
 #include <hetplan/graph/planning_graph_builder.hpp>
@@ -23,21 +22,7 @@ namespace hetplan {
 /// Source           the model of planners that know chains only: Asteroid, EdgeShard.
 [[nodiscard]] inline planning_graph chain_view(const planning_graph& model) {
   planning_graph_builder chain(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
-  for (const layer& l : model.layers()) {
-    chain.add_layer({.name = l.name,
-                     .kind = l.kind,
-                     .forward_flops = l.has_flops ? std::optional(l.forward_flops) : std::nullopt,
-                     .backward_input_flops = l.backward_input_flops,
-                     .backward_weight_flops = l.backward_weight_flops,
-                     .weight = l.weight,
-                     .trainable = l.trainable,
-                     .weight_traffic = l.weight_traffic,
-                     .weight_group = l.weight_group < 0 ? "" : model.weight_groups()[static_cast<std::size_t>(l.weight_group)],
-                     .activation = l.activation,
-                     .traffic = l.traffic,
-                     .kv_bytes_per_token = l.kv_bytes_per_token,
-                     .profiles = l.profiles});
-  }
+  for (const layer& l : model.layers()) chain.add_layer(spec_of(model, l));
   const sequence_cuts cuts(model, sequence_of(model));
   for (std::size_t i = 1; i < model.size(); ++i) {
     const auto [forward, gradient] = cuts.bytes_in(i, model.size());

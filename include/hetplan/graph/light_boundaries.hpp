@@ -18,7 +18,20 @@ namespace hetplan {
   return fine;
 }
 
-/// Boundaries none of whose neighbours carries fewer bytes per sample, there and back.
+/// The boundaries that carry no more than their neighbours.
+///
+/// @param carried  bytes by boundary; boundary 0 is before the first block.
+/// @return         ascending, without 0 and the end.   Source  own.
+[[nodiscard]] inline std::vector<std::size_t> light_boundaries(const std::vector<double>& carried) {
+  std::vector<std::size_t> light;
+  for (std::size_t b = 1; b < carried.size(); ++b) {
+    const bool least = (b == 1 || carried[b] <= carried[b - 1]) && (b + 1 == carried.size() || carried[b] <= carried[b + 1]);
+    if (least) light.push_back(b);
+  }
+  return light;
+}
+
+/// The same for what crosses the boundaries of a sequence, per sample, there and back.
 ///
 /// @return     ascending, without 0 and the end.
 /// Complexity  that of sequence_cuts.   Source  own.
@@ -29,12 +42,7 @@ namespace hetplan {
     const auto [there, back] = cuts.bytes_in(b, s.size());
     carried.push_back(there + back);
   }
-  std::vector<std::size_t> light;
-  for (std::size_t b = 1; b < s.size(); ++b) {
-    const bool least = (b == 1 || carried[b] <= carried[b - 1]) && (b + 1 == s.size() || carried[b] <= carried[b + 1]);
-    if (least) light.push_back(b);
-  }
-  return light;
+  return light_boundaries(carried);
 }
 
 /// The layers in their own numbering, in blocks that end at light boundaries, at most `most` of them, of about equal forward FLOP.

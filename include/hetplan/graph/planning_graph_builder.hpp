@@ -218,4 +218,21 @@ class planning_graph_builder {
   std::set<std::pair<layer_id, layer_id>> pairs_;
 };
 
+/// The specification of a layer that is built, every default spelled out: what a builder needs to make it again.
+[[nodiscard]] inline layer_spec spec_of(const planning_graph& g, const layer& l) {
+  return {.name = l.name,
+          .kind = l.kind,
+          .forward_flops = l.has_flops ? std::optional(l.forward_flops) : std::nullopt,
+          .backward_input_flops = l.backward_input_flops,
+          .backward_weight_flops = l.backward_weight_flops,
+          .weight = l.weight,
+          .trainable = l.trainable,
+          .weight_traffic = l.weight_traffic,
+          .weight_group = l.weight_group < 0 ? "" : g.weight_groups()[static_cast<std::size_t>(l.weight_group)],
+          .activation = l.activation,
+          .traffic = l.traffic,
+          .kv_bytes_per_token = l.kv_bytes_per_token,
+          .profiles = l.profiles};
+}
+
 }  // namespace hetplan

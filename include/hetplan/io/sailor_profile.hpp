@@ -109,23 +109,6 @@ class sailor_reader {
   sailor_profile read_;
 };
 
-/// The same layer for a builder, every default spelled out.
-[[nodiscard]] inline layer_spec spec_of(const planning_graph& g, const layer& l) {
-  return {.name = l.name,
-          .kind = l.kind,
-          .forward_flops = l.has_flops ? std::optional(l.forward_flops) : std::nullopt,
-          .backward_input_flops = l.backward_input_flops,
-          .backward_weight_flops = l.backward_weight_flops,
-          .weight = l.weight,
-          .trainable = l.trainable,
-          .weight_traffic = l.weight_traffic,
-          .weight_group = l.weight_group < 0 ? "" : g.weight_groups()[static_cast<std::size_t>(l.weight_group)],
-          .activation = l.activation,
-          .traffic = l.traffic,
-          .kv_bytes_per_token = l.kv_bytes_per_token,
-          .profiles = l.profiles};
-}
-
 /// One layer's profile over all microbatch sizes that were measured at the degree.
 [[nodiscard]] inline layer_profile profile_of(const sailor_measurement& m, std::size_t layer) {
   layer_profile p{m.device_kind, {}, {}, {}};
@@ -204,7 +187,7 @@ inline void check_measurement(const sailor_measurement& m, const std::string& mo
   for (const sailor_measurement& m : measurements) detail::check_measurement(m, g.name(), g.size());
   planning_graph_builder b(g.name(), g.bytes_per_parameter(), g.tokens_per_sample());
   for (const layer& l : g.layers()) {
-    layer_spec s = detail::spec_of(g, l);
+    layer_spec s = spec_of(g, l);
     std::erase_if(s.profiles, [&](const layer_profile& p) {
       return std::any_of(measurements.begin(), measurements.end(), [&](const sailor_measurement& m) { return m.device_kind == p.device_kind; });
     });

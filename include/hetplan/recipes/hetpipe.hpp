@@ -20,13 +20,18 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// Deals the devices out, fastest first, so that every virtual worker gets its part of each kind.
-[[nodiscard]] inline std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers) {
+[[nodiscard]] inline std::vector<device_id> fastest_first(const cluster& c) {
   std::vector<device_id> by_rate;
   for (const device& d : c.devices()) by_rate.push_back(d.id);
   std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) {
     return c[a].compute * c[a].accelerators > c[b].compute * c[b].accelerators;
   });
+  return by_rate;
+}
+
+/// Deals the devices out, fastest first, so that every virtual worker gets its part of each kind.
+[[nodiscard]] inline std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers) {
+  const std::vector<device_id> by_rate = fastest_first(c);
   std::vector<std::vector<char>> members(workers, std::vector<char>(c.size(), 0));
   for (std::size_t i = 0; i < by_rate.size(); ++i) members[i % workers][by_rate[i].index()] = 1;
   return members;
@@ -50,9 +55,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const cluster view = uncontended(without_memory_limits(problem.cluster));
   std::vector<bytes_per_second> rates;
   for (const resource& r : view.network().resources()) rates.push_back(r.capacity);
-  const auto fastest_first = detail::virtual_workers(view, view.size());
-  const auto server_bit = std::find(fastest_first.front().begin(), fastest_first.front().end(), 1);
-  const device_id server(static_cast<std::size_t>(server_bit - fastest_first.front().begin()));
+  const device_id server = detail::fastest_first(view).front();
   double slowest_rate = std::numeric_limits<double>::infinity();
   for (const bytes_per_second r : rates) slowest_rate = std::min(slowest_rate, r.value());
   const double exchange_s = 2 * trainable_bytes(chain, {.layers = all_layers(chain)}) / slowest_rate;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cost/stage_table.hpp>
+#include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
 #include <hetplan/plan/orders.hpp>
@@ -23,12 +25,11 @@ namespace detail {
 ///
 /// @param cut_bytes  by layer: what crosses the boundary before it.
 [[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
-  std::vector<std::size_t> positions{0};
-  const std::size_t n = cut_bytes.size();
-  for (std::size_t i = 1; i < n; ++i) {
-    const bool least = (i == 1 || cut_bytes[i] <= cut_bytes[i - 1]) && (i + 1 == n || cut_bytes[i] <= cut_bytes[i + 1]);
-    if (n <= 512 || least) positions.push_back(i);
-  }
+  std::vector<std::size_t> positions(cut_bytes.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  if (positions.size() <= 512) return positions;
+  positions = light_boundaries(cut_bytes);
+  positions.insert(positions.begin(), 0);
   return positions;
 }
 
