@@ -64,9 +64,7 @@ void search(bench::table& table, const std::string& name, const std::vector<plan
     const planning_problem problem{models[i], devices, roofline{}, wanted};
     const planning_graph chain = chain_view(problem.model);
     const cluster view = uncontended(problem.cluster, duplex::half);
-    const recipes::view_search how{
-        .steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true};
-    static_cast<void>(recipes::choose_on_view(problem, "asteroid", chain, view, how));
+    static_cast<void>(recipes::choose_on_view(problem, "asteroid", chain, view, recipes::asteroid_search));
   });
 }
 

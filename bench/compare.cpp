@@ -2,8 +2,7 @@
 // All planners together: `hetplan compare` as a process, and how planning time grows with size.
 //
 // Target: a whole compare of Qwen3-1.7B in smart home 2 in 2 s. Growth: chains of layers on devices of four unequal classes in a
-// mesh, 16 microbatches of 8, the recipes with everything they do, simulation of their answer included. Asteroid
-// and Metis keep every partial plan that no other dominates; the sizes that are left out take minutes.
+// mesh, 16 microbatches of 8, the recipes with everything they do, simulation of their answer included.
 
 #include <algorithm>
 #include <cstdint>

@@ -349,7 +349,7 @@ void add_ablation(const sections& page, const std::vector<trained_model>& models
       const planning_graph chain = chain_view(m.graph);
       const auto judged = [&](const cluster& view) {
         return recipes::judge_choice(p, minimize_latency{},
-                                     with_even_shares(recipes::choose_on_view(p, "part", chain, view, bench::asteroid_search)));
+                                     with_even_shares(recipes::choose_on_view(p, "part", chain, view, recipes::asteroid_search)));
       };
       const cluster equal = homogeneous(without_memory_limits(c));
       const plan_result naive = judged(without_network_costs(equal)), wired = judged(uncontended(equal, duplex::half)),
@@ -472,7 +472,10 @@ void add_planning(const sections& page, const std::vector<trained_model>& models
     };
     rows.push_back(
         {m.title, std::to_string(m.graph.size()), std::to_string(m.microbatch_sizes.size()),
-         least(21, [&] { return recipes::choose_on_view(p, "asteroid", chain_view(m.graph), uncontended(c, duplex::half), bench::asteroid_search); }),
+         least(21,
+               [&] {
+                 return recipes::choose_on_view(p, "asteroid", chain_view(m.graph), uncontended(c, duplex::half), recipes::asteroid_search);
+               }),
          least(21, [&] { return recipes::asteroid(p, minimize_latency{}, 1); }),
          least(3, [&] { return recipes::dora(p, minimize_latency{}, 1); }), paper.at(m.name)});
   }

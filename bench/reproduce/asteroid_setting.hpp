@@ -178,16 +178,11 @@ inline hetplan::plan_result through_a_server(const edge_problem& p) {
   return recipes::judge_choice(p, minimize_latency{}, std::move(served));
 }
 
-/// How Asteroid searches: recipes::asteroid's, for views of our own.
-inline const hetplan::recipes::view_search asteroid_search{
-    .steps = hetplan::latency_rule::dominant_step,
-    .warmups = {hetplan::warmup_rule::hide_communication, hetplan::warmup_rule::depth},
-    .memory_first = true};
 /// Asteroid on wires on which activations and gradients pass each other: more hopeful than eq. 6.
 inline hetplan::plan_result asteroid_on_full_duplex(const edge_problem& p) {
   using namespace hetplan;
   return recipes::judge_choice(
-      p, minimize_latency{}, recipes::choose_on_view(p, "asteroid", chain_view(p.model), uncontended(p.cluster), asteroid_search));
+      p, minimize_latency{}, recipes::choose_on_view(p, "asteroid", chain_view(p.model), uncontended(p.cluster), recipes::asteroid_search));
 }
 
 /// What is compared, in the order of tables and plots.

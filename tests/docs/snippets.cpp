@@ -428,11 +428,13 @@ TEST_CASE("planners with one answer of their own are judged as they are") {
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
   const plan_result weighted = by_memory(problem, minimize_latency{});
   REQUIRE(weighted.candidates == 1);
-  if (!weighted.plans.empty()) {
-    std::size_t layers = 0;
-    for (const stage& s : weighted.plans.front().stages) layers += s.layers.size();
-    CHECK(layers == model.size());
-  }
+  REQUIRE(weighted.status.ok());
+  const auto& stages = weighted.plans.front().stages;
+  REQUIRE(stages.size() == 2);
+  CHECK(home.find(stages.front().name).index() == stages.front().devices.front().device.index());
+  CHECK(home[stages.front().devices.front().device].usable_memory() >= home[stages.back().devices.front().device].usable_memory());
+  CHECK(stages.front().layers.size() + stages.back().layers.size() == model.size());
+  CHECK(stages.front().layers.size() >= stages.back().layers.size());
   const plan_result shortest = shortest_way(problem, minimize_latency{});
   REQUIRE(shortest.status.ok());
   CHECK(shortest.plans.front().planner == "shortest-way");

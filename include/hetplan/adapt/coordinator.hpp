@@ -16,7 +16,7 @@ namespace hetplan::adapt {
 /// Source      Dora, section 4.3 (failover of the coordinator); Asteroid, section 5.5: planning runs "on the most powerful
 ///             remaining device". The ties are ours.
 [[nodiscard]] inline device_id elect_coordinator(const cluster& c, const conditions& now) {
-  const auto rank = [&](device_id d) { return std::tuple(-c[d].compute.value() * c[d].accelerators, -c[d].usable_memory().value(), d); };
+  const auto rank = [&](device_id d) { return std::tuple(-c[d].total_compute().value(), -c[d].usable_memory().value(), d); };
   device_id best;
   for (const device& d : c.devices()) {
     if (now.present[d.id.index()] != 0 && (!best.valid() || rank(d.id) < rank(best))) best = d.id;

@@ -40,6 +40,8 @@ struct device {
   std::optional<joules> energy_budget = {};  ///< per iteration
   double max_busy = 1;                       ///< cap on the busy share
 
+  /// Of all its accelerators.
+  [[nodiscard]] flops_per_second total_compute() const { return compute * accelerators; }
   /// What a plan may use of the memory.
   [[nodiscard]] bytes usable_memory() const { return memory_budget.value_or(memory); }
 

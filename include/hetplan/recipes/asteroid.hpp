@@ -8,6 +8,11 @@
 
 namespace hetplan::recipes {
 
+/// How Asteroid searches its view.
+inline const view_search asteroid_search{.steps = latency_rule::dominant_step,
+                                         .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
+                                         .memory_first = true};
+
 /// Sees a chain, unequal devices with their memories, and bandwidths between pairs, each for both directions; no contention.
 ///
 /// Dynamic program from the tail: a new head stage takes the next layers on the next devices, in the order of memory, largest
@@ -23,11 +28,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result asteroid(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster, duplex::half);  // eq. 6: activations and gradients take turns
-  plan chosen = choose_on_view(problem, "asteroid", chain, view,
-                               {.steps = latency_rule::dominant_step,
-                                .warmups = {warmup_rule::hide_communication, warmup_rule::depth},
-                                .memory_first = true});
-  return judge_choice(problem, objective, std::move(chosen), observers...);
+  return judge_choice(problem, objective, choose_on_view(problem, "asteroid", chain, view, asteroid_search), observers...);
 }
 
 }  // namespace hetplan::recipes

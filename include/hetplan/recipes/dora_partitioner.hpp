@@ -23,7 +23,7 @@ struct partitioner_options {
   double merge_share = 0.05;  ///< Delta: blocks stay below this share of all parameters and of all FLOP
   int k = 20;                 ///< partial plans per cell, and plans per search that the simulator judges
   int max_stages = 16;
-  double most_moves = 2000;   ///< device orders: all of them up to so many moves of the search, else a few
+  double most_moves = partition::affordable_moves;  ///< device orders: all of them up to so many moves of the search, else a few
   std::size_t light_blocks = 200;  ///< of a second row: the model's own numbering, cut where little crosses; 0: none
   polish_options polish = {};      ///< of the best plans found
 };

@@ -24,9 +24,7 @@ struct view_search {
   schedule_kind schedule = schedule_kind::one_f_one_b;
   int largest_group = std::numeric_limits<int>::max();   ///< devices of a stage
   bool memory_first = false;                             ///< devices by memory, largest first, instead of all orders
-  int max_stages = 16;
   int k = 100;                                           ///< partial plans per cell; exact where no cell has more that matter
-  double most_moves = 2000;                              ///< as partition::orders_to_search
 };
 
 /// The best plan of a view by the planner's own search: exact for its estimate where k and the orders allow. Among
@@ -57,12 +55,12 @@ template <class Problem>
   };
   const auto spaces = [&](int size) {
     const int largest = std::min(size, how.largest_group);
-    return how.memory_first ? std::vector{by_memory(tables, largest)} : orders_to_search(tables, largest, how.most_moves);
+    return how.memory_first ? std::vector{by_memory(tables, largest)} : orders_to_search(tables, largest);
   };
   std::optional<plan> best;
   seconds shortest;
   for (const warmup_rule warmup : how.warmups) {
-    const search_options options{.plans = 1, .max_stages = how.max_stages, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
+    const search_options options{.plans = 1, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
     for (const int size : sizes) {
       for (const device_space& space : spaces(size)) {
         search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, top_k{how.k}, options);
