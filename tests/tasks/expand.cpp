@@ -244,3 +244,27 @@ TEST_CASE("a cost that is not a time stops the expansion with its place") {
   p.workload.mode = mode::inference;
   CHECK_NOTHROW(tasks::expand(p, m, wired(1), broken{}));
 }
+
+TEST_CASE("a transfer carries the samples that its producer and its consumer have in common") {
+  long long seen = 0;
+  for_random_instances(60, [&](const instance& x) {
+    const tasks::task_graph g = tasks::expand(x.plan, x.model(), x.cluster(), roofline{});
+    for (tasks::node_id n = 0; n < g.computes.size(); ++n) {
+      for (tasks::node_id t : g.successors_of(n)) {
+        if (!g.is_transfer(t)) continue;
+        const tasks::transfer& first_chunk = g.transfer_at(t);
+        while (g.is_transfer(t)) {
+          CHECK(g.transfer_at(t).first_sample == first_chunk.first_sample);
+          t = g.successors_of(t).front();
+        }
+        if (!g.is_compute(t)) continue;  // the barrier behind a reduction
+        const tasks::compute_task &from = g.computes[n], &to = g.computes[t];
+        CHECK(first_chunk.first_sample == std::max(from.first_sample, to.first_sample));
+        CHECK(first_chunk.last_sample == std::min(from.last_sample, to.last_sample));
+        CHECK(first_chunk.first_sample < first_chunk.last_sample);
+        ++seen;
+      }
+    }
+  });
+  CHECK(seen > 100);
+}

@@ -140,6 +140,8 @@ class expander {
               } else {
                 const transfer t{.kind = kind, .from = producers[i].device, .to = consumers[j].device, .from_stage = from,
                                  .to_stage = to, .microbatch = m, .step = step,
+                                 .first_sample = source.first_sample + std::max(begin, first),
+                                 .last_sample = source.first_sample + std::min(end, last),
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
                 const auto [first_chunk, last_chunk] = sender_.send(t);
                 out_.depend(producer, first_chunk);

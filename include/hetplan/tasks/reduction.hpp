@@ -2,13 +2,11 @@
 #pragma once
 /// Gradient reduction at the end of an iteration: rings inside stages, then rings or a server across them.
 
-#include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
@@ -19,11 +17,7 @@ namespace detail {
 class reducer {
  public:
   using handle = task_graph_builder::handle;
-  /// A device that takes part, and the stage that it stands for.
-  struct member {
-    device_id device;
-    stage_id stage;
-  };
+  using member = reduction::member;
 
   reducer(const plan& p, const stage_graph& stages, transfer_sender& sender)
       : p_(p), stages_(stages), sender_(sender), out_(sender.builder()) {}
@@ -71,11 +65,7 @@ class reducer {
 
 }  // namespace detail
 
-/// Adds the reductions of an iteration.
-///
-/// A stage with several devices reduces its trainable bytes in a ring. Then each set of stages that share
-/// tensors (a weight group, or the same layers in several pipelines) reduces them among its distinct first
-/// devices, in a ring or through the plan's parameter server; with one distinct device there is nothing to do.
+/// Adds the reductions of an iteration: rings inside stages, then rings or a parameter server across them.
 ///
 /// @param finished  by stage: when its last backward part is done on all its devices.
 /// @return          by stage: when its reductions are done, its own and those across stages.
@@ -88,42 +78,17 @@ class reducer {
   task_graph_builder& out = sender.builder();
 
   std::vector<handle> inside = finished;
-  struct tensor {
-    double bytes = 0;
-    std::vector<stage_id> holders;
-  };
-  std::map<std::pair<bool, std::int32_t>, tensor> tensors;  // by (weight group?, group or layer)
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const stage& st = p.stages[s];
-    for_each_tensor(model, st, [&](const layer& l) {
-      if (l.trainable_weight().value() <= 0) return;
-      tensor& t = tensors[{l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value}];
-      t.bytes = l.weight.value();
-      t.holders.push_back(stage_id(s));
-    });
-    if (const double bytes = trainable_bytes(model, st); st.devices.size() > 1 && bytes > 0) {
-      std::vector<detail::reducer::member> members;
-      for (const assignment& a : st.devices) members.push_back({a.device, stage_id(s)});
-      inside[s] = reduce.ring(members, bytes, finished[s]);
-    }
-  }
-  std::map<std::vector<stage_id>, double> shared;  // bytes by the set of stages that hold them
-  for (const auto& [key, t] : tensors) {
-    if (t.holders.size() > 1) shared[t.holders] += t.bytes;
+  const std::vector<reduction> reductions = reductions_of(p, model);
+  for (const reduction& r : reductions) {
+    if (!r.is_across_stages()) inside[r.holders.front().index()] = reduce.ring(r.members, r.bytes, finished[r.holders.front().index()]);
   }
   std::vector<handle> all = inside;
-  for (const auto& [holders, bytes] : shared) {
-    std::vector<detail::reducer::member> members;
+  for (const reduction& r : reductions) {
+    if (!r.is_across_stages()) continue;
     const handle ready = out.add_barrier();
-    for (const stage_id s : holders) {
-      out.depend(inside[s.index()], ready);
-      const device_id first = p[s].devices.front().device;
-      const auto same = [&](const auto& m) { return m.device == first; };
-      if (std::none_of(members.begin(), members.end(), same)) members.push_back({first, s});
-    }
-    if (members.size() < 2) continue;
-    const handle end = p.parameter_server ? reduce.through_server(members, bytes, ready) : reduce.ring(members, bytes, ready);
-    for (const stage_id s : holders) {
+    for (const stage_id s : r.holders) out.depend(inside[s.index()], ready);
+    const handle end = p.parameter_server ? reduce.through_server(r.members, r.bytes, ready) : reduce.ring(r.members, r.bytes, ready);
+    for (const stage_id s : r.holders) {
       const handle both = out.add_barrier();
       out.depend(all[s.index()], both);
       out.depend(end, both);

@@ -42,6 +42,8 @@ struct transfer {
   int chunk = 0;
   int priority = 0;
   std::uint32_t route = 0;  ///< index into task_graph::routes
+  long long first_sample = 0;  ///< of the global batch, up to last_sample; none in a reduction
+  long long last_sample = 0;
   double volume_bytes = 0;
   double latency_s = 0;  ///< 0 for all chunks but the first
   double release_s = 0;  ///< never starts earlier
