@@ -35,6 +35,9 @@ struct compare_options {
   std::string model, cluster, job;
   std::vector<std::string> planners;
 };
+struct export_options {
+  std::string model, cluster, plan, to, out;
+};
 struct adapt_options {
   std::string model, cluster, job, timeline, html, svg;
   std::vector<std::string> policies;
@@ -61,6 +64,7 @@ struct import_options {
 int simulate(const common_options&, const simulate_options&);
 int plan(const common_options&, const plan_options&);
 int compare(const common_options&, const compare_options&);
+int export_plan(const common_options&, const export_options&);
 int adapt(const common_options&, const adapt_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);

@@ -43,6 +43,12 @@ class command_line {
     simulate->add_option("--trace", simulate_.trace, "write a trace (opens in Perfetto)");
     simulate->add_option("--svg", simulate_.svg, "write a Gantt chart");
 
+    CLI::App* exported = command("export", "a plan for those who run it", [this] { return cli::export_plan(common_, export_); });
+    model_and_cluster(exported, export_.model, export_.cluster);
+    exported->add_option("plan", export_.plan, "plan file")->required()->type_name("PLAN");
+    exported->add_option("--to", export_.to, "tasks: every task and transfer, for an executor")->required()->check(CLI::IsMember({"tasks"}));
+    exported->add_option("--out", export_.out, "write it there (standard output)");
+
     CLI::App* compare = command("compare", "every planner under the same simulator", [this] { return cli::compare(common_, compare_); });
     model_and_cluster(compare, compare_.model, compare_.cluster);
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
@@ -147,6 +153,7 @@ class command_line {
   cli::common_options common_;
   cli::plan_options plan_;
   cli::simulate_options simulate_;
+  cli::export_options export_;
   cli::compare_options compare_;
   cli::adapt_options adapt_;
   cli::show_options show_;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <iostream>
+
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/tasks_json.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+std::string text_for(const std::string& runtime, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+  if (runtime == "tasks") return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
+  throw invalid_input("--to: expected tasks, got " + io::in_quotes(runtime));
+}
+
+}  // namespace
+
+int export_plan(const common_options& options, const export_options& o) {
+  const planning_graph model = load_model(options, o.model);
+  const cluster devices = load_cluster(o.cluster);
+  io::check_together(model, devices, o.cluster);
+  const hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);
+  const std::string text = text_for(o.to, p, model, devices);
+  if (o.out.empty()) {
+    std::cout << text;
+  } else {
+    io::write_atomically(o.out, text);
+  }
+  return 0;
+}
+
+}  // namespace cli
