@@ -38,6 +38,10 @@ struct compare_options {
 struct export_options {
   std::string model, cluster, plan, to, out;
 };
+struct replay_options {
+  std::string model, cluster, plan, out;
+  std::vector<std::string> lost;
+};
 struct adapt_options {
   std::string model, cluster, job, timeline, html, svg;
   std::vector<std::string> policies;
@@ -65,6 +69,7 @@ int simulate(const common_options&, const simulate_options&);
 int plan(const common_options&, const plan_options&);
 int compare(const common_options&, const compare_options&);
 int export_plan(const common_options&, const export_options&);
+int replay(const common_options&, const replay_options&);
 int adapt(const common_options&, const adapt_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);

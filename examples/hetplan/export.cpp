@@ -14,9 +14,12 @@ using namespace hetplan;
 
 namespace {
 
-std::string text_for(const std::string& runtime, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
-  if (runtime == "tasks") return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
-  throw invalid_input("--to: expected tasks, got " + io::in_quotes(runtime));
+std::string text_for(const export_options& o, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+  if (o.to == "tasks") {
+    io::check_together(model, devices, o.cluster, p.workload.mode);
+    return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
+  }
+  throw invalid_input("--to: expected tasks, got " + io::in_quotes(o.to));
 }
 
 }  // namespace
@@ -24,9 +27,8 @@ std::string text_for(const std::string& runtime, const hetplan::plan& p, const p
 int export_plan(const common_options& options, const export_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  io::check_together(model, devices, o.cluster);
   const hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);
-  const std::string text = text_for(o.to, p, model, devices);
+  const std::string text = text_for(o, p, model, devices);
   if (o.out.empty()) {
     std::cout << text;
   } else {

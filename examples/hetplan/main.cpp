@@ -49,6 +49,12 @@ class command_line {
     exported->add_option("--to", export_.to, "tasks: every task and transfer, for an executor")->required()->check(CLI::IsMember({"tasks"}));
     exported->add_option("--out", export_.out, "write it there (standard output)");
 
+    CLI::App* replay = command("replay", "a plan for the devices that are left", [this] { return cli::replay(common_, replay_); });
+    model_and_cluster(replay, replay_.model, replay_.cluster);
+    replay->add_option("plan", replay_.plan, "the plan that runs")->required()->type_name("PLAN");
+    replay->add_option("--lost", replay_.lost, "the devices that are gone, by comma")->required()->delimiter(',')->type_name("NAME");
+    replay->add_option("--out", replay_.out, "write the plan");
+
     CLI::App* compare = command("compare", "every planner under the same simulator", [this] { return cli::compare(common_, compare_); });
     model_and_cluster(compare, compare_.model, compare_.cluster);
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
@@ -154,6 +160,7 @@ class command_line {
   cli::plan_options plan_;
   cli::simulate_options simulate_;
   cli::export_options export_;
+  cli::replay_options replay_;
   cli::compare_options compare_;
   cli::adapt_options adapt_;
   cli::show_options show_;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
+#include <iostream>
+
+#include <hetplan/adapt/replay.hpp>
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/results_json.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+namespace {
+
+std::vector<device_id> devices_of(const std::vector<std::string>& names, const cluster& c) {
+  std::vector<std::string_view> known;
+  for (const device& d : c.devices()) known.push_back(d.name);
+  std::vector<device_id> found;
+  for (const std::string& name : names) {
+    const auto it = std::find(known.begin(), known.end(), name);
+    if (it == known.end()) {
+      throw invalid_input("--lost: expected a device of cluster " + io::in_quotes(c.name()) + ", got " + io::in_quotes(name) +
+                          io::suggestion(name, known));
+    }
+    found.emplace_back(it - known.begin());
+  }
+  return found;
+}
+
+}  // namespace
+
+int replay(const common_options& options, const replay_options& o) {
+  const planning_graph model = load_model(options, o.model);
+  const cluster devices = load_cluster(o.cluster);
+  const hetplan::plan running = io::read_plan(io::json_document::load(o.plan), model, devices);
+  io::check_together(model, devices, o.cluster, running.workload.mode);
+  const std::vector<device_id> lost = devices_of(o.lost, devices);
+
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, {}};
+  const plan_result result = adapt::lightweight_replay(p, running, lost);
+  if (!result.plans.empty() && !o.out.empty()) io::write_atomically(o.out, io::write_plan(result.plans.front(), model, devices));
+  if (options.json) {
+    std::cout << io::write_plan_result(result, model, devices);
+  } else if (result.plans.empty()) {
+    std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
+  } else {
+    std::cout << describe(result.plans.front(), model, devices);
+  }
+  return result.plans.empty() ? 1 : 0;
+}
+
+}  // namespace cli
