@@ -2,6 +2,10 @@
 #include <iostream>
 
 #include <hetplan/io/check_together.hpp>
+#include <hetplan/io/export_llama_cpp.hpp>
+#include <hetplan/io/export_prima_cpp.hpp>
+#include <hetplan/io/export_torch.hpp>
+#include <hetplan/io/export_vllm.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
@@ -15,11 +19,12 @@ using namespace hetplan;
 namespace {
 
 std::string text_for(const export_options& o, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
-  if (o.to == "tasks") {
-    io::check_together(model, devices, o.cluster, p.workload.mode);
-    return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
-  }
-  throw invalid_input("--to: expected tasks, got " + io::in_quotes(o.to));
+  if (o.to == "llama.cpp") return io::llama_cpp_command(p, model, devices);
+  if (o.to == "prima.cpp") return io::prima_cpp_commands(p, model, devices);
+  if (o.to == "vllm") return io::vllm_command(p, model, devices);
+  if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks);
+  io::check_together(model, devices, o.cluster, p.workload.mode);
+  return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
 }
 
 }  // namespace
@@ -30,10 +35,11 @@ int export_plan(const common_options& options, const export_options& o) {
   const hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);
   const std::string text = text_for(o, p, model, devices);
   if (o.out.empty()) {
-    std::cout << text;
-  } else {
-    io::write_atomically(o.out, text);
+    std::cout << (options.json && o.to != "tasks" ? io::json_text(io::json{{"text", text}}) : text);
+    return 0;
   }
+  io::write_atomically(o.out, text);
+  if (options.json) std::cout << io::json_text(io::json{{"written", io::json::array({o.out})}});
   return 0;
 }
 

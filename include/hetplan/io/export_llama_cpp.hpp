@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A plan as a command line of llama.cpp, whose other devices are RPC servers.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <hetplan/io/runtime_stages.hpp>
+#include <hetplan/io/shell_word.hpp>
+
+namespace hetplan::io {
+
+/// What llama.cpp is told about who has what.
+struct llama_cpp_split {
+  device_id host;                  ///< runs the command: it has the embedding, and the files
+  std::vector<device_id> devices;  ///< in the order of --device and --tensor-split
+  std::size_t gpu_layers = 0;      ///< -ngl: all blocks and the head
+  std::vector<std::size_t> tensor_split;  ///< -ts: blocks by device; the head is one more on its owner
+};
+
+/// Splits for llama.cpp: `-ts` counts layers, so that its rule gives the plan's.
+///
+/// The runtime sums the numbers of -ts up and divides by the sum, in float; layer i of the -ngl layers, the head being the last,
+/// goes to the first device whose share is larger than float(i) / ngl. With counts for numbers both sides are the same quotient of
+/// whole numbers at a boundary, and the boundary goes to the device behind it. The embedding always stays with the host, so a
+/// stage that has nothing else is the host alone and no device.
+///
+/// Throws   invalid_input (see runtime_stages; training; more devices than -ts takes).
+/// Source   ggml-org/llama.cpp, src/llama-model.cpp (load_tensors: splits, i_gpu_start, act_gpu_layers, dev_input), common/arg.cpp
+///          (--tensor-split: fewer than 16 numbers), ggml/src/ggml-rpc (devices of servers are numbered in their order).
+[[nodiscard]] inline llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model) {
+  constexpr std::size_t most_devices = 15;
+  detail::require_inference(p, "llama.cpp");
+  const std::vector<runtime_stage> stages = runtime_stages(p, model, "llama.cpp");
+  llama_cpp_split split;
+  split.host = stages.front().device;
+  for (const runtime_stage& s : stages) {
+    const std::size_t layers = s.blocks() + (s.has_head ? 1 : 0);
+    if (layers == 0) continue;
+    split.devices.push_back(s.device);
+    split.tensor_split.push_back(layers);
+    split.gpu_layers += layers;
+  }
+  if (split.devices.size() > most_devices) {
+    detail::refuse_export("llama.cpp", "its -ts takes " + std::to_string(most_devices) + " devices; the plan has " +
+                                           std::to_string(split.devices.size()));
+  }
+  return split;
+}
+
+/// The command line, every device an RPC server of one device under its name, which stands for its address.
+[[nodiscard]] inline std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c) {
+  const llama_cpp_split split = split_for_llama_cpp(p, model);
+  std::string servers, devices, shares;
+  for (std::size_t k = 0; k < split.devices.size(); ++k) {
+    const char* comma = k == 0 ? "" : ",";
+    servers += comma + c[split.devices[k]].name + ":50052";
+    devices += comma + ("RPC" + std::to_string(k));
+    shares += comma + std::to_string(split.tensor_split[k]);
+  }
+  return "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " + escaped(c[split.host].name) +
+         ", which reads the tokens:\nllama-cli -m MODEL.gguf --rpc " + shell_word(servers) + " --device " + devices + " -ngl " +
+         std::to_string(split.gpu_layers) + " -ts " + shares + "\n";
+}
+
+}  // namespace hetplan::io

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A plan as runtimes that split a model between blocks can run it: one device after the other, each with a range of blocks.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/io/runtime_layers.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+
+namespace hetplan::io {
+
+/// One device's part: blocks [first_block, end_block).
+struct runtime_stage {
+  stage_id stage;
+  device_id device;
+  std::size_t first_block = 0;
+  std::size_t end_block = 0;
+  bool has_head = false;  ///< the last stage; a model without a head has one all the same: the runtime's
+
+  [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
+};
+
+namespace detail {
+
+[[noreturn]] inline void refuse_export(std::string_view runtime, const std::string& why) {
+  throw invalid_input("export to " + std::string(runtime) + ": " + why);
+}
+
+/// Why a plan is no row of single devices, or nothing.
+inline std::string reason_not_in_a_row(const plan& p, const planning_graph& model) {
+  if (p.pipeline_count() > 1) return "it runs one pipeline; the plan has " + std::to_string(p.pipeline_count());
+  std::vector<device_id> taken;
+  for (const stage& s : p.stages) {
+    const std::string name = "stage " + in_quotes(s.name);
+    if (s.devices.size() > 1) return "it gives a stage one device; " + name + " has " + std::to_string(s.devices.size());
+    const assignment& a = s.devices.front();
+    if (a.tensor_parallel > 1) {
+      return "it splits a model between blocks; " + name + " splits its layers " + std::to_string(a.tensor_parallel) + " ways";
+    }
+    if (std::find(taken.begin(), taken.end(), a.device) != taken.end()) {
+      return "it gives a device one range of blocks; that of " + name + " has another stage";
+    }
+    taken.push_back(a.device);
+  }
+  const stage_graph stages = make_stage_graph(p, model);
+  for (std::size_t i = 0; i + 1 < stages.topological.size(); ++i) {
+    const auto& out = stages[stages.topological[i]].out;
+    const stage_id next = stages.topological[i + 1];
+    if (out.size() != 1 || stages.edges[out.front()].to != next) {
+      return "it runs a row of stages; stage " + in_quotes(p[stages.topological[i]].name) + " feeds others than " + in_quotes(p[next].name);
+    }
+  }
+  return "";
+}
+
+}  // namespace detail
+
+/// The stages of a plan in the order of the model, as ranges of its blocks. The first one has the embedding, the last one the
+/// head; either may have nothing else.
+///
+/// @param runtime  its name, for messages.
+/// Throws          invalid_input, one sentence: the model has no blocks (see find_runtime_layers); several pipelines, a stage with
+///                 several devices or tensor parallelism, a device with two stages, no row of stages; a cut inside a block, the
+///                 embedding or the head.
+/// Complexity      O(layers log + edges).
+[[nodiscard]] inline std::vector<runtime_stage> runtime_stages(const plan& p, const planning_graph& model, std::string_view runtime) {
+  const auto fail = [&](const std::string& why) { detail::refuse_export(runtime, why); };
+  if (const std::string why = detail::reason_not_in_a_row(p, model); !why.empty()) fail(why);
+  const runtime_layers parts = find_runtime_layers(model);
+  const std::vector<stage_id> order = make_stage_graph(p, model).topological;
+  std::vector<std::size_t> place(model.size());  // of a layer's stage in the order
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    for (const layer_id l : p[order[k]].layers) place[l.index()] = k;
+  }
+  const auto place_of = [&](const std::vector<layer_id>& part) {
+    for (const layer_id l : part) {
+      if (place[l.index()] == place[part.front().index()]) continue;
+      fail("it cuts a model between blocks; the plan cuts between layers " + in_quotes(model[part.front()].name) + " and " +
+           in_quotes(model[l].name));
+    }
+    return place[part.front().index()];
+  };
+  std::vector<runtime_stage> stages;
+  for (const stage_id s : order) stages.push_back({.stage = s, .device = p[s].devices.front().device});
+  stages.back().has_head = true;
+  if (!parts.embedding.empty() && place_of(parts.embedding) != 0) fail("it has the embedding before all blocks; the plan has not");
+  if (!parts.head.empty() && place_of(parts.head) + 1 != stages.size()) fail("it has the head behind all blocks; the plan has not");
+  std::size_t before = 0;
+  for (std::size_t b = 0; b < parts.blocks.size(); ++b) {
+    const std::size_t here = place_of(parts.blocks[b]);
+    if (here < before) fail("it runs blocks in their order; the plan has block " + std::to_string(b) + " before the one before it");
+    before = here;
+    runtime_stage& s = stages[here];
+    if (s.end_block == 0) s.first_block = b;
+    s.end_block = b + 1;
+  }
+  for (std::size_t k = 1; k < stages.size(); ++k) {  // without blocks: the head alone
+    if (stages[k].blocks() == 0) stages[k].first_block = stages[k].end_block = stages[k - 1].end_block;
+  }
+  return stages;
+}
+
+namespace detail {
+
+/// Throws invalid_input for a plan of training, which the runtime does not do.
+inline void require_inference(const plan& p, std::string_view runtime) {
+  if (p.workload.mode == mode::training) refuse_export(runtime, "it runs inference; the plan is for training");
+}
+
+/// Throws invalid_input for a stage that has nothing but the embedding or the head.
+inline void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std::string_view runtime) {
+  for (const runtime_stage& s : stages) {
+    if (s.blocks() == 0) refuse_export(runtime, "it gives every device a block; stage " + in_quotes(p[s.stage].name) + " has none");
+  }
+}
+
+}  // namespace detail
+
+}  // namespace hetplan::io
