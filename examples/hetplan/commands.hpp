@@ -48,6 +48,9 @@ struct adapt_options {
   std::vector<std::string> policies;
   std::optional<long long> backups;  ///< after so many iterations; 0: none
 };
+struct sweep_options {
+  std::string sweep, out, csv;
+};
 struct show_options {
   std::string what, dot;
 };
@@ -72,6 +75,7 @@ int compare(const common_options&, const compare_options&);
 int export_plan(const common_options&, const export_options&);
 int replay(const common_options&, const replay_options&);
 int adapt(const common_options&, const adapt_options&);
+int sweep(const common_options&, const sweep_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);

@@ -63,6 +63,11 @@ class command_line {
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
     compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
 
+    CLI::App* sweep = command("sweep", "a table of models, clusters, jobs and planners; goes on where it was interrupted", [this] { return cli::sweep(common_, sweep_); });
+    sweep->add_option("sweep", sweep_.sweep, "sweep file")->required()->type_name("SWEEP");
+    sweep->add_option("--out", sweep_.out, "the table, one JSON object a line; rows that it has are kept")->required()->type_name("TABLE");
+    sweep->add_option("--csv", sweep_.csv, "write the table for spreadsheets too");
+
     CLI::App* adapt = command("adapt", "a job over a timeline of changes, under several policies", [this] { return cli::adapt(common_, adapt_); });
     model_and_cluster(adapt, adapt_.model, adapt_.cluster);
     adapt->add_option("job", adapt_.job, "job file")->required()->type_name("JOB");
@@ -166,6 +171,7 @@ class command_line {
   cli::replay_options replay_;
   cli::compare_options compare_;
   cli::adapt_options adapt_;
+  cli::sweep_options sweep_;
   cli::show_options show_;
   cli::import_options import_;
   std::string folder_, listed_;

@@ -14,6 +14,7 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 
 #include "io/reading.hpp"
@@ -75,6 +76,7 @@ TEST_CASE("the schemas describe the keys that the readers accept") {
                                       {"transfer", set_of(k::foreign_transfer)},
                                       {"qoe", set_of(k::wish)},
                                       {"trace", set_of(k::bandwidth_trace)}});
+  CHECK(properties("sweep") == map{{"", set_of(k::sweep)}, {"job", set_of(k::sweep_job)}, {"qoe", set_of(k::qoe)}});
 }
 
 TEST_CASE("the examples of the reference page are read") {
@@ -94,6 +96,10 @@ TEST_CASE("the examples of the reference page are read") {
       if (!home) home = c;
     }
     if (format == io::job_format) static_cast<void>(io::read_job(d));
+    if (format == io::sweep_format) {
+      const std::vector<std::string> planners{"asteroid", "dora"};
+      CHECK(io::read_sweep(d, planners).planners == planners);
+    }
     if (format == io::plan_format) {
       REQUIRE(model);
       REQUIRE(home);
@@ -110,12 +116,12 @@ TEST_CASE("the examples of the reference page are read") {
       }
     }
   }
-  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/timeline/1", 1}});
+  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/sweep/1", 1}, {"hetplan/timeline/1", 1}});
 }
 
 TEST_CASE("the reference page names every key") {
   const std::string page = reference("files.md");
-  for (const char* kind : {"model", "cluster", "job", "plan", "timeline"}) {
+  for (const char* kind : {"model", "cluster", "job", "plan", "sweep", "timeline"}) {
     for (const auto& [object, keys] : properties(kind)) {
       for (const std::string& key : keys) {
         INFO(kind << " " << object << " " << key);

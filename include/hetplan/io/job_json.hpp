@@ -32,13 +32,8 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
                                                                                         {"energy", objective_kind::energy},
                                                                                         {"qoe", objective_kind::qoe}}};
 
-}  // namespace detail
-
-/// Reads a job file.
-///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
-[[nodiscard]] inline job read_job(const json_document& d) {
-  const json_object o = open_document(d, job_format, keys::job);
+/// The job in an object that has the keys of a job.
+[[nodiscard]] inline job job_of(const json_object& o) {
   const workload standard;
   job j;
   j.workload.mode = o.one_of("mode", detail::modes);
@@ -63,6 +58,13 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
   at_node(o.node(), [&] { check_job(j); }, "job: ");
   return j;
 }
+
+}  // namespace detail
+
+/// Reads a job file.
+///
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
+[[nodiscard]] inline job read_job(const json_document& d) { return detail::job_of(open_document(d, job_format, keys::job)); }
 
 /// The job file, without what equals a default; reading it gives the identical job.
 [[nodiscard]] inline std::string write_job(const job& j) {

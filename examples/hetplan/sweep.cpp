@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "sweep.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/sweep_json.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
+
+namespace cli {
+
+using namespace hetplan;
+using io::json;
+
+namespace {
+
+/// A hash that is the same everywhere: FNV-1a, 64 bits. The length goes first, so that two texts are never taken for one.
+/// Source: Fowler, Noll, Vo, "The FNV Non-Cryptographic Hash Algorithm", IETF draft-eastlake-fnv, section 2.
+std::uint64_t digest(std::uint64_t before, std::string_view text) {
+  const auto take = [&](unsigned char c) { before = (before ^ c) * 0x100000001b3U; };
+  for (std::size_t n = text.size(), i = 0; i < 8; ++i, n >>= 8) take(static_cast<unsigned char>(n & 0xFF));
+  for (const char c : text) take(static_cast<unsigned char>(c));
+  return before;
+}
+std::uint64_t digest(std::string_view name, std::string_view content) { return digest(digest(0xcbf29ce484222325U, name), content); }
+
+std::string hexadecimal(std::uint64_t v) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
+  return text;
+}
+
+/// Runs something that names what it objects to, and says where in the sweep that stands.
+template <class F>
+auto below(const std::string& file, const std::string& pointer, F&& f) {
+  try {
+    return f();
+  } catch (const invalid_input& e) {
+    throw invalid_input(io::escaped(file) + ": " + pointer + ": " + e.what());
+  }
+}
+
+std::string on_one_line(const json& row) { return row.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::string best_text(const json& row) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", row.at("planner").get<std::string>().c_str(),
+                readable(seconds(row.at("latency").get<double>())).c_str(), readable(joules(row.at("energy").get<double>())).c_str(),
+                readable(bytes(row.at("peak_memory").get<double>())).c_str());
+  return text;
+}
+
+}  // namespace
+
+sweep_cases::sweep_cases(const common_options& options, const std::string& file) : options_(options) {
+  const io::sweep s = io::read_sweep(io::json_document::load(file), planner_names());
+  if (!options_.tokens) options_.tokens = s.tokens;
+  if (options_.dtype.empty()) options_.dtype = s.dtype;
+  const auto where = [](const char* list, std::size_t i) { return std::string(list) + std::to_string(i); };
+  // Like a timeline's traces: a file is beside the file that names it.
+  const auto path = [folder = std::filesystem::path(file).parent_path()](const std::string& name) { return (folder / name).string(); };
+  const auto load = [&](const auto& built_in, const std::string& name, auto&& read) {
+    const bool known = std::find(built_in.begin(), built_in.end(), name) != built_in.end();
+    return read(known && !std::filesystem::exists(path(name)) ? name : path(name));
+  };
+  for (std::size_t i = 0; i < s.models.size(); ++i) {
+    const std::string& name = s.models[i];
+    planning_graph model = below(file, where("/models/", i), [&] {
+      return load(zoo::model_names(), name, [&](const std::string& from) { return load_model(options_, from); });
+    });
+    const std::uint64_t d = digest(name, io::write_model(model));
+    models_.push_back({name, std::move(model), d});
+  }
+  for (std::size_t i = 0; i < s.clusters.size(); ++i) {
+    const std::string& name = s.clusters[i];
+    cluster c = below(file, where("/clusters/", i), [&] {
+      return load(zoo::cluster_names(), name, [](const std::string& from) { return load_cluster(from); });
+    });
+    const std::uint64_t d = digest(name, io::write_cluster(c));
+    clusters_.push_back({name, std::move(c), d});
+  }
+  for (std::size_t i = 0; i < s.jobs.size(); ++i) {
+    job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return load_job(path(s.jobs[i].name)); });
+    const auto add = [&] { jobs_.push_back({s.jobs[i].name, wanted, digest(s.jobs[i].name, io::write_job(wanted))}); };
+    if (s.latencies.empty()) add();
+    for (const seconds latency : s.latencies) {
+      wanted.qoe.latency = latency;
+      add();
+    }
+    for (std::size_t m = 0; m < models_.size(); ++m) {
+      for (const auto& c : clusters_) io::check_together(models_[m].value, c.value, c.name, wanted.workload.mode);
+    }
+  }
+  planners_ = s.planners.empty() ? planner_names() : s.planners;
+  constexpr std::size_t most = 1'000'000;
+  if (size() > most) throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
+}
+
+sweep_cases::position sweep_cases::at(std::size_t i) const {
+  position p{};
+  p.planner = i % planners_.size();
+  i /= planners_.size();
+  p.job = i % jobs_.size();
+  i /= jobs_.size();
+  p.cluster = i % clusters_.size();
+  p.model = i / clusters_.size();
+  return p;
+}
+
+std::string sweep_cases::key(std::size_t i) const {
+  const position p = at(i);
+  const auto number = [](std::uint64_t v) { return std::to_string(v); };
+  std::uint64_t d = digest(version, number(models_[p.model].digest));
+  d = digest(d, number(clusters_[p.cluster].digest));
+  d = digest(d, number(jobs_[p.job].digest));
+  d = digest(d, planners_[p.planner]);
+  return hexadecimal(digest(d, std::to_string(options_.seed)));
+}
+
+std::string sweep_cases::title(std::size_t i) const {
+  const position p = at(i);
+  return models_[p.model].name + " on " + clusters_[p.cluster].name + ", " + jobs_[p.job].name + ", " + planners_[p.planner];
+}
+
+std::string sweep_cases::row(std::size_t i) const {
+  const position at_i = at(i);
+  const job& wanted = jobs_[at_i.job].value;
+  const problem p{models_[at_i.model].value, clusters_[at_i.cluster].value, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  common_options quiet = options_;
+  quiet.quiet = true;
+  progress nobody(quiet, "");
+  const plan_result result = run_planner(quiet, planners_[at_i.planner], p, 1, nobody);
+
+  json o;
+  o["key"] = key(i);
+  o["model"] = models_[at_i.model].name;
+  o["cluster"] = clusters_[at_i.cluster].name;
+  o["job"] = jobs_[at_i.job].name;
+  if (wanted.qoe.latency) io::put(o, "target", *wanted.qoe.latency);
+  o["planner"] = planners_[at_i.planner];
+  const bool memory = result.status.result == outcome::infeasible && result.binding && result.binding->kind == limit_kind::memory;
+  o["status"] = memory ? "out_of_memory" : to_string(result.status.result);
+  if (!result.status.reason.empty()) o["reason"] = result.status.reason;
+  if (!result.plans.empty()) {
+    const hetplan::plan& best = result.plans.front();
+    const evaluation& e = *best.predicted;
+    io::put(o, "score", score(objective_of_job(wanted), e));
+    io::put(o, "latency", e.latency);
+    if (e.time_between_tokens) io::put(o, "time_between_tokens", *e.time_between_tokens);
+    io::put(o, "energy", e.energy());
+    io::put(o, "peak_memory", e.peak_memory());
+    io::put(o, "bound", e.bound);
+    io::put(o, "gap", e.gap);
+    o["stages"] = best.stages.size();
+    o["devices"] = std::count_if(e.devices.begin(), e.devices.end(), [](const device_evaluation& d) { return d.used; });
+    o["microbatch_size"] = best.microbatch_size;
+    o["microbatches"] = best.microbatches;
+  }
+  o["candidates"] = result.candidates;
+  return on_one_line(o);
+}
+
+namespace {
+
+/// The table on disk, one row a line: those of cases that are done are kept, new ones are added as they come.
+class sweep_table {
+ public:
+  sweep_table(std::string path, const sweep_cases& cases) : path_(std::move(path)), rows_(cases.size()) {
+    std::map<std::string, std::size_t> wanted;
+    for (std::size_t i = 0; i < cases.size(); ++i) wanted.emplace(cases.key(i), i);
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path_, ignored);
+    if (fs::exists(status) && !fs::is_regular_file(status)) throw invalid_input(io::escaped(path_) + ": expected a file, to be gone on with after an interruption");
+    const std::string text = fs::exists(status) ? io::read_text(path_) : std::string();
+    std::size_t begin = 0;
+    for (std::size_t line = 1, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++line) {
+      std::string row = text.substr(begin, end - begin);
+      const auto found = wanted.find(key_of(row, line));
+      if (found == wanted.end()) ++others_;
+      else rows_[found->second] = std::move(row);
+    }
+    // The last line without an end is what an interruption left of a row: it is done again.
+    const std::string_view rest = std::string_view(text).substr(begin);
+    if (!rest.starts_with(row_begin.substr(0, rest.size()))) fail_row("the rest of the file");
+    if (!rest.empty()) io::write_atomically(path_, std::string_view(text).substr(0, begin));
+    file_.reset(std::fopen(path_.c_str(), "ab"));
+    if (!file_) io::detail::fail_file(path_, "cannot write", errno);
+  }
+
+  [[nodiscard]] std::vector<std::size_t> missing() const {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].empty()) all.push_back(i);
+    }
+    return all;
+  }
+  [[nodiscard]] const std::vector<std::string>& rows() const { return rows_; }
+  /// Rows of the file that belong to none of the cases.
+  [[nodiscard]] std::size_t others() const { return others_; }
+
+  /// Adds a row to the file at once.
+  void add(std::size_t i, const std::string& row) {
+    const std::string line = row + "\n";
+    errno = 0;
+    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0) io::detail::fail_file(path_, "cannot write", errno);
+    rows_[i] = row;
+  }
+
+  /// The rows of the cases and no others, in their order.
+  void finish() {
+    file_.reset();
+    std::string text;
+    for (const std::string& row : rows_) text += row + "\n";
+    io::write_atomically(path_, text);
+  }
+
+ private:
+  static constexpr std::string_view row_begin = "{\"key\":\"";
+
+  [[noreturn]] void fail_row(const std::string& where) const {
+    throw invalid_input(io::escaped(path_) + ": " + where + ": expected a row of a sweep's table; a file of something else is not written over");
+  }
+  [[nodiscard]] std::string key_of(const std::string& row, std::size_t line) const {
+    const json o = json::parse(row, nullptr, false);
+    if (!row.starts_with(row_begin) || o.is_discarded()) fail_row("line " + std::to_string(line));
+    return o["key"].get<std::string>();
+  }
+
+  std::string path_;
+  std::vector<std::string> rows_;
+  std::size_t others_ = 0;
+  io::detail::file_handle file_;
+};
+
+/// One field, quoted where it must be. Source: RFC 4180, section 2.
+std::string csv_field(const json& value) {
+  std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_table(const std::vector<json>& rows) {
+  constexpr std::string_view columns[] = {"model", "cluster", "job", "target", "planner", "status", "score", "latency", "time_between_tokens", "energy",
+                                          "peak_memory", "bound", "gap", "stages", "devices", "microbatch_size", "microbatches", "candidates", "reason"};
+  std::string text;
+  for (const std::string_view c : columns) text.append(text.empty() ? "" : ",").append(c);
+  text += "\n";
+  for (const json& row : rows) {
+    std::string line;
+    for (const std::string_view c : columns) {
+      if (c != columns[0]) line += ',';
+      if (const auto found = row.find(std::string(c)); found != row.end()) line += csv_field(*found);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+/// Of each group of `planners` rows the best: smallest score, on a tie the first; none where no plan is feasible.
+std::vector<const json*> best_rows(const std::vector<json>& rows, std::size_t planners) {
+  std::vector<const json*> best;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % planners == 0) best.push_back(nullptr);
+    if (rows[i].at("status") != "feasible") continue;
+    if (best.back() == nullptr || rows[i].at("score").get<double>() < best.back()->at("score").get<double>()) best.back() = &rows[i];
+  }
+  return best;
+}
+
+void print_best(const std::vector<json>& rows, const std::vector<const json*>& best, std::size_t planners) {
+  const auto text = [](const json& row, const char* key) { return row.at(key).get<std::string>(); };
+  std::size_t model = 5, cluster = 7, job = 3;
+  for (const json& row : rows) {
+    model = std::max(model, text(row, "model").size());
+    cluster = std::max(cluster, text(row, "cluster").size());
+    job = std::max(job, text(row, "job").size());
+  }
+  const auto line = [&](const std::string& m, const std::string& c, const std::string& j, const std::string& target, const std::string& rest) {
+    std::printf("%-*s  %-*s  %-*s %10s  %s\n", static_cast<int>(model), m.c_str(), static_cast<int>(cluster), c.c_str(), static_cast<int>(job), j.c_str(),
+                target.c_str(), rest.c_str());
+  };
+  line("model", "cluster", "job", "target", "best planner           latency     energy     memory");
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const json& first = rows[i * planners];
+    const std::string target = first.contains("target") ? readable(seconds(first.at("target").get<double>())) : "-";
+    line(text(first, "model"), text(first, "cluster"), text(first, "job"), target,
+         best[i] != nullptr ? best_text(*best[i]) : "none: " + (first.contains("reason") ? text(first, "reason") : text(first, "status")));
+  }
+}
+
+}  // namespace
+
+int sweep(const common_options& options, const sweep_options& o, const case_runner& run) {
+  const sweep_cases cases(options, o.sweep);
+  sweep_table table(o.out, cases);
+  const std::vector<std::size_t> missing = table.missing();
+  const bool visible = !options.quiet && isatty(STDERR_FILENO) != 0;
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t done = cases.size() - missing.size();
+  const auto show = [&](const std::string& last) {
+    if (!visible) return;
+    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::fprintf(stderr, "\r\033[K%zu of %zu cases, %s%s%s", done, cases.size(), readable(seconds(elapsed)).c_str(), last.empty() ? "" : "; last ", last.c_str());
+    std::fflush(stderr);
+  };
+  show("");
+  run(cases, missing, [&](std::size_t i, const std::string& row) {
+    table.add(i, row);
+    ++done;
+    show(cases.title(i));
+  });
+  if (visible) std::fprintf(stderr, "\r\033[K");
+  table.finish();
+
+  std::vector<json> rows;
+  for (const std::string& row : table.rows()) rows.push_back(json::parse(row));
+  if (!o.csv.empty()) io::write_atomically(o.csv, csv_table(rows));
+  const std::vector<const json*> best = best_rows(rows, cases.planners());
+  if (options.json) {
+    json document;
+    document["cases"] = cases.size();
+    document["computed"] = missing.size();
+    document["dropped"] = table.others();
+    document["best"] = json::array();
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      if (best[i] != nullptr) document["best"].push_back(*best[i]);
+    }
+    std::cout << io::json_text(document);
+  } else {
+    print_best(rows, best, cases.planners());
+    std::printf("%zu cases, %zu computed now", cases.size(), missing.size());
+    if (table.others() > 0) std::printf(", %zu rows of other cases dropped", table.others());
+    std::printf(": %s\n", o.out.c_str());
+  }
+  return std::any_of(best.begin(), best.end(), [](const json* b) { return b != nullptr; }) ? 0 : 1;
+}
+
+int sweep(const common_options& options, const sweep_options& o) {
+  return sweep(options, o, [](const sweep_cases& cases, std::span<const std::size_t> missing, const auto& done) {
+    for (const std::size_t i : missing) done(i, cases.row(i));
+  });
+}
+
+}  // namespace cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+// A what-if sweep: its cases, and the table that grows by one row a case. Shared by `hetplan` and, over ranks, `hetplan_sweep_mpi`.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace cli {
+
+/// Everything that a sweep file names, loaded and checked. A case is a model, a cluster, a job and a planner; the last varies fastest.
+class sweep_cases {
+ public:
+  /// Throws invalid_input for whatever any case would trip over, before the first is run.
+  sweep_cases(const common_options& options, const std::string& file);
+
+  [[nodiscard]] std::size_t size() const { return models_.size() * clusters_.size() * jobs_.size() * planners_.size(); }
+  /// Differs wherever a case could give another row: contents of the files, job, planner, seed, version.
+  [[nodiscard]] std::string key(std::size_t i) const;
+  /// Runs a case. Returns its row: one JSON object on one line, without a line break; the same on every machine.
+  [[nodiscard]] std::string row(std::size_t i) const;
+  /// "toy on home, tight, dora".
+  [[nodiscard]] std::string title(std::size_t i) const;
+  [[nodiscard]] std::size_t planners() const { return planners_.size(); }
+
+ private:
+  template <class T>
+  struct named {
+    std::string name;
+    T value;
+    std::uint64_t digest;  ///< of the name and of what it stands for
+  };
+  struct position {
+    std::size_t model, cluster, job, planner;
+  };
+  [[nodiscard]] position at(std::size_t i) const;
+
+  common_options options_;
+  std::vector<named<hetplan::planning_graph>> models_;
+  std::vector<named<hetplan::cluster>> clusters_;
+  std::vector<named<hetplan::job>> jobs_;
+  std::vector<std::string> planners_;
+};
+
+/// Runs the cases that are missing, in any order and anywhere, and calls `done` in one thread with the row of each.
+using case_runner = std::function<void(const sweep_cases& cases, std::span<const std::size_t> missing,
+                                       const std::function<void(std::size_t, const std::string&)>& done)>;
+
+/// The command, whoever runs the cases.
+int sweep(const common_options& options, const sweep_options& o, const case_runner& run);
+
+}  // namespace cli
