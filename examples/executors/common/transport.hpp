@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// How devices reach one another: what a transport offers, and the sender that paces its flows over the medium.
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "program.hpp"
+
+namespace executors {
+
+/// What crosses the network: part `part` of a flow (a round of a reduction; 0 otherwise).
+struct parcel {
+  std::size_t flow = 0;
+  int part = 0;
+  std::vector<double> data;
+  double at_s = 0;  ///< when it may leave, and on arrival when it arrived, on the common clock
+};
+
+/// Where all devices have met: when the last one came, and the sum of what they brought.
+struct meeting {
+  double at_s = 0;
+  double sum = 0;
+};
+
+/// Something that was waited for has not come in time.
+class timed_out : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// How a device reaches the others. All devices read the same clock, or clocks that agree to a small part of a task.
+template <class T>
+concept transport = requires(T& link, std::vector<parcel> parcels, std::size_t flow, int part, double value) {
+  link.send(std::move(parcels));                      // chunks of one message: leaves at once, never waits
+  { link.receive(flow, part) } -> std::same_as<parcel>;  // waits until it is there; throws timed_out
+  { link.now_s() } -> std::same_as<double>;           // the common clock
+  link.wait_until(value);                             // on the common clock; at once where it has passed
+  { link.meet(value) } -> std::same_as<meeting>;      // waits until every device of the program is there; throws timed_out
+};
+
+/// Seconds of the machine's steady clock, which its processes share.
+[[nodiscard]] inline double steady_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+[[nodiscard]] inline std::chrono::steady_clock::time_point steady_time(double s) {
+  return std::chrono::steady_clock::time_point(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(s)));
+}
+
+/// A thread that sends the parcels of one device: each waits its flow's latency, then crosses the medium piece by piece beside
+/// the others, and is delivered when its last piece has arrived.
+///
+/// @param Deliver  void(parcel): called in the sender's thread.
+template <class Lock>
+class sender {
+ public:
+  sender(const program& p, medium<Lock>& m, std::function<void(parcel)> deliver)
+      : program_(p), medium_(m), deliver_(std::move(deliver)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+  void send(std::vector<parcel> parcels) {
+    const std::lock_guard hold(mutex_);
+    for (parcel& x : parcels) {
+      const flow& f = program_.flows[x.flow];
+      const double begin_s = x.at_s + (x.part == 0 ? f.latency_s : 0);
+      const double bytes = static_cast<double>(x.data.size() * sizeof(double));
+      queue_.push_back({std::move(x), bytes, begin_s, false});
+    }
+    changed_.notify_one();
+  }
+  /// Sends nothing more; what is on its way is lost.
+  void stop() {
+    thread_.request_stop();
+    thread_.join();
+    for (const outgoing& o : queue_) {
+      if (o.begun) medium_.end(o.what.flow);
+    }
+    queue_.clear();
+  }
+  ~sender() {
+    if (thread_.joinable()) stop();
+  }
+  sender(const sender&) = delete;
+  sender& operator=(const sender&) = delete;
+
+ private:
+  struct outgoing {
+    parcel what;
+    double left_bytes;
+    double next_s;  ///< its latency or its last piece is over
+    bool begun;
+  };
+  static constexpr double patience_s = 3e-4;  ///< between two questions whether a flow that goes first has left room
+
+  void run(const std::stop_token& stop) {
+    std::unique_lock hold(mutex_);
+    while (!stop.stop_requested()) {
+      std::vector<parcel> arrived;
+      double soonest_s = steady_s() + 0.1;
+      for (std::size_t i = 0; i < queue_.size();) {
+        if (advance(queue_[i])) {
+          arrived.push_back(take(i));
+        } else {
+          if (!waits_for_another(queue_[i])) soonest_s = std::min(soonest_s, queue_[i].next_s);
+          ++i;
+        }
+      }
+      if (arrived.empty()) {
+        changed_.wait_until(hold, stop, steady_time(soonest_s), [size = queue_.size(), this] { return queue_.size() != size; });
+        continue;
+      }
+      hold.unlock();
+      for (parcel& x : arrived) deliver_(std::move(x));
+      hold.lock();
+    }
+  }
+  [[nodiscard]] bool waits_for_another(const outgoing& o) const {
+    const int before = program_.flows[o.what.flow].after;
+    return before >= 0 && std::any_of(queue_.begin(), queue_.end(), [&](const outgoing& other) { return other.what.flow == static_cast<std::size_t>(before); });
+  }
+  /// Takes the turns that are due. Has all of it arrived?
+  [[nodiscard]] bool advance(outgoing& o) {
+    const std::size_t f = o.what.flow;
+    if (waits_for_another(o)) return false;
+    if (!std::exchange(o.begun, true)) medium_.begin(f, o.next_s);
+    while (o.next_s <= steady_s()) {
+      if (o.left_bytes <= 0) return true;
+      const double bytes = std::min(o.left_bytes, medium_.piece_bytes(f));
+      const auto end_s = medium_.reserve(f, bytes);
+      if (end_s) o.left_bytes -= bytes;
+      o.next_s = end_s.value_or(steady_s() + patience_s);
+    }
+    return false;
+  }
+  /// Takes a parcel that has arrived out of the queue; the chunk behind it may start.
+  parcel take(std::size_t i) {
+    outgoing done = std::move(queue_[i]);
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+    medium_.end(done.what.flow);
+    for (outgoing& o : queue_) {
+      if (program_.flows[o.what.flow].after == static_cast<int>(done.what.flow)) o.next_s = std::max(o.next_s, done.next_s);
+    }
+    done.what.at_s = done.next_s;
+    return std::move(done.what);
+  }
+
+  const program& program_;
+  medium<Lock>& medium_;
+  std::function<void(parcel)> deliver_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<outgoing> queue_;
+  std::jthread thread_;
+};
+
+}  // namespace executors

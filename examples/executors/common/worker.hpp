@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// One device's part of a plan, for real: its tasks in their order, tensors to and from other devices, reductions, the step.
+///
+/// An executor brings a transport (transport.hpp) for each device and runs
+///
+///     worker w(net, prog, device, settings, link);
+///     train(w, link, iterations);            // on every device of the program, at the same time
+///
+/// and reads w.tensors(), w.overruns() and the records that train returns. Everything else is the same for threads and ranks.
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport.hpp"
+
+namespace executors {
+
+/// How to train; the same on all devices.
+struct training_settings {
+  std::uint64_t seed = 1;
+  double rate = 0.05;     ///< of plain stochastic gradient descent
+  std::vector<char> paced = {};  ///< by device: after a task's work, wait until its duration has passed
+};
+
+/// The parameters of each tensor that a device holds; empty for the others. By layer: see network::tensor_of.
+using tensors = std::vector<Eigen::VectorXd>;
+
+/// Runs one device. The times that it sends are those of its own clock, which adds up durations: where the operating system
+/// wakes it late it catches up in what a paced task has to spare, and a delay of a millisecond does not become one per task.
+template <transport Link>
+class worker {
+ public:
+  /// Parameters are those that training from `settings.seed` starts with.
+  worker(const network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
+      : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()), parameters_(net.layers.size()) {
+    for (std::size_t s = 0; s < p.stages.size(); ++s) {
+      const auto& devices = p.stages[s].devices;
+      if (std::find(devices.begin(), devices.end(), me) == devices.end()) continue;
+      stages_.push_back(s);
+      for (const std::size_t l : p.stages[s].layers) {
+        activations_[l].resize(p.batch, net.layers[l].width());
+        gradients_[{s, l}].resize(p.batch, net.layers[l].width());
+        const std::size_t t = net.tensor_of(l);
+        if (parameters_[t].size() == 0) parameters_[t] = net.first_parameters(t, settings_.seed);
+        slopes_[{s, t}].resize(parameters_[t].size());
+        for (const std::size_t reader : readers_of(l)) gradients_[{reader, l}].resize(p.batch, net.layers[l].width());
+      }
+      for (const std::size_t l : p.stages[s].outside) {
+        activations_[l].resize(p.batch, net.layers[l].width());
+        gradients_[{s, l}].resize(p.batch, net.layers[l].width());
+      }
+    }
+  }
+
+  /// Everything from the first task to the last reduction; a time is when the iteration begins on the common clock.
+  void run_iteration(double begin_s) {
+    begin_s_ = clock_s_ = begin_s;
+    loss_ = 0;
+    for (auto& [where, slope] : slopes_) slope.setZero();
+    for (const task& t : program_.tasks[me_.index()]) run(t);
+    totals_.assign(net_.layers.size(), {});
+    for (std::size_t k = 0; k < program_.rings.size(); ++k) reduce(k);
+    hand_out();
+  }
+  /// The next parameters; those before it stay in force until commit.
+  void step() {
+    next_ = parameters_;
+    for (const auto& [where, slope] : slopes_) {
+      if (totals_[where.second].size() == 0) next_[where.second] -= settings_.rate * slope;
+    }
+    for (std::size_t t = 0; t < next_.size(); ++t) {
+      if (totals_[t].size() > 0) next_[t] -= settings_.rate * totals_[t];
+    }
+  }
+  void commit() { parameters_ = std::move(next_); }
+
+  /// The sum of the losses of this device's samples, over the batch.
+  [[nodiscard]] double loss() const { return loss_; }
+  [[nodiscard]] const tensors& parameters() const { return parameters_; }
+  [[nodiscard]] int overruns() const { return overruns_; }  ///< tasks whose work took longer than their duration
+
+ private:
+  using key = std::pair<std::size_t, std::size_t>;
+
+  [[nodiscard]] std::vector<std::size_t> readers_of(std::size_t layer) const {
+    std::vector<std::size_t> readers;
+    for (std::size_t s = 0; s < program_.stages.size(); ++s) {
+      const auto& outside = program_.stages[s].outside;
+      if (std::binary_search(outside.begin(), outside.end(), layer)) readers.push_back(s);
+    }
+    return readers;
+  }
+
+  void run(const task& t) {
+    for (const std::size_t m : t.receives) receive(program_.messages[m]);
+    const double begin_s = link_.now_s();
+    if (t.what == hetplan::phase::forward) forward(t);
+    if (t.what == hetplan::phase::backward_input) backward(t);
+    const double end_s = link_.now_s();
+    if (settings_.paced[me_.index()] != 0) {
+      clock_s_ += t.duration_s;
+      if (end_s - begin_s > t.duration_s) {
+        ++overruns_;
+        clock_s_ = std::max(clock_s_, end_s);
+      }
+      link_.wait_until(clock_s_);
+    } else {
+      clock_s_ = end_s;
+    }
+    for (const std::size_t m : t.sends) send(program_.messages[m]);
+  }
+
+  [[nodiscard]] std::vector<view> inputs_of(std::size_t layer, const task& t) const {
+    std::vector<view> inputs;
+    for (const std::size_t from : net_.layers[layer].inputs) inputs.push_back(rows_of(activations_[from], t.first, t.last));
+    return inputs;
+  }
+  [[nodiscard]] samples samples_of(const task& t) const { return {t.first, t.last, settings_.seed}; }
+
+  void forward(const task& t) {
+    for (const std::size_t l : program_.stages[t.stage.index()].layers) {
+      const double* p = parameters_[net_.tensor_of(l)].data();
+      tape& kept = tapes_[{l, static_cast<std::size_t>(t.first)}];
+      kept.clear();
+      const mutable_view out = rows_of(activations_[l], t.first, t.last);
+      std::visit([&](const auto& work) { work.forward(p, inputs_of(l, t), samples_of(t), out, kept); }, net_.layers[l].work);
+      if (is_loss(l)) loss_ += out.sum() / static_cast<double>(program_.batch);
+    }
+  }
+  /// Gradients come from the readers in this stage and in others, each stage's in rows of its own; sums go the same way on.
+  void backward(const task& t) {
+    const std::size_t s = t.stage.index();
+    const stage_part& stage = program_.stages[s];
+    for (const auto* list : {&stage.layers, &stage.outside}) {
+      for (const std::size_t l : *list) rows_of(gradients_.at({s, l}), t.first, t.last).setZero();
+    }
+    for (auto l = stage.layers.rbegin(); l != stage.layers.rend(); ++l) {
+      mutable_view gradient = rows_of(gradients_.at({s, *l}), t.first, t.last);
+      if (is_loss(*l)) gradient.setConstant(1 / static_cast<double>(program_.batch));
+      for (const std::size_t reader : readers_of(*l)) gradient += rows_of(gradients_.at({reader, *l}), t.first, t.last);
+      std::vector<mutable_view> of_inputs;
+      for (const std::size_t from : net_.layers[*l].inputs) of_inputs.push_back(rows_of(gradients_.at({s, from}), t.first, t.last));
+      const std::size_t tensor = net_.tensor_of(*l);
+      const view done(gradient.data(), gradient.rows(), gradient.cols());
+      auto kept = tapes_.extract({*l, static_cast<std::size_t>(t.first)});
+      std::visit([&](const auto& work) {
+        work.backward(parameters_[tensor].data(), inputs_of(*l, t), samples_of(t), done, of_inputs, slopes_.at({s, tensor}).data(), kept.mapped());
+      }, net_.layers[*l].work);
+    }
+  }
+  [[nodiscard]] bool is_loss(std::size_t layer) const {
+    return std::none_of(net_.layers.begin(), net_.layers.end(), [&](const network_layer& l) {
+      return std::find(l.inputs.begin(), l.inputs.end(), layer) != l.inputs.end();
+    });
+  }
+
+  /// Where the rows of a message lie on this device.
+  [[nodiscard]] mutable_view rows_of_message(const message& m, std::size_t layer) {
+    return rows_of(m.backward ? gradients_.at({m.from.index(), layer}) : activations_[layer], m.first, m.last);
+  }
+  void send(const message& m) {
+    std::vector<double> all;
+    for (const std::size_t l : m.layers) {
+      const mutable_view rows = rows_of_message(m, l);
+      all.insert(all.end(), rows.data(), rows.data() + rows.size());
+    }
+    std::vector<parcel> chunks;
+    for (std::size_t i = 0; i < m.flows.size(); ++i) {
+      const auto at = [&](std::size_t chunk) { return all.begin() + static_cast<std::ptrdiff_t>(all.size() * chunk / m.flows.size()); };
+      chunks.push_back({m.flows[i], 0, {at(i), at(i + 1)}, may_leave_s(m.flows[i])});
+    }
+    link_.send(std::move(chunks));
+  }
+  void receive(const message& m) {
+    std::vector<double> all;
+    for (const std::size_t f : m.flows) {
+      const parcel chunk = arrive(f, 0);
+      all.insert(all.end(), chunk.data.begin(), chunk.data.end());
+    }
+    const double* next = all.data();
+    for (const std::size_t l : m.layers) {
+      mutable_view rows = rows_of_message(m, l);
+      rows = view(next, rows.rows(), rows.cols());
+      next += rows.size();
+    }
+  }
+  [[nodiscard]] double may_leave_s(std::size_t flow) const { return std::max(clock_s_, begin_s_ + program_.flows[flow].release_s); }
+  parcel arrive(std::size_t flow, int part) {
+    parcel x = link_.receive(flow, part);
+    clock_s_ = std::max(clock_s_, x.at_s);
+    return x;
+  }
+
+  void reduce(std::size_t k) {
+    const ring& r = program_.rings[k];
+    const auto& members = r.what.members;
+    const auto me = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.device == me_; });
+    if (me == members.end()) return;
+    // In a ring across stages a device speaks for all stages of which it is the first.
+    std::vector<std::size_t> mine;
+    for (const hetplan::stage_id s : r.what.holders) {
+      if (!r.what.is_across_stages() || program_.stages[s.index()].devices.front() == me_) mine.push_back(s.index());
+    }
+    Eigen::VectorXd sum = Eigen::VectorXd::Zero(size_of(r));
+    for_each_part(r, [&](std::size_t t, long begin, long size) {
+      for (const std::size_t s : mine) sum.segment(begin, size) += slopes_.at({s, t});
+    });
+    all_reduce(sum, r, static_cast<std::size_t>(me - members.begin()));
+    for_each_part(r, [&](std::size_t t, long begin, long size) {
+      if (r.what.is_across_stages()) totals_[t] = sum.segment(begin, size);
+      else slopes_.at({mine.front(), t}) = sum.segment(begin, size);
+    });
+  }
+  /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on.
+  void all_reduce(Eigen::VectorXd& sum, const ring& r, std::size_t i) {
+    const std::size_t n = r.flows.size();
+    const auto part = [&](std::size_t c) {
+      const auto at = [&](std::size_t x) { return sum.size() * static_cast<long>(x) / static_cast<long>(n); };
+      return sum.segment(at(c % n), at(c % n + 1) - at(c % n));
+    };
+    for (std::size_t round = 0; round < 2 * (n - 1); ++round) {
+      const auto mine = part(i + 2 * n - round);
+      link_.send({{r.flows[i], static_cast<int>(round), {mine.begin(), mine.end()}, may_leave_s(r.flows[i])}});
+      const parcel x = arrive(r.flows[(i + n - 1) % n], static_cast<int>(round));
+      auto theirs = part(i + 2 * n - round - 1);
+      const Eigen::Map<const Eigen::VectorXd> given(x.data.data(), static_cast<long>(x.data.size()));
+      if (round < n - 1) theirs += given;
+      else theirs = given;
+    }
+  }
+  void hand_out() {
+    for (const handout& h : program_.handouts) {
+      const ring& r = program_.rings[h.ring];
+      Eigen::VectorXd sum(size_of(r));
+      if (program_.flows[h.flow].from == me_) {
+        for_each_part(r, [&](std::size_t t, long begin, long size) { sum.segment(begin, size) = totals_[t]; });
+        link_.send({{h.flow, 0, {sum.begin(), sum.end()}, may_leave_s(h.flow)}});
+      } else if (program_.flows[h.flow].to == me_) {
+        const parcel x = arrive(h.flow, 0);
+        for_each_part(r, [&](std::size_t t, long begin, long size) { totals_[t] = Eigen::Map<const Eigen::VectorXd>(x.data.data() + begin, size); });
+      }
+    }
+  }
+  [[nodiscard]] long size_of(const ring& r) const {
+    long size = 0;
+    for (const std::size_t t : r.tensors) size += net_.layers[t].parameters();
+    return size;
+  }
+  template <class F>
+  void for_each_part(const ring& r, F&& f) const {
+    long begin = 0;
+    for (const std::size_t t : r.tensors) {
+      f(t, begin, net_.layers[t].parameters());
+      begin += net_.layers[t].parameters();
+    }
+  }
+
+  const network& net_;
+  const program& program_;
+  hetplan::device_id me_;
+  training_settings settings_;
+  Link& link_;
+  std::vector<std::size_t> stages_;    ///< of this device
+  std::vector<matrix> activations_;    ///< by layer: rows of the global batch, filled where this device has or gets them
+  std::map<key, matrix> gradients_;    ///< by (stage that reads, layer): the loss by the layer's output
+  std::map<key, tape> tapes_;          ///< by (layer, first sample)
+  std::map<key, Eigen::VectorXd> slopes_;  ///< by (stage, tensor): the loss by the tensor, this iteration
+  tensors parameters_, next_;
+  tensors totals_;                     ///< the sums across stages
+  double begin_s_ = 0, clock_s_ = 0, loss_ = 0;
+  int overruns_ = 0;
+};
+
+/// What an iteration took, from the common start to the last end, and its loss.
+struct iteration_record {
+  double seconds = 0;
+  double loss = 0;
+};
+
+/// Trains for so many iterations on this device; all devices of the program do so at the same time.
+///
+/// @return  the same records on every device. The step is not timed: iterations end with their last task or reduction.
+/// Throws   timed_out, and what the transport throws.
+/// Source   semantics, section 6.
+template <transport Link>
+std::vector<iteration_record> train(worker<Link>& w, Link& link, int iterations) {
+  std::vector<iteration_record> records;
+  for (int i = 0; i < iterations; ++i) {
+    const double begin_s = link.meet(0).at_s;
+    w.run_iteration(begin_s);
+    const meeting end = link.meet(w.loss());
+    records.push_back({end.at_s - begin_s, end.sum});
+    w.step();
+    w.commit();
+  }
+  return records;
+}
+
+}  // namespace executors
