@@ -1,10 +1,92 @@
 // SPDX-License-Identifier: BSL-1.0
+// Whatever the plan, it trains what one device alone trains.
 #include <catch2/catch.hpp>
 
-#include <thread>
-
-#include "executors/common/worker.hpp"
-#include "executors/threads/links.hpp"
+#include "executors/support.hpp"
 
 using namespace executors;
-TEST_CASE("x") {}
+using namespace executors::test;
+using hetplan::phase, hetplan::schedule_kind, hetplan::stage_id;
+
+namespace {
+constexpr double rounding = 1e-9;  // in doubles; the sums have another order, nothing else
+}
+
+TEST_CASE("A chain of stages trains what one device trains, 1F1B and GPipe") {
+  const neural_network net = small_mlp();  // 7 layers
+  const cluster c = devices(3);
+  plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(2), 4}}), stage_of(2, 5, {{device_id(0), 4}}), stage_of(5, 7, {{device_id(1), 4}})}, 4, 5);
+  CHECK(difference_of(p, net, c) < rounding);
+  p.schedule.kind = schedule_kind::gpipe;
+  CHECK(difference_of(p, net, c) < rounding);
+}
+
+TEST_CASE("Replicated stages with uneven shares train what one device trains") {
+  const neural_network net = small_mlp();
+  const cluster c = devices(5);
+  const plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 4}, {device_id(3), 2}, {device_id(1), 1}}), stage_of(3, 7, {{device_id(2), 5}, {device_id(4), 2}})}, 7, 3);
+  CHECK(difference_of(p, net, c) < rounding);
+}
+
+TEST_CASE("Data parallelism alone trains what one device trains") {
+  const neural_network net = small_mlp();
+  const cluster c = devices(3);
+  CHECK(difference_of(plan_of(net, c, {stage_of(0, 7, {{device_id(0), 5}, {device_id(1), 2}, {device_id(2), 1}})}, 8, 2), net, c) < rounding);
+}
+
+TEST_CASE("A graph of stages trains what one device trains") {
+  const neural_network net = small_towers();  // wide0-2, narrow0-1, join, last, loss
+  const cluster c = devices(5);
+  const plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}, {device_id(4), 2}}), stage_of(3, 5, {{device_id(1), 4}}), stage_of(5, 8, {{device_id(2), 1}, {device_id(3), 3}})}, 4, 4);
+  CHECK(difference_of(p, net, c) < rounding);
+}
+
+TEST_CASE("Stages with microbatches of their own sizes train what one device trains") {
+  const neural_network net = small_mlp();
+  const cluster c = devices(4);
+  const plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 6}}, 6), stage_of(2, 4, {{device_id(1), 1}, {device_id(3), 3}}, 4), stage_of(4, 7, {{device_id(2), 3}}, 3)}, 3, 8);
+  CHECK(difference_of(p, net, c) < rounding);
+}
+
+TEST_CASE("A tensor that stages share has one value everywhere") {
+  const neural_network net = small_transformer();  // embed, 2 x (attention, feed-forward), loss: the first and the last share a table
+  const cluster c = devices(5);
+  SECTION("one device each") {
+    CHECK(difference_of(plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 4, {{device_id(1), 2}}), stage_of(4, 6, {{device_id(2), 2}})}, 2, 4), net, c) < rounding);
+  }
+  SECTION("replicated, so that the sum is handed out") {
+    const plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}, {device_id(3), 1}}), stage_of(3, 6, {{device_id(1), 1}, {device_id(2), 1}, {device_id(4), 1}})}, 3, 4);
+    CHECK(difference_of(p, net, c) < rounding);
+  }
+  SECTION("in one stage") {
+    CHECK(difference_of(plan_of(net, c, {stage_of(0, 6, {{device_id(1), 3}, {device_id(2), 1}})}, 4, 2), net, c) < rounding);
+  }
+}
+
+TEST_CASE("A device with two stages trains what one device trains") {
+  const neural_network net = small_transformer();
+  const cluster c = devices(2);
+  plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 4, {{device_id(1), 2}}), stage_of(4, 6, {{device_id(0), 2}})}, 2, 2);
+  p.schedule.kind = schedule_kind::explicit_orders;
+  const auto f = [](int s, int m) { return hetplan::order_entry{phase::forward, stage_id(s), m}; };
+  const auto b = [](int s, int m) { return hetplan::order_entry{phase::backward_input, stage_id(s), m}; };
+  p.schedule.orders = {{f(0, 0), f(0, 1), f(2, 0), b(2, 0), f(2, 1), b(2, 1), b(0, 0), b(0, 1)}, {f(1, 0), f(1, 1), b(1, 0), b(1, 1)}};
+  CHECK(difference_of(p, net, c) < rounding);
+}
+
+TEST_CASE("Chunks arrive whole and in order over shaped links") {
+  const neural_network net = small_mlp();
+  const cluster c = devices(2, 3e5);
+  plan p = plan_of(net, c, {stage_of(0, 4, {{device_id(0), 6}}), stage_of(4, 7, {{device_id(1), 6}})}, 6, 2);
+  p.network = hetplan::sharing::priority;
+  for (int chunk = 0; chunk < 3; ++chunk) {
+    p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .microbatch = 0,
+                                    .chunk = chunk, .chunks = 3, .release = seconds(0.001 * chunk), .priority = 1});
+  }
+  const training_settings settings{.seed = 3, .rate = 0.2, .paced = {1, 1}};
+  const program work = program_of(p, net, c);
+  REQUIRE(work.messages.front().flows.size() == 3);
+  const thread_training got = train_with_threads(net, work, c, settings, 3, {.shaped = true, .timeout_s = 20});
+  const training_alone expected = train_alone(net, work.batch, settings, 3);
+  for (const tensors& held : got.parameters) CHECK(difference(got.iterations, held, expected) < rounding);
+}

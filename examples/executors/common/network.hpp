@@ -27,7 +27,7 @@ struct network_layer {
 };
 
 /// Layers in topological order. Those that nobody reads are losses: the network's loss is their mean over the global batch.
-struct network {
+struct neural_network {
   std::string name;
   std::vector<network_layer> layers;
 
@@ -48,8 +48,8 @@ struct network {
 };
 
 /// `depth` dense layers between a first and a last one, all `width` wide.
-[[nodiscard]] inline network mlp(long width, int depth) {
-  network n{"mlp", {}};
+[[nodiscard]] inline neural_network mlp(long width, int depth) {
+  neural_network n{"mlp", {}};
   n.layers.push_back({.name = "first", .work = dense{.in = width, .out = width, .data = 1}});
   for (int i = 0; i < depth; ++i) n.layers.push_back({.name = "hidden" + std::to_string(i), .work = dense{width, width}, .inputs = {n.layers.size() - 1}});
   n.layers.push_back({.name = "last", .work = dense{width, 64}, .inputs = {n.layers.size() - 1}});
@@ -58,8 +58,8 @@ struct network {
 }
 
 /// A language model: blocks of attention and feed-forward between an embedding and its transpose (one tensor, "table").
-[[nodiscard]] inline network transformer(long tokens, long model, long vocabulary, int blocks) {
-  network n{"transformer", {}};
+[[nodiscard]] inline neural_network transformer(long tokens, long model, long vocabulary, int blocks) {
+  neural_network n{"transformer", {}};
   n.layers.push_back({.name = "embed", .work = embed{tokens, model, vocabulary}, .group = "table"});
   for (int i = 0; i < blocks; ++i) {
     const std::string name = "block" + std::to_string(i);
@@ -71,8 +71,8 @@ struct network {
 }
 
 /// Two towers of dense layers, each with data of its own, that are joined: a wide one, and a narrow one half as deep.
-[[nodiscard]] inline network towers(long width, int depth) {
-  network n{"towers", {}};
+[[nodiscard]] inline neural_network towers(long width, int depth) {
+  neural_network n{"towers", {}};
   const auto tower = [&](const std::string& name, long w, int layers, std::uint64_t data) {
     n.layers.push_back({.name = name + "0", .work = dense{.in = w, .out = w, .data = data}});
     for (int i = 1; i < layers; ++i) n.layers.push_back({.name = name + std::to_string(i), .work = dense{w, w}, .inputs = {n.layers.size() - 1}});
@@ -86,7 +86,7 @@ struct network {
 }
 
 /// A built-in network by its name. Throws invalid_input for another name.
-[[nodiscard]] inline network find_network(std::string_view name) {
+[[nodiscard]] inline neural_network find_network(std::string_view name) {
   if (name == "mlp") return mlp(384, 8);
   if (name == "transformer") return transformer(32, 64, 128, 4);
   if (name == "towers") return towers(384, 4);
@@ -94,7 +94,7 @@ struct network {
 }
 
 /// The planning graph of a network: bytes are those of 8-byte numbers, as they are really held and sent.
-[[nodiscard]] inline hetplan::planning_graph describe(const network& n, const std::vector<std::vector<hetplan::layer_profile>>& profiles = {}) {
+[[nodiscard]] inline hetplan::planning_graph describe(const neural_network& n, const std::vector<std::vector<hetplan::layer_profile>>& profiles = {}) {
   constexpr double number = sizeof(double);
   hetplan::planning_graph_builder b(n.name, number);
   for (std::size_t i = 0; i < n.layers.size(); ++i) {

@@ -19,7 +19,7 @@
 namespace executors {
 
 /// Bytes from one device to another: a transfer of the task graph.
-struct flow {
+struct planned_flow {
   hetplan::device_id from, to;
   double bytes = 0;
   double latency_s = 0;
@@ -47,7 +47,7 @@ struct task {
 };
 
 /// A sum of gradients around a ring.
-struct ring {
+struct ring_sum {
   hetplan::reduction what;
   std::vector<std::size_t> flows;    ///< by member: to the next one
   std::vector<std::size_t> tensors;
@@ -72,11 +72,11 @@ struct program {
   long batch = 0;
   std::vector<stage_part> stages;
   std::vector<std::size_t> stage_of;            ///< by layer
-  std::vector<flow> flows;
+  std::vector<planned_flow> flows;
   std::vector<flow_rule> rules;                 ///< by flow
   std::vector<message> messages;
   std::vector<std::vector<task>> tasks;         ///< by device, in order
-  std::vector<ring> rings;                      ///< in the order in which every member takes part in them
+  std::vector<ring_sum> rings;                      ///< in the order in which every member takes part in them
   std::vector<handout> handouts;
   std::vector<hetplan::resource> resources;     ///< of the network that shapes the links
 
@@ -110,7 +110,7 @@ namespace detail {
 
 class program_maker {
  public:
-  program_maker(const hetplan::plan& p, const network& net, const hetplan::planning_graph& model, const hetplan::cluster& c,
+  program_maker(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model, const hetplan::cluster& c,
                 const hetplan::cluster& nominal, const hetplan::tasks::task_graph& graph)
       : p_(p), net_(net), nominal_(nominal), graph_(graph) {
     out_.batch = static_cast<long>(p.batch());
@@ -198,7 +198,7 @@ class program_maker {
       return next++;
     };
     for (const hetplan::reduction& r : reductions) {
-      ring all{r, {}, {}};
+      ring_sum all{r, {}, {}};
       for (std::size_t i = 0; i < r.members.size(); ++i) all.flows.push_back(next_sync());
       for (const hetplan::layer_id l : r.layers) all.tensors.push_back(net_.tensor_of(l.index()));
       out_.rings.push_back(std::move(all));
@@ -240,7 +240,7 @@ class program_maker {
   }
 
   const hetplan::plan& p_;
-  const network& net_;
+  const neural_network& net_;
   const hetplan::cluster& nominal_;
   const hetplan::tasks::task_graph& graph_;
   program out_;
@@ -255,7 +255,7 @@ class program_maker {
 /// @param nominal  shapes the links: the same devices and resources, other capacities and latencies perhaps.
 /// @param graph    tasks::expand of them: durations are its.
 /// Throws          invalid_input (see require_executable; a cluster with other devices or resources).
-[[nodiscard]] inline program make_program(const hetplan::plan& p, const network& net, const hetplan::planning_graph& model, const hetplan::cluster& c,
+[[nodiscard]] inline program make_program(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model, const hetplan::cluster& c,
                                           const hetplan::cluster& nominal, const hetplan::tasks::task_graph& graph) {
   require_executable(p, c);
   return detail::program_maker(p, net, model, c, nominal, graph).take();

@@ -67,7 +67,7 @@ class sender {
   void send(std::vector<parcel> parcels) {
     const std::lock_guard hold(mutex_);
     for (parcel& x : parcels) {
-      const flow& f = program_.flows[x.flow];
+      const planned_flow& f = program_.flows[x.flow];
       const double begin_s = x.at_s + (x.part == 0 ? f.latency_s : 0);
       const double bytes = static_cast<double>(x.data.size() * sizeof(double));
       queue_.push_back({std::move(x), bytes, begin_s, false});

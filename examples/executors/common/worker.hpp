@@ -27,7 +27,7 @@ struct training_settings {
   std::vector<char> paced = {};  ///< by device: after a task's work, wait until its duration has passed
 };
 
-/// The parameters of each tensor that a device holds; empty for the others. By layer: see network::tensor_of.
+/// The parameters of each tensor that a device holds; empty for the others. By layer: see neural_network::tensor_of.
 using tensors = std::vector<Eigen::VectorXd>;
 
 /// Runs one device. The times that it sends are those of its own clock, which adds up durations: where the operating system
@@ -36,7 +36,7 @@ template <transport Link>
 class worker {
  public:
   /// Parameters are those that training from `settings.seed` starts with.
-  worker(const network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
+  worker(const neural_network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
       : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()), parameters_(net.layers.size()) {
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const auto& devices = p.stages[s].devices;
@@ -197,7 +197,7 @@ class worker {
   }
 
   void reduce(std::size_t k) {
-    const ring& r = program_.rings[k];
+    const ring_sum& r = program_.rings[k];
     const auto& members = r.what.members;
     const auto me = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.device == me_; });
     if (me == members.end()) return;
@@ -217,7 +217,7 @@ class worker {
     });
   }
   /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on.
-  void all_reduce(Eigen::VectorXd& sum, const ring& r, std::size_t i) {
+  void all_reduce(Eigen::VectorXd& sum, const ring_sum& r, std::size_t i) {
     const std::size_t n = r.flows.size();
     const auto part = [&](std::size_t c) {
       const auto at = [&](std::size_t x) { return sum.size() * static_cast<long>(x) / static_cast<long>(n); };
@@ -235,7 +235,7 @@ class worker {
   }
   void hand_out() {
     for (const handout& h : program_.handouts) {
-      const ring& r = program_.rings[h.ring];
+      const ring_sum& r = program_.rings[h.ring];
       Eigen::VectorXd sum(size_of(r));
       if (program_.flows[h.flow].from == me_) {
         for_each_part(r, [&](std::size_t t, long begin, long size) { sum.segment(begin, size) = totals_[t]; });
@@ -246,13 +246,13 @@ class worker {
       }
     }
   }
-  [[nodiscard]] long size_of(const ring& r) const {
+  [[nodiscard]] long size_of(const ring_sum& r) const {
     long size = 0;
     for (const std::size_t t : r.tensors) size += net_.layers[t].parameters();
     return size;
   }
   template <class F>
-  void for_each_part(const ring& r, F&& f) const {
+  void for_each_part(const ring_sum& r, F&& f) const {
     long begin = 0;
     for (const std::size_t t : r.tensors) {
       f(t, begin, net_.layers[t].parameters());
@@ -260,7 +260,7 @@ class worker {
     }
   }
 
-  const network& net_;
+  const neural_network& net_;
   const program& program_;
   hetplan::device_id me_;
   training_settings settings_;
