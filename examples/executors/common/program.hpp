@@ -61,6 +61,12 @@ struct handout {
   std::size_t flow;
 };
 
+/// A copy of what only one device holds, kept by another after every iteration.
+struct backup_copy {
+  std::size_t flow;
+  std::vector<std::size_t> tensors;
+};
+
 /// Layers of a stage in topological order, what it reads from elsewhere, and its devices.
 struct stage_part {
   std::vector<std::size_t> layers;
@@ -78,9 +84,22 @@ struct program {
   std::vector<std::vector<task>> tasks;         ///< by device, in order
   std::vector<ring_sum> rings;                      ///< in the order in which every member takes part in them
   std::vector<handout> handouts;
+  std::vector<backup_copy> backups;             ///< none unless they are asked for: add_backups
   std::vector<hetplan::resource> resources;     ///< of the network that shapes the links
 
   [[nodiscard]] bool uses(hetplan::device_id d) const { return !tasks[d.index()].empty(); }
+
+  /// A flow over the network that shapes the links. Throws invalid_input where it has no route.
+  std::size_t add_flow(const hetplan::cluster& nominal, hetplan::device_id from, hetplan::device_id to, double bytes, int priority = 0) {
+    const hetplan::route* way = nominal.network().find(from, to);
+    if (way == nullptr) {
+      throw hetplan::invalid_input("cluster \"" + nominal.name() + "\": no route from \"" + nominal[from].name + "\" to \"" + nominal[to].name +
+                                   "\"; expected the one that the plan's transfers take");
+    }
+    flows.push_back({.from = from, .to = to, .bytes = bytes, .latency_s = way->latency.value(), .priority = priority});
+    rules.push_back({way->via, priority});
+    return flows.size() - 1;
+  }
 };
 
 /// Throws invalid_input that says which plans the executors do not run.
@@ -152,23 +171,13 @@ class program_maker {
   /// Flow f is transfer f of the task graph; volumes and rules are the graph's, routes those that shape the links.
   void add_flows() {
     for (const hetplan::tasks::transfer& t : graph_.transfers) {
-      add_flow(t.from, t.to, t.volume_bytes, t.priority);
+      out_.add_flow(nominal_, t.from, t.to, t.volume_bytes, p_.network == hetplan::sharing::priority ? t.priority : 0);
       out_.flows.back().release_s = t.release_s;
       if (t.chunk > 0) {
         out_.flows.back().after = static_cast<int>(out_.flows.size()) - 2;  // expand lists the chunks of a transfer one after the other
         out_.flows.back().latency_s = 0;
       }
     }
-  }
-  void add_flow(hetplan::device_id from, hetplan::device_id to, double bytes, int priority) {
-    const hetplan::route* way = nominal_.network().find(from, to);
-    if (way == nullptr) {
-      throw hetplan::invalid_input("cluster \"" + nominal_.name() + "\": no route from \"" + nominal_[from].name + "\" to \"" + nominal_[to].name +
-                                   "\"; expected the one that the plan's transfers take");
-    }
-    if (p_.network == hetplan::sharing::fair_share) priority = 0;
-    out_.flows.push_back({.from = from, .to = to, .bytes = bytes, .latency_s = way->latency.value(), .priority = priority});
-    out_.rules.push_back({way->via, priority});
   }
 
   void add_messages() {
@@ -214,8 +223,7 @@ class program_maker {
         for (std::size_t i = 1; i < devices.size(); ++i) {
           if (std::find(have.begin(), have.end(), devices[i]) != have.end()) continue;
           have.push_back(devices[i]);
-          add_flow(devices[0], devices[i], r.bytes, 0);
-          out_.handouts.push_back({k, out_.flows.size() - 1});
+          out_.handouts.push_back({k, out_.add_flow(nominal_, devices[0], devices[i], r.bytes)});
         }
       }
     }

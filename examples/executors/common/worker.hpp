@@ -77,11 +77,49 @@ class worker {
       if (totals_[t].size() > 0) next_[t] -= settings_.rate * totals_[t];
     }
   }
-  void commit() { parameters_ = std::move(next_); }
+  /// Makes the next parameters those in force, and the copies that came with them.
+  void commit() {
+    parameters_ = next_;
+    for (std::size_t t = 0; t < next_copies_.size(); ++t) {
+      if (next_copies_[t].size() > 0) copies_[t] = next_copies_[t];
+    }
+  }
+  /// Sends the next parameters to those who keep a copy, and receives what this device keeps for others. At the start of
+  /// training the next ones are the first ones.
+  void back_up() {
+    if (next_.empty()) next_ = parameters_;
+    copies_.resize(parameters_.size());
+    next_copies_.resize(parameters_.size());
+    clock_s_ = begin_s_ = link_.now_s();
+    for (const backup_copy& b : program_.backups) {
+      if (program_.flows[b.flow].from != me_) continue;
+      std::vector<double> all;
+      for (const std::size_t t : b.tensors) all.insert(all.end(), next_[t].begin(), next_[t].end());
+      link_.send({{b.flow, 0, std::move(all), clock_s_}});
+    }
+    for (const backup_copy& b : program_.backups) {
+      if (program_.flows[b.flow].to != me_) continue;
+      const parcel x = arrive(b.flow, 0);
+      const double* from = x.data.data();
+      for (const std::size_t t : b.tensors) {
+        next_copies_[t] = Eigen::Map<const Eigen::VectorXd>(from, net_.layers[t].parameters());
+        from += net_.layers[t].parameters();
+      }
+    }
+  }
+  /// Goes on from parameters that were trained elsewhere: those of them that this device holds.
+  void resume(const tensors& given) {
+    for (std::size_t t = 0; t < given.size(); ++t) {
+      if (parameters_[t].size() == 0) continue;
+      HETPLAN_ASSERT(given[t].size() == parameters_[t].size());
+      parameters_[t] = given[t];
+    }
+  }
 
   /// The sum of the losses of this device's samples, over the batch.
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const tensors& parameters() const { return parameters_; }
+  [[nodiscard]] const tensors& copies() const { return copies_; }  ///< of what others hold, as of the last commit
   [[nodiscard]] int overruns() const { return overruns_; }  ///< tasks whose work took longer than their duration
 
  private:
@@ -270,7 +308,8 @@ class worker {
   std::map<key, matrix> gradients_;    ///< by (stage that reads, layer): the loss by the layer's output
   std::map<key, tape> tapes_;          ///< by (layer, first sample)
   std::map<key, Eigen::VectorXd> slopes_;  ///< by (stage, tensor): the loss by the tensor, this iteration
-  tensors parameters_, next_;
+  tensors parameters_, next_;          ///< in force, and after the next commit
+  tensors copies_, next_copies_;
   tensors totals_;                     ///< the sums across stages
   double begin_s_ = 0, clock_s_ = 0, loss_ = 0;
   int overruns_ = 0;

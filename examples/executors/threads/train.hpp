@@ -2,10 +2,11 @@
 #pragma once
 /// Training with a thread per device.
 
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,25 +28,33 @@ struct thread_training {
 };
 
 /// Calls work(device) in a thread for each device of a program; the first exception of any of them calls the others off.
-inline void run_on_threads(const program& p, thread_links& links, const std::function<void(hetplan::device_id)>& work) {
+///
+/// @param watch  called again and again in the caller's thread while they run.
+inline void run_on_threads(const program& p, thread_links& links, const std::function<void(hetplan::device_id)>& work,
+                           const std::function<void()>& watch = {}) {
   std::mutex lock;
   std::exception_ptr failure;
+  std::atomic<int> running = 0;
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
       const hetplan::device_id d(i);
       if (!p.uses(d)) continue;
+      ++running;
       threads.emplace_back([&, d] {
         try {
           work(d);
         } catch (const called_off&) {
+        } catch (const switched_off&) {
         } catch (...) {
           const std::lock_guard hold(lock);
           if (!failure) failure = std::current_exception();
           links.call_off();
         }
+        --running;
       });
     }
+    for (; watch && running > 0; std::this_thread::sleep_for(std::chrono::milliseconds(2))) watch();
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Measured times: of a network's layers by batch size, and of links by volume.
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/topology.hpp>
+
+#include "inputs.hpp"
+#include "transport.hpp"
+
+namespace executors {
+
+[[nodiscard]] inline double median(std::vector<double> all) {
+  if (all.empty()) return 0;
+  std::sort(all.begin(), all.end());
+  return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
+}
+
+/// Seconds of a layer's forward and backward on this core, by batch size.
+struct layer_times {
+  std::vector<double> forward_s, backward_s;
+};
+
+/// Runs the whole network forward and backward for each batch size, so that every layer finds the caches as in training.
+///
+/// @return     by layer; medians over `runs` runs after one that is not counted.
+/// Source      Asteroid, section 3.3 (times over batch sizes).
+[[nodiscard]] inline std::vector<layer_times> measure_layers(const neural_network& net, const std::vector<int>& batches, int runs) {
+  const std::size_t n = net.layers.size();
+  std::vector<layer_times> all(n);
+  std::vector<Eigen::VectorXd> parameters(n), slopes(n);
+  for (std::size_t l = 0; l < n; ++l) {
+    if (net.tensor_of(l) != l) continue;
+    parameters[l] = net.first_parameters(l, 1);
+    slopes[l].setZero(parameters[l].size());
+  }
+  for (const int batch : batches) {
+    std::vector<std::vector<double>> forward(n), backward(n);
+    for (int run = 0; run <= runs; ++run) {
+      const samples some{0, batch, 1};
+      std::vector<matrix> outputs(n), gradients(n);
+      std::vector<tape> tapes(n);
+      const auto inputs_of = [&](std::size_t l) {
+        std::vector<view> inputs;
+        for (const std::size_t from : net.layers[l].inputs) inputs.push_back(rows_of(std::as_const(outputs[from]), 0, batch));
+        return inputs;
+      };
+      for (std::size_t l = 0; l < n; ++l) {
+        outputs[l].setZero(batch, net.layers[l].width());
+        gradients[l].setConstant(batch, net.layers[l].width(), 1e-3);
+        const double begin_s = steady_s();
+        std::visit([&](const auto& w) { w.forward(parameters[net.tensor_of(l)].data(), inputs_of(l), some, rows_of(outputs[l], 0, batch), tapes[l]); },
+                   net.layers[l].work);
+        if (run > 0) forward[l].push_back(steady_s() - begin_s);
+      }
+      for (std::size_t l = n; l-- > 0;) {
+        const double begin_s = steady_s();
+        std::vector<mutable_view> of_inputs;
+        for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
+        const std::size_t t = net.tensor_of(l);
+        std::visit([&](const auto& w) {
+          w.backward(parameters[t].data(), inputs_of(l), some, rows_of(std::as_const(gradients[l]), 0, batch), of_inputs, slopes[t].data(), tapes[l]);
+        }, net.layers[l].work);
+        if (run > 0) backward[l].push_back(steady_s() - begin_s);
+      }
+    }
+    for (std::size_t l = 0; l < n; ++l) {
+      all[l].forward_s.push_back(median(forward[l]));
+      all[l].backward_s.push_back(median(backward[l]));
+    }
+  }
+  return all;
+}
+
+/// The network's planning graph with a profile for every kind of device in a cluster.
+[[nodiscard]] inline hetplan::planning_graph describe_measured(const neural_network& net, const std::vector<layer_times>& times,
+                                                               const std::vector<int>& batches, const hetplan::cluster& c) {
+  std::set<std::string> kinds;
+  for (const hetplan::device& d : c.devices()) kinds.insert(d.kind);
+  std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size());
+  for (std::size_t l = 0; l < profiles.size(); ++l) {
+    for (const std::string& kind : kinds) {
+      const auto slowed = [&](std::vector<double> s) {
+        for (double& x : s) x *= slowness_of(kind).value_or(1);
+        return s;
+      };
+      profiles[l].push_back({kind, {batches.begin(), batches.end()}, slowed(times[l].forward_s), slowed(times[l].backward_s)});
+    }
+  }
+  return describe(net, profiles);
+}
+
+/// Bytes that were sent from one device to another, and how long it took until they were there.
+struct link_sample {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+/// The line of least squares through samples: seconds = latency + bytes * s_per_byte.
+[[nodiscard]] inline hetplan::transfer_cost fit_link(const std::vector<link_sample>& samples) {
+  const double n = static_cast<double>(samples.size());
+  double x = 0, y = 0, xx = 0, xy = 0;
+  for (const link_sample& s : samples) {
+    x += s.bytes / n;
+    y += s.seconds / n;
+  }
+  for (const link_sample& s : samples) {
+    xx += (s.bytes - x) * (s.bytes - x);
+    xy += (s.bytes - x) * (s.seconds - y);
+  }
+  const double slope = std::max(xy / xx, std::numeric_limits<double>::min());
+  return {std::max(0.0, y - slope * x), slope};
+}
+
+/// A cluster as measured: routes with their latency, resources with the capacity that their flows found.
+///
+/// @param send  seconds until so many bytes from one device are at another; called for every pair with a route, pair by pair.
+/// @return      the nominal cluster with other numbers. A resource's capacity is the median over the pairs whose route it limits;
+///              one that limits none keeps its nominal capacity.
+/// Source       DeepCEE, section 3.2; Asteroid, section 3.3.
+[[nodiscard]] inline hetplan::cluster measure_cluster(const hetplan::cluster& nominal, int runs,
+                                                      const std::function<double(hetplan::device_id, hetplan::device_id, double)>& send) {
+  const hetplan::network& net = nominal.network();
+  hetplan::route_table measured{{net.resources().begin(), net.resources().end()}, {}};
+  std::map<std::size_t, std::vector<double>> capacities;
+  for (const hetplan::device& a : nominal.devices()) {
+    for (const hetplan::device& b : nominal.devices()) {
+      const hetplan::route* way = a.id == b.id ? nullptr : net.find(a.id, b.id);
+      if (way == nullptr) continue;
+      hetplan::route found = *way;
+      if (!way->via.empty()) {
+        const double peak = net.peak_bandwidth(a.id, b.id).value();
+        std::vector<link_sample> samples;
+        for (const double s : {0.004, 0.012, 0.036}) {
+          std::vector<double> times;
+          for (int run = 0; run < runs; ++run) times.push_back(send(a.id, b.id, s * peak));
+          samples.push_back({s * peak, median(times)});
+        }
+        const hetplan::transfer_cost line = fit_link(samples);
+        found.latency = hetplan::seconds(line.latency_s);
+        for (const hetplan::resource_use& u : way->via) {
+          if (net[u.resource].capacity.value() / u.weight <= peak * (1 + 1e-9)) capacities[u.resource.index()].push_back(u.weight / line.s_per_byte);
+        }
+      }
+      measured.rules.push_back({a.name, b.name, std::move(found)});
+    }
+  }
+  for (auto& [resource, found] : capacities) measured.listed[resource].capacity = hetplan::bytes_per_second(median(std::move(found)));
+  return {nominal.name(), std::vector(nominal.devices().begin(), nominal.devices().end()), measured};
+}
+
+}  // namespace executors
