@@ -117,11 +117,13 @@ TEST_CASE("a Sailor plan that contradicts itself is refused with the place and w
   CHECK(error("[]") == "plan.json: expected a JSON object, got an empty array");
   CHECK(error(with(toy, R"("mbs": 3, )", "")) == "plan.json: /mbs: expected an integer >= 1, got nothing");
   CHECK(error(with(toy, R"("mbs": 3)", R"("mbs": 0)")) == "plan.json: /mbs: expected an integer >= 1, got 0");
-  CHECK(error(with(toy, R"("gbs": 24)", R"("gbs": 25)")) == "plan.json: /gbs: expected a multiple of 6, what the replicas of a stage take at once, got 25");
+  CHECK(error(with(toy, R"("gbs": 24)", R"("gbs": 25)")) ==
+        "plan.json: /gbs: expected a multiple of 6, what the replicas of a stage take at once, got 25");
   CHECK(error(with(toy, R"("real": 1.5)", R"("real": 0)")).starts_with("plan.json: /real: expected "));
   CHECK(error(with(toy, R"("max_mem": 4096)", R"("max_mem": "much")")).starts_with("plan.json: /max_mem: expected "));
   CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1, 2]]")) == "plan.json: /pipeline_list/0/layers_per_stage: expected layers of 2 stages, got 1");
-  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], []]")).starts_with("plan.json: /pipeline_list/0/layers_per_stage/1: expected the numbers of at least"));
+  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], []]"))
+            .starts_with("plan.json: /pipeline_list/0/layers_per_stage/1: expected the numbers of at least"));
   CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], [-2]]")).starts_with("plan.json: /pipeline_list/0/layers_per_stage/1/0: expected "));
   CHECK(error(with(toy, "[2, 2]", "[2, 3]")) ==
         "plan.json: /pipeline_list/0/dp/1: expected the number of replicas that tmp_per_stage lists, 2, got 3");

@@ -226,8 +226,8 @@ class sailor_plan_reader {
     for (std::size_t r = 0; r < p.stages[s].replicas.size(); ++r) one.devices.push_back({device_id(devices++), p.microbatch_size});
     if (together(p.stages[s]) != made.microbatch_size) one.microbatch_size = together(p.stages[s]);
     made.stages.push_back(std::move(one));
-    made.schedule.warmup.push_back(warmup_of(warmup_rule::depth, static_cast<int>(p.stages.size() - s)));
   }
+  set_warmup(made, model, warmup_rule::depth);
   return made;
 }
 
