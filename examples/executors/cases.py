@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What validate.py runs: groups of plans, each on one network and one cluster, the same for every executor."""
+
+import dataclasses
+import statistics
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+TARGET_S = 0.7        # of an iteration that only computes: long beside a timer's jitter, short beside patience
+LEAST_TASK_S = 0.008  # of a stage's forward and backward on the fastest device
+BATCHES = (1, 4, 16, 64)
+
+
+class Fault(Exception):
+    """Bad input, or a program that failed: one line."""
+
+
+# --- what is run -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How a case gets its plan: by a function of the group's problem, or by a planner with options of `hetplan plan`."""
+    name: str
+    by_hand: Optional[Callable[["Problem"], dict]] = None
+    planner: Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Plans that share a network and a cluster, and so can be ranked. Kind core/s: s times slower than a core."""
+    name: str
+    network: str
+    kinds: Tuple[str, ...]
+    topology: str
+    load: float  # what the chain's busiest resource has to do beside what its devices have to: 2 = network-bound
+    plans: Tuple[Plan, ...]
+
+
+@dataclasses.dataclass
+class Problem:
+    """A group's model and cluster, as measured, and how many samples an iteration takes."""
+    model: dict
+    cluster: dict
+    microbatch: int
+    batch: int
+
+    @property
+    def devices(self) -> List[dict]:
+        return self.cluster["devices"]
+
+
+def slowness(kind: str) -> float:
+    """core: 1, core/4: 4."""
+    name, _, factor = kind.partition("/")
+    if name != "core":
+        raise Fault(f'device kind "{kind}": expected core or core/NUMBER')
+    return float(factor) if factor else 1.0
+
+
+def seconds_of(layer: dict, kind: str, batch: float) -> float:
+    """Forward and backward of a layer, from its measured profile: linear between batch sizes and beyond the last."""
+    p = layer["profile"][kind]
+    x, y = p["batch"], [f + b for f, b in zip(p["forward"], p["backward"])]
+    if len(x) == 1 or batch <= x[0]:
+        return y[0]
+    i = next((i for i in range(1, len(x) - 1) if x[i] >= batch), len(x) - 1)
+    return max(0.0, y[i - 1] + (y[i] - y[i - 1]) / (x[i] - x[i - 1]) * (batch - x[i - 1]))
+
+
+def stage_seconds(model: dict, kind: str, batch: float) -> float:
+    return sum(seconds_of(l, kind, batch) for l in model["layers"])
+
+
+# --- plans by hand ---------------------------------------------------------------------------------------------------------------
+
+
+def shares(rates: Sequence[float], samples: int) -> List[int]:
+    """Whole numbers > 0 that sum to `samples`, in proportion to the rates; largest remainders first, the first of equals."""
+    if samples < len(rates):
+        raise Fault(f"{samples} samples for {len(rates)} devices")
+    free, total = samples - len(rates), sum(rates)
+    exact = [free * r / total for r in rates]
+    given = [int(x) for x in exact]
+    order = sorted(range(len(rates)), key=lambda i: (given[i] - exact[i], i))
+    for i in order[:free - sum(given)]:
+        given[i] += 1
+    return [1 + g for g in given]
+
+
+def balanced_cuts(costs: Sequence[Sequence[float]]) -> List[int]:
+    """Layers per stage so that the slowest stage is fastest: costs[stage][layer], layers in order, each stage at least one."""
+    stages, layers = len(costs), len(costs[0])
+    if layers < stages:
+        raise Fault(f"{layers} layers for {stages} stages")
+    best = {0: (0.0, [])}  # by layers taken so far: the slowest stage, layers per stage
+    for s, cost in enumerate(costs):
+        longer = {}
+        for end in range(s + 1, layers - (stages - s - 1) + 1):
+            if s == stages - 1 and end != layers:
+                continue
+            tries = ((max(worst, sum(cost[begin:end])), cuts + [end - begin]) for begin, (worst, cuts) in best.items() if begin < end)
+            longer[end] = min(tries, key=lambda t: t[0])
+        best = longer
+    return best[layers][1]
+
+
+def document(p: Problem, stages: Sequence[Tuple[List[str], Dict[str, int]]], schedule: str = "1f1b") -> dict:
+    return {"format": "hetplan/plan/1", "model": p.model["name"], "cluster": p.cluster["name"], "planner": "by hand", "mode": "training",
+            "workload": {"optimizer_factor": 0}, "microbatch_size": p.microbatch, "microbatches": p.batch // p.microbatch,
+            "schedule": {"kind": schedule},
+            "stages": [{"layers": layers, "devices": [{"name": d, "samples": n} for d, n in devices.items()]} for layers, devices in stages]}
+
+
+def split(p: Problem, devices: Sequence[dict]) -> Dict[str, int]:
+    """A microbatch over devices, by their speeds."""
+    return {d["name"]: n for d, n in zip(devices, shares([1 / slowness(d["kind"]) for d in devices], p.microbatch))}
+
+
+def in_line(*sizes: int, even: bool = False, schedule: str = "1f1b") -> Callable[[Problem], dict]:
+    """A chain of stages of so many devices each, in cluster order. even: as many layers everywhere, whatever they cost."""
+    def make(p: Problem) -> dict:
+        names, groups, first = [l["name"] for l in p.model["layers"]], [], 0
+        for n in sizes:
+            groups.append(p.devices[first:first + n])
+            first += n
+        costs = []
+        for group in groups:
+            part = split(p, group)
+            costs.append([1.0 if even else max(seconds_of(l, d["kind"], part[d["name"]]) for d in group) for l in p.model["layers"]])
+        stages, first = [], 0
+        for group, n in zip(groups, balanced_cuts(costs)):
+            stages.append((names[first:first + n], split(p, group)))
+            first += n
+        return document(p, stages, schedule)
+    return make
+
+
+def data_parallel(p: Problem) -> dict:
+    return document(p, [([l["name"] for l in p.model["layers"]], split(p, p.devices))])
+
+
+def branches(model: dict) -> Tuple[List[List[str]], List[str]]:
+    """The parts of a model that lie side by side in front of the first layer that joins all of them, and the layers from there on."""
+    before = {l["name"]: set() for l in model["layers"]}
+    for l in before:
+        todo = [e["from"] for e in model["edges"] if e["to"] == l]
+        while todo:
+            one = todo.pop()
+            if one not in before[l]:
+                before[l].add(one)
+                todo += [e["from"] for e in model["edges"] if e["to"] == one]
+    for l in before:
+        ends = [e["from"] for e in model["edges"] if e["to"] == l]
+        parts = [before[end] | {end} for end in ends]
+        if len(parts) > 1 and all(not a & b for i, a in enumerate(parts) for b in parts[:i]):
+            taken = set().union(*parts)
+            return [[n for n in before if n in part] for part in parts], [n for n in before if n not in taken]
+    raise Fault(f'model "{model["name"]}" has no layer that joins branches')
+
+
+def side_by_side(*sizes: int) -> Callable[[Problem], dict]:
+    """A DAG of stages: a stage per branch, of so many devices each, and one for what follows."""
+    def make(p: Problem) -> dict:
+        parts, rest = branches(p.model)
+        if len(sizes) != len(parts) + 1:
+            raise Fault(f'model "{p.model["name"]}" has {len(parts)} branches; the case is made for {len(sizes) - 1}')
+        stages, first = [], 0
+        for layers, n in zip(parts + [rest], sizes):
+            stages.append((layers, split(p, p.devices[first:first + n])))
+            first += n
+        return document(p, stages)
+    return make
+
+
+def planned(name: str, *options: str) -> Plan:
+    return Plan(" ".join((name,) + options).replace("--", ""), planner=("--planner", name) + options)
+
+
+def groups_of(executor: str) -> List[Group]:
+    """The same cases for every executor, on the networks that it has."""
+    chain, other = ("transformer", "cnn" if executor == "torch" else "mlp")
+    dora, even = planned("dora"), planned("dora", "--phase", "2")
+    return [
+        Group("two", chain, ("core", "core"), "shared", 0.1,
+              (Plan("chain", in_line(1, 1)), Plan("chain, even layers", in_line(1, 1, even=True)),
+               Plan("chain, gpipe", in_line(1, 1, schedule="gpipe")), Plan("data parallel", data_parallel), dora)),
+        Group("three", other, ("core/2", "core/4", "core/4"), "star", 2,
+              (Plan("chain", in_line(1, 1, 1)), Plan("replicated, then one", in_line(2, 1)), Plan("data parallel", data_parallel),
+               dora, planned("asteroid"))),
+        Group("four", chain, ("core/2", "core/4", "core/4", "core/4"), "ring", 0.7,
+              (Plan("chain", in_line(1, 1, 1, 1)), Plan("replicated twice", in_line(2, 2)), Plan("data parallel", data_parallel),
+               planned("pipedream"))),
+        Group("five", "towers", ("core/4",) * 5, "shared", 1,
+              (Plan("branches", side_by_side(2, 1, 2)), Plan("chain", in_line(1, 1, 1, 1, 1)), Plan("data parallel", data_parallel), dora, even)),
+        Group("air", other, ("core/2", "core/4", "core/4", "core/4"), "shared", 2.5,
+              (Plan("chain", in_line(1, 1, 1, 1)), Plan("replicated twice", in_line(2, 2)), dora, even)),
+    ]
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------------------
+
+
+def cluster_of(group: Group, capacity: float) -> dict:
+    """The nominal cluster: its topology shapes the links. Devices are named d0, d1, ..."""
+    devices = [{"name": f"d{i}", "kind": kind, "memory": "8 GB", "compute": 5e9 / slowness(kind)} for i, kind in enumerate(group.kinds)]
+    return {"format": "hetplan/cluster/1", "name": group.name, "devices": devices,
+            "topology": {"kind": group.topology, "capacity": capacity, "latency": "1 ms"}}
+
+
+def sized(group: Group, model: dict) -> Tuple[int, int, float]:
+    """Microbatch size, batch and capacity with which the group's iterations take about TARGET_S of work.
+
+    The microbatch is the smallest whose tasks are long enough; the capacity is such that a chain of all devices has `load` times as
+    much to send over its busiest resource as its devices have to compute.
+    """
+    fastest = min(group.kinds, key=slowness)
+    fits = (b for b in BATCHES if b >= 2 * len(group.kinds) and stage_seconds(model, fastest, b) / len(group.kinds) >= LEAST_TASK_S)
+    microbatch = next(fits, BATCHES[-1])
+    rate = sum(1 / stage_seconds(model, kind, microbatch) for kind in group.kinds)
+    microbatches = min(max(round(TARGET_S * rate), 4), 48)
+    work_s = microbatches / rate
+    tensor = statistics.median_low([e["bytes"] for e in model["edges"]])
+    ends = 2 if len(group.kinds) > 2 else 1  # of a star's wire, a device in the middle sends both ways
+    crossings = {"shared": 2 * (len(group.kinds) - 1), "star": ends}.get(group.topology, 1)
+    return microbatch, microbatch * microbatches, microbatch * microbatches * tensor * crossings / (group.load * work_s)

@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Runs plans on an executor and compares each iteration time with what the simulator said before.
+
+For every group of cases (a network on a cluster): profile, plan, predict; then run, one plan at a time.
+
+usage: validate.py EXECUTOR [--case GROUP[/PLAN] ...] [--page] [--json FILE] [--out FOLDER]
+    EXECUTOR     threads, mpi or torch
+    --case       only these; all of them if not given (`--list` names them)
+    --page       puts the table into docs/reproduction/executors.md
+    --json       writes every number
+    --out        where models, clusters, plans and results stay; a temporary folder if not given
+Exit status: 0 done; 1 a plan could not be run (the others were); 2 bad input, or an executor that is not there.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import Callable, List, Optional, Sequence, Tuple
+
+from cases import BATCHES, Fault, Group, Plan, Problem, cluster_of, groups_of, sized
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------------------
+
+
+def pair_signs(pairs: Sequence[Tuple[float, float]]) -> List[int]:
+    """For every two plans: 1 if measured in the predicted order, -1 if in the other, 0 on a tie. Equal plans are no pair."""
+    signs = []
+    for i, (a, b) in enumerate(pairs):
+        for c, d in pairs[:i]:
+            if abs(a - c) <= 1e-9 * max(abs(a), abs(c)):
+                continue
+            product = (a - c) * (b - d)
+            signs.append((product > 0) - (product < 0))
+    return signs
+
+
+def kendall_tau(signs: Sequence[int]) -> Optional[float]:
+    return sum(signs) / len(signs) if signs else None
+
+
+def spread(values: Sequence[float]) -> float:
+    """Half of what lies between the extremes, beside the median."""
+    return (max(values) - min(values)) / 2 / statistics.median(values)
+
+
+def markdown(rows: Sequence[Sequence[str]], names: int) -> str:
+    """The first row holds the headings; the first `names` columns stand left, numbers right."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|" + "".join("---|" if c < names else "---:|" for c in range(len(rows[0]))))
+    return "\n".join(lines) + "\n"
+
+
+def percent(x: float) -> str:
+    return f"{100 * x:+.1f} %"
+
+
+def bound_by(evaluation: dict, cluster: dict) -> str:
+    """What the busiest device and the busiest resource have to do, beside each other."""
+    capacity = {}
+    for r in cluster.get("resources", []):
+        capacity[r["name"]] = float(r["capacity"])
+    fallback = float(cluster.get("topology", {}).get("capacity", 0) or 0)
+    sending = max((b / (capacity.get(r) or fallback) for r, b in evaluation["bytes"].items() if capacity.get(r) or fallback), default=0)
+    ratio = sending / max(evaluation["busy"].values())
+    return "network" if ratio > 1.25 else "compute" if ratio < 0.8 else "both"
+
+
+def shape(plan: dict) -> str:
+    """Layers:devices of each stage, with shares where a stage has several devices."""
+    text = []
+    for s in plan["stages"]:
+        if len(s["devices"]) == 1:
+            devices = s["devices"][0]["name"]
+        else:
+            devices = "+".join(f'{d["name"]}({d["samples"]})' for d in s["devices"])
+        text.append(f'{len(s["layers"])}:{devices}')
+    return " ".join(text)
+
+
+# --- programs --------------------------------------------------------------------------------------------------------------------
+
+
+def call(command: Sequence[str], timeout: float) -> str:
+    """Its standard output. On a timeout or an interrupt it ends with everything that it started."""
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+                               start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except BaseException as e:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        if isinstance(e, subprocess.TimeoutExpired):
+            raise Fault(f"{shlex.join(map(str, command))}: no end after {timeout:.0f} s") from None
+        raise
+    if process.returncode != 0:
+        told = err.strip().splitlines() or ["nothing on standard error"]
+        raise Fault(f"{shlex.join(map(str, command))}: exit status {process.returncode}: {told[-1]}")
+    return out
+
+
+def parsed(text: str, command: Sequence[str]) -> dict:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        raise Fault(f"{shlex.join(map(str, command))}: expected one JSON document on standard output, {e}") from None
+
+
+class Programs:
+    def __init__(self, executor: str, programs: pathlib.Path, cli: str, command: Optional[str]):
+        self.cli, self.executor, self.programs, self.given = cli, executor, programs, command
+
+    def command(self, devices: int) -> List[str]:
+        if self.given:
+            return shlex.split(self.given)
+        if self.executor == "torch":
+            return ["/usr/bin/python3", str(SOURCE / "examples/executors/torch/executor.py")]
+        program = self.programs / f"executor_{self.executor}"
+        if not program.exists():
+            raise Fault(f"{program}: not there; build the target executor_{self.executor}, or name the folder with --programs")
+        if self.executor == "mpi":
+            root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+            return ["mpirun", "--oversubscribe", *root, "-n", str(devices), str(program)]
+        return [str(program)]
+
+    def hetplan(self, *arguments) -> dict:
+        command = [self.cli, *map(str, arguments), "--json"]
+        return parsed(call(command, 300), command)
+
+    def profile(self, group: Group, nominal, model, cluster, quick: bool) -> None:
+        options = ["--batches", ",".join(map(str, BATCHES))] + (["--quick"] if quick else [])
+        call(self.command(len(group.kinds)) + ["profile", group.network, nominal, "--out-model", model, "--out-cluster", cluster] + options, 900)
+
+    def run(self, group: Group, model, cluster, plan, nominal, iterations: int) -> dict:
+        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json"]
+        return parsed(call(command, 300), command)
+
+
+def write(path: pathlib.Path, value: dict) -> pathlib.Path:
+    path.write_text(json.dumps(value, indent=1) + "\n")
+    return path
+
+
+def read(path: pathlib.Path) -> dict:
+    return json.loads(path.read_text())
+
+
+# --- the work --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Result:
+    group: str
+    plan: str
+    network: str
+    cluster: str
+    shape: str
+    bound: str
+    paced: bool
+    predicted: float
+    measured: float
+    iterations: List[float]
+    overruns: int
+    pair: str = ""      # "uncontrolled": the same stages without schedule, of the plan named so
+    scheduled: bool = False
+
+    @property
+    def error(self) -> float:
+        return self.predicted / self.measured - 1
+
+
+def uncontrolled(plan: dict) -> dict:
+    """The same stages and microbatches, 1F1B, and transfers that share the network as they come."""
+    other = {k: v for k, v in plan.items() if k not in ("predicted", "flows")}
+    return {**other, "schedule": {"kind": "1f1b"}, "network": "fair_share", "planner": "uncontrolled"}
+
+
+def is_scheduled(plan: dict) -> bool:
+    return plan.get("network") == "priority" or bool(plan.get("flows") or plan.get("schedule", {}).get("flows"))
+
+
+class Validation:
+    def __init__(self, programs: Programs, folder: pathlib.Path, iterations: int, tell: Callable[[str], None]):
+        self.programs, self.folder, self.iterations, self.tell = programs, folder, iterations, tell
+        self.results: List[Result] = []
+        self.faults: List[str] = []
+
+    def group(self, group: Group, wanted: Callable[[Plan], bool]) -> None:
+        folder = self.folder / group.name
+        folder.mkdir(parents=True, exist_ok=True)
+        nominal, model, cluster = folder / "nominal.json", folder / "model.json", folder / "cluster.json"
+        self.tell(f"{group.name}: {group.network} on {', '.join(group.kinds)}, {group.topology}: profiling")
+        write(nominal, cluster_of(group, 1e9))
+        self.programs.profile(group, nominal, model, cluster, quick=True)
+        microbatch, batch, capacity = sized(group, read(model))
+        write(nominal, cluster_of(group, capacity))
+        self.programs.profile(group, nominal, model, cluster, quick=False)
+        problem = Problem(read(model), read(cluster), microbatch, batch)
+        self.tell(f"{group.name}: {batch} samples per iteration in microbatches of {microbatch}, {capacity / 1e6:.3g} MB/s")
+        write(folder / "job.json", {"format": "hetplan/job/1", "mode": "training", "batch": batch, "microbatch_sizes": [microbatch],
+                                    "optimizer_factor": 0, "objective": "latency"})
+        for plan in group.plans:
+            if wanted(plan):
+                self.case(group, plan, problem, folder)
+
+    def case(self, group: Group, plan: Plan, problem: Problem, folder: pathlib.Path) -> None:
+        name = re.sub(r"\W+", "-", plan.name)
+        try:
+            path = folder / f"{name}.plan.json"
+            if plan.by_hand:
+                write(path, plan.by_hand(problem))
+            else:
+                self.programs.hetplan("plan", folder / "model.json", folder / "cluster.json", folder / "job.json", *plan.planner, "--out", path)
+            made = read(path)
+            self.compare(group, plan.name, path, folder, is_scheduled(made))
+            if plan.planner and is_scheduled(made):
+                other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))
+                self.compare(group, f"{plan.name}, uncontrolled", other, folder, False, pair=plan.name)
+        except Fault as e:
+            self.faults.append(f"{group.name}/{plan.name}: {e}")
+            self.tell(self.faults[-1])
+
+    def compare(self, group: Group, name: str, path: pathlib.Path, folder: pathlib.Path, scheduled: bool, pair: str = "") -> None:
+        model, cluster, nominal = folder / "model.json", folder / "cluster.json", folder / "nominal.json"
+        said = self.programs.hetplan("simulate", model, cluster, path)
+        self.tell(f"{group.name}/{name}: predicted {said['latency']:.3f} s, running")
+        ran = self.programs.run(group, model, cluster, path, nominal, self.iterations)
+        one = Result(group.name, name, group.network, f"{', '.join(group.kinds)}; {group.topology}", shape(read(path)),
+                     bound_by(said, read(cluster)), ran["paced"], said["latency"], statistics.median(ran["iterations"]),
+                     ran["iterations"], ran.get("overruns", 0), pair, scheduled)
+        self.results.append(one)
+        self.tell(f"{group.name}/{name}: measured {one.measured:.3f} s, the prediction is off by {percent(one.error)}")
+
+
+# --- what is told ----------------------------------------------------------------------------------------------------------------
+
+
+def table(results: Sequence[Result]) -> str:
+    rows = [["case", "network, devices, links", "plan: layers:devices of each stage", "bound by", "paced", "predicted", "measured", "error"]]
+    for r in results:
+        rows.append([f"{r.group}: {r.plan}", f"{r.network}; {r.cluster}", r.shape, r.bound,
+                     ("yes" if r.paced else "no") + (f", {r.overruns} overruns" if r.overruns else ""), f"{r.predicted:.3f} s",
+                     f"{r.measured:.3f} s ± {100 * spread(r.iterations):.1f} %", percent(r.error)])
+    return markdown(rows, 5)
+
+
+def summary(results: Sequence[Result]) -> str:
+    if not results:
+        return "No plan was run.\n"
+    errors = [abs(r.error) for r in results]
+    worst = max(results, key=lambda r: abs(r.error))
+    signs, by_group = [], []
+    for g in dict.fromkeys(r.group for r in results):
+        mine = pair_signs([(r.predicted, r.measured) for r in results if r.group == g])
+        signs += mine
+        tau = kendall_tau(mine)
+        by_group.append(f"{g} {tau:.2f}" if tau is not None else f"{g} -")
+    tau = kendall_tau(signs)
+    return (f"{len(results)} plans: median |error| {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} % "
+            f"({worst.group}: {worst.plan}). Kendall's tau over the {len(signs)} pairs of plans that share network and cluster: "
+            + (f"{tau:.2f}" if tau is not None else "-") + f" ({', '.join(by_group)}).\n")
+
+
+def gains(results: Sequence[Result]) -> str:
+    """The scheduled plans beside the same stages without schedule."""
+    rows = [["stages of", "predicted: uncontrolled", "scheduled", "gain", "measured: uncontrolled", "scheduled", "gain"]]
+    for r in results:
+        for with_schedule in results:
+            if r.pair and with_schedule.group == r.group and with_schedule.plan == r.pair and not with_schedule.pair:
+                both = ((r.predicted, with_schedule.predicted), (r.measured, with_schedule.measured))
+                cells = [cell for a, b in both for cell in (f"{a:.3f} s", f"{b:.3f} s", percent(a / b - 1))]
+                rows.append([f"{r.group}: {r.pair}", *cells])
+    return markdown(rows, 1) if len(rows) > 1 else "No plan had a schedule of its transfers.\n"
+
+
+def report(results: Sequence[Result], faults: Sequence[str]) -> str:
+    text = table(results) + "\n" + summary(results) + "\n" + gains(results)
+    return text + "".join(f"\nNot run: {f}\n" for f in faults)
+
+
+def with_region(page: str, name: str, text: str) -> str:
+    """The page with what stands between `<!-- begin measured NAME -->` and `<!-- end measured NAME -->` replaced."""
+    begin, end = f"<!-- begin measured {name} -->\n", f"<!-- end measured {name} -->"
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise Fault(f"the page has no single region {begin.strip()} ... {end}")
+    return page[:page.index(begin) + len(begin)] + text + page[page.index(end):]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("executor", choices=("threads", "mpi", "torch"))
+    parser.add_argument("--case", action="append", default=[], metavar="GROUP[/PLAN]")
+    parser.add_argument("--list", action="store_true", help="name the cases and run nothing")
+    parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--programs", type=pathlib.Path, default=SOURCE / "build/release/bin", help="where hetplan and the executors are")
+    parser.add_argument("--cli", help="hetplan, if not there")
+    parser.add_argument("--command", help="the executor, if not there")
+    parser.add_argument("--docs", type=pathlib.Path, default=SOURCE / "docs", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    groups = groups_of(asked.executor)
+    names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
+    try:
+        for case in asked.case:
+            if case not in names:
+                raise Fault(f'--case: expected one of {", ".join(names)}; got "{case}"')
+        if asked.iterations < 1:
+            raise Fault(f"--iterations: expected an integer >= 1, got {asked.iterations}")
+        if asked.list:
+            print("\n".join(n for n in names if "/" in n))
+            return 0
+        cli = asked.cli or str(asked.programs / "hetplan")
+        if not pathlib.Path(cli).exists():
+            raise Fault(f"{cli}: not there; build the target hetplan_cli, or name it with --cli")
+        programs = Programs(asked.executor, asked.programs, cli, asked.command)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = asked.out or pathlib.Path(scratch)
+            work = Validation(programs, folder, asked.iterations, lambda text: print(text, file=sys.stderr, flush=True))
+            for g in groups:
+                wanted = [p for p in g.plans if not asked.case or g.name in asked.case or f"{g.name}/{p.name}" in asked.case]
+                if wanted:
+                    work.group(g, lambda p, wanted=wanted: p in wanted)
+        text = report(work.results, work.faults)
+        print(text, end="")
+        if asked.json:
+            write(asked.json, {"executor": asked.executor, "results": [{**dataclasses.asdict(r), "error": r.error} for r in work.results],
+                               "faults": work.faults})
+        if asked.page:
+            page = asked.docs / "reproduction/executors.md"
+            page.write_text(with_region(page.read_text(), asked.executor, text))
+        return 1 if work.faults else 0
+    except Fault as e:
+        print(f"validate.py: {e}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

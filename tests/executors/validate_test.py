@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The program that compares executors with the simulator: its numbers against brute force, its plans, and a run with a made-up executor."""
+
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR") or pathlib.Path(__file__).resolve().parents[2])
+CLI = os.environ.get("HETPLAN_CLI", "")
+FOLDER = SOURCE / "examples/executors"
+sys.path.insert(0, str(FOLDER))
+import cases  # noqa: E402
+import validate  # noqa: E402
+
+
+def result(group, plan, predicted, measured, **more):
+    return validate.Result(group, plan, "net", "core; shared", "1:d0", "both", True, predicted, measured, [measured], 0, **more)
+
+
+class numbers(unittest.TestCase):
+    def test_tau_of_a_permutation_is_one_minus_twice_the_share_of_inversions(self):
+        for n in range(2, 6):
+            for order in itertools.permutations(range(n)):
+                inversions, swapped = 0, list(order)  # counted by sorting with swaps of neighbours
+                while any(a > b for a, b in zip(swapped, swapped[1:])):
+                    i = next(i for i in range(n - 1) if swapped[i] > swapped[i + 1])
+                    swapped[i], swapped[i + 1] = swapped[i + 1], swapped[i]
+                    inversions += 1
+                tau = validate.kendall_tau(validate.pair_signs([(float(i), float(x)) for i, x in enumerate(order)]))
+                self.assertAlmostEqual(tau, 1 - 2 * inversions / (n * (n - 1) / 2))
+
+    def test_equal_predictions_are_no_pair_and_equal_measurements_a_tie(self):
+        self.assertEqual(validate.pair_signs([(1.0, 1.0), (1.0, 2.0)]), [])
+        self.assertEqual(validate.pair_signs([(1.0, 1.0), (2.0, 1.0)]), [0])
+        self.assertIsNone(validate.kendall_tau([]))
+
+    def test_tau_counts_pairs_within_groups_only(self):
+        text = validate.summary([result("a", "p", 1, 1), result("a", "q", 2, 2), result("b", "p", 5, 0.5), result("b", "q", 6, 0.4)])
+        self.assertIn("over the 2 pairs of plans that share network and cluster: 0.00 (a 1.00, b -1.00)", text)
+
+    def test_summary_has_the_median_and_names_the_worst(self):
+        text = validate.summary([result("a", "p", 1.1, 1), result("a", "q", 2.6, 2), result("a", "r", 2.94, 3)])
+        self.assertIn("3 plans: median |error| 10.0 %, worst 30.0 % (a: q)", text)
+
+    def test_table(self):
+        text = validate.table([result("a", "p", 1.1, 1)])
+        lines = text.splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(all(line.count("|") == lines[0].count("|") for line in lines))
+        self.assertIn("| 1.100 s | 1.000 s ± 0.0 % | +10.0 % |", lines[2])
+
+    def test_gains_pair_a_schedule_with_the_same_stages_without(self):
+        rows = [result("a", "dora", 1, 1.1, scheduled=True), result("a", "dora, uncontrolled", 1.2, 1.21, pair="dora"), result("b", "dora", 9, 9)]
+        self.assertIn("| a: dora | 1.200 s | 1.000 s | +20.0 % | 1.210 s | 1.100 s | +10.0 % |", validate.gains(rows))
+        self.assertIn("No plan", validate.gains(rows[:1]))
+
+    def test_bound_by_the_busier_of_device_and_resource(self):
+        cluster = {"topology": {"kind": "star", "capacity": 10}}
+        for sent, expected in ((5, "compute"), (10, "both"), (20, "network")):
+            self.assertEqual(validate.bound_by({"busy": {"d0": 1, "d1": 0.5}, "bytes": {"d0.up": sent, "d1.up": 1}}, cluster), expected)
+        measured = {"resources": [{"name": "air", "capacity": 4}]}
+        self.assertEqual(validate.bound_by({"busy": {"d0": 1}, "bytes": {"air": 8}}, measured), "network")
+
+    def test_region(self):
+        page = "a\n<!-- begin measured mpi -->\nold\n<!-- end measured mpi -->\nb\n"
+        self.assertEqual(validate.with_region(page, "mpi", "new\n"), page.replace("old", "new"))
+        with self.assertRaisesRegex(cases.Fault, "no single region"):
+            validate.with_region(page, "torch", "new\n")
+        with self.assertRaisesRegex(cases.Fault, "no single region"):
+            validate.with_region(page + page, "mpi", "new\n")
+
+    def test_the_page_has_the_region_of_every_executor(self):
+        page = (SOURCE / "docs/reproduction/executors.md").read_text()
+        for executor in ("threads", "mpi", "torch"):
+            validate.with_region(page, executor, "")
+
+
+class plans(unittest.TestCase):
+    def setUp(self):
+        self.seed = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
+        self.random = random.Random(self.seed)
+
+    def test_balanced_cuts_are_as_good_as_the_best_of_all(self):
+        for _ in range(100):
+            layers, stages = self.random.randint(1, 7), self.random.randint(1, 4)
+            if layers < stages:
+                continue
+            costs = [[self.random.randint(0, 9) for _ in range(layers)] for _ in range(stages)]
+
+            def slowest(cuts):
+                first = 0
+                worst = 0
+                for cost, n in zip(costs, cuts):
+                    worst = max(worst, sum(cost[first:first + n]))
+                    first += n
+                return worst
+            every = [c for c in itertools.product(range(1, layers + 1), repeat=stages) if sum(c) == layers]
+            cuts = cases.balanced_cuts(costs)
+            self.assertIn(tuple(cuts), every, f"seed {self.seed}")
+            self.assertEqual(slowest(cuts), min(map(slowest, every)), f"seed {self.seed}")
+        with self.assertRaises(cases.Fault):
+            cases.balanced_cuts([[1], [1]])
+
+    def test_shares_are_whole_positive_and_proportional(self):
+        self.assertEqual(cases.shares([1, 0.5, 0.5], 16), [8, 4, 4])
+        for _ in range(200):
+            rates = [self.random.choice([1, 0.5, 0.25]) for _ in range(self.random.randint(1, 5))]
+            samples = self.random.randint(len(rates), 64)
+            given = cases.shares(rates, samples)
+            self.assertEqual(sum(given), samples)
+            for r, g in zip(rates, given):
+                self.assertLess(abs(g - 1 - (samples - len(rates)) * r / sum(rates)), 1, f"seed {self.seed}")
+        with self.assertRaises(cases.Fault):
+            cases.shares([1, 1], 1)
+
+    def test_branches_of_two_towers(self):
+        names = ["a0", "b0", "a1", "join", "head"]
+        edges = [("a0", "a1"), ("a1", "join"), ("b0", "join"), ("join", "head")]
+        model = {"name": "m", "layers": [{"name": n} for n in names], "edges": [{"from": a, "to": b} for a, b in edges]}
+        self.assertEqual(cases.branches(model), ([["a0", "a1"], ["b0"]], ["join", "head"]))
+        with self.assertRaises(cases.Fault):  # both ways come from a0
+            cases.branches({**model, "edges": model["edges"] + [{"from": "a0", "to": "b0"}]})
+
+    def test_profiles_are_read_between_and_beyond_batch_sizes(self):
+        layer = {"profile": {"core": {"batch": [1, 3, 5], "forward": [1, 2, 6], "backward": [1, 2, 6]}}}
+        for batch, expected in ((0.5, 2), (1, 2), (2, 3), (3, 4), (4, 8), (5, 12), (6, 16)):
+            self.assertAlmostEqual(cases.seconds_of(layer, "core", batch), expected)
+
+    def test_every_executor_has_a_dozen_cases_of_every_shape_and_no_more_work_than_two_cores(self):
+        for executor in ("threads", "mpi", "torch"):
+            groups = cases.groups_of(executor)
+            self.assertGreaterEqual(sum(len(g.plans) for g in groups), 12)
+            self.assertEqual({g.topology for g in groups}, {"shared", "star", "ring"})
+            self.assertTrue(any(len(g.kinds) == 2 and set(g.kinds) == {"core"} for g in groups))
+            self.assertTrue({3, 4, 5} <= {len(g.kinds) for g in groups})
+            for g in groups:
+                self.assertLessEqual(sum(1 / cases.slowness(k) for k in g.kinds), 2)
+
+
+class programs(unittest.TestCase):
+    def test_a_program_that_hangs_is_ended_with_what_it_started(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mark = pathlib.Path(folder) / "alive"
+            script = f"(while :; do touch {mark}; sleep 0.1; done) & wait"
+            with self.assertRaisesRegex(cases.Fault, "no end after 1 s"):
+                validate.call(["sh", "-c", script], 1)
+            mark.unlink(missing_ok=True)
+            time.sleep(0.5)
+            self.assertFalse(mark.exists())
+
+    def test_a_program_that_fails_is_quoted_in_one_line(self):
+        with self.assertRaisesRegex(cases.Fault, "exit status 2: what is wrong"):
+            validate.call(["sh", "-c", "echo noise >&2; echo what is wrong >&2; exit 2"], 10)
+
+    def refused(self, *arguments):
+        done = subprocess.run([sys.executable, "-B", FOLDER / "validate.py", *arguments], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_bad_arguments_are_refused_in_one_line(self):
+        self.assertIn('--case: expected one of two, ', self.refused("threads", "--case", "none"))
+        self.assertIn("--iterations: expected an integer >= 1, got 0", self.refused("threads", "--iterations", "0"))
+        self.assertIn("build the target hetplan_cli", self.refused("threads", "--programs", "/nowhere"))
+
+
+@unittest.skipUnless(CLI, "the command line program is not built")
+class a_run(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def run_with(self, factor, *arguments):
+        fake = f"{sys.executable} -B {pathlib.Path(__file__).parent / 'fake_executor.py'} {CLI} {factor}"
+        command = [sys.executable, "-B", FOLDER / "validate.py", "threads", "--cli", CLI, "--command", fake, "--json", self.path / "r.json",
+                   "--out", self.path / "out", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    def test_a_made_up_executor_that_is_five_percent_slow(self):
+        (self.path / "reproduction").mkdir()
+        shutil.copy(SOURCE / "docs/reproduction/executors.md", self.path / "reproduction")
+        done = self.run_with(1.05, "--page", "--docs", self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((self.path / "r.json").read_text())["results"]
+        self.assertGreaterEqual(len(results), 12)
+        for r in results:
+            self.assertAlmostEqual(r["error"], 1 / 1.05 - 1)
+            self.assertGreater(r["predicted"], 0.1)
+            self.assertLess(r["predicted"], 10)
+        self.assertEqual({r["bound"] for r in results}, {"network", "compute", "both"})
+        self.assertTrue(any("+" in r["shape"] for r in results))
+        self.assertIn("median |error| 4.8 %, worst 4.8 %", done.stdout)
+        self.assertIn("share network and cluster: 1.00", done.stdout)
+        self.assertIn(done.stdout, (self.path / "reproduction/executors.md").read_text())
+        for group in cases.groups_of("threads"):  # what was run is what was asked for
+            for plan in group.plans:
+                self.assertTrue(any(r["group"] == group.name and r["plan"] == plan.name for r in results), plan.name)
+
+    def test_a_plan_that_cannot_be_run_is_told_and_the_others_go_on(self):
+        done = self.run_with("1 fails", "--case", "two/chain", "--case", "two/data parallel")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Not run: two/data parallel: ", done.stdout)
+        self.assertIn("exit status 1: fake: out of order", done.stdout)
+        self.assertIn("1 plans: ", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
