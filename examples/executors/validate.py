@@ -25,22 +25,26 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from cases import BATCHES, Fault, Group, Plan, Problem, cluster_of, groups_of, sized
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+NEAR = 0.03  # predictions that lie closer together rank nothing
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------------------
 
 
-def pair_signs(pairs: Sequence[Tuple[float, float]]) -> List[int]:
-    """For every two plans: 1 if measured in the predicted order, -1 if in the other, 0 on a tie. Equal plans are no pair."""
+def pair_signs(pairs: Sequence[Tuple[float, float]], apart: float = 0) -> List[int]:
+    """For every two plans (predicted, measured): 1 if measured in the predicted order, -1 if in the other, 0 on a tie.
+
+    Predictions that are equal, or less `apart` than that part of the smaller one, are no pair.
+    """
     signs = []
     for i, (a, b) in enumerate(pairs):
         for c, d in pairs[:i]:
-            if abs(a - c) <= 1e-9 * max(abs(a), abs(c)):
+            if abs(a - c) <= apart * min(a, c):
                 continue
             product = (a - c) * (b - d)
             signs.append((product > 0) - (product < 0))
@@ -49,6 +53,10 @@ def pair_signs(pairs: Sequence[Tuple[float, float]]) -> List[int]:
 
 def kendall_tau(signs: Sequence[int]) -> Optional[float]:
     return sum(signs) / len(signs) if signs else None
+
+
+def tau_text(signs: Sequence[int]) -> str:
+    return f"{kendall_tau(signs):.2f}" if signs else "-"
 
 
 def spread(values: Sequence[float]) -> float:
@@ -200,6 +208,7 @@ class Validation:
         self.programs, self.folder, self.iterations, self.tell = programs, folder, iterations, tell
         self.results: List[Result] = []
         self.faults: List[str] = []
+        self.same: List[str] = []  # plans that another case had run already
 
     def group(self, group: Group, wanted: Callable[[Plan], bool]) -> None:
         folder = self.folder / group.name
@@ -215,11 +224,12 @@ class Validation:
         self.tell(f"{group.name}: {batch} samples per iteration in microbatches of {microbatch}, {capacity / 1e6:.3g} MB/s")
         write(folder / "job.json", {"format": "hetplan/job/1", "mode": "training", "batch": batch, "microbatch_sizes": [microbatch],
                                     "optimizer_factor": 0, "objective": "latency"})
+        ran = {}
         for plan in group.plans:
             if wanted(plan):
-                self.case(group, plan, problem, folder)
+                self.case(group, plan, problem, folder, ran)
 
-    def case(self, group: Group, plan: Plan, problem: Problem, folder: pathlib.Path) -> None:
+    def case(self, group: Group, plan: Plan, problem: Problem, folder: pathlib.Path, ran: Dict[str, str]) -> None:
         name = re.sub(r"\W+", "-", plan.name)
         try:
             path = folder / f"{name}.plan.json"
@@ -228,6 +238,13 @@ class Validation:
             else:
                 self.programs.hetplan("plan", folder / "model.json", folder / "cluster.json", folder / "job.json", *plan.planner, "--out", path)
             made = read(path)
+            what = json.dumps([[(s["layers"], s["devices"]) for s in made["stages"]], made["microbatch_size"], made["schedule"],
+                               made.get("network", "fair_share"), made.get("flows")], sort_keys=True)
+            if what in ran:
+                self.same.append(f"{group.name}: {plan.name} = {ran[what]}")
+                self.tell(self.same[-1])
+                return
+            ran[what] = plan.name
             self.compare(group, plan.name, path, folder, is_scheduled(made))
             if plan.planner and is_scheduled(made):
                 other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))
@@ -265,16 +282,16 @@ def summary(results: Sequence[Result]) -> str:
         return "No plan was run.\n"
     errors = [abs(r.error) for r in results]
     worst = max(results, key=lambda r: abs(r.error))
-    signs, by_group = [], []
+    signs, clear, by_group = [], [], []
     for g in dict.fromkeys(r.group for r in results):
-        mine = pair_signs([(r.predicted, r.measured) for r in results if r.group == g])
-        signs += mine
-        tau = kendall_tau(mine)
-        by_group.append(f"{g} {tau:.2f}" if tau is not None else f"{g} -")
-    tau = kendall_tau(signs)
+        pairs = [(r.predicted, r.measured) for r in results if r.group == g]
+        signs += pair_signs(pairs)
+        clear += pair_signs(pairs, NEAR)
+        by_group.append(f"{g} {tau_text(pair_signs(pairs))}")
     return (f"{len(results)} plans: median |error| {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} % "
             f"({worst.group}: {worst.plan}). Kendall's tau over the {len(signs)} pairs of plans that share network and cluster: "
-            + (f"{tau:.2f}" if tau is not None else "-") + f" ({', '.join(by_group)}).\n")
+            f"{tau_text(signs)} ({', '.join(by_group)}); over the {len(clear)} whose predictions are more than {100 * NEAR:.0f} % apart: "
+            f"{tau_text(clear)}.\n")
 
 
 def gains(results: Sequence[Result]) -> str:
@@ -289,8 +306,9 @@ def gains(results: Sequence[Result]) -> str:
     return markdown(rows, 1) if len(rows) > 1 else "No plan had a schedule of its transfers.\n"
 
 
-def report(results: Sequence[Result], faults: Sequence[str]) -> str:
+def report(results: Sequence[Result], same: Sequence[str], faults: Sequence[str]) -> str:
     text = table(results) + "\n" + summary(results) + "\n" + gains(results)
+    text += f"\nThe same plan, run once: {'; '.join(same)}.\n" if same else ""
     return text + "".join(f"\nNot run: {f}\n" for f in faults)
 
 
@@ -338,11 +356,11 @@ def main() -> int:
                 wanted = [p for p in g.plans if not asked.case or g.name in asked.case or f"{g.name}/{p.name}" in asked.case]
                 if wanted:
                     work.group(g, lambda p, wanted=wanted: p in wanted)
-        text = report(work.results, work.faults)
+        text = report(work.results, work.same, work.faults)
         print(text, end="")
         if asked.json:
             write(asked.json, {"executor": asked.executor, "results": [{**dataclasses.asdict(r), "error": r.error} for r in work.results],
-                               "faults": work.faults})
+                               "same": work.same, "faults": work.faults})
         if asked.page:
             page = asked.docs / "reproduction/executors.md"
             page.write_text(with_region(page.read_text(), asked.executor, text))

@@ -40,6 +40,7 @@ class numbers(unittest.TestCase):
     def test_equal_predictions_are_no_pair_and_equal_measurements_a_tie(self):
         self.assertEqual(validate.pair_signs([(1.0, 1.0), (1.0, 2.0)]), [])
         self.assertEqual(validate.pair_signs([(1.0, 1.0), (2.0, 1.0)]), [0])
+        self.assertEqual(validate.pair_signs([(1.0, 1.0), (1.02, 0.5), (1.2, 0.4)], 0.03), [-1, -1])  # the first two are too near
         self.assertIsNone(validate.kendall_tau([]))
 
     def test_tau_counts_pairs_within_groups_only(self):
@@ -192,7 +193,8 @@ class a_run(unittest.TestCase):
         shutil.copy(SOURCE / "docs/reproduction/executors.md", self.path / "reproduction")
         done = self.run_with(1.05, "--page", "--docs", self.path)
         self.assertEqual(done.returncode, 0, done.stderr)
-        results = json.loads((self.path / "r.json").read_text())["results"]
+        written = json.loads((self.path / "r.json").read_text())
+        results, same = written["results"], written["same"]
         self.assertGreaterEqual(len(results), 12)
         for r in results:
             self.assertAlmostEqual(r["error"], 1 / 1.05 - 1)
@@ -202,10 +204,12 @@ class a_run(unittest.TestCase):
         self.assertTrue(any("+" in r["shape"] for r in results))
         self.assertIn("median |error| 4.8 %, worst 4.8 %", done.stdout)
         self.assertIn("share network and cluster: 1.00", done.stdout)
+        self.assertIn("apart: 1.00", done.stdout)
         self.assertIn(done.stdout, (self.path / "reproduction/executors.md").read_text())
         for group in cases.groups_of("threads"):  # what was run is what was asked for
             for plan in group.plans:
-                self.assertTrue(any(r["group"] == group.name and r["plan"] == plan.name for r in results), plan.name)
+                ran = any(r["group"] == group.name and r["plan"] == plan.name for r in results)
+                self.assertNotEqual(ran, any(s.startswith(f"{group.name}: {plan.name} = ") for s in same), plan.name)
 
     def test_a_plan_that_cannot_be_run_is_told_and_the_others_go_on(self):
         done = self.run_with("1 fails", "--case", "two/chain", "--case", "two/data parallel")
