@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What the executor reads: models and clusters as `hetplan show` spells them out, task graphs as `hetplan export` writes them."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from problems import BadInput
+
+
+class Route(NamedTuple):
+    latency: float
+    via: Tuple[Tuple[str, float], ...]  # resource, weight
+
+
+@dataclass
+class Nominal:
+    """How links are shaped and how fast devices are: a cluster file, spelled out."""
+    name: str
+    document: Dict[str, Any]
+    kinds: Dict[str, str]
+    capacities: Dict[str, float]
+    routes: Dict[Tuple[str, str], Route]
+
+
+class Chunk(NamedTuple):
+    bytes: float
+    release: float
+    priority: int
+
+
+@dataclass
+class Message:
+    """A transfer with all of its chunks; `sync` ones belong to a ring and have no tasks."""
+    kind: str
+    source: str
+    target: str
+    from_stage: int
+    to_stage: int
+    first: int
+    last: int
+    producer: Optional[int]
+    consumer: Optional[int]
+    chunks: List[Chunk] = field(default_factory=list)
+    lines: List[int] = field(default_factory=list)  # indices into the file's transfers
+
+    @property
+    def bytes(self) -> float:
+        return sum(c.bytes for c in self.chunks)
+
+
+@dataclass
+class Task:
+    device: str
+    phase: str
+    stage: int
+    microbatch: int
+    first: int
+    last: int
+    seconds: float
+    needs: List[int]
+
+
+@dataclass
+class Stage:
+    name: str
+    layers: List[str]
+    devices: List[str]
+
+
+@dataclass
+class Reduction:
+    devices: List[str]
+    stages: List[int]
+    holders: List[int]
+    layers: List[str]
+    bytes: float
+
+
+@dataclass
+class TaskGraph:
+    file: str
+    model: str
+    batch: int
+    network: str
+    planner: str
+    kinds: Dict[str, str]
+    orders: Dict[str, List[int]]
+    capacities: Dict[str, float]
+    routes: Dict[Tuple[str, str], Route]
+    stages: List[Stage]
+    tasks: List[Task]
+    messages: List[Message]
+    reductions: List[Reduction]
+    latency: float
+    predicted: Dict[str, Any]
+
+    @property
+    def used(self) -> List[str]:
+        """Devices with a part in the plan, in the cluster's order."""
+        holding = {d for s in self.stages for d in s.devices}
+        return [d for d in self.orders if d in holding]
+
+    @property
+    def has_priorities(self) -> bool:
+        return self.network == "priority" and len({c.priority for m in self.messages for c in m.chunks}) > 1
+
+
+class Reader:
+    """A value of a JSON document that knows where it stands."""
+
+    def __init__(self, file: str, value: Any, place: str = ""):
+        self.file, self.value, self.place = file, value, place
+
+    def fail(self, expected: str) -> BadInput:
+        found = json.dumps(self.value)
+        return BadInput(f"{self.file}: {self.place or '/'}: expected {expected}, got {found if len(found) < 60 else found[:57] + '...'}")
+
+    def get(self, key: str, kind: type = object, default: Any = None) -> "Reader":
+        if not isinstance(self.value, dict):
+            raise self.fail("an object")
+        if key not in self.value and default is None:
+            raise BadInput(f'{self.file}: {self.place or "/"}: expected key "{key}"')
+        return Reader(self.file, self.value.get(key, default), f"{self.place}/{key}").of(kind)
+
+    def of(self, kind: type) -> "Reader":
+        right = isinstance(self.value, (int, float) if kind is float else kind) and not (kind in (int, float) and isinstance(self.value, bool))
+        if not right:
+            raise self.fail({float: "a number", int: "an integer", str: "a text", list: "a list", dict: "an object"}[kind])
+        if kind in (int, float) and not 0 <= self.value < 1e18 and not self.place.endswith("/priority"):
+            raise self.fail("a finite number >= 0")
+        return self
+
+    def each(self, kind: type = object) -> List["Reader"]:
+        return [Reader(self.file, v, f"{self.place}/{i}").of(kind) for i, v in enumerate(self.of(list).value)]
+
+    def one_of(self, known: Any, what: str) -> Any:
+        if isinstance(self.value, (list, dict)) or self.value not in known:
+            raise self.fail(what)
+        return self.value
+
+    def text(self, key: str) -> str:
+        return self.get(key, str).value
+
+    def number(self, key: str) -> float:
+        return self.get(key, float).value
+
+
+def load_json(file: str) -> Reader:
+    try:
+        with open(file, encoding="utf-8") as stream:
+            return Reader(file, json.load(stream))
+    except OSError as e:
+        raise BadInput(f"{file}: cannot be read: {e.strerror}") from e
+    except ValueError as e:
+        raise BadInput(f"{file}: expected JSON: {e}") from e
+
+
+class Program:
+    """The command line program, which reads every file and writes task graphs."""
+
+    def __init__(self, path: Optional[str]):
+        given = path or os.environ.get("HETPLAN_CLI") or "hetplan"
+        self.path = shutil.which(given)
+        if self.path is None:
+            raise BadInput(f"{given}: no such program; expected hetplan by --hetplan or HETPLAN_CLI")
+
+    def document(self, *arguments: str, place: str) -> Reader:
+        try:
+            done = subprocess.run([self.path, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+        except subprocess.TimeoutExpired:
+            raise BadInput(f"hetplan {' '.join(arguments)}: expected an answer within 120 s") from None
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or [f"hetplan {arguments[0]}: status {done.returncode}"]
+            raise BadInput(lines[-1])
+        try:
+            return Reader(place, json.loads(done.stdout))
+        except ValueError as e:
+            raise BadInput(f"{place}: hetplan {arguments[0]} answered no JSON: {e}") from e
+
+    def model(self, file: str) -> Dict[str, Any]:
+        return self.document("show", file, "--json", place=file).of(dict).value
+
+    def cluster(self, file: str) -> Nominal:
+        d = self.document("show", file, "--json", place=file)
+        kinds = {x.text("name"): x.get("kind", str, x.text("name")).value for x in d.get("devices", list).each(dict)}
+        return Nominal(d.text("name"), d.value, kinds, _capacities(d), _routes(d))
+
+    def tasks(self, model: str, cluster: str, plan: str) -> TaskGraph:
+        return read_tasks(self.document("export", model, cluster, plan, "--to", "tasks", place=f"{plan} (tasks)"))
+
+    def replay(self, model: str, cluster: str, plan: str, lost: List[str], out: str) -> None:
+        subprocess.run([self.path, "replay", model, cluster, plan, "--lost", ",".join(lost), "--out", out], check=True, capture_output=True,
+                       text=True, stdin=subprocess.DEVNULL, timeout=120)
+
+
+def _capacities(d: Reader) -> Dict[str, float]:
+    return {r.text("name"): r.number("capacity") for r in d.get("resources", list, []).each(dict)}
+
+
+def _routes(d: Reader) -> Dict[Tuple[str, str], Route]:
+    routes = {}
+    for r in d.get("routes", list, []).each(dict):
+        via = tuple((u.text("resource"), u.get("weight", float, 1.0).value) for u in r.get("via", list).each(dict))
+        routes[r.text("from"), r.text("to")] = Route(r.get("latency", float, 0.0).value, via)
+    return routes
+
+
+def read_tasks(d: Reader) -> TaskGraph:
+    """A hetplan/tasks/1 document, with all that the executor relies on checked."""
+    d.get("format").one_of(["hetplan/tasks/1"], '"hetplan/tasks/1"')
+    d.get("mode").one_of(["training"], '"training": this executor trains')
+    if "parameter_server" in d.value:
+        raise d.get("parameter_server").fail("no parameter server: this executor reduces in rings")
+    d.get("network").one_of(["fair_share", "priority"], '"fair_share" or "priority": this executor holds no ports')
+    devices = d.get("devices", list).each(dict)
+    names = [x.text("name") for x in devices]
+    stages = []
+    for s in d.get("stages", list).each(dict):
+        if s.value.get("pipeline", 0) != 0:
+            raise s.get("pipeline").fail("0: this executor runs one pipeline")
+        for a in s.get("devices", list).each(dict):
+            a.get("tensor_parallel", int, 1).one_of([1], "1: this executor has no tensor parallelism")
+        members = [a.get("name").one_of(names, "a device of the file") for a in s.get("devices", list).each(dict)]
+        stages.append(Stage(s.text("name"), [x.value for x in s.get("layers", list).each(str)], members))
+    tasks = [_task(t, names, stages) for t in d.get("tasks", list).each(dict)]
+    orders = {}
+    for x in devices:
+        orders[x.text("name")] = [_task_index(t, tasks) for t in x.get("order", list).each(int)]
+        for t in x.get("order", list).each(int):
+            if tasks[t.value].device != x.text("name"):
+                raise t.fail(f'a task of device "{x.text("name")}"')
+    if sorted(t for order in orders.values() for t in order) != list(range(len(tasks))):
+        raise d.get("devices").fail("every task once in the orders")
+    graph = TaskGraph(d.file, d.text("model"), d.get("batch", int).value, d.text("network"), d.get("planner", str, "given").value,
+                      {x.text("name"): x.text("kind") for x in devices}, orders, _capacities(d), _routes(d), stages, tasks, [], [],
+                      d.get("predicted", dict).number("latency"), d.get("predicted", dict).value)
+    graph.messages = _messages(d, names, graph)
+    for r in d.get("reductions", list).each(dict):
+        members = [m.one_of(names, "a device of the file") for m in r.get("devices", list).each(str)]
+        own = [s.value for s in r.get("stages", list).each(int)]
+        holders = [s.value for s in r.get("holders", list, sorted(set(own))).each(int)]
+        graph.reductions.append(Reduction(members, own, holders, [x.value for x in r.get("layers", list).each(str)], r.number("bytes")))
+    return graph
+
+
+def _task_index(t: Reader, tasks: List[Any]) -> int:
+    if not isinstance(t.value, int) or not 0 <= t.value < len(tasks):
+        raise t.fail("the index of a task")
+    return t.value
+
+
+def _samples(d: Reader) -> Tuple[int, int]:
+    ends = [x.value for x in d.get("samples", list).each(int)]
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise d.get("samples").fail("[first, last) of the batch")
+    return ends[0], ends[1]
+
+
+def _task(t: Reader, names: List[str], stages: List[Stage]) -> Task:
+    stage = t.get("stage", int).one_of(range(len(stages)), "the index of a stage")
+    device = t.get("device").one_of(names, "a device of the file")
+    if device not in stages[stage].devices:
+        raise t.get("device").fail(f'a device of stage "{stages[stage].name}"')
+    first, last = _samples(t)
+    phase = t.get("phase").one_of(["F", "B", "U"], '"F", "B" or "U": this executor does not split a backward')
+    needs = [n.value for n in t.get("needs", list, []).each(int)]
+    return Task(device, phase, stage, t.get("microbatch", int).value, first, last, t.number("seconds"), needs)
+
+
+def _messages(d: Reader, names: List[str], graph: TaskGraph) -> List[Message]:
+    """Transfers with their chunks together; chunks stand one after another in the file."""
+    messages: List[Message] = []
+    for i, t in enumerate(d.get("transfers", list).each(dict)):
+        kind = t.get("kind").one_of(["forward", "backward", "sync"], '"forward", "backward" or "sync"')
+        chunk, of = t.get("chunk", int, 0).value, t.get("of", int, 1).value
+        c = Chunk(t.number("bytes"), t.get("release", float, 0.0).value, t.get("priority", int, 0).value)
+        if chunk > 0:
+            if not messages or len(messages[-1].chunks) != chunk:
+                raise t.get("chunk").fail("chunks of a transfer in order")
+            messages[-1].chunks.append(c)
+            messages[-1].lines.append(i)
+            continue
+        ends = [t.get(key).one_of(names, "a device of the file") for key in ("from", "to")]
+        if kind == "sync":
+            messages.append(Message(kind, *ends, t.get("from_stage", int).value, t.get("to_stage", int).value, 0, 0, None, None, [c], [i]))
+        else:
+            tasks = [_task_index(t.get(key), graph.tasks) for key in ("producer", "consumer")]
+            for key, task, device in zip(("producer", "consumer"), tasks, ends):
+                if graph.tasks[task].device != device:
+                    raise t.get(key).fail(f'a task of device "{device}"')
+            between = [graph.tasks[task].stage for task in tasks]
+            messages.append(Message(kind, *ends, *between, *_samples(t), *tasks, [c], [i]))
+        if of < 1:
+            raise t.get("of").fail("a number of chunks")
+        if tuple(ends) not in graph.routes:
+            raise t.fail("a transfer with a route in the file")
+    return messages

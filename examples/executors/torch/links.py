@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Transport between workers: plain TCP, a connection for each ordered pair that needs one.
+
+One transport for everything (activations, gradients, rings, copies), because every byte has to pass the same pacing and
+because a connection whose other end dies is nobody else's business; a process group would die as a whole. What is sent
+has a key; whoever needs it waits for the key. Keys begin with an epoch: what was meant for an earlier one is dropped.
+"""
+
+import itertools
+import pickle
+import socket
+import struct
+import threading
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy
+
+from documents import Chunk
+from pacing import PIECE_SECONDS, Medium
+from problems import CannotGoOn
+
+HEADER = struct.Struct("<BIQI")  # what follows (0: a key, 1: a piece), flow, total bytes or offset, length
+Key = Tuple[Any, ...]
+
+
+class Aborted(Exception):
+    """The iteration is called off."""
+
+
+class Piece(NamedTuple):
+    """A part of a flow that goes out by a rule of its own: up to a byte, not before a time."""
+    end: int
+    release: float
+    priority: int
+
+
+def pieces_of(chunks: List[Chunk], total: int, start: float, first: float = 0.0, last: float = 1.0) -> List[Piece]:
+    """The chunks of a transfer as bytes of what is sent, or of the part [first, last) of it."""
+    whole, done, pieces = sum(c.bytes for c in chunks), 0.0, []
+    for c in chunks:
+        done += c.bytes
+        at = done / whole if whole > 0 else 1.0
+        if at > first and (not pieces or pieces[-1].end < total):
+            pieces.append(Piece(min(total, round(total * (at - first) / (last - first))), start + c.release, c.priority))
+    return pieces[:-1] + [pieces[-1]._replace(end=total)] if pieces else [Piece(total, 0.0, 0)]
+
+
+class Flow:
+    def __init__(self, number: int, key: Key, data: memoryview, latency: float, pieces: List[Piece], on_end: Optional[Callable[[], None]]):
+        self.number, self.key, self.data, self.pieces, self.on_end = number, key, data, pieces, on_end
+        self.sent, self.reserved, self.rule, self.opened = 0, 0, 0, False
+        self.due = max(time.monotonic(), pieces[0].release) + latency
+
+    @property
+    def priority(self) -> int:
+        return self.pieces[self.rule].priority
+
+
+class Outgoing(threading.Thread):
+    """Sends to one peer: of the flows that wait, the one whose next piece is due first."""
+
+    def __init__(self, links: "Links", target: str):
+        super().__init__(daemon=True)
+        self.links, self.pair, self.target = links, (links.device, target), target
+        self.flows: List[Flow] = []
+        self.changed = threading.Condition()
+        self.connection: Optional[socket.socket] = None
+        self.start()
+
+    def add(self, flow: Flow) -> None:
+        with self.changed:
+            self.flows.append(flow)
+            self.changed.notify()
+
+    def clear(self) -> None:
+        with self.changed:
+            for f in self.flows:
+                self._ended(f)
+            self.flows.clear()
+            self.changed.notify()
+
+    def close(self) -> None:
+        if self.connection is not None:
+            try:
+                self.connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def _ended(self, flow: Flow) -> None:
+        if self.links.medium:
+            self.links.medium.announce(self.links.device, flow.number, self.pair, None)
+
+    def _next(self) -> Flow:
+        with self.changed:
+            while True:
+                now = time.monotonic()
+                ready = [f for f in self.flows if f.due <= now]
+                if ready:
+                    return min(ready, key=lambda f: (f.due, f.number) if self.links.medium else (f.priority, f.due, f.number))
+                soonest = min((f.due for f in self.flows), default=None)
+                self.changed.wait(None if soonest is None else soonest - now)
+
+    def run(self) -> None:
+        while True:
+            flow = self._next()
+            try:
+                self._deliver(flow)
+            except OSError:  # the peer is gone; the coordinator will say what to do
+                self.clear()
+                continue
+            if flow.sent == len(flow.data) and flow.opened:
+                with self.changed:
+                    if flow in self.flows:
+                        self.flows.remove(flow)
+                self._ended(flow)
+                if flow.on_end:
+                    flow.on_end()
+            else:
+                self._reserve(flow)
+
+    def _deliver(self, flow: Flow) -> None:
+        if self.connection is None:
+            self.connection = self.links.connect(self.target)
+        if not flow.opened:
+            if len(flow.data) == 0 or flow.reserved:
+                key = pickle.dumps(flow.key)
+                self.connection.sendall(HEADER.pack(0, flow.number, len(flow.data), len(key)) + key)
+                flow.opened = True
+            elif self.links.medium:
+                self.links.medium.announce(self.links.device, flow.number, self.pair, flow.priority)
+        if flow.reserved:
+            piece = flow.data[flow.sent:flow.sent + flow.reserved]
+            self.connection.sendall(HEADER.pack(1, flow.number, flow.sent, len(piece)))
+            self.connection.sendall(piece)
+            flow.sent += len(piece)
+            flow.reserved = 0
+
+    def _reserve(self, flow: Flow) -> None:
+        """Sets when which piece goes out next."""
+        with self.changed:
+            if flow not in self.flows:  # cleared meanwhile
+                self._ended(flow)
+                return
+        now = time.monotonic()
+        while flow.pieces[flow.rule].end <= flow.sent and flow.rule + 1 < len(flow.pieces):
+            flow.rule += 1
+            if self.links.medium:
+                self.links.medium.announce(self.links.device, flow.number, self.pair, flow.priority)
+        rule = flow.pieces[flow.rule]
+        if rule.release > now:
+            flow.due = rule.release
+            return
+        size = min(self.links.piece_bytes(self.pair), rule.end - flow.sent)
+        if self.links.medium is None:
+            flow.due, flow.reserved = now, size  # the wire is slow enough
+            return
+        due = self.links.medium.reserve(self.pair, size, max(flow.due, rule.release), rule.priority)
+        flow.due, flow.reserved = (now + PIECE_SECONDS / 2, 0) if due is None else (due, size)
+
+
+class Links:
+    """All that a worker sends and receives."""
+
+    def __init__(self, device: str, address: str, medium: Optional[Medium], latencies: Dict[Tuple[str, str], float],
+                 piece_bytes: Callable[[Tuple[str, str]], int], buffer_bytes: int = 0):
+        self.device, self.medium, self.latencies, self.piece_bytes, self.buffer_bytes = device, medium, latencies, piece_bytes, buffer_bytes
+        self.listener = socket.create_server((address, 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.peers: Dict[str, Tuple[str, int]] = {}
+        self.outgoing: Dict[str, Outgoing] = {}
+        self.numbers = itertools.count(1)
+        self.arrived: Dict[Key, numpy.ndarray] = {}
+        self.changed = threading.Condition()
+        self.epoch, self.aborted = 0, False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def connect(self, target: str) -> socket.socket:
+        if target not in self.peers:
+            raise ConnectionError(target)
+        connection = socket.create_connection(self.peers[target], timeout=10)
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.buffer_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.buffer_bytes)
+        return connection
+
+    def send(self, target: str, key: Key, data: numpy.ndarray, pieces: Optional[List[Piece]] = None, latency: bool = True,
+             on_end: Optional[Callable[[], None]] = None) -> None:
+        """Hands over what is to be sent; the array must not change until it is."""
+        view = memoryview(data.view(numpy.uint8)) if data.size else memoryview(b"")
+        if target not in self.outgoing:
+            self.outgoing[target] = Outgoing(self, target)
+        wait = self.latencies.get((self.device, target), 0.0) if latency else 0.0
+        self.outgoing[target].add(Flow(next(self.numbers), key, view, wait, pieces or [Piece(len(view), 0.0, 0)], on_end))
+
+    def take(self, key: Key, patience: float) -> numpy.ndarray:
+        """What has come or comes for a key, as floats. Throws Aborted; CannotGoOn if it does not come."""
+        end = time.monotonic() + patience
+        with self.changed:
+            while key not in self.arrived:
+                if self.aborted or key[0] < self.epoch:
+                    raise Aborted()
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise CannotGoOn(f"{self.device}: waited {patience:.0f} s for {key[1:]}")
+                self.changed.wait(left)
+            return self.arrived.pop(key).view(numpy.float32)
+
+    def abort(self) -> None:
+        """Wakes up everybody who waits here."""
+        with self.changed:
+            self.aborted = True
+            self.changed.notify_all()
+
+    def begin(self, epoch: int) -> None:
+        """Forgets what belonged to earlier epochs."""
+        for o in self.outgoing.values():
+            o.clear()
+        with self.changed:
+            self.epoch, self.aborted = epoch, False
+            self.changed.notify_all()
+            self.arrived = {k: v for k, v in self.arrived.items() if k[0] >= epoch}
+
+    def drop(self, peers: List[str]) -> None:
+        for p in peers:
+            self.peers.pop(p, None)
+            if p in self.outgoing:
+                self.outgoing.pop(p).close()
+
+    def _accept(self) -> None:
+        while True:
+            connection, _ = self.listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
+
+    def _receive(self, connection: socket.socket) -> None:
+        header, open_flows = bytearray(HEADER.size), {}
+        with connection:
+            while _fill(connection, memoryview(header)):
+                what, number, position, length = HEADER.unpack(header)
+                if what == 0:
+                    text = bytearray(length)
+                    if not _fill(connection, memoryview(text)):
+                        return
+                    key, data, left = pickle.loads(text), numpy.empty(position, numpy.uint8), position
+                    open_flows = {n: f for n, f in open_flows.items() if f[0][0] >= self.epoch}
+                else:
+                    key, data, left = open_flows.get(number) or ((-1,), numpy.empty(position + length, numpy.uint8), 1 << 62)
+                    if not _fill(connection, memoryview(data)[position:position + length]):
+                        return
+                    left -= length
+                open_flows[number] = (key, data, left)
+                if left == 0:
+                    del open_flows[number]
+                    with self.changed:
+                        if key[0] >= self.epoch:
+                            self.arrived[key] = data
+                            self.changed.notify_all()
+
+
+def _fill(connection: socket.socket, view: memoryview) -> bool:
+    """False where the other end is gone."""
+    while len(view):
+        try:
+            n = connection.recv_into(view)
+        except OSError:
+            return False
+        if n == 0:
+            return False
+        view = view[n:]
+    return True

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Measures layers on one thread, and links by sending through them: what a planner needs to know."""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from typing import Any, Callable, Dict, List, Tuple
+
+import numpy
+import torch
+
+from coordinator import HEAD_START
+from documents import Nominal, Program
+from fabrics import Fabric
+from fleet import Fleet
+from models import Network, network_named
+from problems import BadInput
+from worker import Settings, boot
+
+
+def profile(o: argparse.Namespace, make_fabric: Callable[..., Fabric]) -> int:
+    from executor import slowness
+    program = Program(o.hetplan)
+    network = network_named(o.network, "NETWORK")
+    nominal = program.cluster(o.cluster)
+    slow = {kind: slowness(kind, d) for d, kind in nominal.kinds.items()}
+    try:
+        batches = sorted({int(b) for b in o.batches.split(",")})
+    except ValueError:
+        batches = []
+    if not batches or batches[0] < 1:
+        raise BadInput(f"--batches: expected numbers >= 1 with commas between them, got {o.batches}")
+    torch.set_num_threads(1)
+    # Links first: their workers have to be forked before anything else was computed here.
+    cluster = measure_links(nominal, make_fabric(o.links, nominal, None), network, o)
+    layers = measure_layers(network, batches, 5 if o.quick else 15)
+    profiles = {n: {kind: {"batch": batches, "forward": [f * s for f in forward], "backward": [b * s for b in backward]}
+                    for kind, s in slow.items()} for n, (forward, backward) in layers.items()}
+    write(o.out_model, network.document(profiles))
+    write(o.out_cluster, cluster)
+    return 0
+
+
+def write(path: str, document: Dict[str, Any]) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as stream:
+            json.dump(document, stream, indent=1)
+    except OSError as e:
+        raise BadInput(f"{path}: cannot be written: {e.strerror}") from e
+
+
+def measure_layers(network: Network, batches: List[int], times: int) -> Dict[str, Tuple[List[float], List[float]]]:
+    """Median seconds of each layer's forward and whole backward by batch, done as a worker does them."""
+    found = {}
+    for name in network.order:
+        forward, backward = [], []
+        for b in batches:
+            data = network.samples(0, 0, 0, b)
+            runs = [_time(network, name, b, data) for _ in range(times + 2)][2:]
+            forward.append(statistics.median(f for f, _ in runs))
+            backward.append(statistics.median(t for _, t in runs))
+        print(f"profile {name}: forward {forward[-1] * 1e3:.2f} ms, backward {backward[-1] * 1e3:.2f} ms at batch {batches[-1]}", file=sys.stderr)
+        found[name] = (forward, backward)
+    return found
+
+
+def _time(network: Network, name: str, batch: int, data: Dict[str, torch.Tensor]) -> Tuple[float, float]:
+    module = network.modules[name]
+    read = [torch.randn(batch, *network.shapes[i]).requires_grad_() for i in network.layers[name].inputs]
+    begun = time.monotonic()
+    given = network.run(name, module, read, data)
+    end = given.sum() / batch if name == network.loss else given
+    middle = time.monotonic()
+    gradient = None if name == network.loss else torch.randn_like(given)
+    again = time.monotonic()
+    torch.autograd.backward([end], [gradient])
+    return middle - begun, time.monotonic() - again
+
+
+def measure_links(nominal: Nominal, fabric: Fabric, network: Network, o: argparse.Namespace) -> Dict[str, Any]:
+    """The cluster with measured capacities and latencies: time = latency + bytes / bandwidth by least squares over sizes, on a
+    route for every resource. A route's bandwidth is a lower bound for each resource on it; the best one counts."""
+    chosen: Dict[Tuple[str, str], None] = {}
+    for r in nominal.capacities:
+        through = [p for p, route in nominal.routes.items() if any(u == r for u, _ in route.via)]
+        if through and not any(p in chosen for p in through):
+            chosen[min(through, key=lambda p: len(nominal.routes[p].via))] = None
+    fleet, settings = Fleet(), Settings(network, 0, False, o.timeout)
+    measured: Dict[Tuple[str, str], Tuple[float, float]] = {}
+    try:
+        used = sorted({d for p in chosen for d in p})
+        for d in used:
+            fleet.start(d, lambda control, parent, d=d: boot(d, settings, fabric.make_links, control, parent))
+        addresses = fleet.collect("hello", -1, used, o.timeout) if used else {}
+        fleet.tell(used, "peers", addresses, [])
+        for pair in chosen:
+            measured[pair] = _measure(fleet, pair, nominal, fabric, o)
+    finally:
+        fleet.stop()
+        fabric.close()
+    capacities = {}
+    for r, capacity in nominal.capacities.items():
+        seen = [measured[p][1] * w for p in chosen for u, w in nominal.routes[p].via if u == r]
+        capacities[r] = max(seen, default=capacity)
+        print(f"profile {r}: {capacities[r] / 1e6:.3f} MB/s (nominal {capacity / 1e6:.3f})", file=sys.stderr)
+    # What a message costs beyond the nominal latency is the same everywhere: system calls and waking up.
+    extra = statistics.median([measured[p][0] - nominal.routes[p].latency for p in chosen]) if chosen else 0.0
+    print(f"profile latency: nominal {extra * 1e3:+.3f} ms", file=sys.stderr)
+    document = {k: v for k, v in nominal.document.items() if k not in ("topology", "resources", "routes")}
+    document["resources"] = [{"name": r, "capacity": c} for r, c in capacities.items()]
+    document["routes"] = [{"from": a, "to": b, "via": [{"resource": u, "weight": w} for u, w in route.via],
+                           "latency": max(0.0, route.latency + extra)} for (a, b), route in nominal.routes.items()]
+    return document
+
+
+def _measure(fleet: Fleet, pair: Tuple[str, str], nominal: Nominal, fabric: Fabric, o: argparse.Namespace) -> Tuple[float, float]:
+    """Latency and bandwidth of a route."""
+    bandwidth = min(nominal.capacities[r] / w for r, w in nominal.routes[pair].via)
+    sizes = [max(4096, int(bandwidth * seconds)) // 4 * 4 for seconds in ((0.004, 0.02, 0.06) if o.quick else (0.004, 0.01, 0.03, 0.08, 0.2))]
+    points = []
+    for repeat in range(3 if o.quick else 5):
+        for size in sizes:
+            key = (0, "link", *pair, repeat, size)
+            fabric.restart()
+            fleet.tell([pair[1]], "take", key)
+            time.sleep(HEAD_START)
+            fleet.tell([pair[0]], "send", pair[1], key, size)
+            begun = fleet.collect("sent", -1, [pair[0]], o.timeout)[pair[0]]
+            took = fleet.collect("took", -1, [pair[1]], o.timeout)[pair[1]] - begun
+            if repeat > 0:  # the first opens the connection
+                points.append((size, took))
+    medians = [statistics.median(t for s, t in points if s == size) for size in sizes]
+    # Relative errors count: a short message's latency would drown in a long one's jitter.
+    rows = numpy.array([[1 / t, s / t] for s, t in zip(sizes, medians)])
+    latency, per_byte = numpy.linalg.lstsq(rows, numpy.ones(len(rows)), rcond=None)[0]
+    return max(0.0, float(latency)), 1 / max(float(per_byte), 1e-12)

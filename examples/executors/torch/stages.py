@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A device's part of a stage: its layers, their forward and backward on ranges of samples, their gradients and weights."""
+
+from typing import Dict, List, NamedTuple, Tuple
+
+import numpy
+import torch
+from torch import Tensor, nn
+
+from documents import Message, TaskGraph
+from models import Network
+
+RATE = 0.1  # of plain gradient descent
+
+Tensors = Dict[str, Tensor]  # by layer: what it gave, or the gradient of that
+
+
+class Part(NamedTuple):
+    """Tensors of some samples of the batch."""
+    first: int
+    last: int
+    tensors: Tensors
+
+
+def boundary(network: Network, graph: TaskGraph, source: int, target: int) -> List[str]:
+    """The layers of a stage that another one reads, each sent once."""
+    inside, outside = graph.stages[source].layers, graph.stages[target].layers
+    return [n for n in network.order if n in inside and any(r in outside for r in network.readers(n))]
+
+
+def pack(part: Part, layers: List[str], first: int, last: int) -> numpy.ndarray:
+    """Samples [first, last) of some layers, as they are sent."""
+    flat = [part.tensors[n][first - part.first:last - part.first].reshape(-1) for n in layers]
+    return (flat[0].contiguous() if len(flat) == 1 else torch.cat(flat)).numpy()
+
+
+def unpack(network: Network, message: Message, layers: List[str], data: numpy.ndarray) -> Part:
+    tensors, at, samples = {}, 0, message.last - message.first
+    for n in layers:
+        size = samples * network.bytes_of(n) // 4
+        tensors[n] = torch.from_numpy(data[at:at + size]).view(samples, *network.shapes[n])
+        at += size
+    return Part(message.first, message.last, tensors)
+
+
+def assemble(parts: List[Part], layer: str, first: int, last: int) -> Tensor:
+    """Samples [first, last) of a layer from parts that cover them."""
+    pieces = []
+    for p in sorted((p for p in parts if layer in p.tensors), key=lambda p: p.first):
+        begin, end = max(first, p.first), min(last, p.last)
+        if begin < end:
+            pieces.append(p.tensors[layer][begin - p.first:end - p.first])
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+
+
+class StagePart:
+    """What one device holds of one stage."""
+
+    def __init__(self, network: Network, graph: TaskGraph, stage: int, seed: int):
+        self.network, self.stage, self.batch = network, stage, graph.batch
+        chosen = set(graph.stages[stage].layers)
+        self.layers = [n for n in network.order if n in chosen]
+        self.modules: Dict[str, nn.Module] = {n: network.module(n, seed) for n in self.layers}
+        self.inputs = sorted({i for n in self.layers for i in network.layers[n].inputs if i not in chosen})
+        self.outputs = [n for n in self.layers if any(r not in chosen for r in network.readers(n))]
+        self._tie()
+        self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor], List[str]]] = {}
+        self.loss = 0.0
+
+    def _tie(self) -> None:
+        """Within a stage, a weight group is one parameter."""
+        owners: Dict[str, nn.Module] = {}
+        for n in self.layers:
+            group = self.network.layers[n].tied_to
+            if group:
+                self.modules[n].weight = owners.setdefault(group, self.modules[n]).weight
+
+    def forward(self, first: int, last: int, read: Tensors, data: Tensors) -> Tensors:
+        """What leaves the stage. Keeps the graph for the backward of the same samples."""
+        leaves = {n: t.detach().requires_grad_() for n, t in read.items()}
+        values = dict(leaves)
+        for n in self.layers:
+            values[n] = self.network.run(n, self.modules[n], [values[i] for i in self.network.layers[n].inputs], data)
+        ends = [values[n] for n in self.outputs]
+        if self.network.loss in values:
+            loss = values[self.network.loss].sum() / self.batch  # the mean over the batch, of which these are some samples
+            self.loss += loss.item()
+            ends.append(loss)
+        self._kept[first, last] = (leaves, ends, self.outputs)
+        return {n: values[n].detach() for n in self.outputs}
+
+    def backward(self, first: int, last: int, gradients: Tensors) -> Tensors:
+        """Adds to the gradients of the weights; gives those of what was read."""
+        leaves, ends, outputs = self._kept.pop((first, last))
+        torch.autograd.backward(ends, [gradients[n] for n in outputs] + [None] * (len(ends) - len(outputs)))
+        return {n: t.grad for n, t in leaves.items()}
+
+    def reset(self) -> None:
+        """As before the first task of an iteration."""
+        self._kept.clear()
+        self.loss = 0.0
+        for n in self.layers:
+            for p in self.modules[n].parameters():
+                p.grad = None
+
+    def gradients(self, layer: str) -> List[Tensor]:
+        for p in self.modules[layer].parameters():
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+        return [p.grad for p in self.modules[layer].parameters()]
+
+    def stepped(self) -> Dict[str, Tensor]:
+        """By layer, its weights after the optimizer's step, flat: the step itself waits for the commit."""
+        with torch.no_grad():
+            return {n: flat([p - RATE * g for p, g in zip(self.modules[n].parameters(), self.gradients(n))]) for n in self.layers}
+
+    def load(self, layer: str, weights: Tensor) -> None:
+        """Sets a layer's weights from a flat vector."""
+        with torch.no_grad():
+            spread(weights, list(self.modules[layer].parameters()))
+
+    def weights(self, layer: str) -> Tensor:
+        with torch.no_grad():
+            return flat(list(self.modules[layer].parameters()))
+
+
+def flat(tensors: List[Tensor]) -> Tensor:
+    return torch.cat([t.reshape(-1) for t in tensors]) if tensors else torch.zeros(0)
+
+
+def spread(vector: Tensor, tensors: List[Tensor]) -> None:
+    """The reverse of flat, into tensors that are there."""
+    for t, part in zip(tensors, vector.split([t.numel() for t in tensors])):
+        t.copy_(part.view_as(t))
+
+
+def train_alone(network: Network, seed: int, batch: int, iterations: int, at_once: int = 8) -> Tuple[List[float], Tensors, Tensors]:
+    """Plain training on one device, for comparison: losses, and each layer's weights at the end and at the start."""
+    whole = nn.ModuleDict({n: network.module(n, seed) for n in network.order})
+    owners: Dict[str, nn.Module] = {}
+    for n in network.order:
+        group = network.layers[n].tied_to
+        if group:
+            whole[n].weight = owners.setdefault(group, whole[n]).weight
+    start = {n: flat([p.detach().clone() for p in whole[n].parameters()]) for n in network.order}
+    optimizer, losses = torch.optim.SGD(whole.parameters(), RATE), []
+    for iteration in range(iterations):
+        optimizer.zero_grad()
+        losses.append(0.0)
+        for first in range(0, batch, at_once):
+            data = network.samples(seed, iteration, first, min(batch, first + at_once))
+            values: Tensors = {}
+            for n in network.order:
+                values[n] = network.run(n, whole[n], [values[i] for i in network.layers[n].inputs], data)
+            loss = values[network.loss].sum() / batch
+            loss.backward()
+            losses[-1] += loss.item()
+        optimizer.step()
+    return losses, {n: flat([p.detach() for p in whole[n].parameters()]) for n in network.order}, start

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A device: a process that runs its tasks in their order, and answers the coordinator."""
+
+import ctypes
+import functools
+import os
+import queue
+import signal
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from documents import Message, TaskGraph
+from links import Aborted, Links, pieces_of
+from models import Network
+from problems import CannotGoOn
+from reductions import Reducer
+from stages import Part, StagePart, Tensors, assemble, boundary, pack, unpack
+
+BEAT_SECONDS = 0.25
+
+
+class Settings(NamedTuple):
+    network: Network
+    seed: int
+    is_paced: bool
+    patience: float  # for anything that should come
+
+
+class Keeper:
+    """Weights by layer and version that this device can hand out: its own stages' and copies of others'."""
+
+    def __init__(self, settings: Settings):
+        self.network, self.seed = settings.network, settings.seed
+        self.version = 0
+        self.copies: Dict[Tuple[str, int], torch.Tensor] = {}
+
+    def weights(self, layer: str, parts: Dict[int, StagePart]) -> torch.Tensor:
+        for p in parts.values():
+            if layer in p.layers:
+                return p.weights(layer)
+        if self.version == 0:  # nothing was learnt yet: the seed says it all
+            return torch.cat([t.detach().reshape(-1) for t in self.network.module(layer, self.seed).parameters()] or [torch.zeros(0)])
+        return self.copies[layer, self.version]
+
+    def commit(self, version: int) -> None:
+        self.version = version
+        self.copies = {k: v for k, v in self.copies.items() if k[1] >= version}
+
+
+class Worker:
+    def __init__(self, device: str, settings: Settings, links: Links, control: Connection):
+        self.device, self.settings, self.links, self.control = device, settings, links, control
+        self.keeper = Keeper(settings)
+        self.parts: Dict[int, StagePart] = {}
+        self.commands: "queue.Queue[Tuple[Any, ...]]" = queue.Queue()
+        self.speaking = threading.Lock()
+        self.epoch, self.called_off = 0, -1
+        self.reducer: Optional[Reducer] = None
+        self.stepped: Dict[int, Tensors] = {}
+
+    def tell(self, *message: Any) -> None:
+        with self.speaking:
+            self.control.send(message)
+
+    def listen(self) -> None:
+        """Reads what the coordinator says; a probe is answered and an iteration called off at once, the rest waits in line."""
+        try:
+            while True:
+                command = self.control.recv()
+                if command[0] == "probe":
+                    self.tell("beat")
+                    continue
+                if command[0] == "abort":
+                    self.called_off = command[1]
+                    self.links.abort()
+                    if self.reducer:
+                        self.reducer.stop(Aborted())
+                self.commands.put(command)
+        except (EOFError, OSError):
+            os._exit(1)  # the coordinator is gone
+
+    def beat(self) -> None:
+        while True:
+            self.tell("beat")
+            time.sleep(BEAT_SECONDS)
+
+    def run(self) -> None:
+        threading.Thread(target=self.listen, daemon=True).start()
+        threading.Thread(target=self.beat, daemon=True).start()
+        self.tell("hello", self.links.listener.getsockname())
+        handlers: Dict[str, Callable[..., None]] = {
+            "peers": self.meet, "adopt": self.adopt, "prepare": self.prepare, "start": self.iterate, "step": self.step, "commit": self.commit,
+            "abort": lambda _: None, "send": self.send_out, "take": self.take_in, "weights": self.give_weights}
+        while True:
+            command, *arguments = self.commands.get()
+            if command == "stop":
+                os._exit(0)
+            try:
+                handlers[command](*arguments)
+            except Aborted:
+                self.tell("aborted", self.epoch)
+            except CannotGoOn as e:
+                self.tell("failed", self.epoch, str(e))
+            except Exception:
+                self.tell("failed", self.epoch, f"{self.device}: {traceback.format_exc().strip().splitlines()[-1]}\n{traceback.format_exc()}")
+
+    def meet(self, peers: Dict[str, Tuple[str, int]], lost: List[str]) -> None:
+        self.links.drop(lost)
+        self.links.peers = dict(peers)
+
+    # --- plans and weights ---
+
+    def adopt(self, epoch: int, graph: TaskGraph, sends: List[Tuple[str, str]], gets: List[str], copies: List[Tuple[int, str]],
+              incoming: List[int]) -> None:
+        """Makes the parts of a plan. Weights move as told; copies are (own stage, keeper), incoming are stages kept for others."""
+        self.epoch = epoch
+        self.links.begin(epoch)
+        network, version = self.settings.network, self.keeper.version
+        self.keeper.copies = {k: v for k, v in self.keeper.copies.items() if k[1] <= version}
+        for layer, target in sends:
+            self.links.send(target, (epoch, "layer", layer), self.keeper.weights(layer, self.parts).numpy())
+        mine = [s for s, stage in enumerate(graph.stages) if self.device in stage.devices]
+        weights = {n: self.keeper.weights(n, self.parts) for s in mine for n in graph.stages[s].layers if n not in gets}
+        weights.update({n: torch.from_numpy(self.links.take((epoch, "layer", n), self.settings.patience)) for n in gets})
+        self.parts = {s: StagePart(network, graph, s, self.settings.seed) for s in mine}
+        for s, part in self.parts.items():
+            for n in graph.stages[s].layers:
+                part.load(n, weights[n])
+        self.graph, self.copies, self.incoming = graph, copies, incoming
+        self.reducer = Reducer(self.links, graph, network, self.parts, self.settings.patience)
+        self.consumed: Dict[int, List[int]] = {}
+        self.produced: Dict[int, List[int]] = {}
+        for i, m in enumerate(graph.messages):
+            if m.kind != "sync" and m.target == self.device:
+                self.consumed.setdefault(m.consumer, []).append(i)
+            if m.kind != "sync" and m.source == self.device:
+                self.produced.setdefault(m.producer, []).append(i)
+        if version > 0:  # whoever is lost next must not take these weights along
+            self._copy(version, {s: {n: p.weights(n) for n in p.layers} for s, p in self.parts.items()})
+        self.tell("adopted", epoch)
+
+    def _copy(self, version: int, weights: Dict[int, Tensors]) -> None:
+        """Topology-driven replication: a stage on one device has a copy on a device of the next stage."""
+        for s, keeper in self.copies:
+            for n, w in weights[s].items():
+                self.links.send(keeper, (self.epoch, "copy", n, version), w.numpy())
+        for s in self.incoming:
+            for n in self.graph.stages[s].layers:
+                self.keeper.copies[n, version] = torch.from_numpy(self.links.take((self.epoch, "copy", n, version), self.settings.patience))
+
+    def step(self, epoch: int, version: int) -> None:
+        """The optimizer's step, on the side: until all have it and its copies, the weights before it are still there."""
+        self._require(epoch)
+        self.stepped = {s: p.stepped() for s, p in self.parts.items()}
+        self._copy(version, self.stepped)
+        self.tell("stepped", epoch)
+
+    def commit(self, version: int) -> None:
+        for s, weights in self.stepped.items():
+            for n, w in weights.items():
+                self.parts[s].load(n, w)
+        self.keeper.commit(version)
+
+    def give_weights(self) -> None:
+        self.tell("weights", {n: p.weights(n).numpy() for p in self.parts.values() for n in p.layers})
+
+    # --- an iteration ---
+
+    def prepare(self, epoch: int, iteration: int) -> None:
+        """All that is no part of an iteration's time: data of samples, old gradients."""
+        self._require(epoch)
+        self.data: Dict[Tuple[int, int], Tensors] = {}
+        for s, part in self.parts.items():
+            part.reset()
+            if not any(self.settings.network.layers[n].feed for n in part.layers):
+                continue
+            for t in self.graph.orders[self.device]:
+                task = self.graph.tasks[t]
+                if task.stage == s and (task.first, task.last) not in self.data:
+                    self.data[task.first, task.last] = self.settings.network.samples(self.settings.seed, iteration, task.first, task.last)
+        self.tell("prepared", epoch)
+
+    def _require(self, epoch: int) -> None:
+        if self.called_off >= epoch:
+            raise Aborted()
+
+    def iterate(self, epoch: int, iteration: int, start: float) -> None:
+        self._require(epoch)
+        self.at, self.start = (epoch, iteration), start
+        self.results: Dict[int, Part] = {}
+        self.log: List[Tuple[int, float, float]] = []
+        overruns = 0
+        left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
+        self.reducer.begin(epoch, iteration, start)
+        try:
+            time.sleep(max(0.0, start - time.monotonic()))
+            for t in self.graph.orders[self.device]:
+                task = self.graph.tasks[t]
+                if task.phase == "U":  # the step itself is taken when all are done
+                    continue
+                inputs = self._inputs(t)
+                self._require(epoch)
+                begun = time.monotonic()
+                self._compute(t, inputs)
+                worked = time.monotonic() - begun
+                if self.settings.is_paced and self.graph.kinds[self.device] != "core":
+                    overruns += worked > task.seconds
+                    time.sleep(max(0.0, task.seconds - worked))
+                self.log.append((t, begun - start, time.monotonic() - start))
+                self._send(t)
+                if task.phase == "B":
+                    left[task.stage] -= 1
+                    if left[task.stage] == 0:
+                        self.reducer.done[task.stage].set()
+            self.reducer.finish()
+        except BaseException as e:
+            self.reducer.stop(e)
+            raise
+        end = time.monotonic()
+        self._require(epoch)
+        self.tell("done", epoch, {"end": end, "loss": sum(p.loss for p in self.parts.values()), "overruns": overruns, "log": self.log})
+
+    def _inputs(self, t: int) -> List[Tuple[int, Part]]:
+        """What a task takes, with the stage that it comes from: what arrives, and what earlier tasks of this device left."""
+        task, network = self.graph.tasks[t], self.settings.network
+        found = []
+        for i in self.consumed.get(t, []):
+            m: Message = self.graph.messages[i]
+            layers = boundary(network, self.graph, *((m.from_stage, m.to_stage) if m.kind == "forward" else (m.to_stage, m.from_stage)))
+            found.append((m.from_stage, unpack(network, m, layers, self.links.take((*self.at[:1], "task", self.at[1], i), self.settings.patience))))
+        for n in task.needs:
+            need = self.graph.tasks[n]
+            if need.phase == task.phase:
+                found.append((need.stage, self.results[n]))
+        return found
+
+    def _compute(self, t: int, inputs: List[Tuple[int, Part]]) -> None:
+        task = self.graph.tasks[t]
+        part, parts = self.parts[task.stage], [p for _, p in inputs]
+        if task.phase == "F":
+            read = {n: assemble(parts, n, task.first, task.last) for n in part.inputs}
+            given = part.forward(task.first, task.last, read, self.data.get((task.first, task.last), {}))
+        else:
+            gradients = {}
+            for n in part.outputs:
+                by_reader = [[p for s, p in inputs if s == reader and n in p.tensors] for reader in sorted({s for s, _ in inputs})]
+                gradients[n] = functools.reduce(torch.add, [assemble(ps, n, task.first, task.last) for ps in by_reader if ps])
+            given = part.backward(task.first, task.last, gradients)
+        self.results[t] = Part(task.first, task.last, given)
+
+    def _send(self, t: int) -> None:
+        network = self.settings.network
+        for i in self.produced.get(t, []):
+            m: Message = self.graph.messages[i]
+            layers = boundary(network, self.graph, *((m.from_stage, m.to_stage) if m.kind == "forward" else (m.to_stage, m.from_stage)))
+            data = pack(self.results[t], layers, m.first, m.last)
+            self.links.send(m.target, (*self.at[:1], "task", self.at[1], i), data, pieces_of(m.chunks, data.nbytes, self.start))
+
+    # --- the profiler's questions ---
+
+    def send_out(self, target: str, key: Tuple[Any, ...], size: int) -> None:
+        begun = time.monotonic()
+        self.links.send(target, key, torch.zeros(size // 4).numpy())
+        self.tell("sent", begun)
+
+    def take_in(self, key: Tuple[Any, ...]) -> None:
+        self.links.take(key, self.settings.patience)
+        self.tell("took", time.monotonic())
+
+
+def boot(device: str, settings: Settings, make_links: Callable[[str], Links], control: Connection, parent: int) -> None:
+    """The life of the process. It ends with its parent, however that ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    torch.set_num_threads(1)
+    Worker(device, settings, make_links(device), control).run()
+
