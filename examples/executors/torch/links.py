@@ -172,7 +172,7 @@ class Links:
         self.numbers = itertools.count(1)
         self.arrived: Dict[Key, numpy.ndarray] = {}
         self.changed = threading.Condition()
-        self.epoch, self.aborted = 0, False
+        self.epoch, self.called_off = 0, -1  # what is sent now, and the last epoch that was ended
         threading.Thread(target=self._accept, daemon=True).start()
 
     def connect(self, target: str) -> socket.socket:
@@ -199,7 +199,7 @@ class Links:
         end = time.monotonic() + patience
         with self.changed:
             while key not in self.arrived:
-                if self.aborted or key[0] < self.epoch:
+                if key[0] <= self.called_off or key[0] < self.epoch:
                     raise Aborted()
                 left = end - time.monotonic()
                 if left <= 0:
@@ -207,10 +207,10 @@ class Links:
                 self.changed.wait(left)
             return self.arrived.pop(key).view(numpy.float32)
 
-    def abort(self) -> None:
-        """Wakes up everybody who waits here."""
+    def abort(self, epoch: int) -> None:
+        """Wakes up everybody who waits for something of this epoch or an earlier one."""
         with self.changed:
-            self.aborted = True
+            self.called_off = max(self.called_off, epoch)
             self.changed.notify_all()
 
     def begin(self, epoch: int) -> None:
@@ -218,7 +218,7 @@ class Links:
         for o in self.outgoing.values():
             o.clear()
         with self.changed:
-            self.epoch, self.aborted = epoch, False
+            self.epoch = epoch
             self.changed.notify_all()
             self.arrived = {k: v for k, v in self.arrived.items() if k[0] >= epoch}
 

@@ -2,7 +2,7 @@
 """Sums of gradients at the end of an iteration: rings among the devices of a stage, then across stages that share a tensor."""
 
 import threading
-from typing import Dict, List, NamedTuple, Set
+from typing import Dict, List, NamedTuple, Optional, Set
 
 import numpy
 import torch
@@ -60,12 +60,14 @@ class Reducer:
     def __init__(self, links: Links, graph: TaskGraph, network: Network, parts: Dict[int, StagePart], patience: float):
         self.links, self.network, self.parts, self.patience, self.graph = links, network, parts, patience, graph
         me = links.device
+        self.failure: Optional[BaseException] = None
+        self.done: Dict[int, threading.Event] = {}  # by stage: its backwards
         self.steps = [s for s in steps_of(graph, network) if me in s.members or me in s.hear]
 
     def begin(self, epoch: int, iteration: int, start: float) -> None:
         self.at, self.start, self.failure = (epoch, "ring", iteration), start, None
         self.threads: List[threading.Thread] = []
-        self.done = {s: threading.Event() for s in self.parts}  # by stage: its backwards
+        self.done = {s: threading.Event() for s in self.parts}
         own = {s.holders[0]: threading.Event() for s in self.steps if len(s.holders) == 1}
         for step in self.steps:
             waits = [self.done[s] for s in step.holders if s in self.parts]
@@ -93,7 +95,7 @@ class Reducer:
             if ends:
                 ends.set()
 
-    def stop(self, why: Exception) -> None:
+    def stop(self, why: BaseException) -> None:
         """Lets go of threads that still wait for a stage."""
         self.failure = self.failure or why
         for e in self.done.values():

@@ -37,10 +37,11 @@ class Keeper:
     def __init__(self, settings: Settings):
         self.network, self.seed = settings.network, settings.seed
         self.version = 0
+        self.settled: Dict[int, StagePart] = {}  # of the last plan that everybody had adopted: more may be lost on the way to the next
         self.copies: Dict[Tuple[str, int], torch.Tensor] = {}
 
-    def weights(self, layer: str, parts: Dict[int, StagePart]) -> torch.Tensor:
-        for p in parts.values():
+    def weights(self, layer: str) -> torch.Tensor:
+        for p in self.settled.values():
             if layer in p.layers:
                 return p.weights(layer)
         if self.version == 0:  # nothing was learnt yet: the seed says it all
@@ -59,7 +60,7 @@ class Worker:
         self.parts: Dict[int, StagePart] = {}
         self.commands: "queue.Queue[Tuple[Any, ...]]" = queue.Queue()
         self.speaking = threading.Lock()
-        self.epoch, self.called_off = 0, -1
+        self.epoch = 0
         self.reducer: Optional[Reducer] = None
         self.stepped: Dict[int, Tensors] = {}
 
@@ -76,8 +77,7 @@ class Worker:
                     self.tell("beat")
                     continue
                 if command[0] == "abort":
-                    self.called_off = command[1]
-                    self.links.abort()
+                    self.links.abort(command[1])
                     if self.reducer:
                         self.reducer.stop(Aborted())
                 self.commands.put(command)
@@ -118,14 +118,15 @@ class Worker:
     def adopt(self, epoch: int, graph: TaskGraph, sends: List[Tuple[str, str]], gets: List[str], copies: List[Tuple[int, str]],
               incoming: List[int]) -> None:
         """Makes the parts of a plan. Weights move as told; copies are (own stage, keeper), incoming are stages kept for others."""
+        self._require(epoch)
         self.epoch = epoch
         self.links.begin(epoch)
         network, version = self.settings.network, self.keeper.version
         self.keeper.copies = {k: v for k, v in self.keeper.copies.items() if k[1] <= version}
         for layer, target in sends:
-            self.links.send(target, (epoch, "layer", layer), self.keeper.weights(layer, self.parts).numpy())
+            self.links.send(target, (epoch, "layer", layer), self.keeper.weights(layer).numpy())
         mine = [s for s, stage in enumerate(graph.stages) if self.device in stage.devices]
-        weights = {n: self.keeper.weights(n, self.parts) for s in mine for n in graph.stages[s].layers if n not in gets}
+        weights = {n: self.keeper.weights(n) for s in mine for n in graph.stages[s].layers if n not in gets}
         weights.update({n: torch.from_numpy(self.links.take((epoch, "layer", n), self.settings.patience)) for n in gets})
         self.parts = {s: StagePart(network, graph, s, self.settings.seed) for s in mine}
         for s, part in self.parts.items():
@@ -174,6 +175,7 @@ class Worker:
     def prepare(self, epoch: int, iteration: int) -> None:
         """All that is no part of an iteration's time: data of samples, old gradients."""
         self._require(epoch)
+        self.keeper.settled = self.parts
         self.data: Dict[Tuple[int, int], Tensors] = {}
         for s, part in self.parts.items():
             part.reset()
@@ -186,7 +188,7 @@ class Worker:
         self.tell("prepared", epoch)
 
     def _require(self, epoch: int) -> None:
-        if self.called_off >= epoch:
+        if self.links.called_off >= epoch:
             raise Aborted()
 
     def iterate(self, epoch: int, iteration: int, start: float) -> None:
