@@ -24,6 +24,7 @@ from coordinator import Coordinator, Files, Trouble
 from documents import Nominal, Program, TaskGraph, load_json, read_tasks
 from fabrics import Fabric, Paced
 from models import network_named
+from netns import Namespaces, why_not
 from problems import BadInput, CannotGoOn
 
 
@@ -54,7 +55,14 @@ def at_iteration(text: str) -> Tuple[str, int]:
 
 
 def make_fabric(links: str, nominal: Nominal, graph: Optional[TaskGraph]) -> Fabric:
-    return Paced(nominal.capacities, nominal.routes, list(nominal.kinds), graph is not None and graph.has_priorities)
+    """Namespaces where they can be had and can do what the plan asks for: a wire knows no priorities."""
+    has_priorities = graph is not None and graph.has_priorities
+    why = "priorities between senders" if has_priorities else why_not(nominal.capacities, nominal.routes)
+    if links == "namespaces" and why:
+        raise BadInput(f"--links namespaces: cannot be had: {why}; expected --links paced")
+    if links != "paced" and not why:
+        return Namespaces(nominal.capacities, nominal.routes, list(nominal.kinds))
+    return Paced(nominal.capacities, nominal.routes, list(nominal.kinds), has_priorities)
 
 
 def run(o: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ because a connection whose other end dies is nobody else's business; a process g
 has a key; whoever needs it waits for the key. Keys begin with an epoch: what was meant for an earlier one is dropped.
 """
 
+import contextlib
 import itertools
 import pickle
 import socket
@@ -181,7 +182,9 @@ class Links:
         connection = socket.create_connection(self.peers[target], timeout=10)
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.buffer_bytes:
+        if self.buffer_bytes:  # a shaped wire: fill it at once, whatever the machine's habit is
+            with contextlib.suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.buffer_bytes)
         return connection
 
