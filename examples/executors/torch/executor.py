@@ -15,7 +15,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 try:
-    import torch
+    import torch  # noqa: F401
 except ImportError:
     print(f"executor.py: {sys.executable} has no torch; expected a Python that has it (Debian: /usr/bin/python3 with python3-torch)", file=sys.stderr)
     sys.exit(2)
@@ -26,6 +26,7 @@ from fabrics import Fabric, Paced
 from models import network_named
 from netns import Namespaces, why_not
 from problems import BadInput, CannotGoOn
+from worker import use_one_core
 
 
 def slowness(kind: str, device: str) -> float:
@@ -86,7 +87,7 @@ def run(o: argparse.Namespace) -> int:
             raise BadInput(f'--kill: expected a device of the plan ({", ".join(graph.used)}), got "{device}"')
     if o.pace == "measured":
         require_cores(graph)
-    torch.set_num_threads(1)
+    use_one_core()
     fabric = make_fabric(o.links, nominal, graph)
     job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, network, fabric, o.seed, o.pace == "measured", o.timeout)
     trouble = Trouble(o.kill, (float(o.cut[0]), o.cut[1]) if o.cut else None)

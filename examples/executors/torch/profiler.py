@@ -17,7 +17,7 @@ from fabrics import Fabric
 from fleet import Fleet
 from models import Network, network_named
 from problems import BadInput
-from worker import Settings, boot
+from worker import Settings, boot, use_one_core
 
 
 def profile(o: argparse.Namespace, make_fabric: Callable[..., Fabric]) -> int:
@@ -32,7 +32,7 @@ def profile(o: argparse.Namespace, make_fabric: Callable[..., Fabric]) -> int:
         batches = []
     if not batches or batches[0] < 1:
         raise BadInput(f"--batches: expected numbers >= 1 with commas between them, got {o.batches}")
-    torch.set_num_threads(1)
+    use_one_core()
     # Links first: their workers have to be forked before anything else was computed here.
     cluster = measure_links(nominal, make_fabric(o.links, nominal, None), network, o)
     layers = measure_layers(network, batches, 5 if o.quick else 15)
@@ -52,9 +52,15 @@ def write(path: str, document: Dict[str, Any]) -> None:
 
 
 def measure_layers(network: Network, batches: List[int], times: int) -> Dict[str, Tuple[List[float], List[float]]]:
-    """Median seconds of each layer's forward and whole backward by batch, done as a worker does them."""
-    found = {}
+    """Median seconds of each layer's forward and whole backward by batch, done as a worker does them; of layers alike, one's."""
+    found: Dict[str, Tuple[List[float], List[float]]] = {}
+    alike: Dict[Any, str] = {}
     for name in network.order:
+        reads = [network.shapes[i] for i in network.layers[name].inputs]
+        twin = alike.setdefault((network.layers[name].kind, str(reads), str([p.shape for p in network.modules[name].parameters()])), name)
+        if twin != name:
+            found[name] = found[twin]
+            continue
         forward, backward = [], []
         for b in batches:
             data = network.samples(0, 0, 0, b)
@@ -69,14 +75,14 @@ def measure_layers(network: Network, batches: List[int], times: int) -> Dict[str
 def _time(network: Network, name: str, batch: int, data: Dict[str, torch.Tensor]) -> Tuple[float, float]:
     module = network.modules[name]
     read = [torch.randn(batch, *network.shapes[i]).requires_grad_() for i in network.layers[name].inputs]
-    begun = time.monotonic()
+    begun = time.thread_time()  # of this thread alone: what else runs on the machine is no part of a layer
     given = network.run(name, module, read, data)
     end = given.sum() / batch if name == network.loss else given
-    middle = time.monotonic()
+    middle = time.thread_time()
     gradient = None if name == network.loss else torch.randn_like(given)
-    again = time.monotonic()
+    again = time.thread_time()
     torch.autograd.backward([end], [gradient])
-    return middle - begun, time.monotonic() - again
+    return middle - begun, time.thread_time() - again
 
 
 def measure_links(nominal: Nominal, fabric: Fabric, network: Network, o: argparse.Namespace) -> Dict[str, Any]:

@@ -117,6 +117,12 @@ class Reducer:
             brings = mine if len(step.holders) == 1 else [s for s in mine if self.graph.stages[s].devices[0] == me]
             total = sum(flat(self._gradients(step, s)) for s in brings)
             if len(step.members) > 1:
+                # All begin when all are ready: the task graph says so, though a ring could begin sooner.
+                others = [d for d in step.members if d != me]
+                for d in others:
+                    self.links.send(d, (*at, "ready", me), numpy.empty(0), latency=False)
+                for d in others:
+                    self.links.take((*at, "ready", d), self.patience)
                 ring(self.links, step.members, total, at, self.patience, step.chunks[me], self.start)
             for listener in (d for d, teller in step.hear.items() if teller == me):
                 self.links.send(listener, (*at, "sum"), total.numpy())

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from documents import Message, TaskGraph
 from models import Network
 
-RATE = 0.1  # of plain gradient descent
+RATE = 0.02  # of plain gradient descent
 
 Tensors = Dict[str, Tensor]  # by layer: what it gave, or the gradient of that
 

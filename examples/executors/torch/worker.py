@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """A device: a process that runs its tasks in their order, and answers the coordinator."""
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -275,6 +276,15 @@ class Worker:
         self.tell("took", time.monotonic())
 
 
+def use_one_core() -> None:
+    """One thread, and an allocator that keeps what it has: giving large tensors back to the system costs more than some layers."""
+    torch.set_num_threads(1)
+    with contextlib.suppress(AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-3, 1 << 25)  # M_MMAP_THRESHOLD
+        libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
+
+
 def boot(device: str, settings: Settings, make_links: Callable[[str], Links], control: Connection, parent: int) -> None:
     """The life of the process. It ends with its parent, however that ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -282,6 +292,6 @@ def boot(device: str, settings: Settings, make_links: Callable[[str], Links], co
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    torch.set_num_threads(1)
+    use_one_core()
     Worker(device, settings, make_links(device), control).run()
 
