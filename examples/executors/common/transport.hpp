@@ -70,7 +70,7 @@ class sender {
       const planned_flow& f = program_.flows[x.flow];
       const double begin_s = x.at_s + (x.part == 0 ? f.latency_s : 0);
       const double bytes = static_cast<double>(x.data.size() * sizeof(double));
-      queue_.push_back({std::move(x), bytes, begin_s, false});
+      queue_.push_back({std::move(x), bytes, begin_s, begin_s, false});
     }
     changed_.notify_one();
   }
@@ -93,10 +93,12 @@ class sender {
   struct outgoing {
     parcel what;
     double left_bytes;
-    double next_s;  ///< its latency or its last piece is over
+    double next_s;  ///< when there is something to do for it: its latency is over, a piece has arrived
+    double end_s;   ///< when what it has sent so far arrives
     bool begun;
   };
-  static constexpr double patience_s = 3e-4;  ///< between two questions whether a flow that goes first has left room
+  static constexpr double patience_s = 3e-4;     ///< between two questions whether a flow that goes first has left room
+  static constexpr double least_sleep_s = 2e-4;  ///< turns are not lost by waking up a little late
 
   void run(const std::stop_token& stop) {
     std::unique_lock hold(mutex_);
@@ -112,7 +114,7 @@ class sender {
         }
       }
       if (arrived.empty()) {
-        changed_.wait_until(hold, stop, steady_time(soonest_s), [size = queue_.size(), this] { return queue_.size() != size; });
+        changed_.wait_until(hold, stop, steady_time(std::max(soonest_s, steady_s() + least_sleep_s)), [size = queue_.size(), this] { return queue_.size() != size; });
         continue;
       }
       hold.unlock();
@@ -131,10 +133,13 @@ class sender {
     if (!std::exchange(o.begun, true)) medium_.begin(f, o.next_s);
     while (o.next_s <= steady_s()) {
       if (o.left_bytes <= 0) return true;
-      const double bytes = std::min(o.left_bytes, medium_.piece_bytes(f));
-      const auto end_s = medium_.reserve(f, bytes);
-      if (end_s) o.left_bytes -= bytes;
-      o.next_s = end_s.value_or(steady_s() + patience_s);
+      if (const auto t = medium_.reserve(f, std::min(o.left_bytes, medium_.piece_bytes(f)))) {
+        o.left_bytes -= t->bytes;
+        o.end_s = t->end_s;
+        o.next_s = o.left_bytes > 0 ? t->asks_again_s : t->end_s;
+      } else {
+        o.next_s = steady_s() + patience_s;
+      }
     }
     return false;
   }
@@ -144,9 +149,9 @@ class sender {
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     medium_.end(done.what.flow);
     for (outgoing& o : queue_) {
-      if (program_.flows[o.what.flow].after == static_cast<int>(done.what.flow)) o.next_s = std::max(o.next_s, done.next_s);
+      if (program_.flows[o.what.flow].after == static_cast<int>(done.what.flow)) o.next_s = o.end_s = std::max(o.next_s, done.end_s);
     }
-    done.what.at_s = done.next_s;
+    done.what.at_s = done.end_s;
     return std::move(done.what);
   }
 
