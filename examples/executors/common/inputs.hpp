@@ -112,6 +112,9 @@ struct run_inputs {
                                  "\" as in " + cluster_file);
   }
   hetplan::plan p = hetplan::io::read_plan(parse(plan_file), model, c);
+  if (p.model != model.name()) {
+    throw hetplan::invalid_input(plan_file + ": /model: got \"" + p.model + "\"; expected \"" + model.name() + "\", the network of " + model_file);
+  }
   try {
     require_executable(p, c);
   } catch (const hetplan::invalid_input& e) {

@@ -114,6 +114,7 @@ class resilient_training {
     std::atomic<int> overruns = 0, under_way = -1;
     std::atomic<double> began_s = 0;
     const int first = static_cast<int>(records_.size());
+    const auto by_size = [](const auto& a, const auto& b) { return a.size() < b.size(); };
     run_on_threads(work, links, [&](hetplan::device_id d) {
       thread_links::link link(links, d);
       worker w(in_.net, work, d, settings_, link);
@@ -150,6 +151,8 @@ class resilient_training {
       if (!lost.empty()) links.call_off();
     });
     overruns_ += overruns;
+    const auto ended = [&] { return first + static_cast<int>(std::max_element(fresh.begin(), fresh.end(), by_size)->size()) >= iterations; };
+    for (; lost.empty() && !ended(); std::this_thread::sleep_for(std::chrono::milliseconds(2))) lost = silent(pulses);  // nobody is left to wait
     for (std::size_t d = 0; d < fresh.size(); ++d) {
       if (!work.uses(hetplan::device_id(d)) || std::find(lost.begin(), lost.end(), hetplan::device_id(d)) != lost.end()) continue;
       records_.insert(records_.end(), fresh[d].begin(), fresh[d].end());  // the same on all who are left

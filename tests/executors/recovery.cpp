@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+// Devices that stop dead in the middle of an iteration, and links that are cut.
+#include <catch2/catch.hpp>
+
+#include "executors/support.hpp"
+#include "executors/threads/recover.hpp"
+
+using namespace executors;
+using namespace executors::test;
+using Catch::Contains;
+
+namespace {
+
+/// Beats often enough for a test; devices that are there answer in time on a busy machine too.
+resilient_options quick() {
+  resilient_options o;
+  o.threads.timeout_s = 20;
+  o.beats = {.period = hetplan::seconds(0.02), .timeout = hetplan::seconds(0.25), .probe = hetplan::seconds(0.1)};
+  return o;
+}
+
+/// An iteration takes about 0.1 s, most of it waiting for the pace.
+run_inputs inputs_of(const neural_network& net, const hetplan::plan& p, int count) {
+  std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size(), {{"slow", {1, 2}, {2e-3, 3e-3}, {4e-3, 6e-3}}});
+  std::vector<hetplan::device> all;
+  for (int i = 0; i < count; ++i) all.push_back({.name = "d" + std::to_string(i), .kind = "slow", .memory = hetplan::bytes(1e9)});
+  const hetplan::cluster c("few", all, hetplan::shared_medium{hetplan::bytes_per_second(2e6), hetplan::seconds(1e-3)});
+  return {net, describe(net, profiles), c, c, p};
+}
+
+void check_undisturbed(const resilient_training& t, const run_inputs& in, const training_settings& settings, int iterations) {
+  const training_alone expected = train_alone(in.net, static_cast<long>(in.plan.batch()), settings, iterations);
+  for (const tensors& held : t.parameters()) {
+    INFO(t.iterations().size() << " iterations");
+    if (!held.empty()) CHECK(difference(t.iterations(), held, expected) < 1e-6);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Each of the devices killed in turn, training goes on and finds what an undisturbed one finds") {
+  const neural_network net = small_transformer();
+  const hetplan::cluster c = devices(4);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 3, {{device_id(1), 2}}), stage_of(3, 6, {{device_id(2), 1}, {device_id(3), 1}})}, 2, 3);
+  const int victim = GENERATE(0, 1, 2, 3);
+  const int iteration = GENERATE(0, 2);
+  INFO("killed: d" << victim << " in iteration " << iteration);
+  const run_inputs in = inputs_of(net, p, 4);
+  const training_settings settings{.seed = 5, .rate = 0.2, .paced = {1, 1, 1, 1}};
+  resilient_training t(in, settings, quick(), {{{device_id(victim), iteration, 0.03}}, {}});
+  t.run(4);
+  REQUIRE(t.recoveries().size() == 1);
+  CHECK(t.recoveries()[0].lost == "d" + std::to_string(victim));
+  CHECK(t.recoveries()[0].iteration == iteration);
+  CHECK(t.recoveries()[0].noticed_s > 0.3);
+  CHECK(t.iterations().size() == 4);
+  check_undisturbed(t, in, settings, 4);
+}
+
+TEST_CASE("One device after the other dies until one is left") {
+  const neural_network net = small_mlp();
+  const hetplan::cluster c = devices(3);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 4, {{device_id(1), 2}}), stage_of(4, 7, {{device_id(2), 2}})}, 2, 2);
+  const run_inputs in = inputs_of(net, p, 3);
+  const training_settings settings{.seed = 5, .rate = 0.2, .paced = {1, 1, 1}};
+  resilient_training t(in, settings, quick(), {{{device_id(1), 1, 0.01}, {device_id(0), 3, 0.01}}, {}});
+  t.run(5);
+  REQUIRE(t.recoveries().size() == 2);
+  CHECK(t.recoveries()[1].lost == "d0");
+  check_undisturbed(t, in, settings, 5);
+}
+
+TEST_CASE("The only device dies, and training says that it cannot go on") {
+  const neural_network net = small_mlp();
+  const hetplan::cluster c = devices(1);
+  const run_inputs in = [&] {
+    std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size(), {{"slow", {1}, {2e-3}, {4e-3}}});
+    const hetplan::cluster one("one", {.name = "d0", .kind = "slow", .memory = hetplan::bytes(1e9)});
+    return run_inputs{net, describe(net, profiles), one, one, plan_of(net, c, {stage_of(0, 7, {{device_id(0), 2}})}, 2, 2)};
+  }();
+  resilient_training t(in, {.seed = 5, .paced = {1}}, quick(), {{{device_id(0), 1, 0.01}}, {}});
+  CHECK_THROWS_WITH(t.run(3), Contains("lost d0"));
+}
+
+TEST_CASE("A link that is cut for a while is waited for") {
+  const neural_network net = small_mlp();
+  const hetplan::cluster c = devices(2);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}}), stage_of(3, 7, {{device_id(1), 2}})}, 2, 2);
+  const run_inputs in = inputs_of(net, p, 2);
+  const training_settings settings{.seed = 5, .rate = 0.2, .paced = {1, 1}};
+  resilient_training t(in, settings, quick(), {{}, {{hetplan::resource_id(0), 1, 0.6}}});
+  t.run(3);
+  CHECK(t.recoveries().empty());
+  REQUIRE(t.iterations().size() == 3);
+  CHECK(t.iterations()[1].seconds > 0.6);  // nothing could cross before; the others are not late for it
+  check_undisturbed(t, in, settings, 3);
+}
+
+TEST_CASE("What nobody sends is not waited for for ever") {
+  const neural_network net = small_mlp();
+  const hetplan::cluster c = devices(2);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}}), stage_of(3, 7, {{device_id(1), 2}})}, 2, 2);
+  program work = program_of(p, net, c);
+  work.tasks[0].front().sends.clear();
+  CHECK_THROWS_AS(train_with_threads(net, work, c, {.seed = 1, .paced = {0, 0}}, 1, {.shaped = false, .timeout_s = 0.2}), timed_out);
+}
