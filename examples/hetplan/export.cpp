@@ -9,6 +9,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
+#include <hetplan/io/whole_blocks.hpp>
 
 #include "commands.hpp"
 
@@ -24,7 +25,10 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "vllm") return io::vllm_command(p, model, devices);
   if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks);
   io::check_together(model, devices, o.cluster, p.workload.mode);
-  return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
+  if (o.to == "tasks") return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
+  hetplan::plan predicted = p;
+  predicted.predicted = evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{}).evaluation;
+  return io::write_plan(predicted, model, devices);
 }
 
 }  // namespace
@@ -32,10 +36,19 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
 int export_plan(const common_options& options, const export_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  const hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);
+  hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);
+  if (o.whole_blocks) {
+    io::check_together(model, devices, o.cluster, p.workload.mode);
+    p = io::with_whole_blocks(p, model, o.to);
+    if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
+      const std::string reason = "with whole blocks: " + to_string(*limit, devices);
+      std::cout << (options.json ? io::json_text(io::json{{"status", "infeasible"}, {"reason", reason}}) : "infeasible: " + reason + "\n");
+      return 1;
+    }
+  }
   const std::string text = text_for(o, p, model, devices);
   if (o.out.empty()) {
-    std::cout << (options.json && o.to != "tasks" ? io::json_text(io::json{{"text", text}}) : text);
+    std::cout << (options.json && o.to != "tasks" && o.to != "plan" ? io::json_text(io::json{{"text", text}}) : text);
     return 0;
   }
   io::write_atomically(o.out, text);

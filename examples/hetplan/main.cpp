@@ -46,9 +46,10 @@ class command_line {
     CLI::App* exported = command("export", "a plan for those who run it", [this] { return cli::export_plan(common_, export_); });
     model_and_cluster(exported, export_.model, export_.cluster);
     exported->add_option("plan", export_.plan, "plan file")->required()->type_name("PLAN");
-    exported->add_option("--to", export_.to, "tasks: every task and transfer, for an executor; or the runtime that is to split the model so")
+    exported->add_option("--to", export_.to, "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan")
         ->required()
-        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch"}));
+        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan"}));
+    exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks")->type_name("NAME")->capture_default_str();
     exported->add_option("--out", export_.out, "write it there (standard output)");
 

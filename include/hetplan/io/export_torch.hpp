@@ -42,7 +42,7 @@ struct torch_split {
     split.devices.push_back(s.device);
     if (split.devices.size() > 1) cut[s.first_block] = 1;
   }
-  std::size_t whole = blocks + 1;  // the last place without a cut
+  std::size_t whole = blocks + 1;  // behind the last place without a cut
   while (whole > 0 && cut[whole - 1] != 0) --whole;
   if (whole == 0) detail::refuse_export("torch", "a split point names a block; the plan has more cuts than blocks");
   for (std::size_t b = 0; b <= blocks; ++b) {

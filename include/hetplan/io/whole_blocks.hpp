@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A plan whose cuts are between blocks, from one that cuts anywhere: what a runtime can run that is nearest to it.
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <hetplan/io/runtime_stages.hpp>
+
+namespace hetplan::io {
+
+/// The plan with every cut inside a block moved to an end of the block.
+///
+/// A block goes whole to the stage that has most of its forward FLOP (of its layers where it has none; the first on a tie), the
+/// embedding to the first stage, the head to the last. A stage that is left with nothing is left out. Transfer rules and the
+/// prediction are given up, and the warm-up where the number of stages changes.
+///
+/// @param runtime  its name, for messages.
+/// Throws          invalid_input (see runtime_stages; cuts are allowed everywhere, explicit orders are not).
+/// Complexity      O(layers log + edges).
+[[nodiscard]] inline plan with_whole_blocks(const plan& p, const planning_graph& model, std::string_view runtime) {
+  if (const auto why = detail::reason_not_in_a_row(p, model); !why.empty()) detail::refuse_export(runtime, why);
+  if (p.schedule.kind == schedule_kind::explicit_orders) {
+    detail::refuse_export(runtime, "cuts cannot move under explicit orders, which name the stages");
+  }
+  const runtime_layers parts = find_runtime_layers(model);
+  const std::vector<stage_id> order = make_stage_graph(p, model).topological;
+  std::vector<std::size_t> place(model.size());  // of a layer's stage in the order
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    for (const layer_id l : p[order[k]].layers) place[l.index()] = k;
+  }
+  std::vector<std::vector<layer_id>> layers(order.size());
+  const auto give = [&](const std::vector<layer_id>& part, std::size_t k) { layers[k].insert(layers[k].end(), part.begin(), part.end()); };
+  give(parts.embedding, 0);
+  for (const auto& block : parts.blocks) {
+    std::vector<double> share(order.size(), 0);
+    const bool counted = std::any_of(block.begin(), block.end(), [&](layer_id l) { return model[l].forward_flops.value() > 0; });
+    for (const layer_id l : block) share[place[l.index()]] += counted ? model[l].forward_flops.value() : 1;
+    give(block, static_cast<std::size_t>(std::max_element(share.begin(), share.end()) - share.begin()));
+  }
+  give(parts.head, order.size() - 1);
+  plan whole = p;
+  whole.stages.clear();
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (layers[k].empty()) continue;
+    whole.stages.push_back(p[order[k]]);
+    whole.stages.back().layers = layers[k];
+    std::sort(whole.stages.back().layers.begin(), whole.stages.back().layers.end());
+  }
+  if (whole.stages.size() != p.stages.size()) whole.schedule.warmup.clear();
+  whole.schedule.transfers.clear();
+  whole.predicted.reset();
+  return whole;
+}
+
+}  // namespace hetplan::io
