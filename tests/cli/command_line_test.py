@@ -399,6 +399,103 @@ class bad_input(folder_test):
         self.assertEqual(list(self.path.iterdir()), [])
 
 
+class plan_files(folder_test):
+    """Plans of bert-small by hand: a stage per camera, blocks l0, l1 on one and l2, l3 and the head on the next."""
+
+    MODEL = ("bert-small", "traffic-monitor")
+
+    def setUp(self):
+        super().setUp()
+        self.layers = [layer["name"] for layer in self.document("show", "bert-small")["layers"]]
+
+    def write(self, name, cuts=("l2.q",), mode="inference", devices=None, **fields):
+        at = [0, *(self.layers.index(cut) for cut in cuts), len(self.layers)]
+        stages = [{"layers": self.layers[first:end], "devices": [{"name": f"camera{i}", "samples": 2}]}
+                  for i, (first, end) in enumerate(zip(at, at[1:]))]
+        if devices:
+            stages[0]["devices"] = devices
+        (self.path / name).write_text(json.dumps({"format": "hetplan/plan/1", "model": self.MODEL[0], "cluster": self.MODEL[1], "mode": mode,
+                                                  "microbatch_size": 2, "microbatches": 4, "stages": stages, **fields}))
+
+
+class exports(plan_files):
+    """A plan for those who run it."""
+
+    def export(self, runtime, *more):
+        return self.done("export", *self.MODEL, "p.json", "--to", runtime, *more)
+
+    def test_tasks(self):
+        self.write("p.json", mode="training", cuts=("l2.q", "lm_head"))
+        self.assertEqual(self.export("tasks", "--out", "t.json"), "")
+        document = json.loads((self.path / "t.json").read_text())
+        self.assertEqual(self.export("tasks"), (self.path / "t.json").read_text())
+        self.assertEqual((document["format"], document["batch"], len(document["stages"])), ("hetplan/tasks/1", 8, 3))
+        self.assertEqual(len(document["tasks"]), 3 * 4 * 2)
+        self.assertEqual({t["phase"] for t in document["tasks"]}, {"F", "B"})
+        self.assertEqual(len(document["transfers"]), 2 * 4 * 2 + 2)  # the head shares the embedding's tensor: a ring of two
+        self.assertEqual([(r["devices"], r["layers"]) for r in document["reductions"]], [(["camera0", "camera2"], ["embed"])])
+        judged = self.document("simulate", *self.MODEL, "p.json")
+        self.assertEqual(document["predicted"]["latency"], judged["latency"])
+
+    def test_runtimes(self):
+        self.write("p.json")
+        self.assertIn("llama-cli -m MODEL.gguf --rpc camera0:50052,camera1:50052 --device RPC0,RPC1 -ngl 5 -ts 2,3\n", self.export("llama.cpp"))
+        self.assertIn("--world 2 --rank 0 --master camera1 --next camera0 -lw 2,2\n", self.export("prima.cpp"))
+        self.assertIn("VLLM_PP_LAYER_PARTITION=2,2 vllm serve", self.export("vllm"))
+        self.assertIn('"encoder.layer.2": SplitPoint.BEGINNING', self.export("torch", "--blocks", "encoder.layer"))
+        text = self.export("vllm")
+        self.assertEqual(json.loads(self.export("vllm", "--json")), {"text": text})
+        self.assertEqual(json.loads(self.export("vllm", "--json", "--out", "v.sh")), {"written": ["v.sh"]})
+        self.assertEqual((self.path / "v.sh").read_text(), text)
+
+    def test_cuts_inside_a_block_are_refused_or_moved(self):
+        command = ("export", *self.MODEL, "p.json", "--to")
+        self.write("p.json", cuts=("l2.norm1",))
+        self.assertIn('export to vLLM: it cuts a model between blocks; the plan cuts between layers "l2.q" and "l2.norm1"',
+                      self.refused(*command, "vllm"))
+        self.assertIn("VLLM_PP_LAYER_PARTITION=2,2", self.export("vllm", "--whole-blocks"))
+        self.export("plan", "--whole-blocks", "--out", "whole.json")
+        whole = json.loads((self.path / "whole.json").read_text())
+        self.assertEqual([s["layers"][0] for s in whole["stages"]], ["tokens", "l2.q"])
+        self.assertEqual(self.document("simulate", *self.MODEL, "whole.json")["latency"], whole["predicted"]["latency"])
+
+    def test_what_a_runtime_cannot_run_is_one_line(self):
+        command = ("export", *self.MODEL, "p.json", "--to")
+        self.write("p.json", mode="training")
+        self.assertIn("export to llama.cpp: it runs inference; the plan is for training", self.refused(*command, "llama.cpp", "--out", "x"))
+        self.write("p.json", devices=[{"name": "camera0", "samples": 1}, {"name": "camera2", "samples": 1}])
+        self.assertIn('export to prima.cpp: it gives a stage one device; stage "s0" has 2', self.refused(*command, "prima.cpp", "--out", "x"))
+        self.refused(*command, "abacus")
+        self.refused(*command[:-1])
+        self.assertEqual([p.name for p in self.path.iterdir()], ["p.json"])
+
+
+class replays(plan_files):
+    def test_the_plan_for_those_who_are_left(self):
+        self.write("p.json", cuts=("l1.q", "l3.q"), mode="training")
+        command = ("replay", *self.MODEL, "p.json", "--lost")
+        self.assertIn("bert-small on traffic-monitor, replay", self.done(*command, "camera1", "--out", "r.json"))
+        plan = json.loads((self.path / "r.json").read_text())
+        self.assertEqual([[d["name"] for d in s["devices"]] for s in plan["stages"]], [["camera0"], ["camera2"]])
+        self.assertEqual(sorted(sum((s["layers"] for s in plan["stages"]), [])), sorted(self.layers))
+        self.assertEqual(self.document("simulate", *self.MODEL, "r.json")["latency"], plan["predicted"]["latency"])
+        document = self.document(*command, "camera1")
+        self.assertEqual((document["status"], document["plans"]), ("feasible", [plan]))
+        two = self.document(*command, "camera1,camera0")["plans"][0]
+        self.assertEqual([s["devices"][0]["name"] for s in two["stages"]], ["camera2"])
+
+    def test_nobody_left_has_status_1_and_an_unknown_device_status_2(self):
+        self.write("p.json", mode="training")
+        result = run("replay", *self.MODEL, "p.json", "--lost", "camera0,camera1", "--out", "r.json", cwd=self.path)
+        self.assertEqual((result.returncode, result.stdout), (1, "infeasible: no device of the running plan is left\n"), result.stderr)
+        result = run("replay", *self.MODEL, "p.json", "--lost", "camera0", "--lost", "camera1", "--json", cwd=self.path)
+        self.assertEqual((result.returncode, json.loads(result.stdout)["status"]), (1, "infeasible"))
+        self.assertIn('--lost: expected a device of cluster "traffic-monitor", got "camera7"; did you mean "camera0"?',
+                      self.refused("replay", *self.MODEL, "p.json", "--lost", "camera0,camera7", "--out", "r.json"))
+        self.refused("replay", *self.MODEL, "p.json")
+        self.assertEqual([p.name for p in self.path.iterdir()], ["p.json"])
+
+
 class imports(folder_test):
     """One tiny file of each foreign format becomes a model that `plan` plans."""
 

@@ -116,12 +116,12 @@ TEST_CASE("the examples of the reference page are read") {
       }
     }
   }
-  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/sweep/1", 1}, {"hetplan/timeline/1", 1}});
+  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/sweep/1", 1}, {"hetplan/timeline/1", 1}, {"hetplan/tasks/1", 1}});
 }
 
 TEST_CASE("the reference page names every key") {
   const std::string page = reference("files.md");
-  for (const char* kind : {"model", "cluster", "job", "plan", "sweep", "timeline"}) {
+  for (const char* kind : {"model", "cluster", "job", "plan", "sweep", "timeline", "tasks"}) {
     for (const auto& [object, keys] : properties(kind)) {
       for (const std::string& key : keys) {
         INFO(kind << " " << object << " " << key);

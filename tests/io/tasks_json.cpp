@@ -9,7 +9,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
 
 #include "support/by_hand.hpp"
@@ -242,6 +246,24 @@ TEST_CASE("an optimizer step and a parameter server are named") {
   CHECK(d["devices"][0]["order"] == json::array({0, 1, 4}));
   CHECK(d["tasks"][4]["phase"] == "U");
   CHECK(d["tasks"][4]["needs"].empty());  // it waits for the stage's reductions
+}
+
+TEST_CASE("the tasks file of the reference page is what its model, cluster and stages give") {
+  const std::string page = io::read_text(std::string(HETPLAN_SOURCE_DIR) + "/docs/reference/files.md");
+  std::map<std::string, std::string> first;  // example by format
+  for (std::size_t at = page.find("```json\n"); at != std::string::npos; at = page.find("```json\n", at + 1)) {
+    const std::string text = page.substr(at + 8, page.find("```", at + 8) - at - 8);
+    first.emplace(json::parse(text, nullptr, true, true)["format"], text);
+  }
+  const json shown = json::parse(first.at("hetplan/tasks/1"));
+  const planning_graph model = io::read_model(io::json_document::parse(first.at("hetplan/model/1"), "files.md"));
+  const cluster home = io::read_cluster(io::json_document::parse(first.at("hetplan/cluster/1"), "files.md"));
+  json as_plan{{"format", "hetplan/plan/1"}};
+  for (const char* key : {"model", "cluster", "planner", "mode"}) as_plan[key] = shown[key];
+  for (const char* key : {"microbatch_size", "microbatches"}) as_plan[key] = shown["stages"][0][key];
+  for (const json& s : shown["stages"]) as_plan["stages"].push_back({{"name", s["name"]}, {"layers", s["layers"]}, {"devices", s["devices"]}});
+  const hetplan::plan p = io::read_plan(io::json_document::parse(as_plan.dump(), "files.md"), model, home);
+  CHECK(json::parse(io::write_tasks(p, model, home, judge(p, model, home, profiled_or_roofline{}))) == shown);
 }
 
 TEST_CASE("the schema of a tasks file describes the keys that are written") {
