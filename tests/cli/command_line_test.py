@@ -451,7 +451,7 @@ class exports(plan_files):
     def test_cuts_inside_a_block_are_refused_or_moved(self):
         command = ("export", *self.MODEL, "p.json", "--to")
         self.write("p.json", cuts=("l2.norm1",))
-        self.assertIn('export to vLLM: it cuts a model between blocks; the plan cuts between layers "l2.q" and "l2.norm1"',
+        self.assertIn('export to vLLM: it cuts a model between blocks; the plan cuts between layers "l2.add1" and "l2.norm1"',
                       self.refused(*command, "vllm"))
         self.assertIn("VLLM_PP_LAYER_PARTITION=2,2", self.export("vllm", "--whole-blocks"))
         self.export("plan", "--whole-blocks", "--out", "whole.json")

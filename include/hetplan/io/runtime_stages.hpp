@@ -78,10 +78,10 @@ inline std::string reason_not_in_a_row(const plan& p, const planning_graph& mode
     for (const layer_id l : p[order[k]].layers) place[l.index()] = k;
   }
   const auto place_of = [&](const std::vector<layer_id>& part) {
-    for (const layer_id l : part) {
-      if (place[l.index()] == place[part.front().index()]) continue;
-      fail("it cuts a model between blocks; the plan cuts between layers " + in_quotes(model[part.front()].name) + " and " +
-           in_quotes(model[l].name));
+    for (std::size_t i = 1; i < part.size(); ++i) {
+      if (place[part[i].index()] == place[part[i - 1].index()]) continue;
+      fail("it cuts a model between blocks; the plan cuts between layers " + in_quotes(model[part[i - 1]].name) + " and " +
+           in_quotes(model[part[i]].name));
     }
     return place[part.front().index()];
   };
