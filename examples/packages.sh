@@ -33,6 +33,11 @@ is_present() {
     coinor-libclp-dev) has_header coin/Clp_C_Interface.h ;;
     coinor-libcbc-dev) has_header coin/Cbc_C_Interface.h ;;
     catch2) has_header catch2/catch.hpp ;;
+    libopenmpi-dev) command -v mpicxx >/dev/null ;;
+    openmpi-bin) command -v mpirun >/dev/null ;;
+    python3-torch) /usr/bin/python3 -c "import torch" 2>/dev/null ;;
+    libopenblas0-pthread) has_file /usr/lib/*/openblas-pthread/libblas.so.3 ;;
+    iproute2) command -v tc >/dev/null ;;
     *) return 1 ;;
   esac
 }

@@ -7,7 +7,8 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 TARGET_S = 0.7        # of an iteration that only computes: long beside a timer's jitter, short beside patience
 LEAST_TASK_S = 0.008  # of a stage's forward and backward on the fastest device
-BATCHES = (1, 4, 16, 64)
+SIZES = (4, 8, 16, 32, 64)  # of microbatches
+QUICK = (1, 4)        # batch sizes that tell roughly how fast a device is
 
 
 class Fault(Exception):
@@ -214,8 +215,8 @@ def sized(group: Group, model: dict) -> Tuple[int, int, float]:
     much to send over its busiest resource as its devices have to compute.
     """
     fastest = min(group.kinds, key=slowness)
-    fits = (b for b in BATCHES if b >= 2 * len(group.kinds) and stage_seconds(model, fastest, b) / len(group.kinds) >= LEAST_TASK_S)
-    microbatch = next(fits, BATCHES[-1])
+    fits = (b for b in SIZES if b >= 2 * len(group.kinds) and stage_seconds(model, fastest, b) / len(group.kinds) >= LEAST_TASK_S)
+    microbatch = next(fits, SIZES[-1])
     rate = sum(1 / stage_seconds(model, kind, microbatch) for kind in group.kinds)
     microbatches = min(max(round(TARGET_S * rate), 4), 48)
     work_s = microbatches / rate

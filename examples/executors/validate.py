@@ -27,7 +27,7 @@ import sys
 import tempfile
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from cases import BATCHES, Fault, Group, Plan, Problem, cluster_of, groups_of, sized
+from cases import QUICK, Fault, Group, Plan, Problem, cluster_of, groups_of, sized
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 0.03  # predictions that lie closer together rank nothing
@@ -151,9 +151,9 @@ class Programs:
         command = [self.cli, *map(str, arguments), "--json"]
         return parsed(call(command, 300), command)
 
-    def profile(self, group: Group, nominal, model, cluster, quick: bool) -> None:
-        options = ["--batches", ",".join(map(str, BATCHES))] + (["--quick"] if quick else [])
-        call(self.command(len(group.kinds)) + ["profile", group.network, nominal, "--out-model", model, "--out-cluster", cluster] + options, 900)
+    def profile(self, group: Group, nominal, model, cluster, batches: Sequence[int], *options: str) -> None:
+        options = ("--batches", ",".join(map(str, sorted(set(batches))))) + options
+        call(self.command(len(group.kinds)) + ["profile", group.network, nominal, "--out-model", model, "--out-cluster", cluster, *options], 900)
 
     def run(self, group: Group, model, cluster, plan, nominal, iterations: int) -> dict:
         command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json"]
@@ -210,48 +210,59 @@ class Validation:
         self.faults: List[str] = []
         self.same: List[str] = []  # plans that another case had run already
 
-    def group(self, group: Group, wanted: Callable[[Plan], bool]) -> None:
+    def group(self, group: Group, plans: Sequence[Plan]) -> None:
         folder = self.folder / group.name
+        try:
+            problem = self.prepare(group, folder)
+        except Fault as e:
+            self.fail(group.name, e)
+            return
+        ran: Dict[str, str] = {}
+        for plan in plans:
+            try:
+                self.case(group, plan, problem, folder, ran)
+            except Fault as e:
+                self.fail(f"{group.name}/{plan.name}", e)
+
+    def fail(self, what: str, why: Fault) -> None:
+        self.faults.append(f"{what}: {why}")
+        self.tell(self.faults[-1])
+
+    def prepare(self, group: Group, folder: pathlib.Path) -> Problem:
+        """Profiles twice: quickly, to size the job and the links, and then on those links."""
         folder.mkdir(parents=True, exist_ok=True)
         nominal, model, cluster = folder / "nominal.json", folder / "model.json", folder / "cluster.json"
         self.tell(f"{group.name}: {group.network} on {', '.join(group.kinds)}, {group.topology}: profiling")
         write(nominal, cluster_of(group, 1e9))
-        self.programs.profile(group, nominal, model, cluster, quick=True)
+        self.programs.profile(group, nominal, model, cluster, QUICK, "--quick")
         microbatch, batch, capacity = sized(group, read(model))
         write(nominal, cluster_of(group, capacity))
-        self.programs.profile(group, nominal, model, cluster, quick=False)
+        self.programs.profile(group, nominal, model, cluster, (1, microbatch // 4, microbatch // 2, microbatch))
         problem = Problem(read(model), read(cluster), microbatch, batch)
         self.tell(f"{group.name}: {batch} samples per iteration in microbatches of {microbatch}, {capacity / 1e6:.3g} MB/s")
         write(folder / "job.json", {"format": "hetplan/job/1", "mode": "training", "batch": batch, "microbatch_sizes": [microbatch],
                                     "optimizer_factor": 0, "objective": "latency"})
-        ran = {}
-        for plan in group.plans:
-            if wanted(plan):
-                self.case(group, plan, problem, folder, ran)
+        return problem
 
     def case(self, group: Group, plan: Plan, problem: Problem, folder: pathlib.Path, ran: Dict[str, str]) -> None:
         name = re.sub(r"\W+", "-", plan.name)
-        try:
-            path = folder / f"{name}.plan.json"
-            if plan.by_hand:
-                write(path, plan.by_hand(problem))
-            else:
-                self.programs.hetplan("plan", folder / "model.json", folder / "cluster.json", folder / "job.json", *plan.planner, "--out", path)
-            made = read(path)
-            what = json.dumps([[(s["layers"], s["devices"]) for s in made["stages"]], made["microbatch_size"], made["schedule"],
-                               made.get("network", "fair_share"), made.get("flows")], sort_keys=True)
-            if what in ran:
-                self.same.append(f"{group.name}: {plan.name} = {ran[what]}")
-                self.tell(self.same[-1])
-                return
-            ran[what] = plan.name
-            self.compare(group, plan.name, path, folder, is_scheduled(made))
-            if plan.planner and is_scheduled(made):
-                other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))
-                self.compare(group, f"{plan.name}, uncontrolled", other, folder, False, pair=plan.name)
-        except Fault as e:
-            self.faults.append(f"{group.name}/{plan.name}: {e}")
-            self.tell(self.faults[-1])
+        path = folder / f"{name}.plan.json"
+        if plan.by_hand:
+            write(path, plan.by_hand(problem))
+        else:
+            self.programs.hetplan("plan", folder / "model.json", folder / "cluster.json", folder / "job.json", *plan.planner, "--out", path)
+        made = read(path)
+        what = json.dumps([[(s["layers"], s["devices"]) for s in made["stages"]], made["microbatch_size"], made["schedule"],
+                           made.get("network", "fair_share"), made.get("flows")], sort_keys=True)
+        if what in ran:
+            self.same.append(f"{group.name}: {plan.name} = {ran[what]}")
+            self.tell(self.same[-1])
+            return
+        ran[what] = plan.name
+        self.compare(group, plan.name, path, folder, is_scheduled(made))
+        if plan.planner and is_scheduled(made):
+            other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))
+            self.compare(group, f"{plan.name}, uncontrolled", other, folder, False, pair=plan.name)
 
     def compare(self, group: Group, name: str, path: pathlib.Path, folder: pathlib.Path, scheduled: bool, pair: str = "") -> None:
         model, cluster, nominal = folder / "model.json", folder / "cluster.json", folder / "nominal.json"
@@ -348,14 +359,16 @@ def main() -> int:
         cli = asked.cli or str(asked.programs / "hetplan")
         if not pathlib.Path(cli).exists():
             raise Fault(f"{cli}: not there; build the target hetplan_cli, or name it with --cli")
+        os.environ["HETPLAN_CLI"] = cli  # for executors that ask it for the task graph
         programs = Programs(asked.executor, asked.programs, cli, asked.command)
+        programs.command(1)
         with tempfile.TemporaryDirectory() as scratch:
             folder = asked.out or pathlib.Path(scratch)
             work = Validation(programs, folder, asked.iterations, lambda text: print(text, file=sys.stderr, flush=True))
             for g in groups:
                 wanted = [p for p in g.plans if not asked.case or g.name in asked.case or f"{g.name}/{p.name}" in asked.case]
                 if wanted:
-                    work.group(g, lambda p, wanted=wanted: p in wanted)
+                    work.group(g, wanted)
         text = report(work.results, work.same, work.faults)
         print(text, end="")
         if asked.json:
