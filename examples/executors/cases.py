@@ -185,7 +185,7 @@ def groups_of(executor: str) -> List[Group]:
         Group("two", chain, ("core", "core"), "shared", 0.1,
               (Plan("chain", in_line(1, 1)), Plan("chain, even layers", in_line(1, 1, even=True)),
                Plan("chain, gpipe", in_line(1, 1, schedule="gpipe")), Plan("data parallel", data_parallel), dora)),
-        Group("three", other, ("core/2", "core/4", "core/4"), "star", 2,
+        Group("three", other, ("core/2", "core/4", "core/4"), "star", 1,
               (Plan("chain", in_line(1, 1, 1)), Plan("replicated, then one", in_line(2, 1)), Plan("data parallel", data_parallel),
                dora, planned("asteroid"))),
         Group("four", chain, ("core/2", "core/4", "core/4", "core/4"), "ring", 0.7,
@@ -193,7 +193,7 @@ def groups_of(executor: str) -> List[Group]:
                planned("pipedream"))),
         Group("five", "towers", ("core/4",) * 5, "shared", 1,
               (Plan("branches", side_by_side(2, 1, 2)), Plan("chain", in_line(1, 1, 1, 1, 1)), Plan("data parallel", data_parallel), dora, even)),
-        Group("air", other, ("core/2", "core/4", "core/4", "core/4"), "shared", 2.5,
+        Group("air", other, ("core/2", "core/4", "core/4", "core/4"), "shared", 1.5,
               (Plan("chain", in_line(1, 1, 1, 1)), Plan("replicated twice", in_line(2, 2)), dora, even)),
     ]
 

@@ -27,7 +27,7 @@ import sys
 import tempfile
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from cases import QUICK, Fault, Group, Plan, Problem, cluster_of, groups_of, sized
+from cases import QUICK, Fault, Group, Plan, Problem, cluster_of, groups_of, sized, slowness
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 0.03  # predictions that lie closer together rank nothing
@@ -144,7 +144,7 @@ class Programs:
             raise Fault(f"{program}: not there; build the target executor_{self.executor}, or name the folder with --programs")
         if self.executor == "mpi":
             root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-            return ["mpirun", "--oversubscribe", *root, "-n", str(devices), str(program)]
+            return ["mpirun", "--oversubscribe", "--bind-to", "none", *root, "-n", str(devices), str(program)]
         return [str(program)]
 
     def hetplan(self, *arguments) -> dict:
@@ -197,6 +197,12 @@ def uncontrolled(plan: dict) -> dict:
     """The same stages and microbatches, 1F1B, and transfers that share the network as they come."""
     other = {k: v for k, v in plan.items() if k not in ("predicted", "flows")}
     return {**other, "schedule": {"kind": "1f1b"}, "network": "fair_share", "planner": "uncontrolled"}
+
+
+def is_slowed(plan: dict, group: Group) -> bool:
+    """Whether the plan uses a device that is slower than a core: only those are paced."""
+    used = {d["name"] for s in plan["stages"] for d in s["devices"]}
+    return any(slowness(kind) > 1 and f"d{i}" in used for i, kind in enumerate(group.kinds))
 
 
 def is_scheduled(plan: dict) -> bool:
@@ -270,8 +276,8 @@ class Validation:
         self.tell(f"{group.name}/{name}: predicted {said['latency']:.3f} s, running")
         ran = self.programs.run(group, model, cluster, path, nominal, self.iterations)
         one = Result(group.name, name, group.network, f"{', '.join(group.kinds)}; {group.topology}", shape(read(path)),
-                     bound_by(said, read(cluster)), ran["paced"], said["latency"], statistics.median(ran["iterations"]),
-                     ran["iterations"], ran.get("overruns", 0), pair, scheduled)
+                     bound_by(said, read(cluster)), ran["paced"] and is_slowed(read(path), group), said["latency"],
+                     statistics.median(ran["iterations"]), ran["iterations"], ran.get("overruns", 0), pair, scheduled)
         self.results.append(one)
         self.tell(f"{group.name}/{name}: measured {one.measured:.3f} s, the prediction is off by {percent(one.error)}")
 

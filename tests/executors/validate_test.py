@@ -202,6 +202,7 @@ class a_run(unittest.TestCase):
             self.assertLess(r["predicted"], 10)
         self.assertEqual({r["bound"] for r in results}, {"network", "compute", "both"})
         self.assertTrue(any("+" in r["shape"] for r in results))
+        self.assertEqual({r["group"] for r in results if not r["paced"]}, {"two"})
         self.assertIn("median |error| 4.8 %, worst 4.8 %", done.stdout)
         self.assertIn("share network and cluster: 1.00", done.stdout)
         self.assertIn("apart: 1.00", done.stdout)
