@@ -239,7 +239,7 @@ class Validation:
         folder.mkdir(parents=True, exist_ok=True)
         nominal, model, cluster = folder / "nominal.json", folder / "model.json", folder / "cluster.json"
         self.tell(f"{group.name}: {group.network} on {', '.join(group.kinds)}, {group.topology}: profiling")
-        write(nominal, cluster_of(group, 1e9))
+        write(nominal, cluster_of(group, 1e8))
         self.programs.profile(group, nominal, model, cluster, QUICK, "--quick")
         microbatch, batch, capacity = sized(group, read(model))
         write(nominal, cluster_of(group, capacity))
@@ -351,6 +351,7 @@ def main() -> int:
     parser.add_argument("--command", help="the executor, if not there")
     parser.add_argument("--docs", type=pathlib.Path, default=SOURCE / "docs", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception: what runs is ended, too
     groups = groups_of(asked.executor)
     names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
     try:

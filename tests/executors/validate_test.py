@@ -157,6 +157,24 @@ class programs(unittest.TestCase):
             time.sleep(0.5)
             self.assertFalse(mark.exists())
 
+    def test_the_program_takes_along_what_it_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mark = pathlib.Path(folder) / "alive"
+            fake = pathlib.Path(folder) / "hangs"
+            fake.write_text(f"#!/bin/sh\nwhile :; do touch {mark}; sleep 0.1; done\n")
+            fake.chmod(0o755)
+            process = subprocess.Popen([sys.executable, "-B", FOLDER / "validate.py", "threads", "--cli", "/bin/true", "--command", str(fake)],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 30
+            while not mark.exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertTrue(mark.exists())
+            process.terminate()
+            self.assertEqual(process.wait(30), 143)
+            mark.unlink()
+            time.sleep(0.5)
+            self.assertFalse(mark.exists())
+
     def test_a_program_that_fails_is_quoted_in_one_line(self):
         with self.assertRaisesRegex(cases.Fault, "exit status 2: what is wrong"):
             validate.call(["sh", "-c", "echo noise >&2; echo what is wrong >&2; exit 2"], 10)
