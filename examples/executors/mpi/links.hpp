@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A transport for MPI ranks: one rank per device, and in each a thread that owns MPI.
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <mpi.h>
+
+#include "../common/transport.hpp"
+#include "shared_board.hpp"
+
+namespace executors {
+
+/// A rank's end of all links.
+///
+/// Shaped links: the sender gives every parcel its turns on the medium, which the ranks of one machine share, and when its last turn
+/// is over the parcel goes. Real links: a parcel goes at once, in pieces; of all that wait the piece with the smallest priority number
+/// goes next, and few are on their way at a time, so that it need not wait for many.
+/// The thread naps between two looks at MPI, which by itself would turn in a loop and take the core from the work.
+class rank_links {
+ public:
+  /// Collective. The ranks of `ranks` are the devices that the program uses, in the cluster's order.
+  ///
+  /// @param shaped  the ranks must be on one machine.
+  rank_links(MPI_Comm ranks, const program& p, const hetplan::cluster& c, bool shaped, double timeout_s)
+      : program_(p), cluster_(c), timeout_s_(timeout_s), rank_of_(c.size(), -1) {
+    MPI_Comm_dup(ranks, &ranks_);
+    MPI_Comm_rank(ranks_, &rank_);
+    for (std::size_t d = 0; d < c.size(); ++d) {
+      if (!p.uses(hetplan::device_id(d))) continue;
+      rank_of_[d] = static_cast<int>(devices_.size());
+      devices_.emplace_back(d);
+    }
+    came_.resize(devices_.size());
+    if (shaped) {
+      board_.emplace(ranks_, p.resources.size(), p.flows.size());
+      medium_.emplace(p.resources, p.rules, board_->free_at_s(), board_->states(), board_->lock());
+      out_.emplace(p, *medium_, [this](parcel x) { post(std::move(x)); });
+    } else {
+      ahead_s_ = find_clock();
+    }
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+  rank_links(const rank_links&) = delete;
+  rank_links& operator=(const rank_links&) = delete;
+
+  [[nodiscard]] hetplan::device_id device() const { return devices_[static_cast<std::size_t>(rank_)]; }
+
+  void send(std::vector<parcel> parcels) {
+    if (out_) return out_->send(std::move(parcels));
+    for (parcel& x : parcels) post(std::move(x));
+  }
+  parcel receive(std::size_t flow, int part) {
+    std::unique_lock hold(mutex_);
+    const bool there = arrived_.wait_for(hold, std::chrono::duration<double>(timeout_s_), [&] { return mailbox_.contains({flow, part}); });
+    if (!there) fail_waiting("flow " + std::to_string(flow) + " from \"" + cluster_[program_.flows[flow].from].name + "\"");
+    return std::move(mailbox_.extract({flow, part}).mapped());
+  }
+  [[nodiscard]] double now_s() const { return steady_s() + ahead_s_; }
+  void wait_until(double s) const { std::this_thread::sleep_until(steady_time(s - ahead_s_)); }
+  meeting meet(double value) {
+    std::unique_lock hold(mutex_);
+    const int round = round_;
+    say(0, tag::here, {static_cast<double>(rank_), value, now_s()});
+    const bool there = arrived_.wait_for(hold, std::chrono::duration<double>(timeout_s_), [&] { return round_ != round; });
+    if (!there) fail_waiting("the others at the end of an iteration");
+    return met_;
+  }
+  /// Collective: the last call. What is on its way has arrived, as nobody leaves a meeting before all have come to it.
+  void close() {
+    out_.reset();
+    {
+      std::unique_lock hold(mutex_);
+      const bool gone = arrived_.wait_for(hold, std::chrono::duration<double>(timeout_s_), [&] { return words_.empty() && flying_ == 0; });
+      if (!gone) fail_waiting("its last words to leave");
+    }
+    thread_ = {};
+    if (board_) board_->free();
+    MPI_Comm_free(&ranks_);
+  }
+
+ private:
+  using address = std::pair<std::size_t, int>;
+  struct tag {
+    enum kind : int { piece = 1, here, met, clock };
+  };
+  /// What is to be sent: the first of those that may go is the one with the smallest priority, then the one that was posted first.
+  struct outgoing {
+    parcel what;
+    std::size_t sent = 0;  ///< numbers
+  };
+  struct word {
+    int to;
+    tag::kind what;
+    std::vector<double> numbers;
+  };
+  /// Numbers that MPI has in its hands.
+  struct transit {
+    std::vector<double> numbers;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int tag = 0;
+    std::optional<std::size_t> flow = {};
+  };
+  struct assembly {
+    parcel what;
+    std::size_t missing = 0;
+  };
+  static constexpr std::size_t piece_numbers = 16384;  ///< 128 KiB
+  static constexpr std::size_t most_flying = 4;
+  static constexpr std::size_t header_numbers = 5;  ///< flow, part, numbers of the parcel, offset of the piece, when it arrived
+
+  [[noreturn]] void fail_waiting(const std::string& what) const {
+    throw timed_out("\"" + cluster_[device()].name + "\" has waited " + hetplan::to_text(timeout_s_) + " s for " + what);
+  }
+
+  void post(parcel x) {
+    const std::lock_guard hold(mutex_);
+    waiting_.push_back({std::move(x)});
+    posted_.notify_one();
+  }
+  /// With the lock held.
+  void say(int to, tag::kind what, std::vector<double> numbers) {
+    words_.push_back({to, what, std::move(numbers)});
+    posted_.notify_one();
+  }
+
+  void run(const std::stop_token& stop) {
+    using std::chrono::microseconds;
+    while (!stop.stop_requested()) {
+      while (send_word() || send_piece()) {}
+      finish_sends();
+      begin_receives();
+      finish_receives();
+      std::unique_lock hold(mutex_);
+      const bool busy = !sends_.empty() || !receives_.empty();
+      if (words_.empty()) posted_.wait_for(hold, busy ? microseconds(20) : microseconds(150));
+    }
+  }
+
+  bool send_word() {
+    word w;
+    {
+      const std::lock_guard hold(mutex_);
+      if (words_.empty()) return false;
+      w = std::move(words_.front());
+      words_.pop_front();
+      ++flying_;
+    }
+    fly(w.to, w.what, std::move(w.numbers), {});
+    return true;
+  }
+  bool send_piece() {
+    int to = 0;
+    std::size_t flow = 0;
+    std::vector<double> numbers;
+    {
+      const std::lock_guard hold(mutex_);
+      if (sends_.size() >= most_flying) return false;
+      const auto next = next_to_go();
+      if (next == waiting_.end()) return false;
+      const parcel& x = next->what;
+      const std::size_t size = std::min(piece_numbers, x.data.size() - next->sent);
+      flow = x.flow;
+      to = rank_of_[program_.flows[flow].to.index()];
+      numbers = {static_cast<double>(x.flow), static_cast<double>(x.part), static_cast<double>(x.data.size()), static_cast<double>(next->sent), x.at_s};
+      const auto from = x.data.begin() + static_cast<std::ptrdiff_t>(next->sent);
+      numbers.insert(numbers.end(), from, from + static_cast<std::ptrdiff_t>(size));
+      next->sent += size;
+      if (next->sent == x.data.size()) waiting_.erase(next);
+      ++flying_;
+    }
+    fly(to, tag::piece, std::move(numbers), flow);
+    return true;
+  }
+  [[nodiscard]] std::deque<outgoing>::iterator next_to_go() {
+    auto best = waiting_.end();
+    for (auto o = waiting_.begin(); o != waiting_.end(); ++o) {
+      const auto& f = program_.flows[o->what.flow];
+      const auto is_before = [&](std::size_t other) { return f.after == static_cast<int>(other); };
+      if (o->what.at_s > now_s()) continue;
+      if (std::any_of(waiting_.begin(), waiting_.end(), [&](const outgoing& w) { return is_before(w.what.flow); })) continue;
+      if (std::any_of(sends_.begin(), sends_.end(), [&](const transit& s) { return s.flow && is_before(*s.flow); })) continue;
+      if (best == waiting_.end() || f.priority < program_.flows[best->what.flow].priority) best = o;
+    }
+    return best;
+  }
+  void fly(int to, int what, std::vector<double> numbers, std::optional<std::size_t> flow) {
+    transit t{std::move(numbers), MPI_REQUEST_NULL, what, flow};
+    MPI_Isend(t.numbers.data(), static_cast<int>(t.numbers.size()), MPI_DOUBLE, to, what, ranks_, &t.request);
+    sends_.push_back(std::move(t));
+  }
+  void finish_sends() {
+    const std::size_t left = std::erase_if(sends_, [](transit& t) {
+      int done = 0;
+      MPI_Test(&t.request, &done, MPI_STATUS_IGNORE);
+      return done != 0;
+    });
+    const std::lock_guard hold(mutex_);
+    flying_ -= left;
+    if (flying_ == 0) arrived_.notify_all();
+  }
+
+  void begin_receives() {
+    for (;;) {
+      int there = 0;
+      MPI_Message message;
+      MPI_Status status;
+      MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, ranks_, &there, &message, &status);
+      if (there == 0) return;
+      int size = 0;
+      MPI_Get_count(&status, MPI_DOUBLE, &size);
+      transit t{std::vector<double>(static_cast<std::size_t>(size)), MPI_REQUEST_NULL, status.MPI_TAG};
+      MPI_Imrecv(t.numbers.data(), size, MPI_DOUBLE, &message, &t.request);
+      receives_.push_back(std::move(t));
+    }
+  }
+  void finish_receives() {
+    std::erase_if(receives_, [&](transit& t) {
+      int done = 0;
+      MPI_Test(&t.request, &done, MPI_STATUS_IGNORE);
+      if (done != 0) take(t);
+      return done != 0;
+    });
+  }
+  void take(const transit& t) {
+    const std::lock_guard hold(mutex_);
+    if (t.tag == tag::here) return come(t.numbers);
+    if (t.tag == tag::met) {
+      met_ = {t.numbers[0], t.numbers[1]};
+      ++round_;
+    } else if (!put_together(t.numbers)) {
+      return;
+    }
+    arrived_.notify_all();
+  }
+  /// Rank 0 alone: a rank has come to the meeting; the last one ends it.
+  void come(const std::vector<double>& numbers) {
+    came_[static_cast<std::size_t>(numbers[0])] = {numbers[2], numbers[1]};
+    if (++here_ < came_.size()) return;
+    here_ = 0;
+    meeting all;
+    for (const meeting& m : came_) {  // in the order of the ranks: the same sum whoever comes last
+      all.at_s = std::max(all.at_s, m.at_s);
+      all.sum += m.sum;
+    }
+    for (std::size_t r = 0; r < came_.size(); ++r) say(static_cast<int>(r), tag::met, {all.at_s, all.sum});
+  }
+  /// Has the parcel arrived with this piece?
+  bool put_together(const std::vector<double>& numbers) {
+    const auto number = [&](std::size_t i) { return static_cast<std::size_t>(numbers[i]); };
+    const address where{number(0), static_cast<int>(numbers[1])};
+    const auto found = parts_.try_emplace(where, assembly{{where.first, where.second, std::vector<double>(number(2)), numbers[4]}, number(2)}).first;
+    assembly& a = found->second;
+    const std::size_t size = numbers.size() - header_numbers;
+    std::copy(numbers.begin() + header_numbers, numbers.end(), a.what.data.begin() + static_cast<std::ptrdiff_t>(number(3)));
+    a.missing -= size;
+    if (a.missing > 0) return false;
+    if (!board_) a.what.at_s = now_s();
+    mailbox_[where] = std::move(a.what);
+    parts_.erase(found);
+    return true;
+  }
+
+  /// How far rank 0's clock is ahead of this one: the middle of the fastest of some exchanges.
+  ///
+  /// Source  Cristian, "Probabilistic clock synchronization", 1989.
+  [[nodiscard]] double find_clock() const {
+    constexpr int exchanges = 20;
+    double ahead_s = 0, fastest_s = std::numeric_limits<double>::infinity();
+    for (int r = 1; r < static_cast<int>(devices_.size()); ++r) {
+      for (int i = 0; i < exchanges; ++i) {
+        double there_s = 0;
+        if (rank_ == 0) {
+          MPI_Recv(&there_s, 1, MPI_DOUBLE, r, tag::clock, ranks_, MPI_STATUS_IGNORE);
+          there_s = steady_s();
+          MPI_Send(&there_s, 1, MPI_DOUBLE, r, tag::clock, ranks_);
+        } else if (rank_ == r) {
+          const double begin_s = steady_s();
+          MPI_Send(&begin_s, 1, MPI_DOUBLE, 0, tag::clock, ranks_);
+          MPI_Recv(&there_s, 1, MPI_DOUBLE, 0, tag::clock, ranks_, MPI_STATUS_IGNORE);
+          const double end_s = steady_s();
+          if (end_s - begin_s < fastest_s) {
+            fastest_s = end_s - begin_s;
+            ahead_s = there_s - (begin_s + end_s) / 2;
+          }
+        }
+      }
+    }
+    return ahead_s;
+  }
+
+  const program& program_;
+  const hetplan::cluster& cluster_;
+  double timeout_s_;
+  MPI_Comm ranks_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  double ahead_s_ = 0;
+  std::vector<hetplan::device_id> devices_;  ///< by rank
+  std::vector<int> rank_of_;                 ///< by device, -1 where the program does not use it
+  std::optional<shared_board> board_;
+  std::optional<medium<process_lock>> medium_;
+
+  std::mutex mutex_;  ///< of all up to the mailbox
+  std::condition_variable posted_, arrived_;
+  std::deque<outgoing> waiting_;
+  std::deque<word> words_;
+  std::size_t flying_ = 0;  ///< what MPI has not let go of yet
+  std::map<address, assembly> parts_;
+  std::vector<meeting> came_;  ///< rank 0: by rank
+  std::size_t here_ = 0;
+  int round_ = 0;
+  meeting met_;
+  std::map<address, parcel> mailbox_;
+
+  std::vector<transit> sends_, receives_;  ///< of the thread that owns MPI
+  std::optional<sender<process_lock>> out_;
+  std::jthread thread_;
+};
+
+static_assert(transport<rank_links>);
+
+}  // namespace executors
