@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The MPI executor: whatever the shape of the plan, ranks train what one device would; bad input ends in one line."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+EXECUTOR = pathlib.Path(os.environ["HETPLAN_CLI"]).parent / "executor_mpi"
+MPIRUN = shutil.which("mpirun")
+SKIPPED = 77
+
+CLUSTER = {
+    "format": "hetplan/cluster/1", "name": "four",
+    "devices": [{"name": f"d{i}", "kind": kind, "memory": "1 GB"} for i, kind in enumerate(["core/4", "core/8", "core/8", "core/8"])],
+    "topology": {"kind": "shared", "capacity": "800 Mbit/s", "latency": "1 ms"},
+}
+LAYERS = {
+    "mlp": ["first", *(f"hidden{i}" for i in range(8)), "last", "loss"],
+    "towers": [*(f"wide{i}" for i in range(4)), *(f"narrow{i}" for i in range(2)), "join", "last", "loss"],
+    "transformer": ["embed", *(f"block{i}.{part}" for i in range(4) for part in ("attention", "feed_forward")), "loss"],
+}
+
+
+def stage(layers, *devices, size=None):
+    s = {"layers": layers, "devices": [{"name": name, "samples": samples} for name, samples in devices]}
+    return {**s, "microbatch_size": size} if size else s
+
+
+def plan(model, stages, size=4, count=4, **more):
+    return {"format": "hetplan/plan/1", "model": model, "cluster": "four", "mode": "training", "workload": {"optimizer_factor": 0},
+            "microbatch_size": size, "microbatches": count, "stages": stages, **more}
+
+
+def chain(network, *cuts):
+    """The layers between the cuts, a stage for each device."""
+    names, ends = LAYERS[network], [*cuts, len(LAYERS[network])]
+    return [names[a:b] for a, b in zip([0, *cuts], ends)]
+
+
+def plans():
+    a, b, c = chain("mlp", 4, 8)
+    yield "a chain", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))])
+    yield "gpipe", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))], schedule={"kind": "gpipe"})
+    yield "uneven shares", plan("mlp", [stage(a + b, ("d0", 3), ("d1", 1)), stage(c, ("d2", 1), ("d3", 3))])
+    yield "data parallel, three unequal", plan("mlp", [stage(a + b + c, ("d1", 1), ("d0", 2), ("d2", 1))])
+    yield "a DAG of stages", plan("towers", [stage(LAYERS["towers"][:4], ("d0", 4)), stage(LAYERS["towers"][4:6], ("d3", 4)),
+                                             stage(LAYERS["towers"][6:], ("d1", 2), ("d2", 2))])
+    first, last = chain("transformer", 5)
+    yield "a tensor in two stages", plan("transformer", [stage(first, ("d0", 1), ("d1", 1)), stage(last, ("d2", 2))], size=2, count=2)
+    # The one chunk overtakes the other; what comes back waits until it is released.
+    flows = [{"from": "d0", "to": "d1", "microbatch": m, "phase": "forward", "chunk": k, "of": 2, "priority": m} for m in range(4) for k in range(2)]
+    flows.append({"from": "d1", "to": "d0", "microbatch": 3, "phase": "backward", "release": "60 ms", "priority": 1})
+    yield "chunks and priorities", plan("mlp", [stage(a + b, ("d0", 4)), stage(c, ("d1", 4))], network="priority", flows=flows)
+
+
+def mpi(ranks, *arguments, cwd):
+    command = [MPIRUN, "--quiet", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), EXECUTOR, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+class executor_test(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.write("four.json", CLUSTER)
+        for network in LAYERS:
+            result = mpi(4, "profile", network, "four.json", "--out-model", f"{network}.json", "--out-cluster", "measured.json", "--quick",
+                         "--batches", "1,4", cwd=cls.path)
+            if result.returncode != 0:
+                raise AssertionError(result.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def write(cls, name, document):
+        (cls.path / name).write_text(document if isinstance(document, str) else json.dumps(document))
+
+    def run_plan(self, p, *more, ranks=None):
+        self.write("plan.json", p)
+        used = {d["name"] for s in p["stages"] for d in s["devices"]}
+        result = mpi(ranks or len(used), "run", f"{p['model']}.json", "measured.json", "plan.json", "--json", *more, cwd=self.path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def refused(self, ranks, *arguments):
+        result = mpi(ranks, *arguments, cwd=self.path)
+        self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("executor_mpi: "), result.stderr)
+        return result.stderr
+
+    def test_ranks_train_what_one_device_would(self):
+        for name, p in plans():
+            with self.subTest(name):
+                report = self.run_plan(p, "--check", "--iterations", 2, "--pace", "none")
+                self.assertLessEqual(report["difference"], 1e-6)
+                self.assertEqual((len(report["iterations"]), len(report["losses"]), report["paced"]), (2, 3, False))
+                self.assertEqual(len(set(report["losses"])), 3)  # it trains: parameters change
+
+    def test_paced_devices_and_shaped_links_take_the_time_that_they_have(self):
+        for name, p in plans():
+            if name in ("a chain", "chunks and priorities"):
+                with self.subTest(name):
+                    report = self.run_plan(p, "--check", "--iterations", 2, "--nominal", "four.json")
+                    self.assertLessEqual(report["difference"], 1e-6)
+                    # No iteration is faster than all its delays; how much slower it is depends on what else the machine does.
+                    self.assertGreater(min(report["iterations"]), 0.9 * report["predicted"])
+
+    def test_ranks_of_idle_devices_do_nothing(self):
+        a, b = chain("mlp", 5)
+        p = plan("mlp", [stage(a, ("d1", 4)), stage(b, ("d3", 4))])
+        losses = [self.run_plan(p, "--pace", "none", "--iterations", 1, ranks=n)["losses"] for n in (2, 4)]
+        self.assertEqual(losses[0], losses[1])
+
+    def test_the_seed_decides(self):
+        p = dict(plans())["a chain"]
+        losses = [self.run_plan(p, "--pace", "none", "--iterations", 1, "--seed", seed)["losses"] for seed in (1, 1, 2)]
+        self.assertEqual(losses[0], losses[1])
+        self.assertNotEqual(losses[0], losses[2])
+
+    def test_profiles_hold_what_was_measured(self):
+        model = json.loads((self.path / "mlp.json").read_text())
+        self.assertEqual([layer["name"] for layer in model["layers"]], LAYERS["mlp"])
+        for layer in model["layers"]:
+            fast, slow = layer["profile"]["core/4"], layer["profile"]["core/8"]
+            self.assertEqual(fast["batch"], [1, 4])
+            for key in ("forward", "backward"):
+                for x, y in zip(fast[key], slow[key]):
+                    self.assertGreater(x, 0)
+                    self.assertAlmostEqual(y / x, 2)
+        measured = json.loads((self.path / "measured.json").read_text())
+        capacity = measured["resources"][0]["capacity"]
+        self.assertTrue(0.5 * 1e8 < capacity < 1.05 * 1e8, capacity)
+        for route in measured["routes"]:
+            self.assertTrue(route["latency"] < 0.05, route)
+
+    def test_bad_input_ends_in_one_line(self):
+        good = dict(plans())["a chain"]
+        run_it = ("run", "mlp.json", "measured.json", "bad.json")
+        self.write("bad.json", good)
+        self.assertIn("mpirun -n: got 2 ranks; expected 3, one for each device of the plan, or 4, one for each of the cluster", self.refused(2, *run_it))
+        self.assertIn("model", self.refused(3, "run", "towers.json", "measured.json", "bad.json"))
+        self.assertIn("nothing.json", self.refused(3, "run", "mlp.json", "measured.json", "nothing.json"))
+        self.assertIn("--pase", self.refused(3, *run_it, "--pase", "none"))
+        self.write("bad.json", json.dumps(good)[:200])
+        self.assertIn("bad.json: line 1", self.refused(3, *run_it))
+        self.write("bad.json", {**good, "stages": [{**good["stages"][0], "devices": [{"name": "d9", "samples": 4}]}, *good["stages"][1:]]})
+        self.assertIn("\"d9\"", self.refused(3, *run_it))
+        self.write("bad.json", {**good, "network": "exclusive"})
+        self.assertIn("bad.json: plan: /network: got \"exclusive\"", self.refused(3, *run_it))
+        self.write("fast.json", {**CLUSTER, "devices": [{**d, "kind": "core"} for d in CLUSTER["devices"]]})
+        model = json.loads((self.path / "mlp.json").read_text())
+        for layer in model["layers"]:
+            layer["profile"]["core"] = layer["profile"]["core/4"]
+        self.write("fast_mlp.json", model)
+        self.write("bad.json", {**good, "stages": [stage(LAYERS["mlp"], *((f"d{i}", 1) for i in range(4)))]})
+        if (os.cpu_count() or 1) < 4:
+            self.assertIn("cores", self.refused(4, "run", "fast_mlp.json", "fast.json", "bad.json"))
+        self.write("odd.json", {**CLUSTER, "devices": [{**d, "kind": "phone"} for d in CLUSTER["devices"]]})
+        self.assertIn("odd.json: /devices/0/kind: got \"phone\"", self.refused(4, "profile", "mlp", "odd.json", "--out-model", "x.json", "--out-cluster", "y.json"))
+        self.assertFalse((self.path / "x.json").exists())
+
+
+if __name__ == "__main__":
+    if MPIRUN is None or not EXECUTOR.exists():
+        print("skipped: no mpirun, or executor_mpi is not built", file=sys.stderr)
+        sys.exit(SKIPPED)
+    unittest.main()
