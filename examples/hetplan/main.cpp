@@ -64,9 +64,9 @@ class command_line {
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
     compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
 
-    CLI::App* sweep = command("sweep", "a table of models, clusters, jobs and planners; goes on where it was interrupted", [this] { return cli::sweep(common_, sweep_); });
+    CLI::App* sweep = command("sweep", "one table of models, clusters, jobs and planners", [this] { return cli::sweep(common_, sweep_); });
     sweep->add_option("sweep", sweep_.sweep, "sweep file")->required()->type_name("SWEEP");
-    sweep->add_option("--out", sweep_.out, "the table, one JSON object a line; rows that it has are kept")->required()->type_name("TABLE");
+    sweep->add_option("--out", sweep_.out, "the table, one JSON object a line; an interrupted one is gone on with")->required()->type_name("TABLE");
     sweep->add_option("--csv", sweep_.csv, "write the table for spreadsheets too");
 
     CLI::App* adapt = command("adapt", "a job over a timeline of changes, under several policies", [this] { return cli::adapt(common_, adapt_); });

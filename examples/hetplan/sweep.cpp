@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 #include <string_view>
 
 #include <unistd.h>
@@ -84,9 +86,8 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
   }
   for (std::size_t i = 0; i < s.clusters.size(); ++i) {
     const std::string& name = s.clusters[i];
-    cluster c = below(file, where("/clusters/", i), [&] {
-      return load(zoo::cluster_names(), name, [](const std::string& from) { return load_cluster(from); });
-    });
+    cluster c = below(file, where("/clusters/", i),
+                      [&] { return load(zoo::cluster_names(), name, [](const std::string& from) { return load_cluster(from); }); });
     const std::uint64_t d = digest(name, io::write_cluster(c));
     clusters_.push_back({name, std::move(c), d});
   }
@@ -103,8 +104,9 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
     }
   }
   planners_ = s.planners.empty() ? planner_names() : s.planners;
-  constexpr std::size_t most = 1'000'000;
-  if (size() > most) throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
+  constexpr std::size_t most = 100'000;
+  if (size() > most)
+    throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
 }
 
 sweep_cases::position sweep_cases::at(std::size_t i) const {
@@ -140,7 +142,13 @@ std::string sweep_cases::row(std::size_t i) const {
   common_options quiet = options_;
   quiet.quiet = true;
   progress nobody(quiet, "");
-  const plan_result result = run_planner(quiet, planners_[at_i.planner], p, 1, nobody);
+  const plan_result result = [&] {
+    try {
+      return run_planner(quiet, planners_[at_i.planner], p, 1, nobody);
+    } catch (const std::exception& e) {
+      throw std::runtime_error(title(i) + ": " + e.what());
+    }
+  }();
 
   json o;
   o["key"] = key(i);
@@ -182,19 +190,9 @@ class sweep_table {
     namespace fs = std::filesystem;
     std::error_code ignored;
     const fs::file_status status = fs::status(path_, ignored);
-    if (fs::exists(status) && !fs::is_regular_file(status)) throw invalid_input(io::escaped(path_) + ": expected a file, to be gone on with after an interruption");
-    const std::string text = fs::exists(status) ? io::read_text(path_) : std::string();
-    std::size_t begin = 0;
-    for (std::size_t line = 1, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++line) {
-      std::string row = text.substr(begin, end - begin);
-      const auto found = wanted.find(key_of(row, line));
-      if (found == wanted.end()) ++others_;
-      else rows_[found->second] = std::move(row);
-    }
-    // The last line without an end is what an interruption left of a row: it is done again.
-    const std::string_view rest = std::string_view(text).substr(begin);
-    if (!rest.starts_with(row_begin.substr(0, rest.size()))) fail_row("the rest of the file");
-    if (!rest.empty()) io::write_atomically(path_, std::string_view(text).substr(0, begin));
+    if (fs::exists(status) && !fs::is_regular_file(status))
+      throw invalid_input(io::escaped(path_) + ": expected a file, to be gone on with after an interruption");
+    if (fs::exists(status)) read(wanted);
     file_.reset(std::fopen(path_.c_str(), "ab"));
     if (!file_) io::detail::fail_file(path_, "cannot write", errno);
   }
@@ -214,7 +212,8 @@ class sweep_table {
   void add(std::size_t i, const std::string& row) {
     const std::string line = row + "\n";
     errno = 0;
-    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0) io::detail::fail_file(path_, "cannot write", errno);
+    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0)
+      io::detail::fail_file(path_, "cannot write", errno);
     rows_[i] = row;
   }
 
@@ -229,8 +228,32 @@ class sweep_table {
  private:
   static constexpr std::string_view row_begin = "{\"key\":\"";
 
+  void read(const std::map<std::string, std::size_t>& wanted) {
+    std::ifstream in(path_, std::ios::binary);
+    if (!in) io::detail::fail_file(path_, "cannot read", errno);
+    std::string row;
+    std::uintmax_t whole = 0;  // bytes of the rows that have an end
+    for (std::size_t line = 1; std::getline(in, row) && !in.eof(); ++line) {
+      whole += row.size() + 1;
+      const auto found = wanted.find(key_of(row, line));
+      if (found != wanted.end()) {
+        rows_[found->second] = row;
+      } else {
+        ++others_;
+      }
+    }
+    if (in.bad()) io::detail::fail_file(path_, "cannot read", errno);
+    if (row.empty()) return;
+    // The last line without an end is what an interruption left of a row: it is done again.
+    if (!row.starts_with(row_begin.substr(0, row.size()))) fail_row("the last line");
+    std::error_code code;
+    std::filesystem::resize_file(path_, whole, code);
+    if (code) io::detail::fail_file(path_, "cannot write", code.value());
+  }
+
   [[noreturn]] void fail_row(const std::string& where) const {
-    throw invalid_input(io::escaped(path_) + ": " + where + ": expected a row of a sweep's table; a file of something else is not written over");
+    throw invalid_input(io::escaped(path_) + ": " + where +
+                        ": expected a row of a sweep's table; a file of something else is not written over");
   }
   [[nodiscard]] std::string key_of(const std::string& row, std::size_t line) const {
     const json o = json::parse(row, nullptr, false);
@@ -254,8 +277,10 @@ std::string csv_field(const json& value) {
 }
 
 std::string csv_table(const std::vector<json>& rows) {
-  constexpr std::string_view columns[] = {"model", "cluster", "job", "target", "planner", "status", "score", "latency", "time_between_tokens", "energy",
-                                          "peak_memory", "bound", "gap", "stages", "devices", "microbatch_size", "microbatches", "candidates", "reason"};
+  constexpr std::string_view columns[] = {
+      "model",  "cluster",     "job",   "target", "planner", "status",  "score",           "latency",      "time_between_tokens",
+      "energy", "peak_memory", "bound", "gap",    "stages",  "devices", "microbatch_size", "microbatches", "candidates",
+      "reason"};
   std::string text;
   for (const std::string_view c : columns) text.append(text.empty() ? "" : ",").append(c);
   text += "\n";
@@ -289,9 +314,10 @@ void print_best(const std::vector<json>& rows, const std::vector<const json*>& b
     cluster = std::max(cluster, text(row, "cluster").size());
     job = std::max(job, text(row, "job").size());
   }
-  const auto line = [&](const std::string& m, const std::string& c, const std::string& j, const std::string& target, const std::string& rest) {
-    std::printf("%-*s  %-*s  %-*s %10s  %s\n", static_cast<int>(model), m.c_str(), static_cast<int>(cluster), c.c_str(), static_cast<int>(job), j.c_str(),
-                target.c_str(), rest.c_str());
+  const auto line = [&](const std::string& m, const std::string& c, const std::string& j, const std::string& target,
+                        const std::string& rest) {
+    std::printf("%-*s  %-*s  %-*s %10s  %s\n", static_cast<int>(model), m.c_str(), static_cast<int>(cluster), c.c_str(),
+                static_cast<int>(job), j.c_str(), target.c_str(), rest.c_str());
   };
   line("model", "cluster", "job", "target", "best planner           latency     energy     memory");
   for (std::size_t i = 0; i < best.size(); ++i) {
@@ -314,7 +340,8 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
   const auto show = [&](const std::string& last) {
     if (!visible) return;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::fprintf(stderr, "\r\033[K%zu of %zu cases, %s%s%s", done, cases.size(), readable(seconds(elapsed)).c_str(), last.empty() ? "" : "; last ", last.c_str());
+    std::fprintf(stderr, "\r\033[K%zu of %zu cases, %s%s%s", done, cases.size(), readable(seconds(elapsed)).c_str(),
+                 last.empty() ? "" : "; last ", last.c_str());
     std::fflush(stderr);
   };
   show("");

@@ -37,11 +37,14 @@ SWEEP = {
     "latencies": ["20 ms", "80 ms"], "planners": ["on-device", "gpipe", "asteroid", "dora"],
 }
 CASES = 32
+# What MPI itself does not free is not this project's leak.
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 # Cases that take long enough to be killed between two of them.
 SLOW = {
-    "format": "hetplan/sweep/1", "models": ["efficientnet-b1"], "clusters": ["smart-home-2"], "jobs": [{"name": "j", "mode": "training", "batch": 32}],
-    "latencies": [0.1, 0.2, 0.4, 0.8], "planners": ["gpipe", "dora"],
+    "format": "hetplan/sweep/1", "models": ["efficientnet-b1"], "clusters": ["smart-home-2"],
+    "jobs": [{"name": "j", "mode": "training", "batch": 32}], "latencies": [0.1, 0.2, 0.4], "planners": ["gpipe", "dora"],
 }
+SLOW_CASES = 6
 
 
 def ranks(n):
@@ -66,7 +69,8 @@ class sweep_test(unittest.TestCase):
         (self.path / name).write_text(json.dumps(document))
 
     def run_sweep(self, *more, program=(CLI, "sweep"), out="table.jsonl", sweep="sweep.json"):
-        return subprocess.run([*program, sweep, "--out", out, *more], cwd=self.path, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        return subprocess.run([*program, sweep, "--out", out, *more], cwd=self.path, env=ENVIRONMENT, capture_output=True, text=True,
+                              timeout=60, stdin=subprocess.DEVNULL)
 
     def table(self, *more, program=(CLI, "sweep"), out="table.jsonl", sweep="sweep.json"):
         result = self.run_sweep(*more, program=program, out=out, sweep=sweep)
@@ -118,7 +122,8 @@ class one_process(sweep_test):
         document = json.loads(self.run_sweep("--json").stdout)
         self.assertEqual((document["cases"], document["computed"], document["dropped"]), (CASES, 0, 0))
         groups = [rows[i:i + 4] for i in range(0, CASES, 4)]
-        best = [min((r for r in g if r["status"] == "feasible"), key=lambda r: r["score"]) for g in groups if any(r["status"] == "feasible" for r in g)]
+        feasible = [[r for r in g if r["status"] == "feasible"] for g in groups]
+        best = [min(g, key=lambda r: r["score"]) for g in feasible if g]
         self.assertEqual(document["best"], best)
         text = self.run_sweep().stdout
         self.assertIn("0 computed now", text)
@@ -128,7 +133,7 @@ class one_process(sweep_test):
         whole = self.table()
         draw = random.Random(SEED)
         lines = whole.splitlines(keepends=True)
-        for attempt in range(4):
+        for attempt in range(2):
             some = lines[:]
             draw.shuffle(some)
             cut = b"".join(some)[:draw.randrange(len(whole))]
@@ -137,14 +142,19 @@ class one_process(sweep_test):
             self.assertEqual(json.loads(result.stdout)["computed"], CASES - cut.count(b"\n"), f"seed {SEED}, attempt {attempt}")
             self.assertEqual((self.path / "cut.jsonl").read_bytes(), whole, f"seed {SEED}, attempt {attempt}")
 
-    def test_killed_in_the_middle_it_goes_on(self):
+    def test_killed_again_and_again_it_goes_on(self):
         whole = self.table(sweep="slow.json")
         path = self.path / "killed.jsonl"
-        p = subprocess.Popen([CLI, "sweep", "slow.json", "--out", path], cwd=self.path, stdout=subprocess.DEVNULL)
-        wait_for_rows(path, 3)
-        p.kill()
-        p.wait()
-        self.assertLess(path.read_bytes().count(b"\n"), 8)
+        for rows in (1, 3):
+            p = subprocess.Popen([CLI, "sweep", "slow.json", "--out", path], cwd=self.path, stdout=subprocess.DEVNULL)
+            wait_for_rows(path, rows)
+            p.kill()
+            p.wait()
+            done = path.read_bytes()
+            self.assertLess(done.count(b"\n"), SLOW_CASES)
+            path.write_bytes(done + whole[:20])  # the next row, as far as it was written
+        for line in done.splitlines()[:-1]:
+            self.assertIn(line, whole.splitlines())
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
 
     def test_another_input_makes_another_case(self):
@@ -200,18 +210,20 @@ class ranks_of_mpi(sweep_test):
     def test_killed_in_the_middle_one_process_goes_on_where_ranks_began(self):
         whole = self.table(sweep="slow.json")
         path = self.path / "killed.jsonl"
-        p = subprocess.Popen([*ranks(3), "slow.json", "--out", path], cwd=self.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for_rows(path, 3)
+        p = subprocess.Popen([*ranks(3), "slow.json", "--out", path], cwd=self.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        wait_for_rows(path, 2)
         p.kill()
         p.wait()
-        self.assertLess(path.read_bytes().count(b"\n"), 8)
+        self.assertLess(path.read_bytes().count(b"\n"), SLOW_CASES)
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
 
     def test_bad_input_ends_in_one_line(self):
         self.write("sweep.json", {**SWEEP, "planners": ["dra"]})
         for n in (1, 3):
             self.assertIn("hetplan_sweep_mpi: sweep.json: /planners/0: expected", self.refused(self.run_sweep(program=ranks(n))))
-            self.assertIn("--out", self.refused(subprocess.run([*ranks(n), "sweep.json"], cwd=self.path, capture_output=True, text=True, timeout=60)))
+            result = subprocess.run([*ranks(n), "sweep.json"], cwd=self.path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+            self.assertIn("--out", self.refused(result))
 
 
 if __name__ == "__main__":

@@ -56,18 +56,24 @@ TEST_CASE("a long sweep file means what it says") {
 }
 
 TEST_CASE("a bad sweep file ends in one message") {
-  CHECK(message_of([] { return read(R"({"format": "hetplan/sweep/2"})"); }) == "s.json: /format: expected \"hetplan/sweep/1\", got \"hetplan/sweep/2\"");
-  CHECK(message_of([] { return read(with(good, "\"models\": [\"a\"], ", "")); }) == "s.json: /models: expected an array of models, got nothing");
+  CHECK(message_of([] { return read(R"({"format": "hetplan/sweep/2"})"); }) ==
+        "s.json: /format: expected \"hetplan/sweep/1\", got \"hetplan/sweep/2\"");
+  CHECK(message_of([] { return read(with(good, "\"models\": [\"a\"], ", "")); }) ==
+        "s.json: /models: expected an array of models, got nothing");
   CHECK(message_of([] { return read(with(good, "[\"a\"]", "[]")); }) ==
         "s.json: /models: expected an array with a model file or a built-in name, got an empty array");
-  CHECK(message_of([] { return read(with(good, "[\"a\"]", "[3]")); }) == "s.json: /models/0: expected a model file or a built-in name, got 3");
-  CHECK(message_of([] { return read(with(good, "[\"b\"]", "[\"b\", \"b\"]")); }) == "s.json: /clusters/1: expected every name once, got \"b\" again");
+  CHECK(message_of([] { return read(with(good, "[\"a\"]", "[3]")); }) ==
+        "s.json: /models/0: expected a model file or a built-in name, got 3");
+  CHECK(message_of([] { return read(with(good, "[\"b\"]", "[\"b\", \"b\"]")); }) ==
+        "s.json: /clusters/1: expected every name once, got \"b\" again");
   CHECK(job_error("[]") == "s.json: /jobs: expected an array with at least one job, got an empty array");
   CHECK(job_error("[4]") == "s.json: /jobs/0: expected the name of a job file, or a job with a name, got 4");
-  CHECK(job_error("[\"c\", {\"name\": \"c\", \"mode\": \"training\", \"batch\": 1}]") == "s.json: /jobs/1: expected every name once, got \"c\" again");
+  CHECK(job_error("[\"c\", {\"name\": \"c\", \"mode\": \"training\", \"batch\": 1}]") ==
+        "s.json: /jobs/1: expected every name once, got \"c\" again");
   CHECK(job_error("[{\"mode\": \"training\", \"batch\": 1}]") == "s.json: /jobs/0/name: expected a name, got nothing");
   CHECK(job_error("[{\"name\": \"c\", \"mode\": \"training\"}]") == "s.json: /jobs/0/batch: expected an integer >= 1, got nothing");
-  CHECK(job_error("[{\"name\": \"c\", \"mode\": \"training\", \"batch\": 1, \"format\": \"hetplan/job/1\"}]").starts_with("s.json: /jobs/0/format: expected a known key"));
+  CHECK(job_error("[{\"name\": \"c\", \"mode\": \"training\", \"batch\": 1, \"format\": \"hetplan/job/1\"}]")
+            .starts_with("s.json: /jobs/0/format: expected a known key"));
   CHECK(job_error("[{\"name\": \"c\", \"mode\": \"training\", \"batch\": 1, \"objective\": \"qoe\"}]") ==
         "s.json: /jobs/0/objective: expected qoe.latency with objective \"qoe\", got nothing");
   CHECK(error("\"latencies\": []") == "s.json: /latencies: expected an array with at least one latency, got an empty array");

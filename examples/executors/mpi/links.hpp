@@ -138,7 +138,8 @@ class rank_links {
   void run(const std::stop_token& stop) {
     using std::chrono::microseconds;
     while (!stop.stop_requested()) {
-      while (send_word() || send_piece()) {}
+      while (send_word() || send_piece()) {
+      }
       finish_sends();
       begin_receives();
       finish_receives();
@@ -173,7 +174,8 @@ class rank_links {
       const std::size_t size = std::min(piece_numbers, x.data.size() - next->sent);
       flow = x.flow;
       to = rank_of_[program_.flows[flow].to.index()];
-      numbers = {static_cast<double>(x.flow), static_cast<double>(x.part), static_cast<double>(x.data.size()), static_cast<double>(next->sent), x.at_s};
+      const auto number = [](auto n) { return static_cast<double>(n); };
+      numbers = {number(x.flow), number(x.part), number(x.data.size()), number(next->sent), x.at_s};
       const auto from = x.data.begin() + static_cast<std::ptrdiff_t>(next->sent);
       numbers.insert(numbers.end(), from, from + static_cast<std::ptrdiff_t>(size));
       next->sent += size;
@@ -260,7 +262,8 @@ class rank_links {
   bool put_together(const std::vector<double>& numbers) {
     const auto number = [&](std::size_t i) { return static_cast<std::size_t>(numbers[i]); };
     const address where{number(0), static_cast<int>(numbers[1])};
-    const auto found = parts_.try_emplace(where, assembly{{where.first, where.second, std::vector<double>(number(2)), numbers[4]}, number(2)}).first;
+    const auto found =
+        parts_.try_emplace(where, assembly{{where.first, where.second, std::vector<double>(number(2)), numbers[4]}, number(2)}).first;
     assembly& a = found->second;
     const std::size_t size = numbers.size() - header_numbers;
     std::copy(numbers.begin() + header_numbers, numbers.end(), a.what.data.begin() + static_cast<std::ptrdiff_t>(number(3)));

@@ -4,13 +4,16 @@
 //   mpirun -n 4 executor_mpi profile mlp home.json --out-model mlp.json --out-cluster measured.json
 //   mpirun -n 4 executor_mpi run mlp.json measured.json plan.json --nominal home.json
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <optional>
+#include <stdexcept>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
 #include <mpi.h>
@@ -29,7 +32,7 @@ using namespace executors;
 
 struct options {
   std::string network, model, cluster, plan, nominal, out_model, out_cluster;
-  std::vector<int> batches{1, 2, 4, 8, 16};
+  std::vector<int> batches{1, 2, 4, 8};
   bool quick = false, json = false, check = false;
   int iterations = 5;
   std::uint64_t seed = 1;
@@ -108,8 +111,9 @@ int run(const ranks& r, const options& o) {
     for (std::size_t d = 0; d < in->cluster.size(); ++d) {
       if (job.work.uses(hetplan::device_id(d))) used.push_back(d);
     }
+    const std::string all = std::to_string(in->cluster.size());
     require_ranks(r, {used.size(), in->cluster.size()},
-                  std::to_string(used.size()) + ", one for each device of the plan, or " + std::to_string(in->cluster.size()) + ", one for each of the cluster");
+                  std::to_string(used.size()) + ", one for each device of the plan, or " + all + ", one for each of the cluster");
     require_links(r, shaped);
   };
   if (!all_agree(r.rank, read)) return 2;
@@ -119,7 +123,8 @@ int run(const ranks& r, const options& o) {
   MPI_Comm workers;
   MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, r.rank, &workers);
   if (!works) return 0;
-  run_report report{.executor = "mpi", .network = in->net.name, .plan = o.plan, .predicted_s = job.predicted_s, .iterations = {}, .paced = paced};
+  run_report report{
+      .executor = "mpi", .network = in->net.name, .plan = o.plan, .predicted_s = job.predicted_s, .iterations = {}, .paced = paced};
   training_settings settings{.seed = o.seed};
   settings.paced = paced ? paced_devices(in->cluster) : std::vector<char>(in->cluster.size(), 0);
   rank_links link(workers, job.work, in->cluster, shaped, o.timeout_s);
@@ -167,9 +172,8 @@ int profile(const ranks& r, const options& o) {
     require_links(r, shaped);
   };
   if (!all_agree(r.rank, read)) return 2;
-  const int runs = o.quick ? 3 : 9;
   std::vector<layer_times> times;
-  if (r.rank == 0) times = measure_layers(net, o.batches, runs);
+  if (r.rank == 0) times = measure_layers(net, o.batches, o.quick ? 5 : 21);
   wait_for_all(MPI_COMM_WORLD, std::max(o.timeout_s, 600.0));
 
   std::vector<std::vector<std::size_t>> flow_of;
@@ -179,14 +183,21 @@ int profile(const ranks& r, const options& o) {
     const double begin_s = link.meet(0).at_s;
     const std::size_t flow = flow_of[from.index()][to.index()];
     if (link.device() == from) link.send({{flow, 0, std::vector<double>(static_cast<std::size_t>(bytes / sizeof(double)), 1.0), begin_s}});
-    return link.meet(link.device() == to ? link.receive(flow, 0).at_s - begin_s : 0).sum;
+    double taken_s = 0;
+    if (link.device() == to) {
+      static_cast<void>(link.receive(flow, 0));
+      taken_s = link.now_s() - begin_s;
+    }
+    return link.meet(taken_s).sum;
   };
-  const hetplan::cluster measured = measure_cluster(*nominal, o.quick ? 3 : 5, send);
+  const hetplan::cluster measured = measure_cluster(*nominal, o.quick ? 3 : 9, send);
   link.close();
   if (r.rank == 0) {
     hetplan::io::write_atomically(o.out_model, hetplan::io::write_model(describe_measured(net, times, o.batches, *nominal)));
     hetplan::io::write_atomically(o.out_cluster, hetplan::io::write_cluster(measured));
-    for (const hetplan::resource& x : measured.network().resources()) std::printf("%-24s %s/s\n", x.name.c_str(), hetplan::readable(hetplan::bytes(x.capacity.value())).c_str());
+    for (const hetplan::resource& x : measured.network().resources()) {
+      std::printf("%-24s %s/s\n", x.name.c_str(), readable(hetplan::bytes(x.capacity.value())).c_str());
+    }
   }
   return 0;
 }
@@ -204,7 +215,10 @@ int work(int argc, char** argv) {
   p->add_option("cluster", o.cluster, "cluster file, devices of kind core or core/NUMBER")->required()->type_name("CLUSTER");
   p->add_option("--out-model", o.out_model, "write the model with profiles")->required();
   p->add_option("--out-cluster", o.out_cluster, "write the cluster as measured")->required();
-  p->add_option("--batches", o.batches, "batch sizes, ascending")->delimiter(',')->check(CLI::PositiveNumber)->capture_default_str();
+  p->add_option("--batches", o.batches, "batch sizes to measure, by comma")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   p->add_flag("--quick", o.quick, "fewer runs");
   CLI::App* run_it = app.add_subcommand("run", "train as planned, measured against predicted");
   run_it->add_option("model", o.model, "model file")->required()->type_name("MODEL");
@@ -215,11 +229,14 @@ int work(int argc, char** argv) {
   run_it->add_option("--seed", o.seed, "of parameters and data")->capture_default_str();
   run_it->add_flag("--json", o.json, "print one JSON document");
   run_it->add_flag("--check", o.check, "compare with training on one device");
-  run_it->add_option("--pace", o.pace, "none: devices and links at full speed")->check(CLI::IsMember({"measured", "none"}))->capture_default_str();
+  run_it->add_option("--pace", o.pace, "none: devices and links at full speed")
+      ->check(CLI::IsMember({"measured", "none"}))
+      ->capture_default_str();
   const ranks r = find_ranks();
   try {
     app.parse(argc, argv);
-    if (!std::is_sorted(o.batches.begin(), o.batches.end(), std::less_equal<>())) throw CLI::ValidationError("--batches", "expected ascending sizes");
+    std::sort(o.batches.begin(), o.batches.end());
+    o.batches.erase(std::unique(o.batches.begin(), o.batches.end()), o.batches.end());
   } catch (const CLI::Success& help) {
     return r.rank == 0 ? app.exit(help) : 0;
   } catch (const CLI::ParseError& e) {
@@ -236,11 +253,16 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
   int status = 1;
   try {
-    if (threads < MPI_THREAD_SERIALIZED) throw std::runtime_error("MPI: got thread level " + std::to_string(threads) + "; expected MPI_THREAD_SERIALIZED");
+    if (threads < MPI_THREAD_SERIALIZED)
+      throw std::runtime_error("MPI: got thread level " + std::to_string(threads) + "; expected MPI_THREAD_SERIALIZED");
     status = work(argc, argv);
   } catch (const std::exception& e) {
+    // Where one is lost, all that wait for it notice at the same time: the first to speak ends the others.
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100) * rank);
     std::fprintf(stderr, "executor_mpi: %s\n", e.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);  // the others wait for this rank in vain
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();
   return status;

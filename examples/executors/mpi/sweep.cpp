@@ -42,7 +42,9 @@ message receive(int from) {
   return m;
 }
 
-void send(int to, tag what, const std::string& text) { MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, to, what, MPI_COMM_WORLD); }
+void send(int to, tag what, const std::string& text) {
+  MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, to, what, MPI_COMM_WORLD);
+}
 
 /// A rank that plans what it is told, until it is told to stop. The sweep is loaded with the first case: were it bad input, rank 0 would
 /// have said so alone.
@@ -53,7 +55,8 @@ void work(const cli::common_options& options, const std::string& file) {
       if (!cases) cases.emplace(options, file);
       std::size_t end = 0;
       const std::size_t i = std::stoull(m.text, &end);
-      if (i >= cases->size() || cases->key(i) != m.text.substr(end + 1)) throw std::runtime_error(file + ": this rank finds other files than rank 0");
+      if (i >= cases->size() || cases->key(i) != m.text.substr(end + 1))
+        throw std::runtime_error(file + ": this rank finds other files than rank 0");
       send(0, row, cases->row(i));
     } catch (const std::exception& e) {
       send(0, failed, e.what());
@@ -62,7 +65,8 @@ void work(const cli::common_options& options, const std::string& file) {
 }
 
 /// Rank 0's part: every rank that is free gets the next case.
-void hand_out(int ranks, const cli::sweep_cases& cases, std::span<const std::size_t> missing, const std::function<void(std::size_t, const std::string&)>& done) {
+void hand_out(int ranks, const cli::sweep_cases& cases, std::span<const std::size_t> missing,
+              const std::function<void(std::size_t, const std::string&)>& done) {
   std::vector<std::size_t> running(static_cast<std::size_t>(ranks));
   std::size_t next = 0, finished = 0;
   const auto give = [&](int rank) {
@@ -74,7 +78,7 @@ void hand_out(int ranks, const cli::sweep_cases& cases, std::span<const std::siz
   for (; finished < missing.size(); ++finished) {
     const message m = receive(MPI_ANY_SOURCE);
     const std::size_t i = running[static_cast<std::size_t>(m.rank)];
-    if (m.tag == failed) throw std::runtime_error("rank " + std::to_string(m.rank) + ", " + cases.title(i) + ": " + m.text);
+    if (m.tag == failed) throw std::runtime_error("rank " + std::to_string(m.rank) + ": " + m.text);
     give(m.rank);  // before the row is written: the rank does not wait for the disk
     done(i, m.text);
   }
@@ -109,7 +113,7 @@ int run(int argc, char** argv) {
   cli::sweep_options o;
   CLI::App app("The command `hetplan sweep` over MPI ranks: rank 0 writes the table, the others plan.", "hetplan_sweep_mpi");
   app.add_option("sweep", o.sweep, "sweep file")->required()->type_name("SWEEP");
-  app.add_option("--out", o.out, "the table, one JSON object a line; rows that it has are kept")->required()->type_name("TABLE");
+  app.add_option("--out", o.out, "the table, one JSON object a line; an interrupted one is gone on with")->required()->type_name("TABLE");
   app.add_option("--csv", o.csv, "write the table for spreadsheets too");
   app.add_flag("--json", options.json, "print one JSON document on standard output");
   app.add_flag("--quiet", options.quiet, "no progress");

@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, job.size()> sweep_job = [] {
 
 /// A job of a sweep: a file, or spelled out under a name.
 struct sweep_job {
-  std::string name;                     ///< the file, or the name it is given
+  std::string name;                      ///< the file, or the name it is given
   std::optional<hetplan::job> job = {};  ///< none: it is in the file
 };
 
@@ -37,10 +37,10 @@ struct sweep_job {
 struct sweep {
   std::vector<std::string> models, clusters;  ///< files or built-in names
   std::vector<sweep_job> jobs;
-  std::vector<seconds> latencies = {};      ///< each replaces the jobs' qoe.latency; none: the jobs' own
-  std::vector<std::string> planners = {};   ///< none: all
-  std::optional<int> tokens = {};           ///< of built-in models
-  std::string dtype = {};                   ///< of built-in models; "": their own
+  std::vector<seconds> latencies = {};     ///< each replaces the jobs' qoe.latency; none: the jobs' own
+  std::vector<std::string> planners = {};  ///< none: all
+  std::optional<int> tokens = {};          ///< of built-in models
+  std::string dtype = {};                  ///< of built-in models; "": their own
 };
 
 namespace detail {
@@ -90,7 +90,8 @@ inline sweep_job read_sweep_job(const json_node& n) {
   if (const auto list = o.find("planners")) {
     s.planners = detail::read_names(*list, "the name of a planner");
     for (const json_node n : list->elements("")) {
-      if (std::find(planners.begin(), planners.end(), n.text()) == planners.end()) n.fail("the name of a planner", suggestion(n.text(), planners));
+      if (std::find(planners.begin(), planners.end(), n.text()) == planners.end())
+        n.fail("the name of a planner", suggestion(n.text(), planners));
     }
   }
   if (const auto tokens = o.find("tokens")) s.tokens = tokens->integer(1);
