@@ -75,7 +75,8 @@ class Coordinator:
         self._everybody("adopted")
 
     def _everybody(self, kind: str) -> Dict[str, Any]:
-        return self.fleet.collect(kind, self.epoch, list(self.fleet.workers), self.patience)
+        # A worker that waits in vain says for what: it is given the time.
+        return self.fleet.collect(kind, self.epoch, list(self.fleet.workers), 2 * self.patience + 5)
 
     # --- training ---
 
@@ -105,10 +106,12 @@ class Coordinator:
             t.start()
         try:
             done = self._everybody("done")
-        finally:
+        except BaseException:
             for t in timers:
                 t.cancel()
-                t.join()
+            raise
+        for t in timers:  # an iteration faster than predicted must not spare anybody
+            t.join()
         # Committed when all have their step and its copies; until then everybody has the weights before it.
         self.fleet.tell(workers, "step", self.epoch, self.version + 1)
         self._everybody("stepped")

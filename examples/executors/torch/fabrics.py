@@ -49,4 +49,4 @@ class Paced:
             self.medium.forget(d)
 
     def close(self) -> None:
-        pass
+        self.medium.close()

@@ -93,7 +93,8 @@ class ClassHead(nn.Module):
         self.linear = nn.Linear(inputs, classes)
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
-        return functional.cross_entropy(self.linear(x.mean((2, 3)) if x.dim() == 4 else x), label, reduction="none")
+        pooled = x.mean((2, 3)) if x.dim() == 4 else x
+        return functional.cross_entropy(self.linear(functional.layer_norm(pooled, pooled.shape[-1:])), label, reduction="none")
 
 
 class Join(nn.Module):

@@ -158,7 +158,8 @@ class Namespaces:
         burst = max(3200, int(capacity * PIECE_SECONDS / 16))
         lines = [f"qdisc add dev {wire} root handle 1: htb default 2", f"class add dev {wire} parent 1: classid 1:1 htb rate {rate} burst {burst}"]
         for i, (a, b) in enumerate(pairs):
-            lines.append(f"class add dev {wire} parent 1:1 classid 1:{i + 2:x} htb rate {share} ceil {rate} burst {burst} cburst {burst} quantum 3000")
+            lines.append(f"class add dev {wire} parent 1:1 classid 1:{i + 2:x} htb rate {share} ceil {rate} burst {burst} cburst {burst} "
+                         "quantum 3000")
             lines.append(f"filter add dev {wire} parent 1: protocol ip prio 1 u32 match ip src {self.address[a]}/32 "
                          f"match ip dst {self.address[b]}/32 flowid 1:{i + 2:x}")
         fd = self.ends["in", resource]

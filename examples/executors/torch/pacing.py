@@ -85,5 +85,8 @@ class Medium:
         """Nothing gets through for a while."""
         self.closed_until[:] = time.monotonic() + seconds
 
+    def close(self) -> None:
+        self._file.close()
+
     def restart(self) -> None:
         self.free_at[:] = 0

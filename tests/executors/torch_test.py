@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The torch executor from outside: it learns what one device would, whoever is killed, and leaves nothing behind."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+if importlib.util.find_spec("torch") is None:
+    system = "/usr/bin/python3"  # Debian's, which has torch where python3-torch is installed
+    tried = shutil.which(system) and subprocess.run([system, "-c", "import torch"], capture_output=True, timeout=60).returncode == 0
+    if tried and os.path.realpath(sys.executable) != os.path.realpath(system):
+        os.execv(system, [system, "-B", *sys.argv])
+    print("SKIPPED: no Python with torch (Debian: python3-torch)")
+    sys.exit(77)
+
+SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
+FOLDER = SOURCE / "examples" / "executors" / "torch"
+EXECUTOR = FOLDER / "executor.py"
+sys.path.insert(0, str(FOLDER))
+sys.dont_write_bytecode = True
+
+import documents  # noqa: E402
+import links  # noqa: E402
+import netns  # noqa: E402
+import pacing  # noqa: E402
+import recovery  # noqa: E402
+
+LAYERS = {"transformer-small": ["embed", "block0", "block1", "block2", "head"],
+          "cnn-small": ["stem", "residual0", "residual1", "residual2", "head"],
+          "towers-small": ["stem", "residual0", "residual1", "embed", "block0", "block1", "join", "head"]}
+LAYERS["transformer-tied-small"] = LAYERS["transformer-small"]
+CLUSTER = {"format": "hetplan/cluster/1", "name": "home", "topology": {"kind": "shared", "capacity": "100 Mbit/s", "latency": "1 ms"},
+           "devices": [{"name": n, "kind": f"core/{s}", "memory": "4 GB"} for n, s in (("a", 2), ("b", 2), ("c", 4), ("d", 4))]}
+TOLERANCE = 1e-4
+
+
+def plan(model, *stages, size=4, count=3, **more):
+    """Stages are (layers, {device: samples})."""
+    return {"format": "hetplan/plan/1", "model": model, "cluster": "home", "mode": "training", "workload": {"optimizer_factor": 0},
+            "microbatch_size": size, "microbatches": count,
+            "stages": [{"layers": layers, "devices": [{"name": d, "samples": n} for d, n in shares.items()]} for layers, shares in stages], **more}
+
+
+def chain(model, *devices, **more):
+    """The layers of a network, one after another, cut into as many parts as there are devices."""
+    layers, n = LAYERS[model], len(devices)
+    ends = [round(len(layers) * i / n) for i in range(n + 1)]
+    return plan(model, *[(layers[ends[i]:ends[i + 1]], {d: 2}) for i, d in enumerate(devices)], size=2, count=4, **more)
+
+
+def execute(*arguments, python=(sys.executable, "-B"), timeout=60):
+    return subprocess.run([*python, str(EXECUTOR), *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
+
+
+def children(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        found += [int(p) for p in task.read_text().split()]
+    return found
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def comes_true(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def namespaces_in_use():
+    """Of every process, as a member or by a descriptor."""
+    found = set()
+    for link in [*pathlib.Path("/proc").glob("[0-9]*/ns/net"), *pathlib.Path("/proc").glob("[0-9]*/fd/*")]:
+        try:
+            found.add(os.readlink(link))
+        except OSError:
+            pass
+    return {f for f in found if f.startswith("net:")}
+
+
+class executor_test(unittest.TestCase):
+    temporary = tempfile.TemporaryDirectory()
+    path = pathlib.Path(temporary.name)
+    cluster = path / "nominal.json"
+    cluster.write_text(json.dumps(CLUSTER))
+    models = {}
+
+    @classmethod
+    def write(cls, name, document):
+        (cls.path / name).write_text(document if isinstance(document, str) else json.dumps(document))
+        return cls.path / name
+
+    @classmethod
+    def model(cls, network):
+        if network not in cls.models:
+            cls.models[network] = cls.path / f"{network}.json"
+            done = execute("profile", network, cls.cluster, "--out-model", cls.models[network], "--out-cluster", cls.path / "measured.json",
+                           "--batches", "1,4", "--quick", "--links", "paced")
+            assert done.returncode == 0, done.stderr
+        return cls.models[network]
+
+    def run_plan(self, document, *options):
+        p = self.write("plan.json", document)
+        return execute("run", self.model(document["model"]), self.cluster, p, "--json", *options)
+
+    def trained(self, document, *options, links="paced", iterations=2):
+        done = self.run_plan(document, "--check", "--iterations", iterations, "--links", links, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((len(report["losses"]), len(report["iterations"])), (iterations + 1, iterations))
+        self.assertLessEqual(report["difference"], TOLERANCE)
+        self.assertLessEqual(report["learnt"], 100 * TOLERANCE)  # a gradient that is left out or counted twice is off by more
+        return report
+
+    def endless(self, p):
+        return [sys.executable, "-B", EXECUTOR, "run", self.model("transformer-small"), self.cluster, p, "--iterations", "100000"]
+
+    def refused(self, done, *words):
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stdout + done.stderr)
+        for w in words:
+            self.assertIn(w, done.stderr)
+
+
+class learns_what_one_device_would(executor_test):
+    def test_on_a_chain_of_stages(self):
+        report = self.trained(chain("transformer-small", "a", "b", "c"))
+        self.assertEqual((report["executor"], report["network"], report["paced"]), ("torch", "transformer-small", True))
+        self.assertGreater(report["predicted"], 0)
+
+    def test_on_replicated_stages_with_uneven_shares(self):
+        layers = LAYERS["transformer-small"]
+        self.trained(plan("transformer-small", (layers[:2], {"a": 3, "b": 1}), (layers[2:], {"c": 1, "d": 3})))
+
+    def test_with_a_tensor_tied_across_replicated_stages(self):
+        layers = LAYERS["transformer-tied-small"]
+        self.trained(plan("transformer-tied-small", (layers[:2], {"a": 3, "b": 1}), (layers[2:4], {"c": 4}), (layers[4:], {"d": 4})))
+
+    def test_with_all_layers_on_all_devices(self):
+        self.trained(plan("cnn-small", (LAYERS["cnn-small"], {"a": 3, "b": 2, "c": 1}), size=6, count=2), "--pace", "none")
+
+    def test_on_a_graph_of_stages(self):
+        layers = LAYERS["towers-small"]
+        self.trained(plan("towers-small", (layers[:3], {"a": 3, "d": 1}), (layers[3:6], {"b": 4}), (layers[6:], {"c": 4})))
+
+    def test_with_stages_of_different_microbatches_and_transfers_in_chunks_by_priority(self):
+        document = chain("transformer-small", "a", "b", schedule={"kind": "gpipe"}, network="priority")
+        document["stages"][1].update(microbatch_size=4, devices=[{"name": "b", "samples": 4}])
+        document["flows"] = [{"from": "a", "to": "b", "microbatch": m, "phase": "forward", "chunk": k, "of": 3, "priority": 4 - m,
+                              "release": 0.002 * k} for m in range(4) for k in range(3)]
+        self.trained(document)
+
+    def test_with_two_stages_on_one_device(self):
+        layers = LAYERS["transformer-tied-small"]
+        orders = {"a": [["F", 0, 0], ["F", 2, 0], ["B", 2, 0], ["B", 0, 0], ["F", 0, 1], ["F", 2, 1], ["B", 2, 1], ["B", 0, 1]],
+                  "b": [["F", 1, 0], ["B", 1, 0], ["F", 1, 1], ["B", 1, 1]]}
+        self.trained(plan("transformer-tied-small", (layers[:2], {"a": 4}), (layers[2:4], {"b": 4}), (layers[4:], {"a": 4}), count=2,
+                          schedule={"kind": "explicit", "orders": orders}))
+
+    def test_on_shaped_wires_between_namespaces(self):
+        nominal = documents.Program(None).cluster(str(self.cluster))
+        why = netns.why_not(nominal.capacities, nominal.routes)
+        if why:
+            self.skipTest(why)
+        layers = LAYERS["transformer-small"]
+        report = self.trained(plan("transformer-small", (layers[:2], {"a": 3, "b": 1}), (layers[2:], {"c": 4})), links="namespaces")
+        self.assertEqual(report["links"], "namespaces")
+
+    def test_on_a_ring_of_wires_where_flows_are_relayed(self):
+        ring = self.write("ring.json", {**CLUSTER, "topology": {**CLUSTER["topology"], "kind": "ring"}})
+        self.trained(chain("transformer-small", "a", "c", "b"), "--nominal", ring, links="auto")
+
+
+class goes_on_when(executor_test):
+    def test_any_worker_of_a_chain_is_killed(self):
+        document = chain("transformer-small", "a", "b", "c")
+        losses = self.trained(document)["losses"]
+        for lost in "abc":
+            with self.subTest(lost=lost):
+                report = self.trained(document, "--kill", f"{lost}@2")
+                self.assertEqual([r["lost"] for r in report["recoveries"]], [[lost]])
+                self.assertEqual(report["recoveries"][0]["iteration"], 2)
+                for a, b in zip(report["losses"], losses):
+                    self.assertAlmostEqual(a, b, delta=TOLERANCE * b)
+
+    def test_a_worker_of_a_graph_of_stages_is_killed(self):
+        layers = LAYERS["towers-small"]
+        document = plan("towers-small", (layers[:3], {"a": 4}), (layers[3:6], {"b": 4}), (layers[6:], {"c": 4}))
+        report = self.trained(document, "--kill", "b@1", "--kill", "a@2")
+        self.assertEqual([r["lost"] for r in report["recoveries"]], [["b"], ["a"]])
+
+    def test_two_workers_of_replicated_stages_are_killed_at_once(self):
+        layers = LAYERS["transformer-small"]
+        document = plan("transformer-small", (layers[:2], {"a": 3, "b": 1}), (layers[2:], {"c": 1, "d": 3}))
+        report = self.trained(document, "--kill", "b@1", "--kill", "c@1")
+        self.assertEqual(sorted({d for r in report["recoveries"] for d in r["lost"]}), ["b", "c"])
+
+    def test_nothing_gets_through_for_a_while(self):
+        for kind in ("paced", "auto"):
+            with self.subTest(links=kind):
+                report = self.trained(chain("transformer-small", "a", "b"), "--cut", "1.5@1", links=kind)
+                self.assertGreater(report["iterations"][0], 1.0)  # it did wait
+
+    def test_a_worker_falls_silent_and_is_probed(self):
+        p = self.write("plan.json", chain("transformer-small", "a", "b"))
+        with subprocess.Popen(self.endless(p), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            self.assertTrue(comes_true(lambda: len(children(process.pid)) == 2))
+            workers = children(process.pid)
+            time.sleep(0.5)
+            os.kill(workers[1], signal.SIGSTOP)
+            self.assertIn("lost b", process.stderr.readline())
+            self.assertIn("goes on with a", process.stderr.readline())
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(20), 128 + signal.SIGTERM)
+            self.assertTrue(comes_true(lambda: not any(map(is_alive, workers))))
+            process.communicate()
+
+    def test_but_not_without_anybody(self):
+        done = self.run_plan(plan("transformer-small", (LAYERS["transformer-small"], {"a": 4})), "--kill", "a@1")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nobody is left after a", done.stderr)
+
+    def test_and_not_for_ever(self):
+        done = self.run_plan(chain("transformer-small", "a", "b"), "--cut", "50@1", "--timeout", "1", "--links", "paced")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("waited 1 s", done.stderr)
+
+
+class leaves_nothing_behind(executor_test):
+    def test_however_it_ends(self):
+        p = self.write("plan.json", chain("transformer-small", "a", "b", "c"))
+        for number in (signal.SIGKILL, signal.SIGINT):
+            with self.subTest(signal=number), subprocess.Popen(self.endless(p), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                self.assertTrue(comes_true(lambda: len(children(process.pid)) == 3))
+                workers, home = children(process.pid), os.readlink("/proc/self/ns/net")
+                time.sleep(0.5)
+                held = {os.readlink(f"/proc/{w}/ns/net") for w in workers} - {home}
+                process.send_signal(number)
+                process.wait(20)
+                self.assertTrue(comes_true(lambda: not any(map(is_alive, workers))), "a worker is left")
+                self.assertTrue(comes_true(lambda: not held & namespaces_in_use()), "a namespace is left")
+                self.assertNotIn(f"hp{process.pid % 100000}x", " ".join(os.listdir("/sys/class/net")))
+
+
+class refuses(executor_test):
+    def test_a_corrupted_plan(self):
+        document = json.dumps(chain("transformer-small", "a", "b"))
+        p = self.write("broken.json", document[:len(document) // 2])
+        self.refused(execute("run", self.model("transformer-small"), self.cluster, p), "broken.json", "syntax error")
+
+    def test_a_device_that_is_not_there(self):
+        self.refused(self.run_plan(chain("transformer-small", "a", "x")), "plan.json", '"x"')
+        less = self.write("less.json", {**CLUSTER, "devices": CLUSTER["devices"][:1] + CLUSTER["devices"][2:]})
+        self.refused(self.run_plan(chain("transformer-small", "a", "b"), "--nominal", less), "less.json", '"b"')
+
+    def test_corrupted_tasks(self):
+        model = self.model("transformer-small")
+        p = self.write("good.json", chain("transformer-small", "a", "b"))
+        made = subprocess.run([os.environ["HETPLAN_CLI"], "export", model, self.cluster, p, "--to", "tasks"], capture_output=True, text=True)
+        good = json.loads(made.stdout)
+        documents.read_tasks(documents.Reader("good", good))
+        wrongs = [("tasks/0/phase", "X"), ("tasks/3/device", "x"), ("tasks/3/seconds", -1), ("tasks/2/samples", [3, 3]),
+                  ("devices/0/order", [0, 1]), ("devices/0/order/0", 999), ("transfers/0/producer", 10 ** 6), ("transfers/0/bytes", "many"),
+                  ("stages/0/devices/0/tensor_parallel", 2), ("mode", "inference"), ("network", "exclusive"), ("parameter_server", "a"),
+                  ("format", "hetplan/tasks/2"), ("routes", [])]
+        for place, value in wrongs:
+            with self.subTest(place=place):
+                bad = json.loads(made.stdout)
+                *way, last = [int(k) if k.isdigit() else k for k in place.split("/")]
+                at = bad
+                for k in way:
+                    at = at[k]
+                at[last] = value
+                with self.assertRaises(documents.BadInput) as caught:
+                    documents.read_tasks(documents.Reader("bad", bad))
+                self.assertIn("bad: /", str(caught.exception))
+        torn = self.write("torn.json", made.stdout[:1000])
+        self.refused(execute("run", model, self.cluster, p, "--tasks", torn), "torn.json", "expected JSON")
+
+    def test_another_model_under_the_same_name(self):
+        document = json.loads(self.model("transformer-small").read_text())
+        document["layers"][2]["weight"] = 4
+        other = self.write("other.json", document)
+        p = self.write("plan.json", chain("transformer-small", "a", "b"))
+        self.refused(execute("run", other, self.cluster, p), "other.json", '"block1"', "weight")
+
+    def test_more_devices_than_cores(self):
+        fast = [{**d, "kind": "core"} for d in CLUSTER["devices"]] * (1 + os.cpu_count() // 4)
+        cluster = self.write("fast.json", {**CLUSTER, "devices": [{**d, "name": f"d{i}"} for i, d in enumerate(fast)]})
+        model = json.loads(self.model("transformer-small").read_text())
+        for layer in model["layers"]:
+            layer["profile"]["core"] = layer["profile"]["core/2"]
+        p = self.write("plan.json", plan("transformer-small", (LAYERS["transformer-small"], {f"d{i}": 1 for i in range(len(fast))}), size=len(fast)))
+        if len(fast) > len(os.sched_getaffinity(0)):
+            self.refused(execute("run", self.write("m.json", model), cluster, p), "cores")
+
+    def test_to_start_without_torch(self):
+        done = execute("run", "m", "c", "p", python=(sys.executable, "-I", "-S"))  # without the folders of packages
+        self.refused(done, "has no torch")
+
+
+class parts(unittest.TestCase):
+    def test_chunks_cover_what_is_sent(self):
+        chunks = [documents.Chunk(10.0, 0.5 * k, k) for k in range(3)]
+        self.assertEqual(links.pieces_of(chunks, 90, 1.0), [links.Piece(30, 1.0, 0), links.Piece(60, 1.5, 1), links.Piece(90, 2.0, 2)])
+        # The middle third, as a ring's round takes it, has the middle chunk's rule; one that straddles has both.
+        self.assertEqual(links.pieces_of(chunks, 30, 1.0, 1 / 3, 2 / 3), [links.Piece(30, 1.5, 1)])
+        self.assertEqual(links.pieces_of(chunks, 45, 1.0, 0.5, 1.0), [links.Piece(15, 1.5, 1), links.Piece(45, 2.0, 2)])
+        self.assertEqual(links.pieces_of([documents.Chunk(0.0, 0.0, 0)], 0, 1.0), [links.Piece(0, 1.0, 0)])
+
+    def test_flows_over_one_resource_alternate_and_a_more_urgent_one_goes_first(self):
+        routes = {("a", "c"): documents.Route(0.0, (("air", 1.0),)), ("b", "c"): documents.Route(0.0, (("air", 2.0),))}
+        medium = pacing.Medium({"air": 1e6}, routes, ["a", "b", "c"], True)
+        start = time.monotonic() + 100
+        ends = [medium.reserve(pair, 1000, start) - start for pair in [("a", "c"), ("b", "c"), ("a", "c")]]
+        for end, expected in zip(ends, [0.001, 0.003, 0.004]):  # b takes the air twice
+            self.assertAlmostEqual(end, expected, places=6)
+        medium.announce("a", 1, ("a", "c"), 0)
+        self.assertIsNone(medium.reserve(("b", "c"), 1000, start, 1))
+        self.assertIsNotNone(medium.reserve(("b", "c"), 1000, start, 0))
+        medium.forget("a")
+        self.assertIsNotNone(medium.reserve(("b", "c"), 1000, start, 1))
+        medium.close()
+
+    def test_a_stage_on_one_device_is_kept_by_the_next_and_the_last_by_the_first(self):
+        class network:
+            order = ["l0", "l1", "l2"]
+            layers = {n: type("layer", (), {"inputs": i})() for n, i in (("l0", ()), ("l1", ("l0",)), ("l2", ("l1",)))}
+
+        stages = [documents.Stage("s0", ["l0"], ["a"]), documents.Stage("s1", ["l1"], ["b", "c"]), documents.Stage("s2", ["l2"], ["d"])]
+        graph = type("graph", (), {"stages": stages})()
+        self.assertEqual(recovery.keepers(graph, network), {0: "b", 2: "a"})
+        graph.stages = [documents.Stage("s0", ["l0", "l1", "l2"], ["a"])]
+        self.assertEqual(recovery.keepers(graph, network), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
