@@ -323,8 +323,9 @@ def gains(results: Sequence[Result]) -> str:
     return markdown(rows, 1) if len(rows) > 1 else "No plan had a schedule of its transfers.\n"
 
 
-def report(results: Sequence[Result], same: Sequence[str], faults: Sequence[str]) -> str:
-    text = table(results) + "\n" + summary(results) + "\n" + gains(results)
+def report(results: Sequence[Result], same: Sequence[str], faults: Sequence[str], load: float) -> str:
+    text = f"{os.cpu_count()} cores; load of the machine before the first run: {load:.2f}.\n\n"
+    text += table(results) + "\n" + summary(results) + "\n" + gains(results)
     text += f"\nThe same plan, run once: {'; '.join(same)}.\n" if same else ""
     return text + "".join(f"\nNot run: {f}\n" for f in faults)
 
@@ -371,15 +372,18 @@ def main() -> int:
         programs.command(1)
         with tempfile.TemporaryDirectory() as scratch:
             folder = asked.out or pathlib.Path(scratch)
+            load = os.getloadavg()[0]
+            if load > 0.3:
+                print(f"The machine is busy (load {load:.2f}): what is measured now will be slower than what is predicted.", file=sys.stderr)
             work = Validation(programs, folder, asked.iterations, lambda text: print(text, file=sys.stderr, flush=True))
             for g in groups:
                 wanted = [p for p in g.plans if not asked.case or g.name in asked.case or f"{g.name}/{p.name}" in asked.case]
                 if wanted:
                     work.group(g, wanted)
-        text = report(work.results, work.same, work.faults)
+        text = report(work.results, work.same, work.faults, load)
         print(text, end="")
         if asked.json:
-            write(asked.json, {"executor": asked.executor, "results": [{**dataclasses.asdict(r), "error": r.error} for r in work.results],
+            write(asked.json, {"executor": asked.executor, "load": load, "results": [{**dataclasses.asdict(r), "error": r.error} for r in work.results],
                                "same": work.same, "faults": work.faults})
         if asked.page:
             page = asked.docs / "reproduction/executors.md"
