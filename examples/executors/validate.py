@@ -383,8 +383,8 @@ def main() -> int:
         text = report(work.results, work.same, work.faults, load)
         print(text, end="")
         if asked.json:
-            write(asked.json, {"executor": asked.executor, "load": load, "results": [{**dataclasses.asdict(r), "error": r.error} for r in work.results],
-                               "same": work.same, "faults": work.faults})
+            results = [{**dataclasses.asdict(r), "error": r.error} for r in work.results]
+            write(asked.json, {"executor": asked.executor, "load": load, "results": results, "same": work.same, "faults": work.faults})
         if asked.page:
             page = asked.docs / "reproduction/executors.md"
             page.write_text(with_region(page.read_text(), asked.executor, text))
