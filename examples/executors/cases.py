@@ -7,6 +7,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 TARGET_S = 0.7        # of an iteration that only computes: long beside a timer's jitter, short beside patience
 LEAST_TASK_S = 0.008  # of a stage's forward and backward on the fastest device
+MOST_REDUCTION_S = 1.5
 SIZES = (4, 8, 16, 32, 64)  # of microbatches
 QUICK = (1, 4)        # batch sizes that tell roughly how fast a device is
 
@@ -193,7 +194,7 @@ def groups_of(executor: str) -> List[Group]:
                planned("pipedream"))),
         Group("five", "towers", ("core/4",) * 5, "shared", 1,
               (Plan("branches", side_by_side(2, 1, 2)), Plan("chain", in_line(1, 1, 1, 1, 1)), Plan("data parallel", data_parallel), dora, even)),
-        Group("air", other, ("core/2", "core/4", "core/4", "core/4"), "shared", 1.5,
+        Group("air", chain, ("core/2", "core/4", "core/4", "core/4"), "shared", 1.5,
               (Plan("chain", in_line(1, 1, 1, 1)), Plan("replicated twice", in_line(2, 2)), dora, even)),
     ]
 
@@ -212,15 +213,18 @@ def sized(group: Group, model: dict) -> Tuple[int, int, float]:
     """Microbatch size, batch and capacity with which the group's iterations take about TARGET_S of work.
 
     The microbatch is the smallest whose tasks are long enough; the capacity is such that a chain of all devices has `load` times as
-    much to send over its busiest resource as its devices have to compute.
+    much to send over its busiest resource as its devices have to compute, but no less than what lets the gradients of the whole
+    network go round in MOST_REDUCTION_S.
     """
+    n = len(group.kinds)
     fastest = min(group.kinds, key=slowness)
-    fits = (b for b in SIZES if b >= 2 * len(group.kinds) and stage_seconds(model, fastest, b) / len(group.kinds) >= LEAST_TASK_S)
+    fits = (b for b in SIZES if b >= 2 * n and stage_seconds(model, fastest, b) / n >= LEAST_TASK_S)
     microbatch = next(fits, SIZES[-1])
     rate = sum(1 / stage_seconds(model, kind, microbatch) for kind in group.kinds)
     microbatches = min(max(round(TARGET_S * rate), 4), 48)
     work_s = microbatches / rate
     tensor = statistics.median_low([e["bytes"] for e in model["edges"]])
-    ends = 2 if len(group.kinds) > 2 else 1  # of a star's wire, a device in the middle sends both ways
-    crossings = {"shared": 2 * (len(group.kinds) - 1), "star": ends}.get(group.topology, 1)
-    return microbatch, microbatch * microbatches, microbatch * microbatches * tensor * crossings / (group.load * work_s)
+    crossings = {"shared": 2 * (n - 1), "star": min(n - 1, 2)}.get(group.topology, 1)  # of a star's wire, a device in the middle sends both ways
+    sent = microbatch * microbatches * tensor * crossings / group.load
+    reduced = 2 * (n - 1) * sum(l.get("weight", 0) for l in model["layers"]) / (1 if group.topology == "shared" else n)
+    return microbatch, microbatch * microbatches, max(sent / work_s, reduced / MOST_REDUCTION_S)
