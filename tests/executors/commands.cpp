@@ -33,16 +33,19 @@ class files {
   files& operator=(const files&) = delete;
 
   static const hetplan::planning_graph& model() {
-    static const hetplan::planning_graph m = describe_measured(find_network("mlp"), std::vector<layer_times>(find_network("mlp").layers.size(), {{1e-4, 2e-4}, {2e-4, 4e-4}}), {1, 2}, three());
+    const neural_network net = find_network("mlp");
+    const std::vector<layer_times> times(net.layers.size(), {{1e-4, 2e-4}, {2e-4, 4e-4}});
+    static const hetplan::planning_graph m = describe_measured(net, times, {1, 2}, three());
     return m;
   }
   static hetplan::cluster three() {
-    return {"three", {{.name = "a", .kind = "core/2", .memory = hetplan::bytes(1e9)}, {.name = "b", .kind = "core/4", .memory = hetplan::bytes(1e9)}, {.name = "c", .kind = "core/8", .memory = hetplan::bytes(1e9)}},
+    const auto one = [](const char* name, const char* kind) { return hetplan::device{.name = name, .kind = kind, .memory = hetplan::bytes(1e9)}; };
+    return {"three", {one("a", "core/2"), one("b", "core/4"), one("c", "core/8")},
             hetplan::shared_medium{hetplan::bytes_per_second(5e7), hetplan::seconds(1e-3)}};
   }
   static hetplan::plan two_stages() {
     hetplan::plan p{.model = "mlp", .cluster = "three", .microbatch_size = 2, .microbatches = 2};
-    p.stages = {stage_of(0, 6, {{device_id(0), 2}}), stage_of(6, 11, {{device_id(1), 1}, {device_id(2), 1}})};
+    p.stages = {stage_of(0, 6, {{0, 2}}), stage_of(6, 11, {{1, 1}, {2, 1}})};
     return p;
   }
 
@@ -89,7 +92,8 @@ TEST_CASE("A plan runs from its files, trains as one device does, and says so in
   CHECK(document["losses"][2] < document["losses"][0]);  // it learns
   CHECK(document["paced"] == false);
   CHECK(document["recoveries"].empty());
-  CHECK(document["predicted"].get<double>() == Approx(hetplan::judge(files::two_stages(), files::model(), files::three(), hetplan::profiled_or_roofline{}).evaluation.latency.value()));
+  const hetplan::judgement j = hetplan::judge(files::two_stages(), files::model(), files::three(), hetplan::profiled_or_roofline{});
+  CHECK(document["predicted"].get<double>() == Approx(j.evaluation.latency.value()));
   CHECK_THAT(report_text(r), Contains("predicted") && Contains("difference"));
 }
 
@@ -128,7 +132,10 @@ TEST_CASE("Files that are not what they should be are refused in a line that nam
     for (int i = 0; i < 2; ++i) f.change("other.json", "\"to\": \"a\"", "\"to\": \"x\"");
     CHECK_THAT(refusal([&] { f.inputs("other.json"); }), Contains("other.json: /devices/0/name") && Contains("\"x\"") && Contains("\"a\""));
   }
-  SECTION("a file that is not there") { CHECK_THAT(refusal([&] { static_cast<void>(read_run(f.path("model.json"), f.path("nothing.json"), f.path("plan.json"))); }), Contains("nothing.json")); }
+  SECTION("a file that is not there") {
+    std::filesystem::remove(f.path("cluster.json"));
+    CHECK_THAT(refusal([&] { f.inputs(); }), Contains("cluster.json"));
+  }
 }
 
 TEST_CASE("What the executors do not run is refused by name") {
@@ -173,16 +180,35 @@ TEST_CASE("Devices together faster than the machine are refused, and kinds that 
   std::vector<hetplan::device> fast(three.devices().begin(), three.devices().end());
   fast[1].kind = "core";
   const hetplan::cluster faster = files::three().with_devices(fast);
-  CHECK_THAT(refusal([&] { require_cores(faster, p, "home.json", 1); }), Contains("home.json: /devices") && Contains("1.625") && Contains("at most 1,"));
+  const std::string too_fast = refusal([&] { require_cores(faster, p, "home.json", 1); });
+  CHECK_THAT(too_fast, Contains("home.json: /devices") && Contains("1.625") && Contains("at most 1,"));
   CHECK_NOTHROW(require_cores(faster, p, "home.json", 2));
   fast[2].kind = "phone";
-  CHECK_THAT(refusal([&] { require_known_kinds(files::three().with_devices(fast), "home.json"); }), Contains("home.json: /devices/2/kind") && Contains("phone"));
+  const std::string unknown = refusal([&] { require_known_kinds(three.with_devices(fast), "home.json"); });
+  CHECK_THAT(unknown, Contains("home.json: /devices/2/kind") && Contains("phone"));
+}
+
+TEST_CASE("Replicated stages that share a tensor and their first device are refused") {
+  const neural_network net = small_transformer();
+  const hetplan::cluster c = devices(2);
+  hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{0, 1}, {1, 1}}), stage_of(3, 6, {{0, 2}})}, 2, 1);
+  p.schedule.kind = hetplan::schedule_kind::explicit_orders;
+  const auto entry = [](hetplan::phase what, int s) { return hetplan::order_entry{what, stage_id(s), 0}; };
+  using enum hetplan::phase;
+  p.schedule.orders = {{entry(forward, 0), entry(forward, 1), entry(backward_input, 1), entry(backward_input, 0)},
+                       {entry(forward, 0), entry(backward_input, 0)}};
+  CHECK_THAT(refusal([&] { program_of(p, net, c); }), Contains("\"embed\"") && Contains("\"d0\"") && Contains("/stages/1"));
 }
 
 TEST_CASE("Faults on the command line are read, or refused with their form") {
   const files f;
   const run_inputs in = f.inputs();
-  const auto read = [&](std::vector<std::string> kills, std::vector<std::string> cuts) { return read_faults({.kills = std::move(kills), .cuts = std::move(cuts)}, in, 3); };
+  const auto read = [&](std::vector<std::string> kills, std::vector<std::string> cuts) {
+    run_options o;
+    o.kills = std::move(kills);
+    o.cuts = std::move(cuts);
+    return read_faults(o, in, 3);
+  };
   const faults all = read({"b@2", "c@3+0.25"}, {"shared@1:5"});
   REQUIRE(all.kills.size() == 2);
   CHECK(all.kills[0].device == device_id(1));
@@ -191,8 +217,12 @@ TEST_CASE("Faults on the command line are read, or refused with their form") {
   CHECK(all.kills[1].after_s == 0.25);
   REQUIRE(all.cuts.size() == 1);
   CHECK(all.cuts[0].seconds == 5);
-  for (const char* bad : {"b", "b@", "@2", "b@x", "b@2+", "b@-1", "b@1+x"}) CHECK_THAT(refusal([&] { read({bad}, {}); }), Contains("DEVICE@ITERATION") && Contains(bad));
-  for (const char* bad : {"shared", "shared@1", "shared@1:", "shared@1:x"}) CHECK_THAT(refusal([&] { read({}, {bad}); }), Contains("RESOURCE@ITERATION:SECONDS") && Contains(bad));
+  for (const char* bad : {"b", "b@", "@2", "b@x", "b@2+", "b@-1", "b@1+x"}) {
+    CHECK_THAT(refusal([&] { read({bad}, {}); }), Contains("DEVICE@ITERATION") && Contains(bad));
+  }
+  for (const char* bad : {"shared", "shared@1", "shared@1:", "shared@1:x"}) {
+    CHECK_THAT(refusal([&] { read({}, {bad}); }), Contains("RESOURCE@ITERATION:SECONDS") && Contains(bad));
+  }
   CHECK_THAT(refusal([&] { read({"z@1"}, {}); }), Contains("\"z\""));
   CHECK_THAT(refusal([&] { read({}, {"wire@1:2"}); }), Contains("wire"));
 }
@@ -204,8 +234,9 @@ TEST_CASE("A line through samples finds latency and bandwidth") {
 }
 
 TEST_CASE("A measured cluster has the capacities and latencies that its flows found") {
-  const hetplan::cluster nominal("ring", {{.name = "a", .memory = hetplan::bytes(1)}, {.name = "b", .memory = hetplan::bytes(1)}, {.name = "c", .memory = hetplan::bytes(1)}},
-                                 hetplan::star{hetplan::bytes_per_second(1e7), hetplan::seconds(1e-3)});
+  const hetplan::cluster shared = files::three();
+  const hetplan::star wires{hetplan::bytes_per_second(1e7), hetplan::seconds(1e-3)};
+  const hetplan::cluster nominal("star", {shared.devices().begin(), shared.devices().end()}, wires);
   const hetplan::cluster found = measure_cluster(nominal, 3, [&](device_id, device_id, double bytes) { return 0.004 + bytes / 8e6; });
   for (const hetplan::resource& r : found.network().resources()) CHECK(r.capacity.value() == Approx(8e6));
   const hetplan::route* way = found.network().find(device_id(0), device_id(2));

@@ -57,7 +57,8 @@ TEST_CASE("A forward on a range of samples gives the rows of the whole batch") {
       std::vector<view> inputs;
       for (const std::size_t from : net.layers[l].inputs) inputs.push_back(rows_of(std::as_const(out[from]), 0, last - first));
       tape kept;
-      std::visit([&](const auto& w) { w.forward(p[l].data(), inputs, {first, last, 7}, rows_of(out[l], 0, last - first), kept); }, net.layers[l].work);
+      const mutable_view rows = rows_of(out[l], 0, last - first);
+      std::visit([&](const auto& w) { w.forward(p[l].data(), inputs, {first, last, 7}, rows, kept); }, net.layers[l].work);
     }
     return out.back();
   };

@@ -95,7 +95,8 @@ TEST_CASE("Weights multiply what a flow takes") {
 TEST_CASE("Flows that begin together share a resource fairly, to a piece each") {
   for (const std::size_t k : {2U, 3U, 5U}) {
     bench b({1000}, std::vector<flow_rule>(k, over({0})));
-    for (const double end_s : b.run(std::vector<bench::job>(k, {0, 200}))) CHECK(end_s == Approx(0.2 * static_cast<double>(k)).margin(2 * static_cast<double>(k) * piece_s));
+    const auto n = static_cast<double>(k);
+    for (const double end_s : b.run(std::vector<bench::job>(k, {0, 200}))) CHECK(end_s == Approx(0.2 * n).margin(2 * n * piece_s));
   }
 }
 
@@ -160,7 +161,8 @@ TEST_CASE("A random crowd on one medium takes as long as in the simulator") {
   const bool ranked = random.chance(0.5);
   std::vector<bench::job> jobs;
   std::vector<flow_rule> rules;
-  const hetplan::cluster two("two", {{.name = "a", .memory = hetplan::bytes(1)}, {.name = "b", .memory = hetplan::bytes(1)}}, hetplan::shared_medium{hetplan::bytes_per_second(1000), {}});
+  const hetplan::device a{.name = "a", .memory = hetplan::bytes(1)}, other{.name = "b", .memory = hetplan::bytes(1)};
+  const hetplan::cluster two("two", {a, other}, hetplan::shared_medium{hetplan::bytes_per_second(1000), {}});
   hetplan::tasks::task_graph_builder graph(2);
   const std::uint32_t way = graph.add_route(*two.network().find(hetplan::device_id(0), hetplan::device_id(1)));
   for (int i = 0; i < flows; ++i) {

@@ -41,7 +41,7 @@ void check_undisturbed(const resilient_training& t, const run_inputs& in, const 
 TEST_CASE("Each of the devices killed in turn, training goes on and finds what an undisturbed one finds") {
   const neural_network net = small_transformer();
   const hetplan::cluster c = devices(4);
-  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 3, {{device_id(1), 2}}), stage_of(3, 6, {{device_id(2), 1}, {device_id(3), 1}})}, 2, 3);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 3, {{1, 2}}), stage_of(3, 6, {{2, 1}, {3, 1}})}, 2, 3);
   const int victim = GENERATE(0, 1, 2, 3);
   const int iteration = GENERATE(0, 2);
   INFO("killed: d" << victim << " in iteration " << iteration);
@@ -60,7 +60,7 @@ TEST_CASE("Each of the devices killed in turn, training goes on and finds what a
 TEST_CASE("One device after the other dies until one is left") {
   const neural_network net = small_mlp();
   const hetplan::cluster c = devices(3);
-  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 4, {{device_id(1), 2}}), stage_of(4, 7, {{device_id(2), 2}})}, 2, 2);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 7, {{2, 2}})}, 2, 2);
   const run_inputs in = inputs_of(net, p, 3);
   const training_settings settings{.seed = 5, .rate = 0.2, .paced = {1, 1, 1}};
   resilient_training t(in, settings, quick(), {{{device_id(1), 1, 0.01}, {device_id(0), 3, 0.01}}, {}});
@@ -76,7 +76,7 @@ TEST_CASE("The only device dies, and training says that it cannot go on") {
   const run_inputs in = [&] {
     std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size(), {{"slow", {1}, {2e-3}, {4e-3}}});
     const hetplan::cluster one("one", {.name = "d0", .kind = "slow", .memory = hetplan::bytes(1e9)});
-    return run_inputs{net, describe(net, profiles), one, one, plan_of(net, c, {stage_of(0, 7, {{device_id(0), 2}})}, 2, 2)};
+    return run_inputs{net, describe(net, profiles), one, one, plan_of(net, c, {stage_of(0, 7, {{0, 2}})}, 2, 2)};
   }();
   resilient_training t(in, {.seed = 5, .paced = {1}}, quick(), {{{device_id(0), 1, 0.01}}, {}});
   CHECK_THROWS_WITH(t.run(3), Contains("lost d0"));
@@ -85,7 +85,7 @@ TEST_CASE("The only device dies, and training says that it cannot go on") {
 TEST_CASE("A link that is cut for a while is waited for") {
   const neural_network net = small_mlp();
   const hetplan::cluster c = devices(2);
-  const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}}), stage_of(3, 7, {{device_id(1), 2}})}, 2, 2);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 2);
   const run_inputs in = inputs_of(net, p, 2);
   const training_settings settings{.seed = 5, .rate = 0.2, .paced = {1, 1}};
   resilient_training t(in, settings, quick(), {{}, {{hetplan::resource_id(0), 1, 0.6}}});
@@ -99,7 +99,7 @@ TEST_CASE("A link that is cut for a while is waited for") {
 TEST_CASE("What nobody sends is not waited for for ever") {
   const neural_network net = small_mlp();
   const hetplan::cluster c = devices(2);
-  const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}}), stage_of(3, 7, {{device_id(1), 2}})}, 2, 2);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 2);
   program work = program_of(p, net, c);
   work.tasks[0].front().sends.clear();
   CHECK_THROWS_AS(train_with_threads(net, work, c, {.seed = 1, .paced = {0, 0}}, 1, {.shaped = false, .timeout_s = 0.2}), timed_out);

@@ -27,9 +27,14 @@ inline cluster devices(int count, double bytes_per_s = 1e9) {
   return {"few", std::move(all), shared_medium{bytes_per_second(bytes_per_s), 1_ms}};
 }
 
+struct share {
+  int device;
+  int samples;
+};
 /// Layers [first, last), and the devices with their shares.
-inline stage stage_of(int first, int last, std::vector<assignment> who, int microbatch_size = 0) {
-  stage s{.name = "s" + std::to_string(first), .devices = std::move(who), .microbatch_size = microbatch_size};
+inline stage stage_of(int first, int last, const std::vector<share>& who, int microbatch_size = 0) {
+  stage s{.name = "s" + std::to_string(first), .microbatch_size = microbatch_size};
+  for (const share& w : who) s.devices.push_back({device_id(w.device), w.samples});
   for (int l = first; l < last; ++l) s.layers.emplace_back(l);
   return s;
 }

@@ -15,7 +15,7 @@ constexpr double rounding = 1e-9;  // in doubles; the sums have another order, n
 TEST_CASE("A chain of stages trains what one device trains, 1F1B and GPipe") {
   const neural_network net = small_mlp();  // 7 layers
   const cluster c = devices(3);
-  plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(2), 4}}), stage_of(2, 5, {{device_id(0), 4}}), stage_of(5, 7, {{device_id(1), 4}})}, 4, 5);
+  plan p = plan_of(net, c, {stage_of(0, 2, {{2, 4}}), stage_of(2, 5, {{0, 4}}), stage_of(5, 7, {{1, 4}})}, 4, 5);
   CHECK(difference_of(p, net, c) < rounding);
   p.schedule.kind = schedule_kind::gpipe;
   CHECK(difference_of(p, net, c) < rounding);
@@ -24,27 +24,27 @@ TEST_CASE("A chain of stages trains what one device trains, 1F1B and GPipe") {
 TEST_CASE("Replicated stages with uneven shares train what one device trains") {
   const neural_network net = small_mlp();
   const cluster c = devices(5);
-  const plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 4}, {device_id(3), 2}, {device_id(1), 1}}), stage_of(3, 7, {{device_id(2), 5}, {device_id(4), 2}})}, 7, 3);
+  const plan p = plan_of(net, c, {stage_of(0, 3, {{0, 4}, {3, 2}, {1, 1}}), stage_of(3, 7, {{2, 5}, {4, 2}})}, 7, 3);
   CHECK(difference_of(p, net, c) < rounding);
 }
 
 TEST_CASE("Data parallelism alone trains what one device trains") {
   const neural_network net = small_mlp();
   const cluster c = devices(3);
-  CHECK(difference_of(plan_of(net, c, {stage_of(0, 7, {{device_id(0), 5}, {device_id(1), 2}, {device_id(2), 1}})}, 8, 2), net, c) < rounding);
+  CHECK(difference_of(plan_of(net, c, {stage_of(0, 7, {{0, 5}, {1, 2}, {2, 1}})}, 8, 2), net, c) < rounding);
 }
 
 TEST_CASE("A graph of stages trains what one device trains") {
   const neural_network net = small_towers();  // wide0-2, narrow0-1, join, last, loss
   const cluster c = devices(5);
-  const plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}, {device_id(4), 2}}), stage_of(3, 5, {{device_id(1), 4}}), stage_of(5, 8, {{device_id(2), 1}, {device_id(3), 3}})}, 4, 4);
+  const plan p = plan_of(net, c, {stage_of(0, 3, {{0, 2}, {4, 2}}), stage_of(3, 5, {{1, 4}}), stage_of(5, 8, {{2, 1}, {3, 3}})}, 4, 4);
   CHECK(difference_of(p, net, c) < rounding);
 }
 
 TEST_CASE("Stages with microbatches of their own sizes train what one device trains") {
   const neural_network net = small_mlp();
   const cluster c = devices(4);
-  const plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 6}}, 6), stage_of(2, 4, {{device_id(1), 1}, {device_id(3), 3}}, 4), stage_of(4, 7, {{device_id(2), 3}}, 3)}, 3, 8);
+  const plan p = plan_of(net, c, {stage_of(0, 2, {{0, 6}}, 6), stage_of(2, 4, {{1, 1}, {3, 3}}, 4), stage_of(4, 7, {{2, 3}}, 3)}, 3, 8);
   CHECK(difference_of(p, net, c) < rounding);
 }
 
@@ -52,21 +52,21 @@ TEST_CASE("A tensor that stages share has one value everywhere") {
   const neural_network net = small_transformer();  // embed, 2 x (attention, feed-forward), loss: the first and the last share a table
   const cluster c = devices(5);
   SECTION("one device each") {
-    CHECK(difference_of(plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 4, {{device_id(1), 2}}), stage_of(4, 6, {{device_id(2), 2}})}, 2, 4), net, c) < rounding);
+    CHECK(difference_of(plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 6, {{2, 2}})}, 2, 4), net, c) < rounding);
   }
   SECTION("replicated, so that the sum is handed out") {
-    const plan p = plan_of(net, c, {stage_of(0, 3, {{device_id(0), 2}, {device_id(3), 1}}), stage_of(3, 6, {{device_id(1), 1}, {device_id(2), 1}, {device_id(4), 1}})}, 3, 4);
+    const plan p = plan_of(net, c, {stage_of(0, 3, {{0, 2}, {3, 1}}), stage_of(3, 6, {{1, 1}, {2, 1}, {4, 1}})}, 3, 4);
     CHECK(difference_of(p, net, c) < rounding);
   }
   SECTION("in one stage") {
-    CHECK(difference_of(plan_of(net, c, {stage_of(0, 6, {{device_id(1), 3}, {device_id(2), 1}})}, 4, 2), net, c) < rounding);
+    CHECK(difference_of(plan_of(net, c, {stage_of(0, 6, {{1, 3}, {2, 1}})}, 4, 2), net, c) < rounding);
   }
 }
 
 TEST_CASE("A device with two stages trains what one device trains") {
   const neural_network net = small_transformer();
   const cluster c = devices(2);
-  plan p = plan_of(net, c, {stage_of(0, 2, {{device_id(0), 2}}), stage_of(2, 4, {{device_id(1), 2}}), stage_of(4, 6, {{device_id(0), 2}})}, 2, 2);
+  plan p = plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 6, {{0, 2}})}, 2, 2);
   p.schedule.kind = schedule_kind::explicit_orders;
   const auto f = [](int s, int m) { return hetplan::order_entry{phase::forward, stage_id(s), m}; };
   const auto b = [](int s, int m) { return hetplan::order_entry{phase::backward_input, stage_id(s), m}; };
@@ -77,7 +77,7 @@ TEST_CASE("A device with two stages trains what one device trains") {
 TEST_CASE("Chunks arrive whole and in order over shaped links") {
   const neural_network net = small_mlp();
   const cluster c = devices(2, 3e5);
-  plan p = plan_of(net, c, {stage_of(0, 4, {{device_id(0), 6}}), stage_of(4, 7, {{device_id(1), 6}})}, 6, 2);
+  plan p = plan_of(net, c, {stage_of(0, 4, {{0, 6}}), stage_of(4, 7, {{1, 6}})}, 6, 2);
   p.network = hetplan::sharing::priority;
   for (int chunk = 0; chunk < 3; ++chunk) {
     p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .microbatch = 0,

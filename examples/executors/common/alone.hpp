@@ -35,7 +35,8 @@ struct training_alone {
     outputs[l].resize(batch, net.layers[l].width());
     gradients[l].setZero(batch, net.layers[l].width());
     const double* p = parameters[net.tensor_of(l)].data();
-    std::visit([&](const auto& work) { work.forward(p, inputs_of(l), all, rows_of(outputs[l], 0, batch), tapes[l]); }, net.layers[l].work);
+    const mutable_view out = rows_of(outputs[l], 0, batch);
+    std::visit([&](const auto& work) { work.forward(p, inputs_of(l), all, out, tapes[l]); }, net.layers[l].work);
     for (const std::size_t from : net.layers[l].inputs) read[from] = 1;
   }
   for (std::size_t l = 0; l < n; ++l) {
@@ -49,8 +50,9 @@ struct training_alone {
     std::vector<mutable_view> of_inputs;
     for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
     const std::size_t t = net.tensor_of(l);
+    const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
     std::visit([&](const auto& work) {
-      work.backward(parameters[t].data(), inputs_of(l), all, rows_of(std::as_const(gradients[l]), 0, batch), of_inputs, (*slopes)[t].data(), tapes[l]);
+      work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
     }, net.layers[l].work);
   }
   return loss;

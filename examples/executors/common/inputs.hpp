@@ -33,12 +33,14 @@ namespace executors {
 inline void require_known_kinds(const hetplan::cluster& c, const std::string& file) {
   for (const hetplan::device& d : c.devices()) {
     if (slowness_of(d.kind)) continue;
-    throw hetplan::invalid_input(file + ": /devices/" + std::to_string(d.id.value) + "/kind: got \"" + d.kind + "\"; expected core or core/NUMBER >= 1");
+    throw hetplan::invalid_input(file + ": /devices/" + std::to_string(d.id.value) + "/kind: got \"" + d.kind +
+                                 "\"; expected core or core/NUMBER >= 1");
   }
 }
 
 /// Throws invalid_input where the devices that work keep more cores busy than there are.
-inline void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file, unsigned cores = std::thread::hardware_concurrency()) {
+inline void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file,
+                          unsigned cores = std::thread::hardware_concurrency()) {
   double busy = 0;
   std::vector<char> seen(c.size(), 0);
   for (const hetplan::stage& s : p.stages) {
@@ -55,7 +57,8 @@ inline void require_cores(const hetplan::cluster& c, const hetplan::plan& p, con
 inline void require_layers(const hetplan::planning_graph& model, const neural_network& net, const std::string& file) {
   const hetplan::planning_graph expected = describe(net);
   const auto fail = [&](std::size_t layer, const std::string& got, const std::string& wanted) {
-    throw hetplan::invalid_input(file + ": /layers/" + std::to_string(layer) + ": got " + got + "; expected " + wanted + " of the built-in network \"" + net.name + "\"");
+    throw hetplan::invalid_input(file + ": /layers/" + std::to_string(layer) + ": got " + got + "; expected " + wanted +
+                                 " of the built-in network \"" + net.name + "\"");
   };
   const auto name = [](const hetplan::layer& l) { return "layer \"" + l.name + "\""; };
   for (std::size_t i = 0; i < std::max(model.size(), expected.size()); ++i) {
@@ -63,13 +66,19 @@ inline void require_layers(const hetplan::planning_graph& model, const neural_ne
     if (i >= model.size()) fail(i, "nothing", name(expected[l]));
     if (i >= expected.size()) fail(i, name(model[l]), "no more than the " + std::to_string(expected.size()) + " layers");
     if (model[l].name != expected[l].name) fail(i, name(model[l]), name(expected[l]));
-    const auto weight = [&](const hetplan::layer& x) { return name(x) + " with a weight of " + hetplan::to_text(x.weight.value()) + " bytes"; };
+    const auto weight = [&](const hetplan::layer& x) {
+      return name(x) + " with a weight of " + hetplan::to_text(x.weight.value()) + " bytes";
+    };
     if (model[l].weight != expected[l].weight) fail(i, weight(model[l]), weight(expected[l]));
     const auto group = [](const hetplan::planning_graph& g, const hetplan::layer& x) {
-      return x.weight_group < 0 ? std::string("no weight_group") : "weight_group \"" + g.weight_groups()[static_cast<std::size_t>(x.weight_group)] + "\"";
+      if (x.weight_group < 0) return std::string("no weight_group");
+      return "weight_group \"" + g.weight_groups()[static_cast<std::size_t>(x.weight_group)] + "\"";
     };
-    if (group(model, model[l]) != group(expected, expected[l])) fail(i, name(model[l]) + " with " + group(model, model[l]), group(expected, expected[l]));
-    const auto out = [](const hetplan::planning_graph& g, hetplan::layer_id x) { return std::vector(g.out_edges(x).begin(), g.out_edges(x).end()); };
+    const std::string got = group(model, model[l]), wanted = group(expected, expected[l]);
+    if (got != wanted) fail(i, name(model[l]) + " with " + got, wanted);
+    const auto out = [](const hetplan::planning_graph& g, hetplan::layer_id x) {
+      return std::vector(g.out_edges(x).begin(), g.out_edges(x).end());
+    };
     if (out(model, l) != out(expected, l)) fail(i, name(model[l]) + " with other edges", "the edges");
   }
 }
@@ -102,14 +111,14 @@ struct run_inputs {
   hetplan::cluster c = hetplan::io::read_cluster(parse(cluster_file));
   hetplan::io::check_together(model, c, cluster_file, hetplan::mode::training);
   hetplan::cluster nominal = nominal_file.empty() ? c : hetplan::io::read_cluster(parse(nominal_file));
-  const auto same = [&](std::size_t a, std::size_t b, const char* what) {
-    if (a != b) throw hetplan::invalid_input(nominal_file + ": /" + what + ": got " + std::to_string(b) + "; expected the " + std::to_string(a) + " of " + cluster_file);
-  };
-  same(c.size(), nominal.size(), "devices");
+  if (c.size() != nominal.size()) {
+    throw hetplan::invalid_input(nominal_file + ": /devices: got " + std::to_string(nominal.size()) + "; expected the " +
+                                 std::to_string(c.size()) + " of " + cluster_file);
+  }
   for (const hetplan::device& d : c.devices()) {
     if (nominal[d.id].name == d.name) continue;
-    throw hetplan::invalid_input(nominal_file + ": /devices/" + std::to_string(d.id.value) + "/name: got \"" + nominal[d.id].name + "\"; expected \"" + d.name +
-                                 "\" as in " + cluster_file);
+    throw hetplan::invalid_input(nominal_file + ": /devices/" + std::to_string(d.id.value) + "/name: got \"" + nominal[d.id].name +
+                                 "\"; expected \"" + d.name + "\" as in " + cluster_file);
   }
   hetplan::plan p = hetplan::io::read_plan(parse(plan_file), model, c);
   if (p.model != model.name()) {

@@ -69,29 +69,38 @@ struct dense {
   [[nodiscard]] long kept() const { return 2 * out; }
   [[nodiscard]] long fan_in() const { return in; }
 
-  void forward(const double* p, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const {
+  void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const {
+    if (inputs.empty()) keep.push_back(random_rows(s, data, in));
     y.rowwise() = Eigen::Map<const Eigen::RowVectorXd>(p + in * out, out);
-    if (x.empty()) keep.push_back(random_rows(s, data, in));
-    else for (long k = 0, row = 0; k < std::ssize(x); row += x[static_cast<std::size_t>(k++)].cols()) multiply(p, row, x[static_cast<std::size_t>(k)], y);
-    if (x.empty()) multiply(p, 0, view(keep.back().data(), s.count(), in), y);
+    const double* w = p;  // an input's rows of W
+    for (const view& x : side_by_side(inputs, keep)) {
+      y.noalias() += x * view(w, x.cols(), out);
+      w += x.cols() * out;
+    }
     y = y.array().tanh();
     keep.push_back(y);
   }
-  void backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx, double* dp, tape& keep) const {
+  void backward(const double* p, const std::vector<view>& inputs, const samples&, view dy, std::vector<mutable_view>& dx, double* dp,
+                tape& keep) const {
     const matrix dz = dy.array() * (1 - keep.back().array().square());
     Eigen::Map<Eigen::RowVectorXd>(dp + in * out, out) += dz.colwise().sum();
-    if (x.empty()) mutable_view(dp, in, out).noalias() += view(keep.front().data(), s.count(), in).transpose() * dz;
-    long row = 0;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      const long cols = x[k].cols();
-      mutable_view(dp + row * out, cols, out).noalias() += x[k].transpose() * dz;
-      dx[k].noalias() += dz * view(p + row * out, cols, out).transpose();
-      row += cols;
+    long at = 0;
+    for (const view& x : side_by_side(inputs, keep)) {
+      mutable_view(dp + at, x.cols(), out).noalias() += x.transpose() * dz;
+      at += x.cols() * out;
+    }
+    at = 0;
+    for (mutable_view& d : dx) {
+      d.noalias() += dz * view(p + at, d.cols(), out).transpose();
+      at += d.cols() * out;
     }
   }
 
  private:
-  void multiply(const double* p, long row, const view& x, mutable_view& y) const { y.noalias() += x * view(p + row * out, x.cols(), out); }
+  [[nodiscard]] static std::vector<view> side_by_side(const std::vector<view>& inputs, const tape& keep) {
+    if (!inputs.empty()) return inputs;
+    return {view(keep.front().data(), keep.front().rows(), keep.front().cols())};
+  }
 };
 
 /// Token t of a sample (of `tokens`, in a vocabulary), and the one that should be predicted there.
@@ -114,7 +123,9 @@ struct embed {
 
   void forward(const double* p, const std::vector<view>&, const samples& s, mutable_view y, tape&) const {
     for (long i = 0; i < s.count(); ++i) {
-      for (long t = 0; t < tokens; ++t) y.row(i).segment(t * model, model) = view(p, vocabulary, model).row(token_at(s, s.first + i, t, tokens, vocabulary));
+      for (long t = 0; t < tokens; ++t) {
+        y.row(i).segment(t * model, model) = view(p, vocabulary, model).row(token_at(s, s.first + i, t, tokens, vocabulary));
+      }
     }
   }
   void backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp, tape&) const {
@@ -268,7 +279,8 @@ struct next_token_loss {
     }
     keep.push_back(std::move(share));
   }
-  void backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx, double* dp, tape& keep) const {
+  void backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx, double* dp,
+                tape& keep) const {
     matrix& d = keep[0];
     for (long r = 0; r < d.rows(); ++r) {
       d(r, target(s, r)) -= 1;

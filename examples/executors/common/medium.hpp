@@ -50,7 +50,8 @@ template <class Lock>
 class medium {
  public:
   /// @param free_at_s  by resource, all 0 at first.   @param states  by flow, as many as rules.   Both outlive the medium.
-  medium(std::span<const hetplan::resource> resources, std::vector<flow_rule> rules, std::span<double> free_at_s, std::span<flow_state> states, Lock& lock)
+  medium(std::span<const hetplan::resource> resources, std::vector<flow_rule> rules, std::span<double> free_at_s,
+         std::span<flow_state> states, Lock& lock)
       : resources_(resources.begin(), resources.end()), rules_(std::move(rules)), free_at_s_(free_at_s), states_(states), lock_(lock) {
     std::vector<double> alone;
     std::vector<double> least(resources_.size(), std::numeric_limits<double>::infinity());

@@ -51,7 +51,9 @@ struct neural_network {
 [[nodiscard]] inline neural_network mlp(long width, int depth) {
   neural_network n{"mlp", {}};
   n.layers.push_back({.name = "first", .work = dense{.in = width, .out = width, .data = 1}});
-  for (int i = 0; i < depth; ++i) n.layers.push_back({.name = "hidden" + std::to_string(i), .work = dense{width, width}, .inputs = {n.layers.size() - 1}});
+  for (int i = 0; i < depth; ++i) {
+    n.layers.push_back({.name = "hidden" + std::to_string(i), .work = dense{width, width}, .inputs = {n.layers.size() - 1}});
+  }
   n.layers.push_back({.name = "last", .work = dense{width, 64}, .inputs = {n.layers.size() - 1}});
   n.layers.push_back({.name = "loss", .work = square_loss{64}, .inputs = {n.layers.size() - 1}});
   return n;
@@ -75,7 +77,9 @@ struct neural_network {
   neural_network n{"towers", {}};
   const auto tower = [&](const std::string& name, long w, int layers, std::uint64_t data) {
     n.layers.push_back({.name = name + "0", .work = dense{.in = w, .out = w, .data = data}});
-    for (int i = 1; i < layers; ++i) n.layers.push_back({.name = name + std::to_string(i), .work = dense{w, w}, .inputs = {n.layers.size() - 1}});
+    for (int i = 1; i < layers; ++i) {
+      n.layers.push_back({.name = name + std::to_string(i), .work = dense{w, w}, .inputs = {n.layers.size() - 1}});
+    }
     return n.layers.size() - 1;
   };
   const std::size_t wide = tower("wide", width, depth, 1), narrow = tower("narrow", width / 2, (depth + 1) / 2, 2);
@@ -94,7 +98,8 @@ struct neural_network {
 }
 
 /// The planning graph of a network: bytes are those of 8-byte numbers, as they are really held and sent.
-[[nodiscard]] inline hetplan::planning_graph describe(const neural_network& n, const std::vector<std::vector<hetplan::layer_profile>>& profiles = {}) {
+[[nodiscard]] inline hetplan::planning_graph describe(const neural_network& n,
+                                                      const std::vector<std::vector<hetplan::layer_profile>>& profiles = {}) {
   constexpr double number = sizeof(double);
   hetplan::planning_graph_builder b(n.name, number);
   for (std::size_t i = 0; i < n.layers.size(); ++i) {

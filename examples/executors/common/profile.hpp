@@ -57,8 +57,8 @@ struct layer_times {
         outputs[l].setZero(batch, net.layers[l].width());
         gradients[l].setConstant(batch, net.layers[l].width(), 1e-3);
         const double begin_s = steady_s();
-        std::visit([&](const auto& w) { w.forward(parameters[net.tensor_of(l)].data(), inputs_of(l), some, rows_of(outputs[l], 0, batch), tapes[l]); },
-                   net.layers[l].work);
+        const mutable_view out = rows_of(outputs[l], 0, batch);
+        std::visit([&](const auto& w) { w.forward(parameters[net.tensor_of(l)].data(), inputs_of(l), some, out, tapes[l]); }, net.layers[l].work);
         if (run > 0) forward[l].push_back(steady_s() - begin_s);
       }
       for (std::size_t l = n; l-- > 0;) {
@@ -66,8 +66,9 @@ struct layer_times {
         std::vector<mutable_view> of_inputs;
         for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
         const std::size_t t = net.tensor_of(l);
+        const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
         std::visit([&](const auto& w) {
-          w.backward(parameters[t].data(), inputs_of(l), some, rows_of(std::as_const(gradients[l]), 0, batch), of_inputs, slopes[t].data(), tapes[l]);
+          w.backward(parameters[t].data(), inputs_of(l), some, of_output, of_inputs, slopes[t].data(), tapes[l]);
         }, net.layers[l].work);
         if (run > 0) backward[l].push_back(steady_s() - begin_s);
       }

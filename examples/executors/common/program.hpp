@@ -114,13 +114,15 @@ inline void require_executable(const hetplan::plan& p, const hetplan::cluster& c
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     for (const hetplan::assignment& a : p.stages[s].devices) {
       if (a.tensor_parallel > 1) {
-        refuse("/stages/" + std::to_string(s), "tensor_parallel " + std::to_string(a.tensor_parallel) + " on \"" + c[a.device].name + "\"", "tensor_parallel 1");
+        refuse("/stages/" + std::to_string(s), "tensor_parallel " + std::to_string(a.tensor_parallel) + " on \"" + c[a.device].name + "\"",
+               "tensor_parallel 1");
       }
     }
   }
   for (std::size_t d = 0; d < p.schedule.orders.size(); ++d) {
     for (const hetplan::order_entry& e : p.schedule.orders[d]) {
-      if (e.what == hetplan::phase::backward_weight) refuse("/schedule/orders", "W for \"" + c[hetplan::device_id(d)].name + "\"", "F and whole backwards, B");
+      if (e.what != hetplan::phase::backward_weight) continue;
+      refuse("/schedule/orders", "W for \"" + c[hetplan::device_id(d)].name + "\"", "F and whole backwards, B");
     }
   }
 }
@@ -137,6 +139,7 @@ class program_maker {
     out_.tasks.resize(c.size());
     out_.stage_of.resize(net.layers.size());
     add_stages();
+    require_one_sum_each();
     add_flows();
     add_messages();
     add_rings(reductions_of(p, model));
@@ -165,6 +168,26 @@ class program_maker {
       }
       std::sort(outside.begin(), outside.end());
       outside.erase(std::unique(outside.begin(), outside.end()), outside.end());
+    }
+  }
+
+  /// Stages that share a tensor and their first device have no sum across stages that their other devices could be handed.
+  void require_one_sum_each() const {
+    std::map<std::size_t, std::vector<std::size_t>> holders;  // by tensor
+    for (std::size_t s = 0; s < out_.stages.size(); ++s) {
+      for (const std::size_t l : out_.stages[s].layers) {
+        auto& mine = holders[net_.tensor_of(l)];
+        if (net_.layers[l].parameters() > 0 && (mine.empty() || mine.back() != s)) mine.push_back(s);
+      }
+    }
+    for (const auto& [tensor, stages] : holders) {
+      const auto first = [&](std::size_t s) { return out_.stages[s].devices.front(); };
+      const auto same = [&](std::size_t s) { return first(s) == first(stages.front()); };
+      const auto alone = [&](std::size_t s) { return out_.stages[s].devices.size() == 1; };
+      if (stages.size() < 2 || !std::all_of(stages.begin(), stages.end(), same) || std::all_of(stages.begin(), stages.end(), alone)) continue;
+      throw hetplan::invalid_input("plan: /stages/" + std::to_string(stages.back()) + ": got the tensor of layer \"" + net_.layers[tensor].name +
+                                   "\" in replicated stages with one first device, \"" + nominal_[first(stages.front())].name +
+                                   "\"; the executors run stages without replicas there, or with first devices of their own");
     }
   }
 
@@ -235,7 +258,9 @@ class program_maker {
       all.push_back({.what = t.what, .stage = t.stage, .first = static_cast<long>(t.first_sample), .last = static_cast<long>(t.last_sample),
                      .duration_s = t.duration_s, .receives = {}, .sends = {}});
     }
-    const auto is_message = [&](hetplan::tasks::node_id n) { return graph_.is_transfer(n) && graph_.transfer_at(n).kind != hetplan::transfer_kind::sync; };
+    const auto is_message = [&](hetplan::tasks::node_id n) {
+      return graph_.is_transfer(n) && graph_.transfer_at(n).kind != hetplan::transfer_kind::sync;
+    };
     for (hetplan::tasks::node_id n = 0; n < graph_.size(); ++n) {
       for (const hetplan::tasks::node_id m : graph_.successors_of(n)) {
         if (graph_.is_compute(n) && is_message(m)) all[n].sends.push_back(message_of_[m - graph_.computes.size()]);
@@ -263,8 +288,9 @@ class program_maker {
 /// @param nominal  shapes the links: the same devices and resources, other capacities and latencies perhaps.
 /// @param graph    tasks::expand of them: durations are its.
 /// Throws          invalid_input (see require_executable; a cluster with other devices or resources).
-[[nodiscard]] inline program make_program(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model, const hetplan::cluster& c,
-                                          const hetplan::cluster& nominal, const hetplan::tasks::task_graph& graph) {
+[[nodiscard]] inline program make_program(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model,
+                                          const hetplan::cluster& c, const hetplan::cluster& nominal,
+                                          const hetplan::tasks::task_graph& graph) {
   require_executable(p, c);
   return detail::program_maker(p, net, model, c, nominal, graph).take();
 }

@@ -114,7 +114,8 @@ class sender {
         }
       }
       if (arrived.empty()) {
-        changed_.wait_until(hold, stop, steady_time(std::max(soonest_s, steady_s() + least_sleep_s)), [size = queue_.size(), this] { return queue_.size() != size; });
+        const auto until = steady_time(std::max(soonest_s, steady_s() + least_sleep_s));
+        changed_.wait_until(hold, stop, until, [size = queue_.size(), this] { return queue_.size() != size; });
         continue;
       }
       hold.unlock();
@@ -124,7 +125,8 @@ class sender {
   }
   [[nodiscard]] bool waits_for_another(const outgoing& o) const {
     const int before = program_.flows[o.what.flow].after;
-    return before >= 0 && std::any_of(queue_.begin(), queue_.end(), [&](const outgoing& other) { return other.what.flow == static_cast<std::size_t>(before); });
+    const auto is_it = [&](const outgoing& other) { return static_cast<int>(other.what.flow) == before; };
+    return before >= 0 && std::any_of(queue_.begin(), queue_.end(), is_it);
   }
   /// Takes the turns that are due. Has all of it arrived?
   [[nodiscard]] bool advance(outgoing& o) {

@@ -24,20 +24,23 @@ namespace executors {
 struct training_settings {
   std::uint64_t seed = 1;
   double rate = 0.05;     ///< of plain stochastic gradient descent
-  std::vector<char> paced = {};  ///< by device: after a task's work, wait until its duration has passed
+  std::vector<char> paced = {};  ///< by device: a task takes its duration, however short its work
 };
 
 /// The parameters of each tensor that a device holds; empty for the others. By layer: see neural_network::tensor_of.
 using tensors = std::vector<Eigen::VectorXd>;
 
-/// Runs one device. The times that it sends are those of its own clock, which adds up durations: where the operating system
-/// wakes it late it catches up in what a paced task has to spare, and a delay of a millisecond does not become one per task.
+/// Runs one device. A paced device has a clock of its own, which adds up durations and arrivals: its tasks end when that clock
+/// says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with
+/// time to spare let it catch up, so that a delay of a millisecond does not become one per task; what it has not made up for at
+/// the end of an iteration counts, because iterations are timed by the common clock.
 template <transport Link>
 class worker {
  public:
   /// Parameters are those that training from `settings.seed` starts with.
   worker(const neural_network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
-      : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()), parameters_(net.layers.size()) {
+      : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()),
+        parameters_(net.layers.size()) {
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const auto& devices = p.stages[s].devices;
       if (std::find(devices.begin(), devices.end(), me) == devices.end()) continue;
@@ -142,10 +145,7 @@ class worker {
     const double end_s = link_.now_s();
     if (settings_.paced[me_.index()] != 0) {
       clock_s_ += t.duration_s;
-      if (end_s - begin_s > t.duration_s) {
-        ++overruns_;
-        clock_s_ = std::max(clock_s_, end_s);
-      }
+      if (end_s - begin_s > t.duration_s) ++overruns_;
       link_.wait_until(clock_s_);
     } else {
       clock_s_ = end_s;

@@ -29,14 +29,18 @@ namespace detail {
 /// "NAME@REST"; a name may have an @ itself.
 inline std::pair<std::string, std::string> split_fault(const std::string& text, const char* form) {
   const std::size_t at = text.rfind('@');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) throw hetplan::invalid_input(std::string(form) + ": got \"" + text + "\"");
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    throw hetplan::invalid_input(std::string(form) + ": got \"" + text + "\"");
+  }
   return {text.substr(0, at), text.substr(at + 1)};
 }
 template <class Number>
 Number number_in(const std::string& text, const std::string& whole, const char* form) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0)) throw hetplan::invalid_input(std::string(form) + ": got \"" + whole + "\"");
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0)) {
+    throw hetplan::invalid_input(std::string(form) + ": got \"" + whole + "\"");
+  }
   return value;
 }
 
@@ -69,7 +73,9 @@ Number number_in(const std::string& text, const std::string& whole, const char* 
     const auto it = std::find_if(resources.begin(), resources.end(), [&](const hetplan::resource& r) { return r.name == name; });
     const std::size_t colon = when.find(':');
     if (colon == std::string::npos) throw hetplan::invalid_input(std::string(form) + ": got \"" + text + "\"");
-    if (it == resources.end()) throw hetplan::invalid_input("--cut: got \"" + name + "\"; expected a resource of cluster \"" + in.cluster.name() + "\"");
+    if (it == resources.end()) {
+      throw hetplan::invalid_input("--cut: got \"" + name + "\"; expected a resource of cluster \"" + in.cluster.name() + "\"");
+    }
     all.cuts.push_back({hetplan::resource_id(it - resources.begin()), detail::number_in<int>(when.substr(0, colon), text, form),
                         detail::number_in<double>(when.substr(colon + 1), text, form)});
   }
@@ -81,7 +87,8 @@ Number number_in(const std::string& text, const std::string& whole, const char* 
 /// Throws  invalid_input before anything runs; timed_out, cannot_go_on.
 [[nodiscard]] inline run_report run_plan(const run_inputs& in, const run_options& o) {
   const prepared_run ready = prepare(in);
-  run_report report{.executor = "threads", .network = in.net.name, .plan = in.plan.planner, .predicted_s = ready.predicted_s, .iterations = {}, .paced = o.paced};
+  run_report report{.executor = "threads", .network = in.net.name, .plan = in.plan.planner, .predicted_s = ready.predicted_s,
+                    .iterations = {}, .paced = o.paced};
   const training_settings settings{.seed = o.seed, .paced = o.paced ? paced_devices(in.cluster) : std::vector<char>(in.cluster.size(), 0)};
   const thread_options threads{.shaped = o.paced, .timeout_s = o.timeout_s};
   const faults planned = read_faults(o, in, ready.predicted_s);

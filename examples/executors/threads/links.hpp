@@ -97,8 +97,8 @@ class thread_links {
     std::unique_lock hold(mutex_);
     auto& box = devices_[me.index()]->mailbox;
     if (!wait(hold, me, timeout_s_, [&] { return box.contains({flow, part}); })) {
-      throw timed_out("\"" + cluster_[me].name + "\" has waited " + hetplan::to_text(timeout_s_) + " s for flow " + std::to_string(flow) + " from \"" +
-                      cluster_[program_.flows[flow].from].name + "\"");
+      throw timed_out("\"" + cluster_[me].name + "\" has waited " + hetplan::to_text(timeout_s_) + " s for flow " + std::to_string(flow) +
+                      " from \"" + cluster_[program_.flows[flow].from].name + "\"");
     }
     return std::move(box.extract({flow, part}).mapped());
   }
@@ -117,7 +117,7 @@ class thread_links {
       ++round_;
       wake_all();
     } else if (!wait(hold, me, timeout_s_, [&] { return round_ != round; })) {
-      throw timed_out("\"" + cluster_[me].name + "\" has waited " + hetplan::to_text(timeout_s_) + " s for the others at the end of an iteration");
+      throw timed_out("\"" + cluster_[me].name + "\" has waited " + hetplan::to_text(timeout_s_) + " s for the others");
     }
     return met_;
   }

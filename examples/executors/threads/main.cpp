@@ -19,7 +19,9 @@ class command_line {
 
     CLI::App* profile = app_.add_subcommand("profile", "measure a built-in network and the links of a cluster");
     profile->add_option("network", network_, "mlp, transformer or towers")->required()->type_name("NETWORK");
-    profile->add_option("cluster", cluster_, "the nominal cluster: its topology shapes the links, its kinds slow the devices")->required()->type_name("CLUSTER");
+    profile->add_option("cluster", cluster_, "the nominal cluster: its topology shapes the links, its kinds slow the devices")
+        ->required()
+        ->type_name("CLUSTER");
     profile->add_option("--out-model", out_model_, "write the model with its profile")->required()->type_name("FILE");
     profile->add_option("--out-cluster", out_cluster_, "write the cluster as measured")->required()->type_name("FILE");
     profile->add_option("--batches", batches_, "batch sizes to measure, by comma")->delimiter(',')->check(CLI::PositiveNumber)->capture_default_str();
