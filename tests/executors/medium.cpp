@@ -2,9 +2,12 @@
 // The medium in virtual time: when pieces arrive, whoever asks and however late.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>

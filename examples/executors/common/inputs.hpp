@@ -2,13 +2,16 @@
 #pragma once
 /// What an executor reads before it runs: files that must agree with each other, with a built-in network and with this machine.
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <hetplan/cost/profiled.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cluster/topology.hpp>
 
 #include "inputs.hpp"

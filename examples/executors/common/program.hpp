@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>

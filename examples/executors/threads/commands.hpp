@@ -2,6 +2,9 @@
 #pragma once
 /// The commands of the threads executor, apart from their command line: what tests call too.
 
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>

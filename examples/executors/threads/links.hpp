@@ -2,6 +2,7 @@
 #pragma once
 /// A transport for threads: a mailbox and a sender per device, and one place where all of them meet.
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The threads executor: measures layers and links, and trains plans for real with a thread per device.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <iostream>

@@ -2,9 +2,13 @@
 #pragma once
 /// Training that goes on when a device falls silent: heartbeats, a probe, copies, lightweight replay, migration.
 
+#include <algorithm>
 #include <atomic>
-#include <deque>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
