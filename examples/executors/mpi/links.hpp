@@ -24,9 +24,10 @@ namespace executors {
 
 /// A rank's end of all links.
 ///
-/// Shaped links: the sender gives every parcel its turns on the medium, which the ranks of one machine share, and when its last turn
-/// is over the parcel goes. Real links: a parcel goes at once, in pieces; of all that wait the piece with the smallest priority number
-/// goes next, and few are on their way at a time, so that it need not wait for many.
+/// A parcel goes in pieces; of all that wait the piece with the smallest priority number goes next, and few are on their way at a time,
+/// so that it need not wait for many. Real links: what is there has arrived. Shaped links: the sender gives every parcel its turns on
+/// the medium, which the ranks of one machine share, while its numbers go ahead, and it has arrived when the word comes that its last
+/// turn is over. So the time that MPI itself takes is no part of the link's, unless it is longer.
 /// The thread naps between two looks at MPI, which by itself would turn in a loop and take the core from the work.
 class rank_links {
  public:
@@ -46,7 +47,7 @@ class rank_links {
     if (shaped) {
       board_.emplace(ranks_, p.resources.size(), p.flows.size());
       medium_.emplace(p.resources, p.rules, board_->free_at_s(), board_->states(), board_->lock());
-      out_.emplace(p, *medium_, [this](parcel x) { post(std::move(x)); });
+      out_.emplace(p, *medium_, [this](const parcel& x) { tell(x); });
     } else {
       ahead_s_ = find_clock();
     }
@@ -58,8 +59,8 @@ class rank_links {
   [[nodiscard]] hetplan::device_id device() const { return devices_[static_cast<std::size_t>(rank_)]; }
 
   void send(std::vector<parcel> parcels) {
-    if (out_) return out_->send(std::move(parcels));
-    for (parcel& x : parcels) post(std::move(x));
+    for (const parcel& x : parcels) post(x);
+    if (out_) out_->send(std::move(parcels));
   }
   parcel receive(std::size_t flow, int part) {
     std::unique_lock hold(mutex_);
@@ -93,7 +94,7 @@ class rank_links {
  private:
   using address = std::pair<std::size_t, int>;
   struct tag {
-    enum kind : int { piece = 1, here, met, clock };
+    enum kind : int { piece = 1, arrived, here, met, clock };
   };
   /// What is to be sent: the first of those that may go is the one with the smallest priority, then the one that was posted first.
   struct outgoing {
@@ -115,10 +116,13 @@ class rank_links {
   struct assembly {
     parcel what;
     std::size_t missing = 0;
+    bool started = false, arrived = false;  ///< a piece of it; the word that its turns are over
   };
-  static constexpr std::size_t piece_numbers = 16384;  ///< 128 KiB
+  /// Numbers of a piece. Behind the medium's back large ones cost least; on real links a piece is what one with a smaller priority
+  /// number has to wait for.
+  [[nodiscard]] std::size_t piece_numbers() const { return board_ ? 131072 : 16384; }
   static constexpr std::size_t most_flying = 4;
-  static constexpr std::size_t header_numbers = 5;  ///< flow, part, numbers of the parcel, offset of the piece, when it arrived
+  static constexpr std::size_t header_numbers = 4;  ///< flow, part, numbers of the parcel, offset of the piece
 
   [[noreturn]] void fail_waiting(const std::string& what) const {
     throw timed_out("\"" + cluster_[device()].name + "\" has waited " + hetplan::to_text(timeout_s_) + " s for " + what);
@@ -128,6 +132,10 @@ class rank_links {
     const std::lock_guard hold(mutex_);
     waiting_.push_back({std::move(x)});
     posted_.notify_one();
+  }
+  void tell(const parcel& x) {
+    const std::lock_guard hold(mutex_);
+    say(rank_of_[program_.flows[x.flow].to.index()], tag::arrived, {static_cast<double>(x.flow), static_cast<double>(x.part), x.at_s});
   }
   /// With the lock held.
   void say(int to, tag::kind what, std::vector<double> numbers) {
@@ -171,11 +179,11 @@ class rank_links {
       const auto next = next_to_go();
       if (next == waiting_.end()) return false;
       const parcel& x = next->what;
-      const std::size_t size = std::min(piece_numbers, x.data.size() - next->sent);
+      const std::size_t size = std::min(piece_numbers(), x.data.size() - next->sent);
       flow = x.flow;
       to = rank_of_[program_.flows[flow].to.index()];
       const auto number = [](auto n) { return static_cast<double>(n); };
-      numbers = {number(x.flow), number(x.part), number(x.data.size()), number(next->sent), x.at_s};
+      numbers = {number(x.flow), number(x.part), number(x.data.size()), number(next->sent)};
       const auto from = x.data.begin() + static_cast<std::ptrdiff_t>(next->sent);
       numbers.insert(numbers.end(), from, from + static_cast<std::ptrdiff_t>(size));
       next->sent += size;
@@ -190,10 +198,15 @@ class rank_links {
     for (auto o = waiting_.begin(); o != waiting_.end(); ++o) {
       const auto& f = program_.flows[o->what.flow];
       const auto is_before = [&](std::size_t other) { return f.after == static_cast<int>(other); };
+      if (best != waiting_.end() && f.priority >= program_.flows[best->what.flow].priority) continue;
+      if (board_) {  // the medium knows when it may
+        best = o;
+        continue;
+      }
       if (o->what.at_s > now_s()) continue;
       if (std::any_of(waiting_.begin(), waiting_.end(), [&](const outgoing& w) { return is_before(w.what.flow); })) continue;
       if (std::any_of(sends_.begin(), sends_.end(), [&](const transit& s) { return s.flow && is_before(*s.flow); })) continue;
-      if (best == waiting_.end() || f.priority < program_.flows[best->what.flow].priority) best = o;
+      best = o;
     }
     return best;
   }
@@ -237,14 +250,19 @@ class rank_links {
   }
   void take(const transit& t) {
     const std::lock_guard hold(mutex_);
-    if (t.tag == tag::here) return come(t.numbers);
+    if (t.tag == tag::here) come(t.numbers);
+    if (t.tag == tag::piece) put_together(t.numbers);
+    if (t.tag == tag::arrived) {
+      assembly& a = assembly_of(t.numbers);
+      a.arrived = true;
+      a.what.at_s = t.numbers[2];
+      look_at(a);
+    }
     if (t.tag == tag::met) {
       met_ = {t.numbers[0], t.numbers[1]};
       ++round_;
-    } else if (!put_together(t.numbers)) {
-      return;
+      arrived_.notify_all();
     }
-    arrived_.notify_all();
   }
   /// Rank 0 alone: a rank has come to the meeting; the last one ends it.
   void come(const std::vector<double>& numbers) {
@@ -258,21 +276,29 @@ class rank_links {
     }
     for (std::size_t r = 0; r < came_.size(); ++r) say(static_cast<int>(r), tag::met, {all.at_s, all.sum});
   }
-  /// Has the parcel arrived with this piece?
-  bool put_together(const std::vector<double>& numbers) {
-    const auto number = [&](std::size_t i) { return static_cast<std::size_t>(numbers[i]); };
-    const address where{number(0), static_cast<int>(numbers[1])};
-    const auto found =
-        parts_.try_emplace(where, assembly{{where.first, where.second, std::vector<double>(number(2)), numbers[4]}, number(2)}).first;
-    assembly& a = found->second;
-    const std::size_t size = numbers.size() - header_numbers;
-    std::copy(numbers.begin() + header_numbers, numbers.end(), a.what.data.begin() + static_cast<std::ptrdiff_t>(number(3)));
-    a.missing -= size;
-    if (a.missing > 0) return false;
-    if (!board_) a.what.at_s = now_s();
+  assembly& assembly_of(const std::vector<double>& numbers) {
+    const address where{static_cast<std::size_t>(numbers[0]), static_cast<int>(numbers[1])};
+    return parts_.try_emplace(where, assembly{{where.first, where.second, {}}}).first->second;
+  }
+  void put_together(const std::vector<double>& numbers) {
+    assembly& a = assembly_of(numbers);
+    if (!std::exchange(a.started, true)) {
+      a.missing = static_cast<std::size_t>(numbers[2]);
+      a.what.data.resize(a.missing);
+    }
+    std::copy(numbers.begin() + header_numbers, numbers.end(), a.what.data.begin() + static_cast<std::ptrdiff_t>(numbers[3]));
+    a.missing -= numbers.size() - header_numbers;
+    if (!board_) a.arrived = true;
+    if (a.missing == 0 && a.arrived) a.what.at_s = now_s();  // later than the medium allowed
+    look_at(a);
+  }
+  /// A parcel that has arrived goes to the mailbox.
+  void look_at(assembly& a) {
+    if (!a.arrived || !a.started || a.missing > 0) return;
+    const address where{a.what.flow, a.what.part};
     mailbox_[where] = std::move(a.what);
-    parts_.erase(found);
-    return true;
+    parts_.erase(where);
+    arrived_.notify_all();
   }
 
   /// How far rank 0's clock is ahead of this one: the middle of the fastest of some exchanges.
