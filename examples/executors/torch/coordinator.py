@@ -181,11 +181,11 @@ class Coordinator:
         return {"difference": difference, "learnt": learnt}
 
     def write_trace(self, path: str) -> None:
-        """Measured start and end of every task of the last iteration beside the predicted ones."""
+        """Of every task of the last iteration, measured start, end and seconds of real work beside predicted start and end."""
         rows: List[Optional[List[float]]] = [None] * len(self.graph.tasks)
         for log in self.logs.values():
-            for t, begun, ended in log:
-                rows[t] = [begun, ended]
+            for t, begun, ended, worked in log:
+                rows[t] = [begun, ended, worked]
         tasks = [{"device": t.device, "phase": t.phase, "stage": t.stage, "microbatch": t.microbatch, "seconds": t.seconds, "measured": rows[i],
                   "predicted": self.graph.predicted["tasks"][i]} for i, t in enumerate(self.graph.tasks)]
         Path(path).write_text(json.dumps({"tasks": tasks}), encoding="utf-8")

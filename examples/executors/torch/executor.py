@@ -14,6 +14,9 @@ import signal
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
+# A device is one core. The libraries below torch have threads of their own, which are told before they are loaded.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
 try:
     import torch  # noqa: F401
 except ImportError:

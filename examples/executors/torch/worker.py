@@ -196,7 +196,7 @@ class Worker:
         self._require(epoch)
         self.at, self.start = (epoch, iteration), start
         self.results: Dict[int, Part] = {}
-        self.log: List[Tuple[int, float, float]] = []
+        self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, real work
         overruns = 0
         left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
         self.reducer.begin(epoch, iteration, start)
@@ -214,7 +214,7 @@ class Worker:
                 if self.settings.is_paced and self.graph.kinds[self.device] != "core":
                     overruns += worked > task.seconds
                     time.sleep(max(0.0, task.seconds - worked))
-                self.log.append((t, begun - start, time.monotonic() - start))
+                self.log.append((t, begun - start, time.monotonic() - start, worked))
                 self._send(t)
                 if task.phase == "B":
                     left[task.stage] -= 1
