@@ -97,6 +97,8 @@ class Namespaces:
         self.ends: Dict[Tuple[str, str], int] = {}  # ("device", name), ("in", resource), ("out", resource): descriptors
         self.commands: Dict[int, List[str]] = {}    # for `ip`, by namespace
         self.joints: Dict[Tuple[int, int], str] = {}  # the next hop's address, by the two namespaces
+        # A packet goes through a shaper as a whole and is paid for afterwards: large ones would not be slowed at all.
+        self.at_once = min(65536, max(3200, int(min(capacities.values(), default=0) * PIECE_SECONDS / 16)))
         try:
             self._build()
         except BaseException:
@@ -146,7 +148,7 @@ class Namespaces:
         near, far = f"10.78.{number >> 6}.{(number & 63) * 4 + 1}", f"10.78.{number >> 6}.{(number & 63) * 4 + 2}"
         self.joints[here, after] = far
         self.commands[here] += [f"link add {name}a type veth peer name {name}b netns /proc/{os.getpid()}/fd/{after}",
-                                f"addr add {near}/30 dev {name}a", f"link set {name}a up"]
+                                f"addr add {near}/30 dev {name}a", f"link set {name}a gso_max_size {self.at_once} up"]
         self.commands[after] += [f"addr add {far}/30 dev {name}b", f"link set {name}b up"]
         return name + "a"
 
@@ -154,8 +156,7 @@ class Namespaces:
         pairs = [p for p, route in self.routes.items() if any(r == resource for r, _ in route.via)]
         capacity = self.capacities[resource]
         rate, share = f"{int(8 * capacity)}bit", f"{max(1000, int(8 * capacity / max(1, len(pairs))))}bit"
-        # What goes out at once must be little: short messages would hardly be slowed at all.
-        burst = max(3200, int(capacity * PIECE_SECONDS / 16))
+        burst = max(self.at_once, int(capacity * PIECE_SECONDS / 16))
         lines = [f"qdisc add dev {wire} root handle 1: htb default 2", f"class add dev {wire} parent 1: classid 1:1 htb rate {rate} burst {burst}"]
         for i, (a, b) in enumerate(pairs):
             lines.append(f"class add dev {wire} parent 1:1 classid 1:{i + 2:x} htb rate {share} ceil {rate} burst {burst} cburst {burst} "
@@ -163,7 +164,6 @@ class Namespaces:
             lines.append(f"filter add dev {wire} parent 1: protocol ip prio 1 u32 match ip src {self.address[a]}/32 "
                          f"match ip dst {self.address[b]}/32 flowid 1:{i + 2:x}")
         fd = self.ends["in", resource]
-        self._run(["ip", "link", "set", "dev", wire, "gso_max_size", str(min(65536, max(3200, burst)))], fd, "")
         self._run(["tc", "-batch", "-"], fd, "\n".join(lines) + "\n")
 
     def _run(self, command: List[str], fd: int, text: str) -> None:
