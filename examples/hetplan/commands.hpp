@@ -37,8 +37,8 @@ struct compare_options {
 };
 struct export_options {
   std::string model, cluster, plan, to, out;
-  std::string blocks = "layers";  ///< torch: where the module has its blocks
-  bool whole_blocks = false;      ///< moves cuts
+  std::string blocks;         ///< torch: where the module has its blocks
+  bool whole_blocks = false;  ///< moves cuts
 };
 struct replay_options {
   std::string model, cluster, plan, out;

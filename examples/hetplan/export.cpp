@@ -23,7 +23,7 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "llama.cpp") return io::llama_cpp_command(p, model, devices);
   if (o.to == "prima.cpp") return io::prima_cpp_commands(p, model, devices);
   if (o.to == "vllm") return io::vllm_command(p, model, devices);
-  if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks);
+  if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
   io::check_together(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
   hetplan::plan predicted = p;
@@ -34,6 +34,7 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
 }  // namespace
 
 int export_plan(const common_options& options, const export_options& o) {
+  if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);

@@ -50,7 +50,7 @@ class command_line {
         ->required()
         ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
-    exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks")->type_name("NAME")->capture_default_str();
+    exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--out", export_.out, "write it there (standard output)");
 
     CLI::App* replay = command("replay", "a plan for the devices that are left", [this] { return cli::replay(common_, replay_); });

@@ -466,6 +466,7 @@ class exports(plan_files):
         self.write("p.json", devices=[{"name": "camera0", "samples": 1}, {"name": "camera2", "samples": 1}])
         self.assertIn('export to prima.cpp: it gives a stage one device; stage "s0" has 2', self.refused(*command, "prima.cpp", "--out", "x"))
         self.refused(*command, "abacus")
+        self.assertIn("--blocks: only torch", self.refused(*command, "vllm", "--blocks", "layers"))
         self.refused(*command[:-1])
         self.assertEqual([p.name for p in self.path.iterdir()], ["p.json"])
 

@@ -92,6 +92,7 @@ TEST_CASE("blocks are found by the numbers in names, however they are written") 
         "[v3.h0.fc1 v3.h0.fc2][v3.h1.fc1 v3.h1.fc2][v3.h2.fc1 v3.h2.fc2]out.fc1 out.fc2");
   CHECK(blocks(row_of({"l0", "l1", "l2"})) == "[l0][l1][l2]");
   CHECK(blocks(row_of({"b0"})) == "[b0]");
+  CHECK(blocks(row_of({"b0.c0", "b0.c1", "b1.c0", "b1.c1"})) == "[b0.c0 b0.c1][b1.c0 b1.c1]");
 }
 
 TEST_CASE("a model without a row of blocks is refused, and the message names the layer") {
@@ -130,6 +131,17 @@ TEST_CASE("a plan that is no row of whole blocks on single devices is refused in
   CHECK(refusal(plan_of(skip, {{"l0"}, {"l1"}, {"l2"}}), skip) == it + "it runs a row of stages; stage \"s0\" feeds others than \"s1\"");
   const planning_graph fork = model_of({"l0", "l1", "l2"}, {{"l0", "l1"}, {"l0", "l2"}});
   CHECK(refusal(plan_of(fork, {{"l0"}, {"l1"}, {"l2"}}), fork) == it + "it runs a row of stages; stage \"s0\" feeds others than \"s1\"");
+}
+
+TEST_CASE("the embedding is in the first stage, the head in the last, and blocks are in order between them") {
+  const std::string it = "export to it: ";
+  const planning_graph late = model_of({"l0", "e", "l1", "head"}, {{"l0", "l1"}, {"e", "l1"}, {"l1", "head"}});
+  CHECK(refusal(plan_of(late, {{"l0"}, {"e", "l1", "head"}}), late) == it + "it has the embedding before all blocks; the plan has not");
+  const planning_graph early = model_of({"l0", "l1", "h"}, {{"l0", "l1"}, {"l0", "h"}});
+  CHECK(refusal(plan_of(early, {{"l0", "h"}, {"l1"}}), early) == it + "it has the head behind all blocks; the plan has not");
+  const planning_graph loose = model_of({"e", "l0", "l1", "h"}, {{"e", "l0"}, {"e", "l1"}, {"l0", "h"}, {"l1", "h"}});
+  CHECK(refusal(plan_of(loose, {{"e", "l0"}, {"l1", "h"}}), loose) == "no error");
+  CHECK(refusal(plan_of(loose, {{"e", "l1"}, {"l0", "h"}}), loose) == it + "it runs blocks in their order; the plan has block 1 before block 0");
 }
 
 TEST_CASE("stages come in the order of the model, whatever their order in the plan") {

@@ -18,7 +18,7 @@ struct vllm_split {
 
 /// Splits for vLLM: a rank has the next so many decoder layers; the first has the embedding, the last the norm and the head.
 ///
-/// Throws   invalid_input (see runtime_stages; training; a stage without blocks, which leaves a rank without a cache).
+/// Throws   invalid_input (see runtime_stages; training; a stage without blocks, which no split of its own has).
 /// Source   vllm-project/vllm, vllm/distributed/utils.py (get_pp_indices: as many numbers as ranks, which sum to all layers).
 [[nodiscard]] inline vllm_split split_for_vllm(const plan& p, const planning_graph& model) {
   detail::require_inference(p, "vLLM");

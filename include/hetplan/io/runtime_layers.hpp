@@ -36,11 +36,9 @@ class block_finder {
       for (const auto& [stem, number] : numbers_[l.id.index()]) stems[stem].insert(number);
     }
     for (const auto& [stem, found] : stems) {
-      const auto size = found.size(), best = count_;
-      if (size > best || (size == best && stem.size() < stem_.size())) {
-        stem_ = stem;
-        count_ = size;
-      }
+      if (found.size() <= count_) continue;
+      stem_ = stem;
+      count_ = found.size();
     }
     if (count_ == 0) fail("no layer has the number of a block in its name, as \"l0.q\" and \"layers.0.q\" have");
     const auto& found = stems[stem_];
@@ -85,8 +83,9 @@ class block_finder {
 }  // namespace detail
 
 /// Finds the blocks that a runtime numbers, by the names of the layers: of all that stands before a number at the end of a part
-/// of the names (parts end at dots), what has the most numbers is the stack of blocks; on a tie the shorter. The layers without
-/// such a number are the embedding where blocks read them and the head where they read blocks.
+/// of the names (parts end at dots), what has the most numbers is the stack of blocks; on a tie the first in alphabetical order, so
+/// that a block comes before its own parts. The layers without such a number are the embedding where blocks read them and the head
+/// where they read blocks.
 ///
 /// Throws       invalid_input that names the layer: no numbers, a gap, an edge back to an earlier block, a layer between blocks or
 ///              beside them, attention outside of the blocks (a second stack, which none of the runtimes splits).

@@ -93,7 +93,7 @@ inline std::string reason_not_in_a_row(const plan& p, const planning_graph& mode
   std::size_t before = 0;
   for (std::size_t b = 0; b < parts.blocks.size(); ++b) {
     const std::size_t here = place_of(parts.blocks[b]);
-    if (here < before) fail("it runs blocks in their order; the plan has block " + std::to_string(b) + " before the one before it");
+    if (here < before) fail("it runs blocks in their order; the plan has block " + std::to_string(b) + " before block " + std::to_string(b - 1));
     before = here;
     runtime_stage& s = stages[here];
     if (s.end_block == 0) s.first_block = b;

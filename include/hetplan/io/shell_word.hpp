@@ -9,6 +9,8 @@
 namespace hetplan::io {
 
 /// The text as one word of a POSIX shell: as it is where no character means anything to the shell, else between single quotes.
+///
+/// Source  POSIX.1-2017, Shell Command Language, section 2.2, Quoting.
 [[nodiscard]] inline std::string shell_word(std::string_view text) {
   bool plain = !text.empty();
   for (const char c : text) {
