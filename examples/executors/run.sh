@@ -11,8 +11,8 @@ cd "$(dirname "$0")/../.."
 may_install=$(install_choice "$@")
 # shellcheck disable=SC2086  # a list of words
 require_packages "$may_install" $build_packages python3
-# These bring executors; without them the others run.
-require_packages "$may_install" libopenmpi-dev openmpi-bin python3-torch libopenblas0-pthread iproute2 || echo "Going on without them." >&2
+# shellcheck disable=SC2086
+require_packages "$may_install" $executor_packages || echo "Going on without them." >&2
 
 tests=ON
 is_present catch2 || tests=OFF
