@@ -149,7 +149,7 @@ TEST_CASE("Nothing crosses a blocked resource") {
   CHECK(b.run({{0, 100}})[0] == Approx(5.1));
 }
 
-TEST_CASE("A flow that begins again starts where it says, not before its last end") {
+TEST_CASE("A flow that begins again starts where it says, as soon as the resource is free") {
   bench b({1000}, {over({0})});
   CHECK(b.run({{0, 100}})[0] == Approx(0.1));
   CHECK(b.run({{0.05, 100}})[0] == Approx(0.2));

@@ -67,11 +67,10 @@ class medium {
     }
   }
 
-  /// The flow has something to send, not before at_s nor before what it sent last has arrived.
+  /// The flow has something to send, not before at_s.
   void begin(std::size_t flow, double at_s) {
     const std::lock_guard hold(lock_);
-    const double from_s = std::max(states_[flow].last_end_s, at_s);
-    states_[flow] = {1, from_s, from_s};
+    states_[flow] = {1, at_s, at_s};
   }
   /// Takes a turn of at most so many bytes; nothing if there is no room before flows that go first: ask again soon.
   [[nodiscard]] std::optional<turn> reserve(std::size_t flow, double bytes) {
