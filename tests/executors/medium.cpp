@@ -157,7 +157,7 @@ TEST_CASE("A flow that begins again starts where it says, as soon as the resourc
 }
 
 TEST_CASE("A random crowd on one medium takes as long as in the simulator") {
-  const std::uint64_t seed = GENERATE(range(0, 8)) + hetplan::test::first_seed();
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 8)) + hetplan::test::first_seed();
   INFO("seed " << seed);
   hetplan::test::random_source random(seed);
   const int flows = random.integer(2, 6);

@@ -47,7 +47,7 @@ class cannot_go_on : public std::runtime_error {
 
 struct resilient_options {
   thread_options threads;
-  hetplan::adapt::heartbeat beats{.period = hetplan::seconds(0.1), .timeout = hetplan::seconds(0.6), .probe = hetplan::seconds(0.3)};
+  hetplan::adapt::heartbeat beats{.period = hetplan::seconds(0.2), .timeout = hetplan::seconds(1), .probe = hetplan::seconds(0.5)};
 };
 
 /// The beats of one device: a thread that says "here" in every period, and answers probes, until it is switched off.
