@@ -34,6 +34,10 @@ using tensors = std::vector<Eigen::VectorXd>;
 /// says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with
 /// time to spare let it catch up, so that a delay of a millisecond does not become one per task; what it has not made up for at
 /// the end of an iteration counts, because iterations are timed by the common clock.
+///
+/// Source  semantics, section 6. Deviations: a member of a ring starts when it is done itself, not when all of them are; a
+///         device with several stages takes part in rings when all its tasks are done; what a sum across stages costs the
+///         other devices of those stages (program.hpp, handout).
 template <transport Link>
 class worker {
  public:
@@ -254,7 +258,8 @@ class worker {
       else slopes_.at({mine.front(), t}) = sum.segment(begin, size);
     });
   }
-  /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on.
+  /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on: as many
+  /// bytes as the task graph's transfers between neighbours, whose latency the first round waits.
   void all_reduce(Eigen::VectorXd& sum, const ring_sum& r, std::size_t i) {
     const std::size_t n = r.flows.size();
     const auto part = [&](std::size_t c) {
