@@ -11,10 +11,7 @@ namespace {
 
 /// The largest difference of a slope from (loss(p + h) - loss(p - h)) / 2h, by the largest slope of its tensor.
 double largest_error(const neural_network& net) {
-  tensors parameters(net.layers.size());
-  for (std::size_t l = 0; l < net.layers.size(); ++l) {
-    if (net.tensor_of(l) == l) parameters[l] = net.first_parameters(l, 7);
-  }
+  tensors parameters = first_tensors(net, 7);
   tensors slopes;
   CHECK(loss_of(net, parameters, 3, 7, &slopes) > 0);
   constexpr double h = 1e-5;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -16,10 +18,14 @@ struct training_alone {
   tensors parameters;          ///< after the last step
 };
 
+/// Told of each layer's forward and backward: the layer, which of them, and its seconds.
+using layer_timer = std::function<void(std::size_t, hetplan::phase, double)>;
+
 /// The loss of a batch, and its slopes by tensor where they are asked for.
 ///
 /// Complexity  all layers forward and, for the slopes, backward, on the whole batch at once.
-[[nodiscard]] inline double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed, tensors* slopes = nullptr) {
+[[nodiscard]] inline double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed,
+                                    tensors* slopes = nullptr, const layer_timer& timer = {}) {
   const std::size_t n = net.layers.size();
   const samples all{0, batch, seed};
   std::vector<matrix> outputs(n), gradients(n);
@@ -36,7 +42,9 @@ struct training_alone {
     gradients[l].setZero(batch, net.layers[l].width());
     const double* p = parameters[net.tensor_of(l)].data();
     const mutable_view out = rows_of(outputs[l], 0, batch);
+    const double begin_s = steady_s();
     std::visit([&](const auto& work) { work.forward(p, inputs_of(l), all, out, tapes[l]); }, net.layers[l].work);
+    if (timer) timer(l, hetplan::phase::forward, steady_s() - begin_s);
     for (const std::size_t from : net.layers[l].inputs) read[from] = 1;
   }
   for (std::size_t l = 0; l < n; ++l) {
@@ -51,20 +59,27 @@ struct training_alone {
     for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
     const std::size_t t = net.tensor_of(l);
     const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
+    const double begin_s = steady_s();
     std::visit([&](const auto& work) {
       work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
     }, net.layers[l].work);
+    if (timer) timer(l, hetplan::phase::backward_input, steady_s() - begin_s);
   }
   return loss;
 }
 
+/// The parameters of all tensors that training starts with.
+[[nodiscard]] inline tensors first_tensors(const neural_network& net, std::uint64_t seed) {
+  tensors all(net.layers.size());
+  for (std::size_t l = 0; l < net.layers.size(); ++l) {
+    if (net.tensor_of(l) == l) all[l] = net.first_parameters(l, seed);
+  }
+  return all;
+}
+
 /// Trains from the seed's first parameters.
 [[nodiscard]] inline training_alone train_alone(const neural_network& net, long batch, const training_settings& settings, int iterations) {
-  training_alone out;
-  out.parameters.resize(net.layers.size());
-  for (std::size_t l = 0; l < net.layers.size(); ++l) {
-    if (net.tensor_of(l) == l) out.parameters[l] = net.first_parameters(l, settings.seed);
-  }
+  training_alone out{{}, first_tensors(net, settings.seed)};
   for (int i = 0; i < iterations; ++i) {
     tensors slopes;
     out.losses.push_back(loss_of(net, out.parameters, batch, settings.seed, &slopes));

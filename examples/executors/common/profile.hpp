@@ -14,8 +14,8 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cluster/topology.hpp>
 
+#include "alone.hpp"
 #include "inputs.hpp"
-#include "transport.hpp"
 
 namespace executors {
 
@@ -37,42 +37,14 @@ struct layer_times {
 [[nodiscard]] inline std::vector<layer_times> measure_layers(const neural_network& net, const std::vector<int>& batches, int runs) {
   const std::size_t n = net.layers.size();
   std::vector<layer_times> all(n);
-  std::vector<Eigen::VectorXd> parameters(n), slopes(n);
-  for (std::size_t l = 0; l < n; ++l) {
-    if (net.tensor_of(l) != l) continue;
-    parameters[l] = net.first_parameters(l, 1);
-    slopes[l].setZero(parameters[l].size());
-  }
+  const tensors parameters = first_tensors(net, 1);
   for (const int batch : batches) {
     std::vector<std::vector<double>> forward(n), backward(n);
     for (int run = 0; run <= runs; ++run) {
-      const samples some{0, batch, 1};
-      std::vector<matrix> outputs(n), gradients(n);
-      std::vector<tape> tapes(n);
-      const auto inputs_of = [&](std::size_t l) {
-        std::vector<view> inputs;
-        for (const std::size_t from : net.layers[l].inputs) inputs.push_back(rows_of(std::as_const(outputs[from]), 0, batch));
-        return inputs;
-      };
-      for (std::size_t l = 0; l < n; ++l) {
-        outputs[l].setZero(batch, net.layers[l].width());
-        gradients[l].setConstant(batch, net.layers[l].width(), 1e-3);
-        const double begin_s = steady_s();
-        const mutable_view out = rows_of(outputs[l], 0, batch);
-        std::visit([&](const auto& w) { w.forward(parameters[net.tensor_of(l)].data(), inputs_of(l), some, out, tapes[l]); }, net.layers[l].work);
-        if (run > 0) forward[l].push_back(steady_s() - begin_s);
-      }
-      for (std::size_t l = n; l-- > 0;) {
-        const double begin_s = steady_s();
-        std::vector<mutable_view> of_inputs;
-        for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
-        const std::size_t t = net.tensor_of(l);
-        const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
-        std::visit([&](const auto& w) {
-          w.backward(parameters[t].data(), inputs_of(l), some, of_output, of_inputs, slopes[t].data(), tapes[l]);
-        }, net.layers[l].work);
-        if (run > 0) backward[l].push_back(steady_s() - begin_s);
-      }
+      tensors slopes;
+      static_cast<void>(loss_of(net, parameters, batch, 1, &slopes, [&](std::size_t l, hetplan::phase what, double s) {
+        if (run > 0) (what == hetplan::phase::forward ? forward : backward)[l].push_back(s);
+      }));
     }
     for (std::size_t l = 0; l < n; ++l) {
       all[l].forward_s.push_back(median(forward[l]));
