@@ -216,14 +216,14 @@ class rank_links {
     sends_.push_back(std::move(t));
   }
   void finish_sends() {
-    const std::size_t left = std::erase_if(sends_, [](transit& t) {
+    const std::size_t gone = std::erase_if(sends_, [](transit& t) {
       int done = 0;
       MPI_Test(&t.request, &done, MPI_STATUS_IGNORE);
       return done != 0;
     });
     const std::lock_guard hold(mutex_);
-    flying_ -= left;
-    if (flying_ == 0) arrived_.notify_all();
+    flying_ -= gone;
+    if (gone > 0 && flying_ == 0) arrived_.notify_all();
   }
 
   void begin_receives() {

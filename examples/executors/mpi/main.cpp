@@ -61,10 +61,8 @@ ranks find_ranks() {
   return r;
 }
 
-/// Waits for all ranks without the busy loop of MPI_Barrier.
-void wait_for_all(MPI_Comm who, double timeout_s) {
-  MPI_Request request;
-  MPI_Ibarrier(who, &request);
+/// Waits for what all ranks do together, without the busy loop of MPI_Wait.
+void wait_quietly(MPI_Request request, double timeout_s) {
   const double end_s = steady_s() + timeout_s;
   for (int done = 0; done == 0;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -73,9 +71,14 @@ void wait_for_all(MPI_Comm who, double timeout_s) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
+void wait_for_all(MPI_Comm who, double timeout_s) {
+  MPI_Request request;
+  MPI_Ibarrier(who, &request);
+  wait_quietly(request, timeout_s);
+}
 
 /// Reads and checks on every rank. False where any found bad input: the first of those has said what, on one line.
-bool all_agree(int rank, const std::function<void()>& read) {
+bool all_agree(int rank, double timeout_s, const std::function<void()>& read) {
   std::string what;
   try {
     read();
@@ -84,7 +87,9 @@ bool all_agree(int rank, const std::function<void()>& read) {
   }
   const int mine = what.empty() ? INT_MAX : rank;
   int first = INT_MAX;
-  MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Request request;
+  MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+  wait_quietly(request, timeout_s);
   if (first == rank) std::fprintf(stderr, "executor_mpi: %s\n", what.c_str());
   return first == INT_MAX;
 }
@@ -116,7 +121,7 @@ int run(const ranks& r, const options& o) {
                   std::to_string(used.size()) + ", one for each device of the plan, or " + all + ", one for each of the cluster");
     require_links(r, shaped);
   };
-  if (!all_agree(r.rank, read)) return 2;
+  if (!all_agree(r.rank, o.timeout_s, read)) return 2;
 
   // A rank per device of the cluster: those of devices that the plan leaves alone have nothing to do.
   const bool works = static_cast<std::size_t>(r.size) == used.size() || job.work.uses(hetplan::device_id(r.rank));
@@ -171,7 +176,7 @@ int profile(const ranks& r, const options& o) {
     require_ranks(r, {nominal->size()}, std::to_string(nominal->size()) + ", one for each device of the cluster");
     require_links(r, shaped);
   };
-  if (!all_agree(r.rank, read)) return 2;
+  if (!all_agree(r.rank, o.timeout_s, read)) return 2;
   std::vector<layer_times> times;
   if (r.rank == 0) times = measure_layers(net, o.batches, o.quick ? 5 : 21);
   wait_for_all(MPI_COMM_WORLD, std::max(o.timeout_s, 600.0));
@@ -225,7 +230,7 @@ int work(int argc, char** argv) {
   run_it->add_option("cluster", o.cluster, "cluster file")->required()->type_name("CLUSTER");
   run_it->add_option("plan", o.plan, "plan file")->required()->type_name("PLAN");
   run_it->add_option("--nominal", o.nominal, "cluster file that shapes the links (CLUSTER)");
-  run_it->add_option("--iterations", o.iterations, "after one that is not counted")->check(CLI::PositiveNumber)->capture_default_str();
+  run_it->add_option("--iterations", o.iterations, "after one that is not counted")->check(CLI::Range(1, 1000000))->capture_default_str();
   run_it->add_option("--seed", o.seed, "of parameters and data")->capture_default_str();
   run_it->add_flag("--json", o.json, "print one JSON document");
   run_it->add_flag("--check", o.check, "compare with training on one device");
