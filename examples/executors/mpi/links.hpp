@@ -18,6 +18,7 @@
 #include <mpi.h>
 
 #include "../common/transport.hpp"
+#include "clock.hpp"
 #include "shared_board.hpp"
 
 namespace executors {
@@ -49,7 +50,7 @@ class rank_links {
       medium_.emplace(p.resources, p.rules, board_->free_at_s(), board_->states(), board_->lock());
       out_.emplace(p, *medium_, [this](const parcel& x) { tell(x); });
     } else {
-      ahead_s_ = find_clock();
+      ahead_s_ = seconds_ahead(ranks_);
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
@@ -94,7 +95,7 @@ class rank_links {
  private:
   using address = std::pair<std::size_t, int>;
   struct tag {
-    enum kind : int { piece = 1, arrived, here, met, clock };
+    enum kind : int { piece = 1, arrived, here, met };
   };
   /// What is to be sent: the first of those that may go is the one with the smallest priority, then the one that was posted first.
   struct outgoing {
@@ -299,34 +300,6 @@ class rank_links {
     mailbox_[where] = std::move(a.what);
     parts_.erase(where);
     arrived_.notify_all();
-  }
-
-  /// How far rank 0's clock is ahead of this one: the middle of the fastest of some exchanges.
-  ///
-  /// Source  Cristian, "Probabilistic clock synchronization", 1989.
-  [[nodiscard]] double find_clock() const {
-    constexpr int exchanges = 20;
-    double ahead_s = 0, fastest_s = std::numeric_limits<double>::infinity();
-    for (int r = 1; r < static_cast<int>(devices_.size()); ++r) {
-      for (int i = 0; i < exchanges; ++i) {
-        double there_s = 0;
-        if (rank_ == 0) {
-          MPI_Recv(&there_s, 1, MPI_DOUBLE, r, tag::clock, ranks_, MPI_STATUS_IGNORE);
-          there_s = steady_s();
-          MPI_Send(&there_s, 1, MPI_DOUBLE, r, tag::clock, ranks_);
-        } else if (rank_ == r) {
-          const double begin_s = steady_s();
-          MPI_Send(&begin_s, 1, MPI_DOUBLE, 0, tag::clock, ranks_);
-          MPI_Recv(&there_s, 1, MPI_DOUBLE, 0, tag::clock, ranks_, MPI_STATUS_IGNORE);
-          const double end_s = steady_s();
-          if (end_s - begin_s < fastest_s) {
-            fastest_s = end_s - begin_s;
-            ahead_s = there_s - (begin_s + end_s) / 2;
-          }
-        }
-      }
-    }
-    return ahead_s;
   }
 
   const program& program_;
