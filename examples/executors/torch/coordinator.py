@@ -40,8 +40,9 @@ class Trouble(NamedTuple):
 
 
 class Coordinator:
-    def __init__(self, files: Files, graph: TaskGraph, network: Network, fabric: Fabric, seed: int, is_paced: bool, timeout: float):
-        self.files, self.graph, self.network, self.fabric, self.seed, self.is_paced = files, graph, network, fabric, seed, is_paced
+    def __init__(self, files: Files, graph: TaskGraph, network: Network, fabric: Fabric, seed: int, slowness: Dict[str, float],
+                 timeout: float):
+        self.files, self.graph, self.network, self.fabric, self.seed, self.slowness = files, graph, network, fabric, seed, slowness
         self.patience = timeout + 3 * graph.latency
         self.fleet = Fleet()
         self.epoch, self.version = 0, 0
@@ -54,23 +55,23 @@ class Coordinator:
     # --- life of the workers ---
 
     def start(self) -> None:
-        settings = Settings(self.network, self.seed, self.is_paced, self.patience)
+        settings = Settings(self.network, self.seed, self.slowness, self.patience)
         for d in self.graph.used:
             self.fleet.start(d, lambda control, parent, d=d: boot(d, settings, self.fabric.make_links, control, parent))
         self.addresses = self.fleet.collect("hello", -1, self.graph.used, self.patience)
-        self._adopt([], {}, {})
+        self._adopt({}, {})
 
     def stop(self) -> None:
         self.fleet.stop()
         self.fabric.close()
 
-    def _adopt(self, lost: List[str], sends: Dict[str, Any], gets: Dict[str, Any]) -> None:
+    def _adopt(self, sends: Dict[str, Any], gets: Dict[str, Any]) -> None:
         self.epoch += 1
         kept = keepers(self.graph, self.network)
         for d in self.fleet.workers:
             copies = [(s, k) for s, k in kept.items() if self.graph.stages[s].devices == [d]]
             incoming = [s for s, k in kept.items() if k == d]
-            self.fleet.tell([d], "peers", {k: v for k, v in self.addresses.items() if k in self.fleet.workers}, lost)
+            self.fleet.tell([d], "peers", {k: v for k, v in self.addresses.items() if k in self.fleet.workers})
             self.fleet.tell([d], "adopt", self.epoch, self.graph, sends.get(d, []), gets.get(d, []), copies, incoming)
         self._everybody("adopted")
 
@@ -90,7 +91,7 @@ class Coordinator:
             try:
                 self._iterate(now, cut)
             except Lost as e:
-                self._recover(e.devices)
+                self._recover(e)
 
     def _iterate(self, kills: List[str], cut: float) -> None:
         workers = list(self.fleet.workers)
@@ -123,26 +124,27 @@ class Coordinator:
         self.logs = {d: answer["log"] for d, answer in done.items()}
         self.version += 1
 
-    def _recover(self, lost: List[str]) -> None:
+    def _recover(self, loss: Lost) -> None:
         """Lightweight replay: a new plan for those who are left, layers from their holders, and on from the last commit."""
-        begun, old, all_lost = time.monotonic(), self.graph, set(lost)
-        print(f"lost {', '.join(lost)} in iteration {self.version}", file=sys.stderr)
-        self.fabric.forget(lost)
+        begun, old, all_lost = time.monotonic(), self.graph, set(loss.devices)
+        print(f"lost {loss} in iteration {self.version}", file=sys.stderr)
+        self.fabric.forget(loss.devices)
         while True:
             if not self.fleet.workers:
                 raise CannotGoOn(f"nobody is left after {', '.join(sorted(all_lost))}")
             self.fleet.tell(self.fleet.workers, "abort", self.epoch)
             self.graph = self._replay(sorted(all_lost))
+            planned = time.monotonic()
             plan = moves(self.network, old, self.graph, all_lost, self.version)
             try:
-                self._adopt(sorted(all_lost), plan.sends, plan.gets)
+                self._adopt(plan.sends, plan.gets)
                 break
             except Lost as e:  # one more while layers move
                 all_lost |= set(e.devices)
                 self.fabric.forget(e.devices)
         self.files = self.files._replace(plan=self.new_plan)
-        self.recoveries.append({"iteration": self.version, "lost": sorted(all_lost), "seconds": time.monotonic() - begun,
-                                "moved_bytes": plan.bytes, "predicted": self.graph.latency})
+        self.recoveries.append({"iteration": self.version, "lost": sorted(all_lost), "noticed": loss.silence, "replanned": planned - begun,
+                                "moved": time.monotonic() - planned, "moved_bytes": plan.bytes, "predicted": self.graph.latency})
         print(f"goes on with {', '.join(self.graph.used)} after {time.monotonic() - begun:.2f} s", file=sys.stderr)
 
     def _replay(self, lost: List[str]) -> TaskGraph:
@@ -161,7 +163,7 @@ class Coordinator:
     def report(self) -> Dict[str, Any]:
         return {"executor": "torch", "network": self.network.name, "plan": self.graph.planner, "links": self.fabric.name,
                 "predicted": self.graph.latency, "iterations": self.times, "measured": statistics.median(self.times) if self.times else None,
-                "losses": self.losses, "paced": self.is_paced, "overruns": self.overruns, "recoveries": self.recoveries}
+                "losses": self.losses, "paced": bool(self.slowness), "overruns": self.overruns, "recoveries": self.recoveries}
 
     def check(self) -> Dict[str, float]:
         """Against plain training on one device: the largest relative difference of losses and of each layer's weights on each

@@ -44,11 +44,13 @@ def slowness(kind: str, device: str) -> float:
     return value
 
 
-def require_cores(graph: TaskGraph) -> None:
-    """Paced devices do their real work: together it has to fit on this machine."""
-    busy, cores = sum(1 / slowness(graph.kinds[d], d) for d in graph.used), len(os.sched_getaffinity(0))
+def paced(graph: TaskGraph) -> Dict[str, float]:
+    """How much slower than a core each device is. Their real work together has to fit on this machine."""
+    slow, cores = {d: slowness(graph.kinds[d], d) for d in graph.used}, len(os.sched_getaffinity(0))
+    busy = sum(1 / s for s in slow.values())
     if busy > cores + 1e-9:
         raise BadInput(f"{graph.file}: /devices: need {busy:.2f} cores at once, this machine has {cores}; expected slower kinds, or --pace none")
+    return slow
 
 
 def at_iteration(text: str) -> Tuple[str, int]:
@@ -88,11 +90,10 @@ def run(o: argparse.Namespace) -> int:
     for device, _ in o.kill:
         if device not in graph.used:
             raise BadInput(f'--kill: expected a device of the plan ({", ".join(graph.used)}), got "{device}"')
-    if o.pace == "measured":
-        require_cores(graph)
+    slow = paced(graph) if o.pace == "measured" else {}
     use_one_core()
     fabric = make_fabric(o.links, nominal, graph)
-    job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, network, fabric, o.seed, o.pace == "measured", o.timeout)
+    job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, network, fabric, o.seed, slow, o.timeout)
     trouble = Trouble(o.kill, (float(o.cut[0]), o.cut[1]) if o.cut else None)
     try:
         job.start()
@@ -118,7 +119,8 @@ def print_report(report: Dict[str, Any], as_json: bool) -> None:
     print("iterations " + " ".join(f"{t:.4f}" for t in report["iterations"]) + f" s, overruns {report['overruns']}")
     print("losses " + " ".join(f"{loss:.6f}" for loss in report["losses"]))
     for r in report["recoveries"]:
-        print(f"lost {', '.join(r['lost'])} in iteration {r['iteration']}: {r['seconds']:.2f} s, {r['moved_bytes']} B moved")
+        print(f"lost {', '.join(r['lost'])} in iteration {r['iteration']}: noticed after {r['noticed']:.2f} s, "
+              f"re-planned in {r['replanned']:.2f} s, {r['moved_bytes']} B moved in {r['moved']:.2f} s")
     if "difference" in report:
         print(f"difference: {report['difference']:.3g} (of what was learnt {report['learnt']:.3g})")
 

@@ -15,9 +15,9 @@ PROBE_SECONDS = 1.0    # it has to answer
 
 
 class Lost(Exception):
-    def __init__(self, devices: List[str]):
+    def __init__(self, devices: List[str], silence: float):
         super().__init__(", ".join(devices))
-        self.devices = devices
+        self.devices, self.silence = devices, silence  # seconds since the last word of any of them
 
 
 class Process:
@@ -66,8 +66,9 @@ class Fleet:
                     missing.discard(device)
             lost = [d for d in list(self.workers) if self._is_lost(self.workers[d])]
             if lost:
+                silence = time.monotonic() - max(self.workers[d].heard for d in lost)
                 self.bury(lost)
-                raise Lost(lost)
+                raise Lost(lost, silence)
             if time.monotonic() > end:
                 raise CannotGoOn(f"no answer ({kind}) from {', '.join(sorted(missing))} within {patience:.0f} s")
         return answers

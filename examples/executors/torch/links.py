@@ -192,8 +192,8 @@ class Links:
              on_end: Optional[Callable[[], None]] = None) -> None:
         """Hands over what is to be sent; the array must not change until it is."""
         view = memoryview(data.view(numpy.uint8)) if data.size else memoryview(b"")
-        if target not in self.outgoing:
-            self.outgoing[target] = Outgoing(self, target)
+        if target not in self.outgoing:  # it is lost, as the coordinator is about to say or said
+            return
         wait = self.latencies.get((self.device, target), 0.0) if latency else 0.0
         self.outgoing[target].add(Flow(next(self.numbers), key, view, wait, pieces or [Piece(len(view), 0.0, 0)], on_end))
 
@@ -218,18 +218,22 @@ class Links:
 
     def begin(self, epoch: int) -> None:
         """Forgets what belonged to earlier epochs."""
-        for o in self.outgoing.values():
+        for o in list(self.outgoing.values()):
             o.clear()
         with self.changed:
             self.epoch = epoch
             self.changed.notify_all()
             self.arrived = {k: v for k, v in self.arrived.items() if k[0] >= epoch}
 
-    def drop(self, peers: List[str]) -> None:
-        for p in peers:
-            self.peers.pop(p, None)
-            if p in self.outgoing:
+    def meet(self, peers: Dict[str, Tuple[str, int]]) -> None:
+        """These are there, and nobody else is any more."""
+        self.peers = dict(peers)
+        for p in list(self.outgoing):
+            if p not in peers:
                 self.outgoing.pop(p).close()
+        for p in peers:
+            if p not in self.outgoing and p != self.device:
+                self.outgoing[p] = Outgoing(self, p)
 
     def _accept(self) -> None:
         while True:

@@ -93,14 +93,14 @@ def measure_links(nominal: Nominal, fabric: Fabric, network: Network, o: argpars
         through = [p for p, route in nominal.routes.items() if any(u == r for u, _ in route.via)]
         if through and not any(p in chosen for p in through):
             chosen[min(through, key=lambda p: len(nominal.routes[p].via))] = None
-    fleet, settings = Fleet(), Settings(network, 0, False, o.timeout)
+    fleet, settings = Fleet(), Settings(network, 0, {}, o.timeout)
     measured: Dict[Tuple[str, str], Tuple[float, float]] = {}
     try:
         used = sorted({d for p in chosen for d in p})
         for d in used:
             fleet.start(d, lambda control, parent, d=d: boot(d, settings, fabric.make_links, control, parent))
         addresses = fleet.collect("hello", -1, used, o.timeout) if used else {}
-        fleet.tell(used, "peers", addresses, [])
+        fleet.tell(used, "peers", addresses)
         for pair in chosen:
             measured[pair] = _measure(fleet, pair, nominal, fabric, o)
     finally:

@@ -4,6 +4,7 @@
 import contextlib
 import ctypes
 import functools
+import math
 import os
 import queue
 import signal
@@ -28,7 +29,7 @@ BEAT_SECONDS = 0.25
 class Settings(NamedTuple):
     network: Network
     seed: int
-    is_paced: bool
+    slowness: Dict[str, float]  # by device, of those that are paced
     patience: float  # for anything that should come
 
 
@@ -70,12 +71,15 @@ class Worker:
             self.control.send(message)
 
     def listen(self) -> None:
-        """Reads what the coordinator says; a probe is answered and an iteration called off at once, the rest waits in line."""
+        """Reads what the coordinator says; what cannot wait for a task to end is done at once, the rest waits in line."""
         try:
             while True:
                 command = self.control.recv()
                 if command[0] == "probe":
                     self.tell("beat")
+                    continue
+                if command[0] == "peers":
+                    self.links.meet(command[1])
                     continue
                 if command[0] == "abort":
                     self.links.abort(command[1])
@@ -95,8 +99,10 @@ class Worker:
         threading.Thread(target=self.beat, daemon=True).start()
         self.tell("hello", self.links.listener.getsockname())
         handlers: Dict[str, Callable[..., None]] = {
-            "peers": self.meet, "adopt": self.adopt, "prepare": self.prepare, "start": self.iterate, "step": self.step, "commit": self.commit,
+            "adopt": self.adopt, "prepare": self.prepare, "start": self.iterate, "step": self.step, "commit": self.commit,
             "abort": lambda _: None, "send": self.send_out, "take": self.take_in, "weights": self.give_weights}
+        # Where devices share a core each gets its part. Of this thread: those that send and receive, started before, come first.
+        os.nice(round(3 * math.log2(self.settings.slowness.get(self.device, 1.0))))
         while True:
             command, *arguments = self.commands.get()
             if command == "stop":
@@ -109,10 +115,6 @@ class Worker:
                 self.tell("failed", self.epoch, str(e))
             except Exception:
                 self.tell("failed", self.epoch, f"{self.device}: {traceback.format_exc().strip().splitlines()[-1]}\n{traceback.format_exc()}")
-
-    def meet(self, peers: Dict[str, Tuple[str, int]], lost: List[str]) -> None:
-        self.links.drop(lost)
-        self.links.peers = dict(peers)
 
     # --- plans and weights ---
 
@@ -211,7 +213,7 @@ class Worker:
                 begun = time.monotonic()
                 self._compute(t, inputs)
                 worked = time.monotonic() - begun
-                if self.settings.is_paced and self.graph.kinds[self.device] != "core":
+                if self.settings.slowness.get(self.device, 1.0) > 1:
                     overruns += worked > task.seconds
                     time.sleep(max(0.0, task.seconds - worked))
                 self.log.append((t, begun - start, time.monotonic() - start, worked))
