@@ -154,7 +154,7 @@ class Coordinator:
         try:
             program.replay(model, cluster, plan, lost, self.new_plan)
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as e:
-            why = (e.stderr or "").strip().splitlines() or ["no answer"]
+            why = (e.stderr or e.stdout or "").strip().splitlines() or ["no answer"]
             raise CannotGoOn(f"lost {', '.join(lost)}; {why[-1]}") from e
         return program.tasks(model, cluster, self.new_plan)
 

@@ -26,6 +26,7 @@ except ImportError:
 from coordinator import Coordinator, Files, Trouble
 from documents import Nominal, Program, TaskGraph, load_json, read_tasks
 from fabrics import Fabric, Paced
+from fleet import Lost
 from models import network_named
 from netns import Namespaces, why_not
 from problems import BadInput, CannotGoOn
@@ -53,6 +54,12 @@ def paced(graph: TaskGraph) -> Dict[str, float]:
     return slow
 
 
+def count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number >= 1, got {text}")
+    return int(text)
+
+
 def at_iteration(text: str) -> Tuple[str, int]:
     what, _, iteration = text.rpartition("@")
     if not what or not iteration.isdigit():
@@ -67,7 +74,12 @@ def make_fabric(links: str, nominal: Nominal, graph: Optional[TaskGraph]) -> Fab
     if links == "namespaces" and why:
         raise BadInput(f"--links namespaces: cannot be had: {why}; expected --links paced")
     if links != "paced" and not why:
-        return Namespaces(nominal.capacities, nominal.routes, list(nominal.kinds))
+        try:
+            return Namespaces(nominal.capacities, nominal.routes, list(nominal.kinds))
+        except OSError as e:
+            if links == "namespaces":
+                raise BadInput(f"--links namespaces: {e}".splitlines()[0]) from e
+            print(f"links are paced: {e}".splitlines()[0], file=sys.stderr)
     return Paced(nominal.capacities, nominal.routes, list(nominal.kinds), has_priorities)
 
 
@@ -79,10 +91,6 @@ def run(o: argparse.Namespace) -> int:
     layers = [n for s in graph.stages for n in s.layers]
     if sorted(layers) != sorted(network.order):
         raise BadInput(f"{graph.file}: /stages: expected every layer of {network.name} once, got {', '.join(layers)}")
-    for s in graph.stages:
-        for n in s.layers:
-            if n not in network.layers:
-                raise BadInput(f'{graph.file}: /stages: no layer "{n}" in network "{network.name}"')
     nominal = program.cluster(o.nominal or o.cluster)
     for d in graph.used:
         if d not in nominal.kinds:
@@ -140,7 +148,7 @@ def parsed(arguments: List[str]) -> argparse.Namespace:
     r.add_argument("cluster")
     r.add_argument("plan")
     r.add_argument("--nominal", help="the cluster whose links are imitated (default: CLUSTER)")
-    r.add_argument("--iterations", type=int, default=5)
+    r.add_argument("--iterations", type=count, default=5)
     r.add_argument("--json", action="store_true")
     r.add_argument("--check", action="store_true", help="compare with training on one device")
     r.add_argument("--pace", choices=["measured", "none"], default="measured")
@@ -174,6 +182,9 @@ def main(arguments: List[str]) -> int:
         return 2
     except CannotGoOn as e:
         print(e, file=sys.stderr)
+        return 1
+    except Lost as e:
+        print(f"lost {e}, and not while training: nothing to go on from", file=sys.stderr)
         return 1
 
 
