@@ -80,7 +80,10 @@ def make_fabric(links: str, nominal: Nominal, graph: Optional[TaskGraph]) -> Fab
             if links == "namespaces":
                 raise BadInput(f"--links namespaces: {e}".splitlines()[0]) from e
             print(f"links are paced: {e}".splitlines()[0], file=sys.stderr)
-    return Paced(nominal.capacities, nominal.routes, list(nominal.kinds), has_priorities)
+    # Where wires would be taken but for the priorities, the senders imitate them: at the capacities that were measured on them.
+    imitate = links == "auto" and has_priorities and graph.capacities.keys() == nominal.capacities.keys() \
+        and not why_not(nominal.capacities, nominal.routes)
+    return Paced(graph.capacities if imitate else nominal.capacities, nominal.routes, list(nominal.kinds), has_priorities)
 
 
 def run(o: argparse.Namespace) -> int:
