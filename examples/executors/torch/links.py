@@ -51,7 +51,7 @@ class Flow:
     def __init__(self, number: int, key: Key, data: memoryview, latency: float, pieces: List[Piece], on_end: Optional[Callable[[], None]]):
         self.number, self.key, self.data, self.pieces, self.on_end = number, key, data, pieces, on_end
         self.sent, self.reserved, self.rule, self.opened = 0, 0, 0, False
-        self.due = max(time.monotonic(), pieces[0].release) + latency
+        self.due = self.ready = max(time.monotonic(), pieces[0].release) + latency  # to be looked at, and could have gone on
 
     @property
     def priority(self) -> int:
@@ -150,14 +150,17 @@ class Outgoing(threading.Thread):
                 self.links.medium.announce(self.links.device, flow.number, self.pair, flow.priority)
         rule = flow.pieces[flow.rule]
         if rule.release > now:
-            flow.due = rule.release
+            flow.due = flow.ready = rule.release
             return
         size = min(self.links.piece_bytes(self.pair), rule.end - flow.sent)
         if self.links.medium is None:
             flow.due, flow.reserved = now, size  # the wire is slow enough
             return
-        due = self.links.medium.reserve(self.pair, size, max(flow.due, rule.release), rule.priority)
-        flow.due, flow.reserved = (now + PIECE_SECONDS / 2, 0) if due is None else (due, size)
+        due = self.links.medium.reserve(self.pair, size, max(flow.ready, rule.release), rule.priority)
+        if due is None:  # asks again soon, and then takes what nobody used meanwhile
+            flow.due, flow.reserved = now + PIECE_SECONDS / 2, 0
+        else:
+            flow.due, flow.ready, flow.reserved = due, due, size
 
 
 class Links:
@@ -171,7 +174,7 @@ class Links:
         self.peers: Dict[str, Tuple[str, int]] = {}
         self.outgoing: Dict[str, Outgoing] = {}
         self.numbers = itertools.count(1)
-        self.arrived: Dict[Key, numpy.ndarray] = {}
+        self.arrived: Dict[Key, Tuple[numpy.ndarray, float]] = {}
         self.changed = threading.Condition()
         self.epoch, self.called_off = 0, -1  # what is sent now, and the last epoch that was ended
         threading.Thread(target=self._accept, daemon=True).start()
@@ -199,6 +202,10 @@ class Links:
 
     def take(self, key: Key, patience: float) -> numpy.ndarray:
         """What has come or comes for a key, as floats. Throws Aborted; CannotGoOn if it does not come."""
+        return self.take_timed(key, patience)[0]
+
+    def take_timed(self, key: Key, patience: float) -> Tuple[numpy.ndarray, float]:
+        """The same, and when it came."""
         end = time.monotonic() + patience
         with self.changed:
             while key not in self.arrived:
@@ -208,7 +215,8 @@ class Links:
                 if left <= 0:
                     raise CannotGoOn(f"{self.device}: waited {patience:.0f} s for {key[1:]}")
                 self.changed.wait(left)
-            return self.arrived.pop(key).view(numpy.float32)
+            data, at = self.arrived.pop(key)
+            return data.view(numpy.float32), at
 
     def abort(self, epoch: int) -> None:
         """Wakes up everybody who waits for something of this epoch or an earlier one."""
@@ -262,7 +270,7 @@ class Links:
                     del open_flows[number]
                     with self.changed:
                         if key[0] >= self.epoch:
-                            self.arrived[key] = data
+                            self.arrived[key] = (data, time.monotonic())
                             self.changed.notify_all()
 
 

@@ -204,19 +204,23 @@ class Worker:
         self.reducer.begin(epoch, iteration, start)
         try:
             time.sleep(max(0.0, start - time.monotonic()))
+            free = start
             for t in self.graph.orders[self.device]:
                 task = self.graph.tasks[t]
                 if task.phase == "U":  # the step itself is taken when all are done
                     continue
-                inputs = self._inputs(t)
+                inputs, came = self._inputs(t)
                 self._require(epoch)
-                begun = time.monotonic()
+                # A task starts when its device is free and its inputs are there: handling them is part of its time.
+                begun = max(free, came)
                 self._compute(t, inputs)
-                worked = time.monotonic() - begun
+                free = time.monotonic()
+                worked = free - begun
                 if self.settings.slowness.get(self.device, 1.0) > 1:
                     overruns += worked > task.seconds
                     time.sleep(max(0.0, task.seconds - worked))
-                self.log.append((t, begun - start, time.monotonic() - start, worked))
+                    free = max(free, begun + task.seconds)
+                self.log.append((t, begun - start, free - start, worked))
                 self._send(t)
                 if task.phase == "B":
                     left[task.stage] -= 1
@@ -230,19 +234,22 @@ class Worker:
         self._require(epoch)
         self.tell("done", epoch, {"end": end, "loss": sum(p.loss for p in self.parts.values()), "overruns": overruns, "log": self.log})
 
-    def _inputs(self, t: int) -> List[Tuple[int, Part]]:
-        """What a task takes, with the stage that it comes from: what arrives, and what earlier tasks of this device left."""
+    def _inputs(self, t: int) -> Tuple[List[Tuple[int, Part]], float]:
+        """What a task takes, with the stage that it comes from: what arrives, and what earlier tasks of this device left. And
+        when the last of it came."""
         task, network = self.graph.tasks[t], self.settings.network
-        found = []
+        found, came = [], 0.0
         for i in self.consumed.get(t, []):
             m: Message = self.graph.messages[i]
             layers = boundary(network, self.graph, *((m.from_stage, m.to_stage) if m.kind == "forward" else (m.to_stage, m.from_stage)))
-            found.append((m.from_stage, unpack(network, m, layers, self.links.take((*self.at[:1], "task", self.at[1], i), self.settings.patience))))
+            data, at = self.links.take_timed((*self.at[:1], "task", self.at[1], i), self.settings.patience)
+            found.append((m.from_stage, unpack(network, m, layers, data)))
+            came = max(came, at)
         for n in task.needs:
             need = self.graph.tasks[n]
             if need.phase == task.phase:
                 found.append((need.stage, self.results[n]))
-        return found
+        return found, came
 
     def _compute(self, t: int, inputs: List[Tuple[int, Part]]) -> None:
         task = self.graph.tasks[t]
