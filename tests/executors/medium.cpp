@@ -77,7 +77,7 @@ flow_rule over(std::vector<int> resources, int priority = 0) {
   return r;
 }
 
-constexpr double piece_s = 1.5e-3;
+constexpr double piece_s = 0.75e-3;
 
 }  // namespace
 

@@ -101,12 +101,12 @@ class medium {
     const std::lock_guard hold(lock_);
     free_at_s_[resource.index()] = std::max(free_at_s_[resource.index()], until_s);
   }
-  /// What a flow takes at a turn: what the narrowest resource of its route carries in 1.5 ms, or a flow that it meets somewhere,
+  /// What a flow takes at a turn: what the narrowest resource of its route carries in 0.75 ms, or a flow that it meets somewhere,
   /// if that is less (turns of one size are fair; down to an eighth). Infinite for a route without resources.
   [[nodiscard]] double piece_bytes(std::size_t flow) const { return pieces_[flow]; }
 
  private:
-  static constexpr double piece_s = 1.5e-3;
+  static constexpr double piece_s = 0.75e-3;
 
   [[nodiscard]] double work_s(const hetplan::resource_use& u, double bytes) const {
     return bytes * u.weight / resources_[u.resource.index()].capacity.value();
