@@ -91,7 +91,7 @@ class medium {
     mine = {1, mine.last_end_s, end_s};
     return turn{bytes, end_s, mine.asks_s};
   }
-  /// The flow has nothing to send for now.
+  /// The flow has nothing to send until it begins again.
   void end(std::size_t flow) {
     const std::lock_guard hold(lock_);
     states_[flow].active = 0;

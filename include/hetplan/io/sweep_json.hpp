@@ -69,6 +69,7 @@ inline sweep_job read_sweep_job(const json_node& n) {
 ///
 /// @param planners  the names that a planner may have.
 /// Throws           invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
+/// Source           docs/reference/files.md, hetplan/sweep/1.
 [[nodiscard]] inline sweep read_sweep(const json_document& d, std::span<const std::string> planners) {
   const json_object o = open_document(d, sweep_format, keys::sweep);
   sweep s;
