@@ -94,6 +94,23 @@ struct link_sample {
   return {std::max(0.0, y - slope * x), slope};
 }
 
+/// A program without tasks: a flow for each pair of devices that has a route, and all devices take part.
+struct pair_flows {
+  program work;
+  std::map<std::pair<hetplan::device_id, hetplan::device_id>, std::size_t> flow_of;
+};
+[[nodiscard]] inline pair_flows flows_between_all(const hetplan::cluster& c) {
+  pair_flows all;
+  all.work.resources.assign(c.network().resources().begin(), c.network().resources().end());
+  all.work.tasks.assign(c.size(), std::vector<task>(1));
+  for (const hetplan::device& a : c.devices()) {
+    for (const hetplan::device& b : c.devices()) {
+      if (a.id != b.id && c.network().find(a.id, b.id) != nullptr) all.flow_of[{a.id, b.id}] = all.work.add_flow(c, a.id, b.id, 0);
+    }
+  }
+  return all;
+}
+
 /// A cluster as measured: routes with their latency, resources with the capacity that their flows found.
 ///
 /// @param send  seconds until so many bytes from one device are at another; called for every pair with a route, pair by pair.

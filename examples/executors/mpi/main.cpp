@@ -151,20 +151,6 @@ int run(const ranks& r, const options& o) {
   return 0;
 }
 
-/// A program without work: a flow for every pair of devices that has a route.
-program flows_between_all(const hetplan::cluster& c, std::vector<std::vector<std::size_t>>& flow_of) {
-  program p;
-  p.resources.assign(c.network().resources().begin(), c.network().resources().end());
-  p.tasks.assign(c.size(), std::vector<task>(1));  // so that every device takes part
-  flow_of.assign(c.size(), std::vector<std::size_t>(c.size(), 0));
-  for (const hetplan::device& a : c.devices()) {
-    for (const hetplan::device& b : c.devices()) {
-      if (a.id != b.id && c.network().find(a.id, b.id) != nullptr) flow_of[a.id.index()][b.id.index()] = p.add_flow(c, a.id, b.id, 0);
-    }
-  }
-  return p;
-}
-
 int profile(const ranks& r, const options& o) {
   const bool shaped = o.links != "real";
   std::optional<hetplan::cluster> nominal;
@@ -181,12 +167,11 @@ int profile(const ranks& r, const options& o) {
   if (r.rank == 0) times = measure_layers(net, o.batches, o.quick ? 5 : 21);
   wait_for_all(MPI_COMM_WORLD, std::max(o.timeout_s, 600.0));
 
-  std::vector<std::vector<std::size_t>> flow_of;
-  const program p = flows_between_all(*nominal, flow_of);
-  rank_links link(MPI_COMM_WORLD, p, *nominal, shaped, o.timeout_s);
+  const pair_flows pairs = flows_between_all(*nominal);
+  rank_links link(MPI_COMM_WORLD, pairs.work, *nominal, shaped, o.timeout_s);
   const auto send = [&](hetplan::device_id from, hetplan::device_id to, double bytes) {
     const double begin_s = link.meet(0).at_s;
-    const std::size_t flow = flow_of[from.index()][to.index()];
+    const std::size_t flow = pairs.flow_of.at({from, to});
     if (link.device() == from) link.send({{flow, 0, std::vector<double>(static_cast<std::size_t>(bytes / sizeof(double)), 1.0), begin_s}});
     double taken_s = 0;
     if (link.device() == to) {

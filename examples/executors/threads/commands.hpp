@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,18 +121,10 @@ Number number_in(const std::string& text, const std::string& whole, const char* 
 
 /// Measures a cluster's links with the senders that training uses.
 [[nodiscard]] inline hetplan::cluster measure_links(const hetplan::cluster& nominal, int runs) {
-  program pairs;
-  pairs.resources.assign(nominal.network().resources().begin(), nominal.network().resources().end());
-  pairs.tasks.resize(nominal.size(), std::vector<task>(1));
-  std::map<std::pair<hetplan::device_id, hetplan::device_id>, std::size_t> flow_of;
-  for (const hetplan::device& a : nominal.devices()) {
-    for (const hetplan::device& b : nominal.devices()) {
-      if (a.id != b.id && nominal.network().find(a.id, b.id) != nullptr) flow_of[{a.id, b.id}] = pairs.add_flow(nominal, a.id, b.id, 0);
-    }
-  }
-  thread_links links(pairs, nominal, true, 30);
+  const pair_flows pairs = flows_between_all(nominal);
+  thread_links links(pairs.work, nominal, true, 30);
   return measure_cluster(nominal, runs, [&](hetplan::device_id from, hetplan::device_id to, double bytes) {
-    const std::size_t f = flow_of.at({from, to});
+    const std::size_t f = pairs.flow_of.at({from, to});
     std::vector<double> data(static_cast<std::size_t>(bytes / sizeof(double)) + 1);
     const double begin_s = steady_s();
     thread_links::link(links, from).send({{f, 0, std::move(data), begin_s}});
