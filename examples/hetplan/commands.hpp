@@ -92,6 +92,9 @@ hetplan::job load_job(const std::string& file);
 
 using problem = hetplan::planning_problem<hetplan::any_cost_model, hetplan::judge_models<>, hetplan::glpk_lp>;
 
+/// Prints a planner's answer: the best plan or why there is none, with --json the document. Returns the exit status.
+int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices);
+
 /// Called with every judged candidate: draws a progress line on a terminal, never elsewhere.
 class progress {
  public:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
-#include <iostream>
 
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/chrome_trace.hpp>
@@ -8,7 +7,6 @@
 #include <hetplan/io/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/report.hpp>
-#include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"
 
@@ -59,16 +57,12 @@ int plan(const common_options& options, const plan_options& o) {
     }
   }
   if (!o.html.empty()) io::write_atomically(o.html, io::report_html(result, model, devices, judged));  // also says why there is no plan
-  if (options.json) {
-    std::cout << io::write_plan_result(result, model, devices);
-  } else if (result.plans.empty()) {
-    std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
-  } else {
-    std::cout << describe(result.plans.front(), model, devices);
+  const int status = answer(options, result, model, devices);
+  if (status == 0 && !options.json) {
     std::printf("  best of %lld candidates\n", result.candidates);
     if (o.top) print_best(result.plans);
   }
-  return result.plans.empty() ? 1 : 0;
+  return status;
 }
 
 }  // namespace cli

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <cstdio>
-#include <iostream>
 
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/plan_json.hpp>
-#include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"
 
@@ -43,14 +40,7 @@ int replay(const common_options& options, const replay_options& o) {
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, {}};
   const plan_result result = adapt::lightweight_replay(p, running, lost);
   if (!result.plans.empty() && !o.out.empty()) io::write_atomically(o.out, io::write_plan(result.plans.front(), model, devices));
-  if (options.json) {
-    std::cout << io::write_plan_result(result, model, devices);
-  } else if (result.plans.empty()) {
-    std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
-  } else {
-    std::cout << describe(result.plans.front(), model, devices);
-  }
-  return result.plans.empty() ? 1 : 0;
+  return answer(options, result, model, devices);
 }
 
 }  // namespace cli

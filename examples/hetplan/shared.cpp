@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
+#include <hetplan/io/results_json.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 
@@ -84,6 +86,17 @@ flow progress::operator()(const candidate_judged& c) {
                "..............................", c.judged, c.best ? ", best " : "", c.best ? readable(c.best->predicted->latency).c_str() : "");
   std::fflush(stderr);
   return flow::go;
+}
+
+int answer(const common_options& options, const plan_result& result, const planning_graph& model, const cluster& devices) {
+  if (options.json) {
+    std::cout << io::write_plan_result(result, model, devices);
+  } else if (result.plans.empty()) {
+    std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
+  } else {
+    std::cout << describe(result.plans.front(), model, devices);
+  }
+  return result.plans.empty() ? 1 : 0;
 }
 
 }  // namespace cli
