@@ -123,10 +123,13 @@ class sender {
       hold.lock();
     }
   }
+  /// A later chunk behind an earlier one, a later part of a flow behind an earlier one: else the two would halve each other's pace.
+  [[nodiscard]] bool follows(const outgoing& o, const outgoing& earlier) const {
+    const int flow = static_cast<int>(earlier.what.flow);
+    return program_.flows[o.what.flow].after == flow || (static_cast<int>(o.what.flow) == flow && o.what.part > earlier.what.part);
+  }
   [[nodiscard]] bool waits_for_another(const outgoing& o) const {
-    const int before = program_.flows[o.what.flow].after;
-    const auto is_it = [&](const outgoing& other) { return static_cast<int>(other.what.flow) == before; };
-    return before >= 0 && std::any_of(queue_.begin(), queue_.end(), is_it);
+    return std::any_of(queue_.begin(), queue_.end(), [&](const outgoing& other) { return follows(o, other); });
   }
   /// Takes the turns that are due. Has all of it arrived?
   [[nodiscard]] bool advance(outgoing& o) {
@@ -145,13 +148,13 @@ class sender {
     }
     return false;
   }
-  /// Takes a parcel that has arrived out of the queue; the chunk behind it may start.
+  /// Takes a parcel that has arrived out of the queue; what follows it may start.
   parcel take(std::size_t i) {
     outgoing done = std::move(queue_[i]);
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
     medium_.end(done.what.flow);
     for (outgoing& o : queue_) {
-      if (program_.flows[o.what.flow].after == static_cast<int>(done.what.flow)) o.next_s = o.end_s = std::max(o.next_s, done.end_s);
+      if (follows(o, done)) o.next_s = o.end_s = std::max(o.next_s, done.end_s);
     }
     done.what.at_s = done.end_s;
     return std::move(done.what);
