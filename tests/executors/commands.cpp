@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executors/support.hpp"
-#include "executors/threads/commands.hpp"
+#include "executors/threads/run.hpp"
 
 using namespace executors;
 using namespace executors::test;
@@ -81,7 +81,7 @@ std::string refusal(const std::function<void()>& work) {
 
 TEST_CASE("A plan runs from its files, trains as one device does, and says so in its report") {
   const files f;
-  const run_report r = run_plan(f.inputs(), {.iterations = 2, .paced = false, .check = true, .kills = {}, .cuts = {}});
+  const run_report r = run_plan(f.inputs(), {.iterations = 2, .paced = false, .check = true});
   REQUIRE(r.difference);
   CHECK(*r.difference < 1e-6);
   const auto document = nlohmann::json::parse(report_json(r));
@@ -204,10 +204,7 @@ TEST_CASE("Faults on the command line are read, or refused with their form") {
   const files f;
   const run_inputs in = f.inputs();
   const auto read = [&](std::vector<std::string> kills, std::vector<std::string> cuts) {
-    run_options o;
-    o.kills = std::move(kills);
-    o.cuts = std::move(cuts);
-    return read_faults(o, in, 3);
+    return read_faults({std::move(kills), std::move(cuts)}, in, 3);
   };
   const faults all = read({"b@2", "c@3+0.25"}, {"shared@1:5"});
   REQUIRE(all.kills.size() == 2);

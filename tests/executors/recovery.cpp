@@ -30,9 +30,9 @@ run_inputs inputs_of(const neural_network& net, const hetplan::plan& p, int coun
 
 void check_undisturbed(const resilient_training& t, const run_inputs& in, const training_settings& settings, int iterations) {
   const training_alone expected = train_alone(in.net, static_cast<long>(in.plan.batch()), settings, iterations);
-  for (const tensors& held : t.parameters()) {
-    INFO(t.iterations().size() << " iterations");
-    if (!held.empty()) CHECK(difference(t.iterations(), held, expected) < 1e-6);
+  for (const tensors& held : t.training().parameters) {
+    INFO(t.training().iterations.size() << " iterations");
+    if (!held.empty()) CHECK(difference(t.training().iterations, held, expected) < 1e-6);
   }
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("Each of the devices killed in turn, training goes on and finds what a
   CHECK(t.recoveries()[0].lost == "d" + std::to_string(victim));
   CHECK(t.recoveries()[0].iteration == iteration);
   CHECK(t.recoveries()[0].noticed_s > 0.7);
-  CHECK(t.iterations().size() == 4);
+  CHECK(t.training().iterations.size() == 4);
   check_undisturbed(t, in, settings, 4);
 }
 
@@ -68,6 +68,22 @@ TEST_CASE("One device after the other dies until one is left") {
   REQUIRE(t.recoveries().size() == 2);
   CHECK(t.recoveries()[1].lost == "d0");
   check_undisturbed(t, in, settings, 5);
+}
+
+TEST_CASE("Two devices die at the same time, and training goes on without both") {
+  const neural_network net = small_mlp();
+  const hetplan::cluster c = devices(4);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{0, 1}, {1, 1}}), stage_of(2, 7, {{2, 1}, {3, 1}})}, 2, 2);
+  const run_inputs in = inputs_of(net, p, 4);
+  const training_settings settings{.seed = 5, .rate = 0.2, .paced = {1, 1, 1, 1}};
+  const double apart_s = GENERATE(0.0, 0.02, 0.6);
+  INFO("apart: " << apart_s << " s");
+  resilient_training t(in, settings, quick(), {{{device_id(1), 1, 0.01}, {device_id(2), 1, 0.01 + apart_s}}, {}});
+  t.run(3);
+  const std::string lost = t.recoveries().size() == 1 ? t.recoveries()[0].lost : t.recoveries().at(0).lost + ", " + t.recoveries().at(1).lost;
+  CHECK(lost == "d1, d2");
+  CHECK(t.training().iterations.size() == 3);
+  check_undisturbed(t, in, settings, 3);
 }
 
 TEST_CASE("The only device dies, and training says that it cannot go on") {
@@ -91,8 +107,8 @@ TEST_CASE("A link that is cut for a while is waited for") {
   resilient_training t(in, settings, quick(), {{}, {{hetplan::resource_id(0), 1, 0.6}}});
   t.run(3);
   CHECK(t.recoveries().empty());
-  REQUIRE(t.iterations().size() == 3);
-  CHECK(t.iterations()[1].seconds > 0.6);  // nothing could cross before; the others are not late for it
+  REQUIRE(t.training().iterations.size() == 3);
+  CHECK(t.training().iterations[1].seconds > 0.6);  // nothing could cross before; the others are not late for it
   check_undisturbed(t, in, settings, 3);
 }
 
@@ -102,5 +118,6 @@ TEST_CASE("What nobody sends is not waited for for ever") {
   const hetplan::plan p = plan_of(net, c, {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 2);
   program work = program_of(p, net, c);
   work.tasks[0].front().sends.clear();
-  CHECK_THROWS_AS(train_with_threads(net, work, c, {.seed = 1, .paced = {0, 0}}, 1, {.shaped = false, .timeout_s = 0.2}), timed_out);
+  thread_training t;
+  CHECK_THROWS_AS(train_with_threads(net, work, c, {.seed = 1, .paced = {0, 0}}, 1, t, {.shaped = false, .timeout_s = 0.2}), timed_out);
 }

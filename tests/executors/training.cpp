@@ -86,7 +86,8 @@ TEST_CASE("Chunks arrive whole and in order over shaped links") {
   const training_settings settings{.seed = 3, .rate = 0.2, .paced = {1, 1}};
   const program work = program_of(p, net, c);
   REQUIRE(work.messages.front().flows.size() == 3);
-  const thread_training got = train_with_threads(net, work, c, settings, 3, {.shaped = true, .timeout_s = 20});
+  thread_training got;
+  train_with_threads(net, work, c, settings, 3, got, {.shaped = true, .timeout_s = 20});
   const training_alone expected = train_alone(net, work.batch, settings, 3);
   for (const tensors& held : got.parameters) CHECK(difference(got.iterations, held, expected) < rounding);
 }

@@ -86,6 +86,19 @@ inline void require_layers(const hetplan::planning_graph& model, const neural_ne
   }
 }
 
+/// All that `profile` needs.
+struct profile_inputs {
+  neural_network net;
+  hetplan::cluster nominal;
+};
+
+/// Throws  invalid_input: an unknown network, a file that is not a cluster, kinds that say nothing of speed.
+[[nodiscard]] inline profile_inputs read_profile(const std::string& network, const std::string& cluster_file) {
+  profile_inputs in{find_network(network), hetplan::io::read_cluster(hetplan::io::json_document::load(cluster_file))};
+  require_known_kinds(in.nominal, cluster_file);
+  return in;
+}
+
 /// All that `run` needs.
 struct run_inputs {
   neural_network net;
@@ -101,7 +114,7 @@ struct run_inputs {
 /// Throws  invalid_input: a line that names the file, the place, what was found and what was expected.
 [[nodiscard]] inline run_inputs read_run(const std::string& model_file, const std::string& cluster_file, const std::string& plan_file,
                                          const std::string& nominal_file = {}) {
-  const auto parse = [](const std::string& path) { return hetplan::io::json_document::parse(hetplan::io::read_text(path), path); };
+  const auto parse = [](const std::string& path) { return hetplan::io::json_document::load(path); };
   hetplan::planning_graph model = hetplan::io::read_model(parse(model_file));
   neural_network net = [&] {
     try {

@@ -5,13 +5,13 @@
 /// An executor brings a transport (transport.hpp) for each device and runs
 ///
 ///     worker w(net, prog, device, settings, link);
-///     train(w, link, iterations);            // on every device of the program, at the same time
+///     train(w, link, iterations, records);   // on every device of the program, at the same time
 ///
-/// and reads w.tensors(), w.overruns() and the records that train returns. Everything else is the same for threads and ranks.
+/// and reads w.parameters(), w.overruns() and the records. Everything else is the same for threads and ranks.
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +29,22 @@ struct training_settings {
 
 /// The parameters of each tensor that a device holds; empty for the others. By layer: see neural_network::tensor_of.
 using tensors = std::vector<Eigen::VectorXd>;
+
+/// Some tensors one after the other, as they cross the network.
+[[nodiscard]] inline std::vector<double> pack(const tensors& from, const std::vector<std::size_t>& which) {
+  std::vector<double> all;
+  for (const std::size_t t : which) all.insert(all.end(), from[t].begin(), from[t].end());
+  return all;
+}
+/// Puts them back.
+inline void unpack(const std::vector<double>& all, const std::vector<std::size_t>& which, const neural_network& net, tensors& to) {
+  to.resize(net.layers.size());
+  const double* next = all.data();
+  for (const std::size_t t : which) {
+    to[t] = Eigen::Map<const Eigen::VectorXd>(next, net.layers[t].parameters());
+    next += to[t].size();
+  }
+}
 
 /// Runs one device. A paced device has a clock of its own, which adds up durations and arrivals: its tasks end when that clock
 /// says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with
@@ -99,19 +115,10 @@ class worker {
     next_copies_.resize(parameters_.size());
     clock_s_ = begin_s_ = link_.now_s();
     for (const backup_copy& b : program_.backups) {
-      if (program_.flows[b.flow].from != me_) continue;
-      std::vector<double> all;
-      for (const std::size_t t : b.tensors) all.insert(all.end(), next_[t].begin(), next_[t].end());
-      link_.send({{b.flow, 0, std::move(all), clock_s_}});
+      if (program_.flows[b.flow].from == me_) link_.send({{b.flow, 0, pack(next_, b.tensors), clock_s_}});
     }
     for (const backup_copy& b : program_.backups) {
-      if (program_.flows[b.flow].to != me_) continue;
-      const parcel x = arrive(b.flow, 0);
-      const double* from = x.data.data();
-      for (const std::size_t t : b.tensors) {
-        next_copies_[t] = Eigen::Map<const Eigen::VectorXd>(from, net_.layers[t].parameters());
-        from += net_.layers[t].parameters();
-      }
+      if (program_.flows[b.flow].to == me_) unpack(arrive(b.flow, 0).data, b.tensors, net_, next_copies_);
     }
   }
   /// Goes on from parameters that were trained elsewhere: those of them that this device holds.
@@ -248,19 +255,19 @@ class worker {
     for (const hetplan::stage_id s : r.what.holders) {
       if (!r.what.is_across_stages() || program_.stages[s.index()].devices.front() == me_) mine.push_back(s.index());
     }
-    Eigen::VectorXd sum = Eigen::VectorXd::Zero(size_of(r));
-    for_each_part(r, [&](std::size_t t, long begin, long size) {
-      for (const std::size_t s : mine) sum.segment(begin, size) += slopes_.at({s, t});
-    });
-    all_reduce(sum, r, static_cast<std::size_t>(me - members.begin()));
-    for_each_part(r, [&](std::size_t t, long begin, long size) {
-      if (r.what.is_across_stages()) totals_[t] = sum.segment(begin, size);
-      else slopes_.at({mine.front(), t}) = sum.segment(begin, size);
-    });
+    tensors sum(net_.layers.size());
+    for (const std::size_t t : r.tensors) {
+      sum[t].setZero(net_.layers[t].parameters());
+      for (const std::size_t s : mine) sum[t] += slopes_.at({s, t});
+    }
+    std::vector<double> all = pack(sum, r.tensors);
+    all_reduce({all.data(), static_cast<long>(all.size())}, r, static_cast<std::size_t>(me - members.begin()));
+    unpack(all, r.tensors, net_, sum);
+    for (const std::size_t t : r.tensors) (r.what.is_across_stages() ? totals_[t] : slopes_.at({mine.front(), t})) = sum[t];
   }
   /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on: as many
   /// bytes as the task graph's transfers between neighbours, whose latency the first round waits.
-  void all_reduce(Eigen::VectorXd& sum, const ring_sum& r, std::size_t i) {
+  void all_reduce(Eigen::Map<Eigen::VectorXd> sum, const ring_sum& r, std::size_t i) {
     const std::size_t n = r.flows.size();
     const auto part = [&](std::size_t c) {
       const auto at = [&](std::size_t x) { return sum.size() * static_cast<long>(x) / static_cast<long>(n); };
@@ -278,28 +285,9 @@ class worker {
   }
   void hand_out() {
     for (const handout& h : program_.handouts) {
-      const ring_sum& r = program_.rings[h.ring];
-      Eigen::VectorXd sum(size_of(r));
-      if (program_.flows[h.flow].from == me_) {
-        for_each_part(r, [&](std::size_t t, long begin, long size) { sum.segment(begin, size) = totals_[t]; });
-        link_.send({{h.flow, 0, {sum.begin(), sum.end()}, may_leave_s(h.flow)}});
-      } else if (program_.flows[h.flow].to == me_) {
-        const parcel x = arrive(h.flow, 0);
-        for_each_part(r, [&](std::size_t t, long begin, long size) { totals_[t] = Eigen::Map<const Eigen::VectorXd>(x.data.data() + begin, size); });
-      }
-    }
-  }
-  [[nodiscard]] long size_of(const ring_sum& r) const {
-    long size = 0;
-    for (const std::size_t t : r.tensors) size += net_.layers[t].parameters();
-    return size;
-  }
-  template <class F>
-  void for_each_part(const ring_sum& r, F&& f) const {
-    long begin = 0;
-    for (const std::size_t t : r.tensors) {
-      f(t, begin, net_.layers[t].parameters());
-      begin += net_.layers[t].parameters();
+      const std::vector<std::size_t>& which = program_.rings[h.ring].tensors;
+      if (program_.flows[h.flow].from == me_) link_.send({{h.flow, 0, pack(totals_, which), may_leave_s(h.flow)}});
+      if (program_.flows[h.flow].to == me_) unpack(arrive(h.flow, 0).data, which, net_, totals_);
     }
   }
 
@@ -326,23 +314,33 @@ struct iteration_record {
   double loss = 0;
 };
 
-/// Trains for so many iterations on this device; all devices of the program do so at the same time.
+/// Trains on this device until there are so many records; all devices of the program do so at the same time.
 ///
-/// @return  the same records on every device. The step is not timed: iterations end with their last task or reduction.
-/// Throws   timed_out, and what the transport throws.
-/// Source   semantics, section 6.
+/// An iteration is committed when all devices have ended it and the copies that are asked for are where they belong: until then,
+/// whatever happens, every device has the parameters before it.
+///
+/// @param records  of the iterations that are committed, the same on every device; goes on behind those that are there. The step
+///                 and the copies are not timed: iterations end with their last task or reduction.
+/// @param begins   told when each iteration begins: its number, and when on the common clock.
+/// Throws          timed_out, and what the transport throws.
+/// Source          semantics, section 6; copies: Asteroid, section 3.4.
 template <transport Link>
-std::vector<iteration_record> train(worker<Link>& w, Link& link, int iterations) {
-  std::vector<iteration_record> records;
-  for (int i = 0; i < iterations; ++i) {
+void train(worker<Link>& w, Link& link, int iterations, std::vector<iteration_record>& records,
+           const std::function<void(int, double)>& begins = {}) {
+  w.back_up();
+  link.meet(0);
+  w.commit();
+  while (static_cast<int>(records.size()) < iterations) {
     const double begin_s = link.meet(0).at_s;
+    if (begins) begins(static_cast<int>(records.size()), begin_s);
     w.run_iteration(begin_s);
     const meeting end = link.meet(w.loss());
-    records.push_back({end.at_s - begin_s, end.sum});
     w.step();
+    w.back_up();
+    link.meet(0);
     w.commit();
+    records.push_back({end.at_s - begin_s, end.sum});
   }
-  return records;
 }
 
 }  // namespace executors

@@ -18,27 +18,14 @@
 
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
-
-#include <hetplan/plan/describe.hpp>
-
 #include "../common/alone.hpp"
+#include "../common/command_line.hpp"
 #include "../common/report.hpp"
 #include "links.hpp"
 
 namespace {
 
 using namespace executors;
-
-struct options {
-  std::string network, model, cluster, plan, nominal, out_model, out_cluster;
-  std::vector<int> batches{1, 2, 4, 8};
-  bool quick = false, json = false, check = false;
-  int iterations = 5;
-  std::uint64_t seed = 1;
-  std::string pace = "measured", links;
-  double timeout_s = 30;
-};
 
 struct ranks {
   int rank = 0, size = 1;
@@ -102,16 +89,14 @@ void require_links(const ranks& r, bool shaped) {
   if (shaped && !r.on_one_machine) throw hetplan::invalid_input("--links: got shaped and ranks on several machines; expected real");
 }
 
-int run(const ranks& r, const options& o) {
-  const bool paced = o.pace == "measured";
-  const bool shaped = o.links.empty() ? paced : o.links == "shaped";
+int run(const ranks& r, const options& o, bool shaped) {
   std::optional<run_inputs> in;
   prepared_run job;
   std::vector<std::size_t> used;
   const auto read = [&] {
     in = read_run(o.model, o.cluster, o.plan, o.nominal);
-    if (paced) require_known_kinds(in->cluster, o.cluster);
-    if (paced && r.on_one_machine) require_cores(in->cluster, in->plan, o.cluster);
+    if (o.paced) require_known_kinds(in->cluster, o.cluster);
+    if (o.paced && r.on_one_machine) require_cores(in->cluster, in->plan, o.cluster);
     job = prepare(*in);
     for (std::size_t d = 0; d < in->cluster.size(); ++d) {
       if (job.work.uses(hetplan::device_id(d))) used.push_back(d);
@@ -129,12 +114,12 @@ int run(const ranks& r, const options& o) {
   MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, r.rank, &workers);
   if (!works) return 0;
   run_report report{
-      .executor = "mpi", .network = in->net.name, .plan = o.plan, .predicted_s = job.predicted_s, .iterations = {}, .paced = paced};
+      .executor = "mpi", .network = in->net.name, .plan = o.plan, .predicted_s = job.predicted_s, .iterations = {}, .paced = o.paced};
   training_settings settings{.seed = o.seed};
-  settings.paced = paced ? paced_devices(in->cluster) : std::vector<char>(in->cluster.size(), 0);
+  settings.paced = o.paced ? paced_devices(in->cluster) : std::vector<char>(in->cluster.size(), 0);
   rank_links link(workers, job.work, in->cluster, shaped, o.timeout_s);
   worker w(in->net, job.work, link.device(), settings, link);
-  report.iterations = train(w, link, 1 + o.iterations);
+  train(w, link, 1 + o.iterations, report.iterations);
   report.overruns = static_cast<int>(link.meet(w.overruns()).sum);
   link.close();
   if (o.check) {
@@ -151,24 +136,21 @@ int run(const ranks& r, const options& o) {
   return 0;
 }
 
-int profile(const ranks& r, const options& o) {
-  const bool shaped = o.links != "real";
-  std::optional<hetplan::cluster> nominal;
-  neural_network net;
+int profile(const ranks& r, const options& o, bool shaped) {
+  std::optional<profile_inputs> in;
   const auto read = [&] {
-    net = find_network(o.network);
-    nominal = hetplan::io::read_cluster(hetplan::io::json_document::load(o.cluster));
-    require_known_kinds(*nominal, o.cluster);
-    require_ranks(r, {nominal->size()}, std::to_string(nominal->size()) + ", one for each device of the cluster");
+    in = read_profile(o.network, o.cluster);
+    const std::string all = std::to_string(in->nominal.size());
+    require_ranks(r, {in->nominal.size()}, all + ", one for each device of the cluster");
     require_links(r, shaped);
   };
   if (!all_agree(r.rank, o.timeout_s, read)) return 2;
   std::vector<layer_times> times;
-  if (r.rank == 0) times = measure_layers(net, o.batches, o.quick ? 5 : 21);
+  if (r.rank == 0) times = measure_layers(in->net, o.batches, o.layer_runs());
   wait_for_all(MPI_COMM_WORLD, std::max(o.timeout_s, 600.0));
 
-  const pair_flows pairs = flows_between_all(*nominal);
-  rank_links link(MPI_COMM_WORLD, pairs.work, *nominal, shaped, o.timeout_s);
+  const pair_flows pairs = flows_between_all(in->nominal);
+  rank_links link(MPI_COMM_WORLD, pairs.work, in->nominal, shaped, o.timeout_s);
   const auto send = [&](hetplan::device_id from, hetplan::device_id to, double bytes) {
     const double begin_s = link.meet(0).at_s;
     const std::size_t flow = pairs.flow_of.at({from, to});
@@ -180,60 +162,23 @@ int profile(const ranks& r, const options& o) {
     }
     return link.meet(taken_s).sum;
   };
-  const hetplan::cluster measured = measure_cluster(*nominal, o.quick ? 3 : 9, send);
+  const hetplan::cluster measured = measure_cluster(in->nominal, o.link_runs(), send);
   link.close();
-  if (r.rank == 0) {
-    hetplan::io::write_atomically(o.out_model, hetplan::io::write_model(describe_measured(net, times, o.batches, *nominal)));
-    hetplan::io::write_atomically(o.out_cluster, hetplan::io::write_cluster(measured));
-    for (const hetplan::resource& x : measured.network().resources()) {
-      std::printf("%-24s %s/s\n", x.name.c_str(), readable(hetplan::bytes(x.capacity.value())).c_str());
-    }
-  }
+  if (r.rank == 0) write_profile(o, in->net, times, measured);
   return 0;
 }
 
 int work(int argc, char** argv) {
-  options o;
-  CLI::App app("Runs a plan over MPI ranks, one per device.", "executor_mpi");
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.add_option("--timeout", o.timeout_s, "seconds of every wait")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--links", o.links, "shaped: as the cluster says, on one machine (so where devices are paced); real: as fast as they are")
+  command_line line("executor_mpi", "Trains plans for real over MPI ranks, one per device, and says whether the prediction was true.");
+  std::string links;
+  line.app()
+      .add_option("--links", links, "shaped: as the cluster says, on one machine (so where devices are paced); real: as fast as they are")
       ->check(CLI::IsMember({"shaped", "real"}));
-  CLI::App* p = app.add_subcommand("profile", "measure a network's layers and the links");
-  p->add_option("network", o.network, "mlp, transformer or towers")->required()->type_name("NETWORK");
-  p->add_option("cluster", o.cluster, "cluster file, devices of kind core or core/NUMBER")->required()->type_name("CLUSTER");
-  p->add_option("--out-model", o.out_model, "write the model with profiles")->required();
-  p->add_option("--out-cluster", o.out_cluster, "write the cluster as measured")->required();
-  p->add_option("--batches", o.batches, "batch sizes to measure, by comma")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  p->add_flag("--quick", o.quick, "fewer runs");
-  CLI::App* run_it = app.add_subcommand("run", "train as planned, measured against predicted");
-  run_it->add_option("model", o.model, "model file")->required()->type_name("MODEL");
-  run_it->add_option("cluster", o.cluster, "cluster file")->required()->type_name("CLUSTER");
-  run_it->add_option("plan", o.plan, "plan file")->required()->type_name("PLAN");
-  run_it->add_option("--nominal", o.nominal, "cluster file that shapes the links (CLUSTER)");
-  run_it->add_option("--iterations", o.iterations, "after one that is not counted")->check(CLI::Range(1, 1000000))->capture_default_str();
-  run_it->add_option("--seed", o.seed, "of parameters and data")->capture_default_str();
-  run_it->add_flag("--json", o.json, "print one JSON document");
-  run_it->add_flag("--check", o.check, "compare with training on one device");
-  run_it->add_option("--pace", o.pace, "none: devices and links at full speed")
-      ->check(CLI::IsMember({"measured", "none"}))
-      ->capture_default_str();
   const ranks r = find_ranks();
-  try {
-    app.parse(argc, argv);
-    std::sort(o.batches.begin(), o.batches.end());
-    o.batches.erase(std::unique(o.batches.begin(), o.batches.end()), o.batches.end());
-  } catch (const CLI::Success& help) {
-    return r.rank == 0 ? app.exit(help) : 0;
-  } catch (const CLI::ParseError& e) {
-    if (r.rank == 0) std::fprintf(stderr, "executor_mpi: %s (see executor_mpi --help)\n", e.what());
-    return 2;
-  }
-  return p->parsed() ? profile(r, o) : run(r, o);
+  if (const auto status = line.parse(argc, argv, r.rank != 0)) return *status;
+  const options& o = line.given();
+  const bool shaped = links.empty() ? o.paced : links == "shaped";
+  return line.profiles() ? profile(r, o, shaped) : run(r, o, shaped);
 }
 
 }  // namespace

@@ -84,101 +84,64 @@ class resilient_training {
  public:
   resilient_training(run_inputs in, training_settings settings, resilient_options options, faults planned)
       : in_(std::move(in)), settings_(std::move(settings)), options_(std::move(options)), faults_(std::move(planned)),
-        now_(hetplan::adapt::nominal(in_.cluster)), held_(in_.cluster.size()), copies_(in_.cluster.size()) {
+        now_(hetplan::adapt::nominal(in_.cluster)) {
     hetplan::adapt::check_heartbeat(options_.beats);
   }
 
   /// Throws timed_out; cannot_go_on where a device was lost and no plan or no copy is left.
   void run(int iterations) {
-    while (static_cast<int>(records_.size()) < iterations) {
+    while (static_cast<int>(training_.iterations.size()) < iterations) {
       const std::vector<hetplan::device_id> lost = train_until_loss(iterations);
       if (!lost.empty()) recover(lost);
     }
   }
-  [[nodiscard]] const std::vector<iteration_record>& iterations() const { return records_; }
+  [[nodiscard]] const thread_training& training() const { return training_; }
   [[nodiscard]] const std::vector<recovery>& recoveries() const { return recoveries_; }
-  [[nodiscard]] const std::vector<tensors>& parameters() const { return held_; }
-  [[nodiscard]] int overruns() const { return overruns_; }
 
  private:
+  using pulses = std::vector<std::optional<pulse>>;  ///< by device of the plan
+
   /// Trains with the plan in force until all is done or devices are given up, which it returns.
   std::vector<hetplan::device_id> train_until_loss(int iterations) {
     copying_ = hetplan::adapt::replicate_by_topology(in_.plan, in_.model, in_.cluster);
     program work = prepare(in_).work;
-    add_backups(work);
-    thread_links links(work, in_.cluster, options_.threads.shaped, options_.threads.timeout_s);
-    const double period_s = options_.beats.period.value();
-    std::vector<std::optional<pulse>> pulses(in_.cluster.size());
-    for (std::size_t d = 0; d < pulses.size(); ++d) {
-      if (work.uses(hetplan::device_id(d))) pulses[d].emplace(period_s);
-      else held_[d].clear();  // it grows old
+    for (const hetplan::adapt::backup& b : copying_.backups) {
+      work.backups.push_back({work.add_flow(in_.nominal, b.from, b.to, b.held().value()), tensors_of(b.layers)});
     }
-    std::vector<hetplan::device_id> lost;
-    std::vector<std::vector<iteration_record>> fresh(in_.cluster.size());
-    std::atomic<int> overruns = 0, under_way = -1;
+    pulses all(in_.cluster.size());
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      if (work.uses(hetplan::device_id(d))) all[d].emplace(options_.beats.period.value());
+    }
+    std::atomic<int> under_way = -1;
     std::atomic<double> began_s = 0;
-    const int first = static_cast<int>(records_.size());
-    const auto by_size = [](const auto& a, const auto& b) { return a.size() < b.size(); };
-    run_on_threads(work, links, [&](hetplan::device_id d) {
-      thread_links::link link(links, d);
-      worker w(in_.net, work, d, settings_, link);
-      w.resume(held_[d.index()]);
-      const auto leave = [&] {
-        held_[d.index()] = w.parameters();
-        copies_[d.index()] = w.copies();
-        overruns += w.overruns();
-      };
-      try {
-        w.back_up();
-        link.meet(0);
-        w.commit();
-        for (int i = first; i < iterations; ++i) {
-          const double begin_s = link.meet(0).at_s;
+    std::vector<hetplan::device_id> lost;
+    const onlooker watch{
+        .begins = [&](int iteration, double begin_s) {
           began_s = begin_s;
-          under_way = i;
-          w.run_iteration(begin_s);
-          const meeting end = link.meet(w.loss());
-          w.step();
-          w.back_up();
-          link.meet(0);
-          w.commit();
-          fresh[d.index()].push_back({end.at_s - begin_s, end.sum});
-        }
-      } catch (const called_off&) {
-        leave();
-        throw;
-      }
-      leave();
-    }, [&] {
-      strike(links, pulses, under_way, began_s);
-      if (lost.empty()) lost = silent(pulses);
-      if (!lost.empty()) links.call_off();
-    });
-    overruns_ += overruns;
-    const auto ended = [&] { return first + static_cast<int>(std::max_element(fresh.begin(), fresh.end(), by_size)->size()) >= iterations; };
-    for (; lost.empty() && !ended(); std::this_thread::sleep_for(std::chrono::milliseconds(2))) lost = silent(pulses);  // nobody is left to wait
-    for (std::size_t d = 0; d < fresh.size(); ++d) {
-      if (!work.uses(hetplan::device_id(d)) || std::find(lost.begin(), lost.end(), hetplan::device_id(d)) != lost.end()) continue;
-      records_.insert(records_.end(), fresh[d].begin(), fresh[d].end());  // the same on all who are left
-      break;
-    }
-    if (static_cast<int>(records_.size()) >= iterations) lost.clear();
+          under_way = iteration;
+        },
+        .look = [&](thread_links& links) {
+          strike(links, all, under_way, began_s);
+          if (lost.empty()) lost = silent(all);
+          if (!lost.empty()) links.call_off();
+        }};
+    train_with_threads(in_.net, work, in_.cluster, settings_, iterations, training_, options_.threads, watch);
+    if (static_cast<int>(training_.iterations.size()) >= iterations) return {};
+    // Who is left has to beat once more: somebody else may have fallen silent meanwhile.
+    const double ended_s = steady_s();
+    const auto unknown = [&](const std::optional<pulse>& x) { return x && x->last_s() < ended_s; };
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      lost = silent(all);
+    } while (lost.empty() || std::count_if(all.begin(), all.end(), unknown) > static_cast<std::ptrdiff_t>(lost.size()));
     return lost;
   }
 
-  void add_backups(program& work) const {
-    for (const hetplan::adapt::backup& b : copying_.backups) {
-      backup_copy copy{work.add_flow(in_.nominal, b.from, b.to, b.held().value()), {}};
-      for (const hetplan::layer_id l : b.layers) copy.tensors.push_back(in_.net.tensor_of(l.index()));
-      work.backups.push_back(std::move(copy));
-    }
-  }
-
   /// The faults that are due.
-  void strike(thread_links& links, std::vector<std::optional<pulse>>& pulses, int iteration, double began_s) {
+  void strike(thread_links& links, pulses& all, int iteration, double began_s) {
     std::erase_if(faults_.kills, [&](const kill& k) {
-      if (iteration < k.iteration || steady_s() < began_s + k.after_s || !pulses[k.device.index()]) return false;
-      pulses[k.device.index()]->stop();
+      if (iteration < k.iteration || steady_s() < began_s + k.after_s || !all[k.device.index()]) return false;
+      all[k.device.index()]->stop();
       links.switch_off(k.device);
       return true;
     });
@@ -190,23 +153,24 @@ class resilient_training {
   }
 
   /// The devices that are given up: silent for the timeout, then probed in vain.
-  std::vector<hetplan::device_id> silent(std::vector<std::optional<pulse>>& pulses) {
-    std::vector<hetplan::device_id> all;
-    for (std::size_t d = 0; d < pulses.size(); ++d) {
-      if (!pulses[d]) continue;
-      const double quiet_s = steady_s() - pulses[d]->last_s();
+  std::vector<hetplan::device_id> silent(pulses& all) {
+    std::vector<hetplan::device_id> found;
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      if (!all[d]) continue;
+      const double quiet_s = steady_s() - all[d]->last_s();
       if (quiet_s < options_.beats.timeout.value()) continue;
-      if (pulses[d]->answered()) pulses[d]->probe();
-      if (quiet_s < (options_.beats.timeout + options_.beats.probe).value() || pulses[d]->answered()) continue;
-      all.emplace_back(d);
+      if (all[d]->answered()) all[d]->probe();
+      if (quiet_s < (options_.beats.timeout + options_.beats.probe).value() || all[d]->answered()) continue;
+      found.emplace_back(d);
       noticed_s_ = quiet_s;
     }
-    return all;
+    return found;
   }
 
   void recover(const std::vector<hetplan::device_id>& lost) {
+    using namespace hetplan::adapt;
     recovery r;
-    r.iteration = static_cast<int>(records_.size());
+    r.iteration = static_cast<int>(training_.iterations.size());
     r.noticed_s = noticed_s_;
     for (const hetplan::device_id d : lost) {
       r.lost += (r.lost.empty() ? "" : ", ") + in_.cluster[d].name;
@@ -214,24 +178,22 @@ class resilient_training {
     }
     const double begin_s = steady_s();
     const hetplan::planning_problem problem{in_.model, in_.cluster, hetplan::profiled_or_roofline{}, hetplan::job{.workload = in_.plan.workload}};
-    const hetplan::plan_result found = hetplan::adapt::lightweight_replay(problem, in_.plan, lost);
+    const hetplan::plan_result found = lightweight_replay(problem, in_.plan, lost);
     if (!found.status.ok()) throw cannot_go_on("lost " + r.lost + ": " + found.status.reason);
     const hetplan::plan& next = found.plans.front();
-    using namespace hetplan::adapt;
     const holdings held = with_backups(holdings_of(in_.plan, in_.model, in_.cluster.size()), copying_, in_.model, in_.plan.workload, now_);
     const migration moves = delta_migration(held, next, in_.model, in_.cluster, now_);
     if (!moves.status.ok()) throw cannot_go_on("lost " + r.lost + ": " + moves.status.reason);
     r.replanned_s = steady_s() - begin_s;
-    for (const hetplan::device_id d : lost) held_[d.index()] = {};
-    const double planned_s = steady_s();
-    for (const auto& round : moves.rounds) r.moved_bytes += move(round);
-    for (std::size_t d = 0; d < held_.size(); ++d) {  // what it kept for others becomes its own where it needs it
-      for (std::size_t t = 0; t < copies_[d].size(); ++t) {
-        if (now_.present[d] != 0 && !held_[d].empty() && held_[d][t].size() == 0) held_[d][t] = copies_[d][t];
+    for (std::size_t d = 0; d < in_.cluster.size(); ++d) {  // what it kept for others is its own now, where it has nothing newer
+      tensors& own = training_.parameters[d];
+      if (now_.present[d] == 0) own.clear();
+      for (std::size_t t = 0; t < own.size(); ++t) {
+        if (own[t].size() == 0) own[t] = training_.copies[d][t];
       }
-      copies_[d].clear();
     }
-    r.moved_s = steady_s() - planned_s;
+    for (const auto& round : moves.rounds) r.moved_bytes += move(round);
+    r.moved_s = steady_s() - begin_s - r.replanned_s;
     r.predicted_s = next.predicted->latency.value();
     in_.plan = next;
     recoveries_.push_back(std::move(r));
@@ -247,30 +209,22 @@ class resilient_training {
       for (const hetplan::device_id d : {f.from, f.to}) work.tasks[d.index()].resize(1);  // takes part
     }
     thread_links links(work, in_.cluster, options_.threads.shaped, options_.threads.timeout_s);
-    const auto tensor_of = [&](hetplan::layer_id l) { return in_.net.tensor_of(l.index()); };
     double bytes = 0;
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      const std::size_t from = fetches[i].from.index();
-      std::vector<double> all;
-      for (const hetplan::layer_id l : fetches[i].layers) {
-        const bool own = held_[from].size() > tensor_of(l) && held_[from][tensor_of(l)].size() > 0;
-        const Eigen::VectorXd& x = own ? held_[from][tensor_of(l)] : copies_[from][tensor_of(l)];
-        all.insert(all.end(), x.begin(), x.end());
-      }
+      std::vector<double> all = pack(training_.parameters[fetches[i].from.index()], tensors_of(fetches[i].layers));
       bytes += static_cast<double>(all.size() * sizeof(double));
       thread_links::link(links, fetches[i].from).send({{i, 0, std::move(all), steady_s()}});
     }
     for (std::size_t i = 0; i < fetches.size(); ++i) {
-      const parcel x = thread_links::link(links, fetches[i].to).receive(i, 0);
-      tensors& to = held_[fetches[i].to.index()];
-      to.resize(in_.net.layers.size());
-      const double* next = x.data.data();
-      for (const hetplan::layer_id l : fetches[i].layers) {
-        to[tensor_of(l)] = Eigen::Map<const Eigen::VectorXd>(next, in_.net.layers[tensor_of(l)].parameters());
-        next += to[tensor_of(l)].size();
-      }
+      const std::size_t to = fetches[i].to.index();
+      unpack(thread_links::link(links, fetches[i].to).receive(i, 0).data, tensors_of(fetches[i].layers), in_.net, training_.parameters[to]);
     }
     return bytes;
+  }
+  [[nodiscard]] std::vector<std::size_t> tensors_of(const std::vector<hetplan::layer_id>& layers) const {
+    std::vector<std::size_t> all;
+    for (const hetplan::layer_id l : layers) all.push_back(in_.net.tensor_of(l.index()));
+    return all;
   }
 
   run_inputs in_;
@@ -279,11 +233,9 @@ class resilient_training {
   faults faults_;
   hetplan::adapt::conditions now_;
   hetplan::adapt::replication copying_;
-  std::vector<tensors> held_, copies_;   ///< by device, as of the last commit
-  std::vector<iteration_record> records_;
+  thread_training training_;
   std::vector<recovery> recoveries_;
   double noticed_s_ = 0;
-  int overruns_ = 0;
 };
 
 }  // namespace executors

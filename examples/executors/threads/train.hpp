@@ -21,31 +21,58 @@ struct thread_options {
   double timeout_s = 30;   ///< of every wait
 };
 
+/// How far a training has come: as of the last iteration that was committed.
 struct thread_training {
-  std::vector<iteration_record> iterations;
-  std::vector<tensors> parameters;  ///< by device, empty where it has no part
+  std::vector<iteration_record> iterations = {};
+  std::vector<tensors> parameters = {};  ///< by device, empty where it has no part
+  std::vector<tensors> copies = {};      ///< by device: what it keeps for others
   int overruns = 0;
 };
 
-/// Calls work(device) in a thread for each device of a program; the first exception of any of them calls the others off.
+/// For those who look on: when an iteration begins, told by every device; and a look again and again, in the caller's thread.
+struct onlooker {
+  std::function<void(int, double)> begins = {};
+  std::function<void(thread_links&)> look = {};
+};
+
+/// Trains on a thread per device until so many iterations are committed, or the onlooker calls it off; goes on from a training that
+/// has begun. What devices know that were switched off is lost: their parameters are empty.
 ///
-/// @param watch  called again and again in the caller's thread while they run.
-inline void run_on_threads(const program& p, thread_links& links, const std::function<void(hetplan::device_id)>& work,
-                           const std::function<void()>& watch = {}) {
+/// Throws  what the first device throws that cannot go on: timed_out.
+inline void train_with_threads(const neural_network& net, const program& p, const hetplan::cluster& c, const training_settings& settings,
+                               int iterations, thread_training& training, const thread_options& options = {}, const onlooker& watch = {}) {
+  thread_links links(p, c, options.shaped, options.timeout_s);
+  const std::vector<tensors> begun = std::exchange(training.parameters, std::vector<tensors>(c.size()));
+  const std::vector<iteration_record> before = training.iterations;
+  training.copies.assign(c.size(), {});
   std::mutex lock;
   std::exception_ptr failure;
   std::atomic<int> running = 0;
+  const auto work = [&](hetplan::device_id d) {
+    thread_links::link link(links, d);
+    worker w(net, p, d, settings, link);
+    if (!begun.empty()) w.resume(begun[d.index()]);
+    std::vector<iteration_record> records = before;
+    try {
+      train(w, link, iterations, records, watch.begins);
+    } catch (const called_off&) {
+    } catch (const switched_off&) {
+      return;
+    }
+    const std::lock_guard hold(lock);
+    training.iterations = records;  // the same on all who are left
+    training.parameters[d.index()] = w.parameters();
+    training.copies[d.index()] = w.copies();
+    training.overruns += w.overruns();
+  };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-      const hetplan::device_id d(i);
-      if (!p.uses(d)) continue;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      if (!p.uses(hetplan::device_id(i))) continue;
       ++running;
-      threads.emplace_back([&, d] {
+      threads.emplace_back([&, i] {
         try {
-          work(d);
-        } catch (const called_off&) {
-        } catch (const switched_off&) {
+          work(hetplan::device_id(i));
         } catch (...) {
           const std::lock_guard hold(lock);
           if (!failure) failure = std::current_exception();
@@ -54,33 +81,9 @@ inline void run_on_threads(const program& p, thread_links& links, const std::fun
         --running;
       });
     }
-    for (; watch && running > 0; std::this_thread::sleep_for(std::chrono::milliseconds(2))) watch();
+    for (; watch.look && running > 0; std::this_thread::sleep_for(std::chrono::milliseconds(2))) watch.look(links);
   }
   if (failure) std::rethrow_exception(failure);
-}
-
-/// Trains a program's network for so many iterations.
-///
-/// Throws  timed_out.
-[[nodiscard]] inline thread_training train_with_threads(const neural_network& net, const program& p, const hetplan::cluster& c,
-                                                        const training_settings& settings, int iterations, const thread_options& options = {}) {
-  thread_training out;
-  out.parameters.resize(c.size());
-  std::vector<std::vector<iteration_record>> records(c.size());
-  std::vector<int> overruns(c.size(), 0);
-  thread_links links(p, c, options.shaped, options.timeout_s);
-  run_on_threads(p, links, [&](hetplan::device_id d) {
-    thread_links::link link(links, d);
-    worker w(net, p, d, settings, link);
-    records[d.index()] = train(w, link, iterations);
-    out.parameters[d.index()] = w.parameters();
-    overruns[d.index()] = w.overruns();
-  });
-  for (std::size_t d = 0; d < c.size(); ++d) {
-    if (!records[d].empty()) out.iterations = records[d];
-    out.overruns += overruns[d];
-  }
-  return out;
 }
 
 }  // namespace executors
