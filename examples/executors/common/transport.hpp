@@ -100,28 +100,30 @@ class sender {
   static constexpr double patience_s = 3e-4;     ///< between two questions whether a flow that goes first has left room
   static constexpr double least_sleep_s = 2e-4;  ///< turns are not lost by waking up a little late
 
+  /// Turns are taken in the order in which they are due, also where this thread wakes up late for several of them.
   void run(const std::stop_token& stop) {
     std::unique_lock hold(mutex_);
     while (!stop.stop_requested()) {
-      std::vector<parcel> arrived;
-      double soonest_s = steady_s() + 0.1;
-      for (std::size_t i = 0; i < queue_.size();) {
-        if (advance(queue_[i])) {
-          arrived.push_back(take(i));
-        } else {
-          if (!waits_for_another(queue_[i])) soonest_s = std::min(soonest_s, queue_[i].next_s);
-          ++i;
-        }
-      }
-      if (arrived.empty()) {
-        const auto until = steady_time(std::max(soonest_s, steady_s() + least_sleep_s));
+      const std::size_t i = soonest();
+      const double due_s = i < queue_.size() ? queue_[i].next_s : steady_s() + 0.1;
+      if (due_s > steady_s()) {
+        const auto until = steady_time(std::max(due_s, steady_s() + least_sleep_s));
         changed_.wait_until(hold, stop, until, [size = queue_.size(), this] { return queue_.size() != size; });
-        continue;
+      } else if (advance(queue_[i])) {
+        parcel x = take(i);
+        hold.unlock();
+        deliver_(std::move(x));
+        hold.lock();
       }
-      hold.unlock();
-      for (parcel& x : arrived) deliver_(std::move(x));
-      hold.lock();
     }
+  }
+  /// The first in time of those that wait for no other; as many as there are if there is none.
+  [[nodiscard]] std::size_t soonest() const {
+    std::size_t best = queue_.size();
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+      if (!waits_for_another(queue_[i]) && (best == queue_.size() || queue_[i].next_s < queue_[best].next_s)) best = i;
+    }
+    return best;
   }
   /// A later chunk behind an earlier one, a later part of a flow behind an earlier one: else the two would halve each other's pace.
   [[nodiscard]] bool follows(const outgoing& o, const outgoing& earlier) const {
@@ -131,20 +133,17 @@ class sender {
   [[nodiscard]] bool waits_for_another(const outgoing& o) const {
     return std::any_of(queue_.begin(), queue_.end(), [&](const outgoing& other) { return follows(o, other); });
   }
-  /// Takes the turns that are due. Has all of it arrived?
+  /// Takes a turn. Was all of it there before?
   [[nodiscard]] bool advance(outgoing& o) {
     const std::size_t f = o.what.flow;
-    if (waits_for_another(o)) return false;
     if (!std::exchange(o.begun, true)) medium_.begin(f, o.next_s);
-    while (o.next_s <= steady_s()) {
-      if (o.left_bytes <= 0) return true;
-      if (const auto t = medium_.reserve(f, std::min(o.left_bytes, medium_.piece_bytes(f)))) {
-        o.left_bytes -= t->bytes;
-        o.end_s = t->end_s;
-        o.next_s = o.left_bytes > 0 ? t->asks_again_s : t->end_s;
-      } else {
-        o.next_s = steady_s() + patience_s;
-      }
+    if (o.left_bytes <= 0) return true;
+    if (const auto t = medium_.reserve(f, std::min(o.left_bytes, medium_.piece_bytes(f)))) {
+      o.left_bytes -= t->bytes;
+      o.end_s = t->end_s;
+      o.next_s = o.left_bytes > 0 ? t->asks_again_s : t->end_s;
+    } else {
+      o.next_s = steady_s() + patience_s;
     }
     return false;
   }
