@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <hetplan/io/check_together.hpp>
@@ -135,6 +137,14 @@ std::string sweep_cases::title(std::size_t i) const {
   return models_[p.model].name + " on " + clusters_[p.cluster].name + ", " + jobs_[p.job].name + ", " + planners_[p.planner];
 }
 
+case_outcome sweep_cases::run(std::size_t i) const {
+  try {
+    return {row(i)};
+  } catch (const std::exception& e) {
+    return {title(i) + ": " + e.what(), true};
+  }
+}
+
 std::string sweep_cases::row(std::size_t i) const {
   const position at_i = at(i);
   const job& wanted = jobs_[at_i.job].value;
@@ -142,13 +152,7 @@ std::string sweep_cases::row(std::size_t i) const {
   common_options quiet = options_;
   quiet.quiet = true;
   progress nobody(quiet, "");
-  const plan_result result = [&] {
-    try {
-      return run_planner(quiet, planners_[at_i.planner], p, 1, nobody);
-    } catch (const std::exception& e) {
-      throw std::runtime_error(title(i) + ": " + e.what());
-    }
-  }();
+  const plan_result result = run_planner(quiet, planners_[at_i.planner], p, 1, nobody);
 
   json o;
   o["key"] = key(i);
@@ -181,7 +185,8 @@ std::string sweep_cases::row(std::size_t i) const {
 
 namespace {
 
-/// The table on disk, one row a line: those of cases that are done are kept, new ones are added as they come.
+/// The table on disk, one row a line: those of cases that are done are kept, new ones are added as they come. Locked while it lives,
+/// so that no other sweep cuts off a row that is being written or puts its own table in this one's place.
 class sweep_table {
  public:
   sweep_table(std::string path, const sweep_cases& cases) : path_(std::move(path)), rows_(cases.size()) {
@@ -192,9 +197,8 @@ class sweep_table {
     const fs::file_status status = fs::status(path_, ignored);
     if (fs::exists(status) && !fs::is_regular_file(status))
       throw invalid_input(io::escaped(path_) + ": expected a file, to be gone on with after an interruption");
-    if (fs::exists(status)) read(wanted);
-    file_.reset(std::fopen(path_.c_str(), "ab"));
-    if (!file_) io::detail::fail_file(path_, "cannot write", errno);
+    lock();
+    read(wanted);
   }
 
   [[nodiscard]] std::vector<std::size_t> missing() const {
@@ -219,7 +223,6 @@ class sweep_table {
 
   /// The rows of the cases and no others, in their order.
   void finish() {
-    file_.reset();
     std::string text;
     for (const std::string& row : rows_) text += row + "\n";
     io::write_atomically(path_, text);
@@ -227,6 +230,18 @@ class sweep_table {
 
  private:
   static constexpr std::string_view row_begin = "{\"key\":\"";
+
+  /// Opens the file, made if missing; again where another sweep put its table there between the opening and the lock.
+  void lock() {
+    struct stat opened {}, named {};
+    do {
+      file_.reset(std::fopen(path_.c_str(), "ab"));
+      if (!file_) io::detail::fail_file(path_, "cannot write", errno);
+      const int file = fileno(file_.get());
+      if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) io::detail::fail_file(path_, "another sweep is writing it");
+      if (fstat(file, &opened) != 0 || stat(path_.c_str(), &named) != 0) io::detail::fail_file(path_, "cannot read", errno);
+    } while (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino);
+  }
 
   void read(const std::map<std::string, std::size_t>& wanted) {
     std::ifstream in(path_, std::ios::binary);
@@ -333,6 +348,8 @@ void print_best(const std::vector<json>& rows, const std::vector<const json*>& b
 int sweep(const common_options& options, const sweep_options& o, const case_runner& run) {
   const sweep_cases cases(options, o.sweep);
   sweep_table table(o.out, cases);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(o.csv, o.out, ignored)) throw invalid_input("--csv: expected another file than that of --out");
   const std::vector<std::size_t> missing = table.missing();
   const bool visible = !options.quiet && isatty(STDERR_FILENO) != 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -345,12 +362,21 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
     std::fflush(stderr);
   };
   show("");
-  run(cases, missing, [&](std::size_t i, const std::string& row) {
-    table.add(i, row);
-    ++done;
+  std::map<std::size_t, std::string> failures;  // by case: which one is told does not depend on who ran it
+  run(cases, missing, [&](std::size_t i, const case_outcome& outcome) {
+    if (outcome.failed) {
+      failures.emplace(i, outcome.text);
+    } else {
+      table.add(i, outcome.text);
+      ++done;
+    }
     show(cases.title(i));
   });
   if (visible) std::fprintf(stderr, "\r\033[K");
+  if (!failures.empty()) {
+    throw std::runtime_error(failures.begin()->second + " (" + std::to_string(failures.size()) + " of " + std::to_string(cases.size()) + " cases failed, the rest is in " +
+                             io::escaped(o.out) + ")");
+  }
   table.finish();
 
   std::vector<json> rows;
@@ -378,7 +404,7 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
 
 int sweep(const common_options& options, const sweep_options& o) {
   return sweep(options, o, [](const sweep_cases& cases, std::span<const std::size_t> missing, const auto& done) {
-    for (const std::size_t i : missing) done(i, cases.row(i));
+    for (const std::size_t i : missing) done(i, cases.run(i));
   });
 }
 

@@ -13,6 +13,12 @@
 
 namespace cli {
 
+/// What came of a case: its row, one JSON object on one line without a line break, the same on every machine; or why there is none.
+struct case_outcome {
+  std::string text;
+  bool failed = false;
+};
+
 /// Everything that a sweep file names, loaded and checked. A case is a model, a cluster, a job and a planner; the last varies fastest.
 class sweep_cases {
  public:
@@ -22,8 +28,8 @@ class sweep_cases {
   [[nodiscard]] std::size_t size() const { return models_.size() * clusters_.size() * jobs_.size() * planners_.size(); }
   /// Differs wherever a case could give another row: contents of the files, job, planner, seed, version.
   [[nodiscard]] std::string key(std::size_t i) const;
-  /// Runs a case. Returns its row: one JSON object on one line, without a line break; the same on every machine.
-  [[nodiscard]] std::string row(std::size_t i) const;
+  /// Runs a case; a planner that throws ends this case and no other.
+  [[nodiscard]] case_outcome run(std::size_t i) const;
   /// "toy on home, tight, dora".
   [[nodiscard]] std::string title(std::size_t i) const;
   [[nodiscard]] std::size_t planners() const { return planners_.size(); }
@@ -39,6 +45,7 @@ class sweep_cases {
     std::size_t model, cluster, job, planner;
   };
   [[nodiscard]] position at(std::size_t i) const;
+  [[nodiscard]] std::string row(std::size_t i) const;
 
   common_options options_;
   std::vector<named<hetplan::planning_graph>> models_;
@@ -47,11 +54,11 @@ class sweep_cases {
   std::vector<std::string> planners_;
 };
 
-/// Runs the cases that are missing, in any order and anywhere, and calls `done` in one thread with the row of each.
+/// Runs the cases that are missing, in any order and anywhere, and calls `done` in one thread with the outcome of each.
 using case_runner = std::function<void(const sweep_cases& cases, std::span<const std::size_t> missing,
-                                       const std::function<void(std::size_t, const std::string&)>& done)>;
+                                       const std::function<void(std::size_t, const case_outcome&)>& done)>;
 
-/// The command, whoever runs the cases.
+/// The command, whoever runs the cases. Throws after all of them when some have failed: the rows of the others are in the table.
 int sweep(const common_options& options, const sweep_options& o, const case_runner& run);
 
 }  // namespace cli

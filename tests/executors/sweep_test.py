@@ -2,11 +2,14 @@
 """A sweep's table: the same bytes whoever runs the cases, in whatever order, and however often it was interrupted."""
 
 import csv
+import fcntl
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,6 +40,8 @@ SWEEP = {
     "latencies": ["20 ms", "80 ms"], "planners": ["on-device", "gpipe", "asteroid", "dora"],
 }
 CASES = 32
+# So much work that its energy is no number on a slow device.
+HUGE = {**MODEL, "name": "huge", "layers": [{**l, "forward_flops": 1e306} for l in MODEL["layers"]]}
 # What MPI itself does not free is not this project's leak.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 # Cases that take long enough to be killed between two of them.
@@ -58,6 +63,8 @@ class sweep_test(unittest.TestCase):
         self.write("toy.json", MODEL)
         self.write("home.json", CLUSTER)
         self.write("tiny.json", TINY)
+        self.write("huge.json", HUGE)
+        self.write("slow device.json", {**CLUSTER, "devices": [{**d, "compute": "1 FLOP/s"} for d in CLUSTER["devices"]]})
         self.write("job.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 4})
         self.write("sweep.json", SWEEP)
         self.write("slow.json", SLOW)
@@ -83,6 +90,21 @@ class sweep_test(unittest.TestCase):
         self.assertEqual(result.stdout, "")
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         return result.stderr
+
+
+    def check_planner_that_fails(self, program):
+        """One line for what failed, rows for the rest; gone on with, only what failed is run again."""
+        self.write("sweep.json", {**SWEEP, "models": ["huge.json", "toy.json"], "clusters": ["slow device.json", "home.json"]})
+        said = self.refused(self.run_sweep(program=program))
+        self.assertRegex(said, '^hetplan(_sweep_mpi)?: huge.json on slow device.json, small, "quoted", on-device: ')
+        failed = int(re.search(r"\((\d+) of 64 cases failed, the rest is in table.jsonl\)$", said)[1])
+        rows = (self.path / "table.jsonl").read_text().splitlines()
+        self.assertEqual(len(rows), 64 - failed)
+        self.assertEqual(sum("toy.json" in row for row in rows), 32)
+        self.assertEqual(self.refused(self.run_sweep(program=program)), said)
+        self.write("sweep.json", {**SWEEP, "models": ["toy.json"], "clusters": ["slow device.json", "home.json"]})
+        result = json.loads(self.run_sweep("--json", program=program).stdout)
+        self.assertEqual((result["computed"], result["dropped"]), (0, 32 - failed))
 
 
 class one_process(sweep_test):
@@ -157,6 +179,31 @@ class one_process(sweep_test):
             self.assertIn(line, whole.splitlines())
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
 
+    def test_a_second_sweep_keeps_off_a_table_that_is_being_written(self):
+        whole = self.table(sweep="slow.json")
+        path = self.path / "shared.jsonl"
+        p = subprocess.Popen([CLI, "sweep", "slow.json", "--out", path], cwd=self.path, stdout=subprocess.DEVNULL)
+        self.addCleanup(p.kill)
+        wait_for_rows(path, 1)
+        p.send_signal(signal.SIGSTOP)
+        done = path.read_bytes()
+        for sweep in ("slow.json", "sweep.json"):
+            self.assertEqual(self.refused(self.run_sweep(out="shared.jsonl", sweep=sweep)), "hetplan: shared.jsonl: another sweep is writing it\n")
+        self.assertEqual(path.read_bytes(), done)
+        p.send_signal(signal.SIGCONT)
+        self.assertEqual(p.wait(timeout=60), 0)
+        self.assertEqual(path.read_bytes(), whole)
+
+    def test_a_planner_that_fails_ends_its_case_and_no_other(self):
+        self.check_planner_that_fails((CLI, "sweep"))
+
+    def test_the_table_for_spreadsheets_does_not_take_the_place_of_the_table(self):
+        whole = self.table()
+        for name in ("table.jsonl", "./table.jsonl"):
+            self.assertIn("--csv: expected another file", self.refused(self.run_sweep("--csv", name)))
+        self.assertIn("nowhere/t.csv: cannot write", self.refused(self.run_sweep("--csv", "nowhere/t.csv")))
+        self.assertEqual((self.path / "table.jsonl").read_bytes(), whole)
+
     def test_another_input_makes_another_case(self):
         first = self.table()
         self.write("toy.json", {**MODEL, "layers": [{**MODEL["layers"][0], "weight": "5 MB"}, *MODEL["layers"][1:]]})
@@ -200,6 +247,17 @@ def wait_for_rows(path, rows):
         time.sleep(0.001)
 
 
+def wait_until_unlocked(path):
+    end = time.monotonic() + 30
+    with open(path, "rb") as f:
+        while True:
+            try:
+                return fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                assert time.monotonic() < end, f"{path} stays locked"
+                time.sleep(0.01)
+
+
 @unittest.skipIf(MPIRUN is None or not MPI.exists(), "no mpirun or no hetplan_sweep_mpi")
 class ranks_of_mpi(sweep_test):
     def test_any_number_of_ranks_writes_the_same_bytes(self):
@@ -213,10 +271,18 @@ class ranks_of_mpi(sweep_test):
         p = subprocess.Popen([*ranks(3), "slow.json", "--out", path], cwd=self.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
         wait_for_rows(path, 2)
+        ranks_running = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
         p.kill()
+        for pid in ranks_running:  # left alone they would write for a second yet
+            os.kill(int(pid), signal.SIGKILL)
         p.wait()
+        wait_until_unlocked(path)
+        self.assertEqual(len(ranks_running), 3)
         self.assertLess(path.read_bytes().count(b"\n"), SLOW_CASES)
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
+
+    def test_a_planner_that_fails_on_a_rank_ends_its_case_and_no_other(self):
+        self.check_planner_that_fails(ranks(3))
 
     def test_bad_input_ends_in_one_line(self):
         self.write("sweep.json", {**SWEEP, "planners": ["dra"]})

@@ -20,8 +20,8 @@
 
 namespace {
 
-/// What a message says. A case is its number and its key; a row or an error is text alone.
-enum tag : int { run_case = 1, stop, row, failed };
+/// What a message says. A case is its number and its key; a row or an error is text alone: of the case, or of a rank that can run none.
+enum tag : int { run_case = 1, stop, row, case_failed, rank_failed };
 
 struct message {
   int rank, tag;
@@ -57,16 +57,17 @@ void work(const cli::common_options& options, const std::string& file) {
       const std::size_t i = std::stoull(m.text, &end);
       if (i >= cases->size() || cases->key(i) != m.text.substr(end + 1))
         throw std::runtime_error(file + ": this rank finds other files than rank 0");
-      send(0, row, cases->row(i));
+      const cli::case_outcome outcome = cases->run(i);
+      send(0, outcome.failed ? case_failed : row, outcome.text);
     } catch (const std::exception& e) {
-      send(0, failed, e.what());
+      send(0, rank_failed, e.what());
     }
   }
 }
 
 /// Rank 0's part: every rank that is free gets the next case.
 void hand_out(int ranks, const cli::sweep_cases& cases, std::span<const std::size_t> missing,
-              const std::function<void(std::size_t, const std::string&)>& done) {
+              const std::function<void(std::size_t, const cli::case_outcome&)>& done) {
   std::vector<std::size_t> running(static_cast<std::size_t>(ranks));
   std::size_t next = 0, finished = 0;
   const auto give = [&](int rank) {
@@ -78,9 +79,9 @@ void hand_out(int ranks, const cli::sweep_cases& cases, std::span<const std::siz
   for (; finished < missing.size(); ++finished) {
     const message m = receive(MPI_ANY_SOURCE);
     const std::size_t i = running[static_cast<std::size_t>(m.rank)];
-    if (m.tag == failed) throw std::runtime_error("rank " + std::to_string(m.rank) + ": " + m.text);
+    if (m.tag == rank_failed) throw std::runtime_error("rank " + std::to_string(m.rank) + ": " + m.text);
     give(m.rank);  // before the row is written: the rank does not wait for the disk
-    done(i, m.text);
+    done(i, {m.text, m.tag == case_failed});
   }
 }
 
@@ -90,7 +91,7 @@ int lead(int ranks, const cli::common_options& options, const cli::sweep_options
   try {
     status = cli::sweep(options, o, [&](const cli::sweep_cases& cases, std::span<const std::size_t> missing, const auto& done) {
       if (ranks == 1) {
-        for (const std::size_t i : missing) done(i, cases.row(i));
+        for (const std::size_t i : missing) done(i, cases.run(i));
       } else {
         handing_out = true;
         hand_out(ranks, cases, missing, done);
