@@ -64,9 +64,12 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 /// Reads a job file.
 ///
 /// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
+/// Source  docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] inline job read_job(const json_document& d) { return detail::job_of(open_document(d, job_format, keys::job)); }
 
 /// The job file, without what equals a default; reading it gives the identical job.
+///
+/// Source  docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] inline std::string write_job(const job& j) {
   const workload standard;
   json o;

@@ -89,7 +89,9 @@ class block_finder {
 ///
 /// Throws       invalid_input that names the layer: no numbers, a gap, an edge back to an earlier block, a layer between blocks or
 ///              beside them, attention outside of the blocks (a second stack, which none of the runtimes splits).
-/// Complexity   O(layers log + edges).
+/// Complexity   O(layers log layers + edges).
+/// Source       ours: model files do not say what a block is, and every naming of them that we know numbers them: "layers.0.q" of
+///              Hugging Face's models, "blk.0.attn_q" of GGUF, "l0.q" of the built-in ones.
 [[nodiscard]] inline runtime_layers find_runtime_layers(const planning_graph& model) {
   const detail::block_finder find(model);
   const auto edges = model.edges();

@@ -31,31 +31,38 @@ namespace detail {
   throw invalid_input("export to " + std::string(runtime) + ": " + why);
 }
 
-/// Why a plan is no row of single devices, or nothing.
-inline std::string reason_not_in_a_row(const plan& p, const planning_graph& model) {
-  if (p.pipeline_count() > 1) return "it runs one pipeline; the plan has " + std::to_string(p.pipeline_count());
+struct stage_row {
+  std::vector<stage_id> order;     ///< the model's
+  std::vector<std::size_t> place;  ///< by layer: of its stage in that order
+};
+
+/// Throws invalid_input where the plan is no row of single devices.
+inline stage_row stages_in_a_row(const plan& p, const planning_graph& model, std::string_view runtime) {
+  const auto fail = [&](const std::string& why) { refuse_export(runtime, why); };
+  if (p.pipeline_count() > 1) fail("it runs one pipeline; the plan has " + std::to_string(p.pipeline_count()));
   std::vector<device_id> taken;
   for (const stage& s : p.stages) {
     const std::string name = "stage " + in_quotes(s.name);
-    if (s.devices.size() > 1) return "it gives a stage one device; " + name + " has " + std::to_string(s.devices.size());
+    if (s.devices.size() > 1) fail("it gives a stage one device; " + name + " has " + std::to_string(s.devices.size()));
     const assignment& a = s.devices.front();
-    if (a.tensor_parallel > 1) {
-      return "it splits a model between blocks; " + name + " splits its layers " + std::to_string(a.tensor_parallel) + " ways";
-    }
+    if (a.tensor_parallel > 1) fail("it splits a model between blocks; " + name + " splits its layers " + std::to_string(a.tensor_parallel) + " ways");
     if (std::find(taken.begin(), taken.end(), a.device) != taken.end()) {
-      return "it gives a device one range of blocks; that of " + name + " has another stage";
+      fail("it gives a device one range of blocks; that of " + name + " has another stage");
     }
     taken.push_back(a.device);
   }
   const stage_graph stages = make_stage_graph(p, model);
-  for (std::size_t i = 0; i + 1 < stages.topological.size(); ++i) {
-    const auto& out = stages[stages.topological[i]].out;
-    const stage_id next = stages.topological[i + 1];
+  stage_row row{stages.topological, std::vector<std::size_t>(model.size())};
+  for (std::size_t k = 0; k < row.order.size(); ++k) {
+    for (const layer_id l : p[row.order[k]].layers) row.place[l.index()] = k;
+    if (k + 1 == row.order.size()) break;
+    const auto& out = stages[row.order[k]].out;
+    const stage_id next = row.order[k + 1];
     if (out.size() != 1 || stages.edges[out.front()].to != next) {
-      return "it runs a row of stages; stage " + in_quotes(p[stages.topological[i]].name) + " feeds others than " + in_quotes(p[next].name);
+      fail("it runs a row of stages; stage " + in_quotes(p[row.order[k]].name) + " feeds others than " + in_quotes(p[next].name));
     }
   }
-  return "";
+  return row;
 }
 
 }  // namespace detail
@@ -67,26 +74,22 @@ inline std::string reason_not_in_a_row(const plan& p, const planning_graph& mode
 /// Throws          invalid_input, one sentence: the model has no blocks (see find_runtime_layers); several pipelines, a stage with
 ///                 several devices or tensor parallelism, a device with two stages, no row of stages; a cut inside a block, the
 ///                 embedding or the head.
-/// Complexity      O(layers log + edges).
+/// Complexity      O(layers log layers + edges).
+/// Source          ours: what the runtimes of the exports have in common, each of whose headers names its own rule.
 [[nodiscard]] inline std::vector<runtime_stage> runtime_stages(const plan& p, const planning_graph& model, std::string_view runtime) {
   const auto fail = [&](const std::string& why) { detail::refuse_export(runtime, why); };
-  if (const std::string why = detail::reason_not_in_a_row(p, model); !why.empty()) fail(why);
+  const detail::stage_row row = detail::stages_in_a_row(p, model, runtime);
   const runtime_layers parts = find_runtime_layers(model);
-  const std::vector<stage_id> order = make_stage_graph(p, model).topological;
-  std::vector<std::size_t> place(model.size());  // of a layer's stage in the order
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    for (const layer_id l : p[order[k]].layers) place[l.index()] = k;
-  }
   const auto place_of = [&](const std::vector<layer_id>& part) {
     for (std::size_t i = 1; i < part.size(); ++i) {
-      if (place[part[i].index()] == place[part[i - 1].index()]) continue;
+      if (row.place[part[i].index()] == row.place[part[i - 1].index()]) continue;
       fail("it cuts a model between blocks; the plan cuts between layers " + in_quotes(model[part[i - 1]].name) + " and " +
            in_quotes(model[part[i]].name));
     }
-    return place[part.front().index()];
+    return row.place[part.front().index()];
   };
   std::vector<runtime_stage> stages;
-  for (const stage_id s : order) stages.push_back({.stage = s, .device = p[s].devices.front().device});
+  for (const stage_id s : row.order) stages.push_back({.stage = s, .device = p[s].devices.front().device});
   stages.back().has_head = true;
   if (!parts.embedding.empty() && place_of(parts.embedding) != 0) fail("it has the embedding before all blocks; the plan has not");
   if (!parts.head.empty() && place_of(parts.head) + 1 != stages.size()) fail("it has the head behind all blocks; the plan has not");

@@ -38,27 +38,23 @@ struct task_neighbours {
   std::vector<ends> transfers;
 
   explicit task_neighbours(const tasks::task_graph& g) : needs(g.computes.size()), transfers(g.transfers.size()) {
-    const auto index = [&](tasks::node_id n) { return n - g.computes.size(); };
-    for (tasks::node_id n = 0; n < g.computes.size(); ++n) {
+    const auto at = [&](tasks::node_id n) -> ends& { return transfers[n - g.computes.size()]; };
+    for (tasks::node_id n = 0; n < g.size(); ++n) {
       for (const tasks::node_id next : g.successors_of(n)) {
-        if (g.is_compute(next)) needs[next].push_back(n);
-        if (g.is_transfer(next)) transfers[index(next)].producer = n;
+        if (g.is_compute(n) && g.is_compute(next)) needs[next].push_back(n);
+        if (g.is_compute(n) && g.is_transfer(next)) at(next).producer = n;
+        if (g.is_transfer(n) && g.is_compute(next)) at(n).consumer = next;
       }
     }
-    // Chunks follow one another, in the graph as in the list: the producer goes forth, the consumer comes back.
+    // Chunks stand one behind the other: the first has the producer, the last the consumer.
     for (std::size_t t = 0; t < transfers.size(); ++t) {
-      for (const tasks::node_id next : g.successors_of(g.node_of_transfer(t))) {
-        if (g.is_compute(next)) transfers[t].consumer = next;
-        if (g.is_transfer(next)) transfers[index(next)].producer = transfers[t].producer;
-      }
-    }
-    for (std::size_t t = transfers.size(); t-- > 0;) {
       transfers[t].chunks = g.transfers[t].chunk + 1;
-      for (const tasks::node_id next : g.successors_of(g.node_of_transfer(t))) {
-        if (!g.is_transfer(next)) continue;
-        transfers[t].consumer = transfers[index(next)].consumer;
-        transfers[t].chunks = transfers[index(next)].chunks;
-      }
+      if (g.transfers[t].chunk > 0) transfers[t].producer = transfers[t - 1].producer;
+    }
+    for (std::size_t t = transfers.size(); t-- > 1;) {
+      if (g.transfers[t].chunk == 0) continue;
+      transfers[t - 1].consumer = transfers[t].consumer;
+      transfers[t - 1].chunks = transfers[t].chunks;
     }
   }
 };

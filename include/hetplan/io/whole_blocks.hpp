@@ -19,18 +19,15 @@ namespace hetplan::io {
 ///
 /// @param runtime  its name, for messages.
 /// Throws          invalid_input (see runtime_stages; cuts are allowed everywhere, explicit orders are not).
-/// Complexity      O(layers log + edges).
+/// Complexity      O(layers log layers + edges + blocks x stages).
+/// Source          ours: planners cut where it is cheapest, the runtimes between blocks; a block follows most of its work, so that
+///                 the least work changes devices.
 [[nodiscard]] inline plan with_whole_blocks(const plan& p, const planning_graph& model, std::string_view runtime) {
-  if (const auto why = detail::reason_not_in_a_row(p, model); !why.empty()) detail::refuse_export(runtime, why);
+  const auto [order, place] = detail::stages_in_a_row(p, model, runtime);
   if (p.schedule.kind == schedule_kind::explicit_orders) {
     detail::refuse_export(runtime, "cuts cannot move under explicit orders, which name the stages");
   }
   const runtime_layers parts = find_runtime_layers(model);
-  const std::vector<stage_id> order = make_stage_graph(p, model).topological;
-  std::vector<std::size_t> place(model.size());  // of a layer's stage in the order
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    for (const layer_id l : p[order[k]].layers) place[l.index()] = k;
-  }
   std::vector<std::vector<layer_id>> layers(order.size());
   const auto give = [&](const std::vector<layer_id>& part, std::size_t k) { layers[k].insert(layers[k].end(), part.begin(), part.end()); };
   give(parts.embedding, 0);
