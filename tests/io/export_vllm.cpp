@@ -43,7 +43,7 @@ std::vector<int> owners_in_vllm(const std::string& command, int n_layer) {
 
 TEST_CASE("the command line for vLLM, by hand") {
   CHECK(io::vllm_command(block_split{{4, 2}}.plan(mode::generation), test::block_model(6), test::row_of_devices(2)) ==
-        "# pipeline ranks: d1, d0\n"
+        "# on d1; pipeline ranks: d1, d0\n"
         "VLLM_PP_LAYER_PARTITION=4,2 vllm serve MODEL --pipeline-parallel-size 2\n");
 }
 

@@ -26,9 +26,13 @@ struct llama_cpp_split {
 /// whole numbers at a boundary, and the boundary goes to the device behind it. The embedding always stays with the host, so a
 /// stage that has nothing else is the host alone and no device.
 ///
-/// Throws   invalid_input (see runtime_stages; training; more devices than -ts takes).
-/// Source   ggml-org/llama.cpp, src/llama-model.cpp (load_tensors: splits, i_gpu_start, act_gpu_layers, dev_input), common/arg.cpp
-///          (--tensor-split: fewer than 16 numbers), ggml/src/ggml-rpc (devices of servers are numbered in their order).
+/// The model's file has to have the plan's blocks: blocks that are appended to predict several tokens would count, too.
+///
+/// Throws      invalid_input (see runtime_stages; training; more devices than -ts takes).
+/// Complexity  that of runtime_stages.
+/// Source      ggml-org/llama.cpp, src/llama-model.cpp (load_tensors: splits, i_gpu_start, act_gpu_layers, dev_input), src/llama.cpp
+///             (devices stay in the order of --device), common/arg.cpp (--tensor-split: fewer than 16 numbers),
+///             ggml/src/ggml-rpc/ggml-rpc.cpp (devices of servers are numbered in their order).
 [[nodiscard]] inline llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model) {
   constexpr std::size_t most_devices = 15;
   detail::require_inference(p, "llama.cpp");
@@ -50,6 +54,8 @@ struct llama_cpp_split {
 }
 
 /// The command line, every device an RPC server of one device under its name, which stands for its address.
+///
+/// Throws  as split_for_llama_cpp.
 [[nodiscard]] inline std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c) {
   const llama_cpp_split split = split_for_llama_cpp(p, model);
   std::string servers, devices, shares;

@@ -24,10 +24,11 @@ struct prima_cpp_split {
 /// a rank; windows that sum to all layers are handed out once. Rank 0 has the embedding and the head. So the plan's last device,
 /// which has the head, is rank 0 and the first one is rank 1; the embedding goes to rank 0, too.
 ///
-/// Throws   invalid_input (see runtime_stages; training; a stage without blocks, for which prima.cpp would choose windows of its
-///          own or leave the device out; more devices than it has windows for).
-/// Source   Lizonghang/prima.cpp, src/llama.cpp (this_layer_is_mine, llm_load_llama_tensors), common/common.cpp (a first window of 0
-///          asks for its scheduler), README.md (-lw).
+/// Throws      invalid_input (see runtime_stages; training; a stage without blocks, for which prima.cpp would choose windows of its
+///             own or leave the device out; more devices than it has windows for).
+/// Complexity  that of runtime_stages.
+/// Source      Lizonghang/prima.cpp, src/llama.cpp (this_layer_is_mine, llm_load_llama_tensors), common/common.cpp (a first window of
+///             0 asks for its scheduler; 32 windows), README.md (-lw on rank 0, in the order of ranks).
 [[nodiscard]] inline prima_cpp_split split_for_prima_cpp(const plan& p, const planning_graph& model) {
   constexpr std::size_t most_devices = 32;
   detail::require_inference(p, "prima.cpp");
@@ -47,6 +48,8 @@ struct prima_cpp_split {
 }
 
 /// A command line for each device, rank 0 first; a device's name stands for its address.
+///
+/// Throws  as split_for_prima_cpp.
 [[nodiscard]] inline std::string prima_cpp_commands(const plan& p, const planning_graph& model, const cluster& c) {
   const prima_cpp_split split = split_for_prima_cpp(p, model);
   const std::size_t world = split.devices.size();

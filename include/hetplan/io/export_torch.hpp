@@ -31,8 +31,10 @@ struct torch_split {
 /// A stage begins before its first block. Where the head is a stage of its own, that is the end of the last block; a module is
 /// named once, so boundaries behind the last block without one (counted from the back) are the ends of the blocks before them.
 ///
-/// Throws   invalid_input (see runtime_stages; a boundary before and behind every block: no module is left to name).
-/// Source   PyTorch's documentation of torch.distributed.pipelining: pipeline(split_spec), SplitPoint.
+/// Throws      invalid_input (see runtime_stages; a boundary before and behind every block: no module is left to name).
+/// Complexity  that of runtime_stages.
+/// Source      pytorch/pytorch, torch/distributed/pipelining/_IR.py (pipeline(split_spec), annotate_split_points: a boundary before
+///             or behind the call of the named module).
 [[nodiscard]] inline torch_split split_for_torch(const plan& p, const planning_graph& model) {
   const std::vector<runtime_stage> stages = runtime_stages(p, model, "torch");
   const std::size_t blocks = stages.back().end_block;
@@ -54,6 +56,7 @@ struct torch_split {
 /// Python text that defines `split_spec`.
 ///
 /// @param blocks  where the module has its blocks, as in "model.layers".
+/// Throws         as split_for_torch.
 [[nodiscard]] inline std::string torch_split_spec(const plan& p, const planning_graph& model, const cluster& c, std::string_view blocks = "layers") {
   const torch_split split = split_for_torch(p, model);
   std::string stages, points;
