@@ -281,6 +281,17 @@ class ranks_of_mpi(sweep_test):
         self.assertLess(path.read_bytes().count(b"\n"), SLOW_CASES)
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
 
+    def test_a_rank_that_finds_other_files_ends_the_sweep(self):
+        other = self.path / "other"
+        other.mkdir()
+        for f in self.path.glob("*.json"):
+            shutil.copy(f, other)
+        (other / "toy.json").write_text(json.dumps({**MODEL, "name": "another"}))
+        command = [MPI, "sweep.json", "--out", self.path / "table.jsonl"]
+        program = [*ranks(1)[:-1], "--wdir", self.path, *command, ":", "-n", "1", "--wdir", other, *command]
+        result = subprocess.run(program, cwd=self.path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+        self.assertEqual(self.refused(result), "hetplan_sweep_mpi: rank 1: sweep.json: this rank finds other files than rank 0\n")
+
     def test_a_planner_that_fails_on_a_rank_ends_its_case_and_no_other(self):
         self.check_planner_that_fails(ranks(3))
 

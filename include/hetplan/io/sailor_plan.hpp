@@ -33,6 +33,7 @@ struct sailor_replica {
   friend bool operator==(const sailor_replica&, const sailor_replica&) = default;
 };
 
+/// Consecutive layers, and who computes them.
 struct sailor_stage {
   std::vector<std::size_t> layers;  ///< as the file lists them, mistakes included; see renumbered
   std::vector<sailor_replica> replicas;
