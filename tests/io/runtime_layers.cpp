@@ -93,6 +93,13 @@ TEST_CASE("blocks are found by the numbers in names, however they are written") 
   CHECK(blocks(row_of({"l0", "l1", "l2"})) == "[l0][l1][l2]");
   CHECK(blocks(row_of({"b0"})) == "[b0]");
   CHECK(blocks(row_of({"b0.c0", "b0.c1", "b1.c0", "b1.c1"})) == "[b0.c0 b0.c1][b1.c0 b1.c1]");
+  // More experts than blocks, and a block without attention.
+  planning_graph_builder b("experts");
+  for (const char* name : {"l0.attn", "l0.e0", "l0.e1", "l0.e2", "l0.e3", "l1.attn", "l1.mlp", "l2.mlp"}) {
+    b.add_layer({.name = name, .kind = std::string(name).ends_with("attn") ? "attention" : "mlp", .forward_flops = flops(1)});
+  }
+  for (int i = 1; i < 8; ++i) b.add_edge(layer_id(i - 1), layer_id(i), bytes(1));
+  CHECK(blocks(std::move(b).build()) == "[l0.attn l0.e0 l0.e1 l0.e2 l0.e3][l1.attn l1.mlp][l2.mlp]");
 }
 
 TEST_CASE("a model without a row of blocks is refused, and the message names the layer") {

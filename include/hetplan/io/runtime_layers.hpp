@@ -30,18 +30,23 @@ namespace detail {
 class block_finder {
  public:
   explicit block_finder(const planning_graph& model) : model_(model), numbers_(model.size()) {
-    std::map<std::string, std::set<int>> stems;
+    std::map<std::string, std::set<int>> stems, of_attention;
     for (const layer& l : model.layers()) {
       numbers_[l.id.index()] = numbers_in(l.name);
-      for (const auto& [stem, number] : numbers_[l.id.index()]) stems[stem].insert(number);
+      for (const auto& [stem, number] : numbers_[l.id.index()]) {
+        stems[stem].insert(number);
+        if (l.kind == "attention") of_attention[stem].insert(number);
+      }
     }
-    for (const auto& [stem, found] : stems) {
-      if (found.size() <= count_) continue;
+    std::size_t most = 0;
+    for (const auto& [stem, found] : of_attention.empty() ? stems : of_attention) {
+      if (found.size() <= most) continue;
       stem_ = stem;
-      count_ = found.size();
+      most = found.size();
     }
-    if (count_ == 0) fail("no layer has the number of a block in its name, as \"l0.q\" and \"layers.0.q\" have");
+    if (most == 0) fail("no layer has the number of a block in its name, as \"l0.q\" and \"layers.0.q\" have");
     const auto& found = stems[stem_];
+    count_ = found.size();
     int next = 0;
     for (const int n : found) {
       if (n != next++) fail("expected block " + in_quotes(stem_ + std::to_string(next - 1)) + ", got " + in_quotes(stem_ + std::to_string(n)));
@@ -84,7 +89,8 @@ class block_finder {
 
 /// Finds the blocks that a runtime numbers, by the names of the layers: of all that stands before a number at the end of a part
 /// of the names (parts end at dots), what has the most numbers is the stack of blocks; on a tie the first in alphabetical order, so
-/// that a block comes before its own parts. The layers without such a number are the embedding where blocks read them and the head
+/// that a block comes before its own parts. Where layers are of kind "attention" only their numbers are counted, as a block may have
+/// more experts than the model has blocks. The layers without such a number are the embedding where blocks read them and the head
 /// where they read blocks.
 ///
 /// Throws       invalid_input that names the layer: no numbers, a gap, an edge back to an earlier block, a layer between blocks or
