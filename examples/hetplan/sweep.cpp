@@ -374,8 +374,8 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
   });
   if (visible) std::fprintf(stderr, "\r\033[K");
   if (!failures.empty()) {
-    throw std::runtime_error(failures.begin()->second + " (" + std::to_string(failures.size()) + " of " + std::to_string(cases.size()) + " cases failed, the rest is in " +
-                             io::escaped(o.out) + ")");
+    throw std::runtime_error(failures.begin()->second + " (" + std::to_string(failures.size()) + " of " + std::to_string(cases.size()) +
+                             " cases failed, the rest is in " + io::escaped(o.out) + ")");
   }
   table.finish();
 

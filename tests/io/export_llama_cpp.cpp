@@ -113,4 +113,6 @@ TEST_CASE("a device's name cannot end the word or the line that it stands in") {
   CHECK(command.find(" --rpc 'e:50052,a b;'\\''c\nd:50052' --device") != std::string::npos);
   const std::string host = io::llama_cpp_command(block_split{{2}}.plan(), test::block_model(2), odd);
   CHECK(host.find("# on a b;'c\\nd, which") != std::string::npos);
+  CHECK(io::shell_word("") == "''");
+  CHECK(io::shell_word("10.0.0.7:50052,home-1") == "10.0.0.7:50052,home-1");
 }

@@ -165,4 +165,7 @@ TEST_CASE("stages come in the order of the model, whatever their order in the pl
   check(0, 1, 0, 0, false);
   check(1, 2, 0, 2, false);
   check(2, 0, 2, 3, true);
+  const auto head = io::runtime_stages(plan_of(m, {{"embed", "l0", "l1", "l2"}, {"head"}}), m, "it").back();
+  CHECK(head.first_block == 3);
+  CHECK(head.end_block == 3);
 }

@@ -54,7 +54,9 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
     j.qoe.deadline = q.amount<seconds>("deadline", range::above_zero);
     if (const auto n = q.find("iterations")) j.qoe.iterations = n->integer<long long>(1);
   }
-  if (j.objective == objective_kind::qoe && !j.qoe.latency) o.find("objective")->fail_with("expected qoe.latency with objective \"qoe\", got nothing");
+  if (j.objective == objective_kind::qoe && !j.qoe.latency) {
+    o.find("objective")->fail_with("expected qoe.latency with objective \"qoe\", got nothing");
+  }
   at_node(o.node(), [&] { check_job(j); }, "job: ");
   return j;
 }

@@ -45,7 +45,9 @@ inline stage_row stages_in_a_row(const plan& p, const planning_graph& model, std
     const std::string name = "stage " + in_quotes(s.name);
     if (s.devices.size() > 1) fail("it gives a stage one device; " + name + " has " + std::to_string(s.devices.size()));
     const assignment& a = s.devices.front();
-    if (a.tensor_parallel > 1) fail("it splits a model between blocks; " + name + " splits its layers " + std::to_string(a.tensor_parallel) + " ways");
+    if (a.tensor_parallel > 1) {
+      fail("it splits a model between blocks; " + name + " splits its layers " + std::to_string(a.tensor_parallel) + " ways");
+    }
     if (std::find(taken.begin(), taken.end(), a.device) != taken.end()) {
       fail("it gives a device one range of blocks; that of " + name + " has another stage");
     }
