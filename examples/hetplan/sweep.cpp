@@ -231,7 +231,8 @@ class sweep_table {
  private:
   static constexpr std::string_view row_begin = "{\"key\":\"";
 
-  /// Opens the file, made if missing; again where another sweep put its table there between the opening and the lock.
+  /// Opens the file, made if missing; again where another sweep put its table there between the opening and the lock. A file system
+  /// that has no locks is done without.
   void lock() {
     struct stat opened {}, named {};
     do {
