@@ -137,6 +137,7 @@ class command_line {
  private:
   CLI::App* command(const char* name, const char* text, std::function<int()> work) {
     CLI::App* c = app_.add_subcommand(name, text);
+    c->footer("Options of all commands, such as --json: hetplan --help");
     c->fallthrough();
     c->callback([this, work = std::move(work)] { status_ = work; });
     return c;
