@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 if importlib.util.find_spec("torch") is None:
     system = "/usr/bin/python3"  # Debian's, which has torch where python3-torch is installed
@@ -28,10 +29,12 @@ sys.path.insert(0, str(FOLDER))
 sys.dont_write_bytecode = True
 
 import documents  # noqa: E402
+import fleet  # noqa: E402
 import links  # noqa: E402
 import netns  # noqa: E402
 import pacing  # noqa: E402
 import recovery  # noqa: E402
+import worker  # noqa: E402
 
 LAYERS = {"transformer-small": ["embed", "block0", "block1", "block2", "head"],
           "cnn-small": ["stem", "residual0", "residual1", "residual2", "head"],
@@ -172,7 +175,7 @@ class learns_what_one_device_would(executor_test):
 
     def test_on_shaped_wires_between_namespaces(self):
         nominal = documents.Program(None).cluster(str(self.cluster))
-        why = netns.why_not(nominal.capacities, nominal.routes)
+        why = netns.why_not(nominal)
         if why:
             self.skipTest(why)
         layers = LAYERS["transformer-small"]
@@ -287,8 +290,30 @@ class refuses(executor_test):
                 with self.assertRaises(documents.BadInput) as caught:
                     documents.read_tasks(documents.Reader("bad", bad))
                 self.assertIn("bad: /", str(caught.exception))
-        torn = self.write("torn.json", made.stdout[:1000])
-        self.refused(execute("run", model, self.cluster, p, "--tasks", torn), "torn.json", "expected JSON")
+
+    def test_links_that_are_not_there(self):
+        air = {"resources": [{"name": "air", "capacity": 1e7}], "routes": [{"from": "a", "to": "b", "via": [{"resource": "air"}]}]}
+        one_way = self.write("one_way.json", {**{k: v for k, v in CLUSTER.items() if k != "topology"}, **air})
+        self.refused(self.run_plan(chain("transformer-small", "a", "b"), "--nominal", one_way), "one_way.json", 'no route from "b" to "a"')
+
+    def test_places_that_cannot_be_written_before_any_work(self):
+        nowhere = self.path / "nowhere" / "file"
+        self.refused(self.run_plan(chain("transformer-small", "a", "b"), "--trace", nowhere), str(nowhere))
+        for out in ((nowhere, self.path / "c"), (self.path / "m", nowhere)):
+            self.refused(execute("profile", "cnn-small", self.cluster, "--out-model", out[0], "--out-cluster", out[1]), str(nowhere))
+
+    def test_a_full_standard_output(self):
+        p = self.write("plan.json", chain("transformer-small", "a", "b"))
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([sys.executable, "-B", EXECUTOR, "run", self.model("transformer-small"), self.cluster, p, "--iterations", "1"],
+                                  stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (2, "standard output: cannot be written: No space left on device\n"))
+
+    def test_waits_without_end(self):
+        for option in (("--timeout", "nan"), ("--timeout", "0"), ("--cut", "nan@1"), ("--cut", "long@1")):
+            done = execute("run", "m", "c", "p", *option)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("expected a number of seconds > 0", done.stderr)
 
     def test_another_model_under_the_same_name(self):
         document = json.loads(self.model("transformer-small").read_text())
@@ -312,6 +337,27 @@ class refuses(executor_test):
 
 
 class parts(unittest.TestCase):
+    def test_a_worker_that_no_longer_reads_is_lost_and_holds_up_nobody(self):
+        workers = fleet.Fleet()
+        with mock.patch.multiple(fleet, SILENCE_SECONDS=0.2, PROBE_SECONDS=0.2):
+            workers.start("a", lambda control, parent: time.sleep(60))
+            try:
+                workers.tell(["a"], "adopt", bytes(1 << 24))
+                with self.assertRaises(fleet.Lost):
+                    workers.collect("adopted", 1, ["a"], 10)
+            finally:
+                workers.stop()
+
+    def test_what_all_have_adopted_can_be_handed_out_even_if_the_next_iteration_is_called_off(self):
+        class called_off:
+            called_off = 1
+
+        held = worker.Worker("a", worker.Settings(None, 1, {}, 1.0), called_off, None)
+        held.parts = {0: "adopted"}
+        with self.assertRaises(links.Aborted):
+            held.prepare(1, 3)
+        self.assertEqual(held.keeper.settled, {0: "adopted"})
+
     def test_chunks_cover_what_is_sent(self):
         chunks = [documents.Chunk(10.0, 0.5 * k, k) for k in range(3)]
         self.assertEqual(links.pieces_of(chunks, 90, 1.0), [links.Piece(30, 1.0, 0), links.Piece(60, 1.5, 1), links.Piece(90, 2.0, 2)])
@@ -322,7 +368,7 @@ class parts(unittest.TestCase):
 
     def test_flows_over_one_resource_alternate_and_a_more_urgent_one_goes_first(self):
         routes = {("a", "c"): documents.Route(0.0, (("air", 1.0),)), ("b", "c"): documents.Route(0.0, (("air", 2.0),))}
-        medium = pacing.Medium({"air": 1e6}, routes, ["a", "b", "c"], True)
+        medium = pacing.Medium(documents.Cluster({}, dict.fromkeys("abc", "core"), {"air": 1e6}, routes), True)
         start = time.monotonic() + 100
         ends = [medium.reserve(pair, 1000, start) - start for pair in [("a", "c"), ("b", "c"), ("a", "c")]]
         for end, expected in zip(ends, [0.001, 0.003, 0.004]):  # b takes the air twice

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs a plan on workers: a common start for every iteration, commits in two steps, and a new plan when somebody is lost."""
 
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
@@ -16,8 +13,7 @@ import numpy
 from documents import Program, TaskGraph
 from fabrics import Fabric
 from fleet import Fleet, Lost
-from models import Network
-from problems import CannotGoOn
+from problems import BadInput, CannotGoOn
 from recovery import keepers, moves
 from stages import train_alone
 from worker import Settings, boot
@@ -40,10 +36,12 @@ class Trouble(NamedTuple):
 
 
 class Coordinator:
-    def __init__(self, files: Files, graph: TaskGraph, network: Network, fabric: Fabric, seed: int, slowness: Dict[str, float],
-                 timeout: float):
-        self.files, self.graph, self.network, self.fabric, self.seed, self.slowness = files, graph, network, fabric, seed, slowness
-        self.patience = timeout + 3 * graph.latency
+    """Trains by one plan at a time. An epoch is the life of a plan; the version of the weights is how many iterations are committed,
+    and so the iteration that is trained now."""
+
+    def __init__(self, files: Files, graph: TaskGraph, fabric: Fabric, settings: Settings):
+        self.files, self.graph, self.fabric, self.settings = files, graph, fabric, settings
+        self.folder = tempfile.TemporaryDirectory(prefix="hetplan-")  # of new plans
         self.fleet = Fleet()
         self.epoch, self.version = 0, 0
         self.losses: List[float] = []
@@ -55,19 +53,19 @@ class Coordinator:
     # --- life of the workers ---
 
     def start(self) -> None:
-        settings = Settings(self.network, self.seed, self.slowness, self.patience)
         for d in self.graph.used:
-            self.fleet.start(d, lambda control, parent, d=d: boot(d, settings, self.fabric.make_links, control, parent))
-        self.addresses = self.fleet.collect("hello", -1, self.graph.used, self.patience)
+            self.fleet.start(d, lambda control, parent, d=d: boot(d, self.settings, self.fabric.make_links, control, parent))
+        self.addresses = self.fleet.collect("hello", -1, self.graph.used, self.settings.patience(self.graph))
         self._adopt({}, {})
 
     def stop(self) -> None:
         self.fleet.stop()
         self.fabric.close()
+        self.folder.cleanup()
 
     def _adopt(self, sends: Dict[str, Any], gets: Dict[str, Any]) -> None:
         self.epoch += 1
-        kept = keepers(self.graph, self.network)
+        kept = keepers(self.graph, self.settings.network)
         for d in self.fleet.workers:
             copies = [(s, k) for s, k in kept.items() if self.graph.stages[s].devices == [d]]
             incoming = [s for s, k in kept.items() if k == d]
@@ -77,7 +75,7 @@ class Coordinator:
 
     def _everybody(self, kind: str) -> Dict[str, Any]:
         # A worker that waits in vain says for what: it is given the time.
-        return self.fleet.collect(kind, self.epoch, list(self.fleet.workers), 2 * self.patience + 5)
+        return self.fleet.collect(kind, self.epoch, list(self.fleet.workers), 2 * self.settings.patience(self.graph) + 5)
 
     # --- training ---
 
@@ -133,45 +131,43 @@ class Coordinator:
             if not self.fleet.workers:
                 raise CannotGoOn(f"nobody is left after {', '.join(sorted(all_lost))}")
             self.fleet.tell(self.fleet.workers, "abort", self.epoch)
-            self.graph = self._replay(sorted(all_lost))
+            new_plan, self.graph = self._replay(sorted(all_lost))
             planned = time.monotonic()
-            plan = moves(self.network, old, self.graph, all_lost, self.version)
+            plan = moves(self.settings.network, old, self.graph, all_lost, self.version)
             try:
                 self._adopt(plan.sends, plan.gets)
                 break
             except Lost as e:  # one more while layers move
                 all_lost |= set(e.devices)
                 self.fabric.forget(e.devices)
-        self.files = self.files._replace(plan=self.new_plan)
+        self.files = self.files._replace(plan=new_plan)
         self.recoveries.append({"iteration": self.version, "lost": sorted(all_lost), "noticed": loss.silence, "replanned": planned - begun,
                                 "moved": time.monotonic() - planned, "moved_bytes": plan.bytes, "predicted": self.graph.latency})
         print(f"goes on with {', '.join(self.graph.used)} after {time.monotonic() - begun:.2f} s", file=sys.stderr)
 
-    def _replay(self, lost: List[str]) -> TaskGraph:
+    def _replay(self, lost: List[str]) -> Tuple[str, TaskGraph]:
         program, model, cluster, plan = self.files
-        self.folder = getattr(self, "folder", None) or tempfile.TemporaryDirectory(prefix="hetplan-")
-        self.new_plan = str(Path(self.folder.name) / f"plan{self.epoch}.json")
+        new = f"{self.folder.name}/plan{self.epoch}.json"
         try:
-            program.replay(model, cluster, plan, lost, self.new_plan)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as e:
-            why = (e.stderr or e.stdout or "").strip().splitlines() or ["no answer"]
-            raise CannotGoOn(f"lost {', '.join(lost)}; {why[-1]}") from e
-        return program.tasks(model, cluster, self.new_plan)
+            program.replay(model, cluster, plan, lost, new)
+            return new, program.tasks(model, cluster, new)
+        except BadInput as e:
+            raise CannotGoOn(f"lost {', '.join(lost)}; {e}") from e
 
     # --- the report ---
 
     def report(self) -> Dict[str, Any]:
-        return {"executor": "torch", "network": self.network.name, "plan": self.graph.planner, "links": self.fabric.name,
+        return {"executor": "torch", "network": self.settings.network.name, "plan": self.graph.planner, "links": self.fabric.name,
                 "predicted": self.graph.latency, "iterations": self.times, "measured": statistics.median(self.times) if self.times else None,
-                "losses": self.losses, "paced": bool(self.slowness), "overruns": self.overruns, "recoveries": self.recoveries}
+                "losses": self.losses, "paced": bool(self.settings.slowness), "overruns": self.overruns, "recoveries": self.recoveries}
 
     def check(self) -> Dict[str, float]:
         """Against plain training on one device: the largest relative difference of losses and of each layer's weights on each
         device, and the same of what was learnt (weights less their start), which weights alone would hide."""
         workers = list(self.fleet.workers)
         self.fleet.tell(workers, "weights")
-        held = self.fleet.collect("weights", -1, workers, self.patience)
-        losses, end, begin = train_alone(self.network, self.seed, self.graph.batch, self.version)
+        held = self.fleet.collect("weights", -1, workers, self.settings.patience(self.graph))
+        losses, end, begin = train_alone(self.settings.network, self.settings.seed, self.graph.batch, self.version)
         difference = max(abs(a - b) / abs(b) for a, b in zip(self.losses, losses))
         learnt = 0.0
         for weights in held.values():
@@ -182,12 +178,11 @@ class Coordinator:
                     learnt = max(learnt, float(numpy.linalg.norm(w - right) / numpy.linalg.norm(right - start)))
         return {"difference": difference, "learnt": learnt}
 
-    def write_trace(self, path: str) -> None:
-        """Of every task of the last iteration, measured start, end and seconds of real work beside predicted start and end."""
+    def trace(self) -> List[Dict[str, Any]]:
+        """Of every task of the last iteration, measured start, end and seconds of real work beside predicted start and end [s]."""
         rows: List[Optional[List[float]]] = [None] * len(self.graph.tasks)
         for log in self.logs.values():
             for t, begun, ended, worked in log:
                 rows[t] = [begun, ended, worked]
-        tasks = [{"device": t.device, "phase": t.phase, "stage": t.stage, "microbatch": t.microbatch, "seconds": t.seconds, "measured": rows[i],
-                  "predicted": self.graph.predicted["tasks"][i]} for i, t in enumerate(self.graph.tasks)]
-        Path(path).write_text(json.dumps({"tasks": tasks}), encoding="utf-8")
+        return [{"device": t.device, "phase": t.phase, "stage": t.stage, "microbatch": t.microbatch, "seconds": t.seconds, "measured": rows[i],
+                 "predicted": self.graph.predicted["tasks"][i]} for i, t in enumerate(self.graph.tasks)]

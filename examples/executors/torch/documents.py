@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the executor reads: models and clusters as `hetplan show` spells them out, task graphs as `hetplan export` writes them."""
+"""What the executor reads: models and clusters as `hetplan show` spells them out, task graphs as `hetplan export` writes them.
+
+Seconds, bytes and bytes per second throughout. The formats: docs/reference/files.md.
+"""
 
 import json
+import math
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from problems import BadInput
@@ -17,13 +21,24 @@ class Route(NamedTuple):
 
 
 @dataclass
-class Nominal:
-    """How links are shaped and how fast devices are: a cluster file, spelled out."""
-    name: str
+class Cluster:
+    """A cluster file, spelled out: a resource and a route for whatever its topology says."""
     document: Dict[str, Any]
     kinds: Dict[str, str]
     capacities: Dict[str, float]
     routes: Dict[Tuple[str, str], Route]
+
+
+def slowness(kind: str, device: str) -> float:
+    """How many times slower than a core of this machine a device of kind core/s is: s."""
+    base, slash, factor = kind.partition("/")
+    try:
+        value = float(factor) if slash else 1.0
+    except ValueError:
+        value = 0.0
+    if base != "core" or not 1 <= value < math.inf:
+        raise BadInput(f'device "{device}": expected kind "core" or "core/s" with s >= 1, got "{kind}"')
+    return value
 
 
 class Chunk(NamedTuple):
@@ -44,12 +59,7 @@ class Message:
     last: int
     producer: Optional[int]
     consumer: Optional[int]
-    chunks: List[Chunk] = field(default_factory=list)
-    lines: List[int] = field(default_factory=list)  # indices into the file's transfers
-
-    @property
-    def bytes(self) -> float:
-        return sum(c.bytes for c in self.chunks)
+    chunks: List[Chunk]
 
 
 @dataclass
@@ -149,14 +159,18 @@ class Reader:
         return self.get(key, float).value
 
 
-def load_json(file: str) -> Reader:
+def require_writable(path: str) -> None:
+    """Before work whose result is to be written there."""
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else os.path.dirname(path) or ".", os.W_OK):
+        raise BadInput(f"{path}: cannot be written")
+
+
+def write(path: str, text: str) -> None:
     try:
-        with open(file, encoding="utf-8") as stream:
-            return Reader(file, json.load(stream))
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
     except OSError as e:
-        raise BadInput(f"{file}: cannot be read: {e.strerror}") from e
-    except ValueError as e:
-        raise BadInput(f"{file}: expected JSON: {e}") from e
+        raise BadInput(f"{path}: cannot be written: {e.strerror}") from e
 
 
 class Program:
@@ -168,33 +182,37 @@ class Program:
         if self.path is None:
             raise BadInput(f"{given}: no such program; expected hetplan by --hetplan or HETPLAN_CLI")
 
-    def document(self, *arguments: str, place: str) -> Reader:
+    def answer(self, *arguments: str) -> str:
+        """What it prints. Throws BadInput with the last line of its complaint."""
         try:
             done = subprocess.run([self.path, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
-        except subprocess.TimeoutExpired:
-            raise BadInput(f"hetplan {' '.join(arguments)}: expected an answer within 120 s") from None
+        except (OSError, subprocess.TimeoutExpired) as e:
+            raise BadInput(f"hetplan {arguments[0]}: {e}") from e
         if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"hetplan {arguments[0]}: status {done.returncode}"]
+            lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or [f"hetplan {arguments[0]}: status {done.returncode}"]
             raise BadInput(lines[-1])
+        return done.stdout
+
+    def document(self, *arguments: str, place: str) -> Reader:
+        text = self.answer(*arguments)
         try:
-            return Reader(place, json.loads(done.stdout))
+            return Reader(place, json.loads(text))
         except ValueError as e:
             raise BadInput(f"{place}: hetplan {arguments[0]} answered no JSON: {e}") from e
 
     def model(self, file: str) -> Dict[str, Any]:
         return self.document("show", file, "--json", place=file).of(dict).value
 
-    def cluster(self, file: str) -> Nominal:
+    def cluster(self, file: str) -> Cluster:
         d = self.document("show", file, "--json", place=file)
         kinds = {x.text("name"): x.get("kind", str, x.text("name")).value for x in d.get("devices", list).each(dict)}
-        return Nominal(d.text("name"), d.value, kinds, _capacities(d), _routes(d))
+        return Cluster(d.value, kinds, _capacities(d), _routes(d))
 
     def tasks(self, model: str, cluster: str, plan: str) -> TaskGraph:
         return read_tasks(self.document("export", model, cluster, plan, "--to", "tasks", place=f"{plan} (tasks)"))
 
     def replay(self, model: str, cluster: str, plan: str, lost: List[str], out: str) -> None:
-        subprocess.run([self.path, "replay", model, cluster, plan, "--lost", ",".join(lost), "--out", out], check=True, capture_output=True,
-                       text=True, stdin=subprocess.DEVNULL, timeout=120)
+        self.answer("replay", model, cluster, plan, "--lost", ",".join(lost), "--out", out)
 
 
 def _capacities(d: Reader) -> Dict[str, float]:
@@ -274,7 +292,7 @@ def _task(t: Reader, names: List[str], stages: List[Stage]) -> Task:
 def _messages(d: Reader, names: List[str], graph: TaskGraph) -> List[Message]:
     """Transfers with their chunks together; chunks stand one after another in the file."""
     messages: List[Message] = []
-    for i, t in enumerate(d.get("transfers", list).each(dict)):
+    for t in d.get("transfers", list).each(dict):
         kind = t.get("kind").one_of(["forward", "backward", "sync"], '"forward", "backward" or "sync"')
         chunk, of = t.get("chunk", int, 0).value, t.get("of", int, 1).value
         c = Chunk(t.number("bytes"), t.get("release", float, 0.0).value, t.get("priority", int, 0).value)
@@ -282,18 +300,17 @@ def _messages(d: Reader, names: List[str], graph: TaskGraph) -> List[Message]:
             if not messages or len(messages[-1].chunks) != chunk:
                 raise t.get("chunk").fail("chunks of a transfer in order")
             messages[-1].chunks.append(c)
-            messages[-1].lines.append(i)
             continue
         ends = [t.get(key).one_of(names, "a device of the file") for key in ("from", "to")]
         if kind == "sync":
-            messages.append(Message(kind, *ends, t.get("from_stage", int).value, t.get("to_stage", int).value, 0, 0, None, None, [c], [i]))
+            messages.append(Message(kind, *ends, t.get("from_stage", int).value, t.get("to_stage", int).value, 0, 0, None, None, [c]))
         else:
             tasks = [_task_index(t.get(key), graph.tasks) for key in ("producer", "consumer")]
             for key, task, device in zip(("producer", "consumer"), tasks, ends):
                 if graph.tasks[task].device != device:
                     raise t.get(key).fail(f'a task of device "{device}"')
             between = [graph.tasks[task].stage for task in tasks]
-            messages.append(Message(kind, *ends, *between, *_samples(t), *tasks, [c], [i]))
+            messages.append(Message(kind, *ends, *between, *_samples(t), *tasks, [c]))
         if of < 1:
             raise t.get("of").fail("a number of chunks")
         if tuple(ends) not in graph.routes:

@@ -8,11 +8,13 @@ Exit status: 0 done; 1 a worker was lost and training could not go on; 2 bad inp
 """
 
 import argparse
+import itertools
 import json
+import math
 import os
 import signal
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 # A device is one core. The libraries below torch have threads of their own, which are told before they are loaded.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
@@ -24,29 +26,17 @@ except ImportError:
     sys.exit(2)
 
 from coordinator import Coordinator, Files, Trouble
-from documents import Nominal, Program, TaskGraph, load_json, read_tasks
-from fabrics import Fabric, Paced
+from documents import Program, TaskGraph, require_writable, slowness, write
+from fabrics import make_fabric
 from fleet import Lost
 from models import network_named
-from netns import Namespaces, why_not
 from problems import BadInput, CannotGoOn
-from worker import use_one_core
+from profiler import profile
+from worker import Settings, use_one_core
 
 
-def slowness(kind: str, device: str) -> float:
-    """How many times slower than a core of this machine a device kind is."""
-    base, slash, factor = kind.partition("/")
-    try:
-        value = float(factor) if slash else 1.0
-    except ValueError:
-        value = 0.0
-    if base != "core" or value < 1:
-        raise BadInput(f'device "{device}": expected kind "core" or "core/s" with s >= 1, got "{kind}"')
-    return value
-
-
-def paced(graph: TaskGraph) -> Dict[str, float]:
-    """How much slower than a core each device is. Their real work together has to fit on this machine."""
+def paces(graph: TaskGraph) -> Dict[str, float]:
+    """How many times slower than a core each device is. Their real work together has to fit on this machine."""
     slow, cores = {d: slowness(graph.kinds[d], d) for d in graph.used}, len(os.sched_getaffinity(0))
     busy = sum(1 / s for s in slow.values())
     if busy > cores + 1e-9:
@@ -60,6 +50,16 @@ def count(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds > 0, got {text}")
+    return value
+
+
 def at_iteration(text: str) -> Tuple[str, int]:
     what, _, iteration = text.rpartition("@")
     if not what or not iteration.isdigit():
@@ -67,73 +67,69 @@ def at_iteration(text: str) -> Tuple[str, int]:
     return what, int(iteration)
 
 
-def make_fabric(links: str, nominal: Nominal, graph: Optional[TaskGraph]) -> Fabric:
-    """Namespaces where they can be had and can do what the plan asks for: a wire knows no priorities."""
-    has_priorities = graph is not None and graph.has_priorities
-    why = "priorities between senders" if has_priorities else why_not(nominal.capacities, nominal.routes)
-    if links == "namespaces" and why:
-        raise BadInput(f"--links namespaces: cannot be had: {why}; expected --links paced")
-    if links != "paced" and not why:
-        try:
-            return Namespaces(nominal.capacities, nominal.routes, list(nominal.kinds))
-        except OSError as e:
-            if links == "namespaces":
-                raise BadInput(f"--links namespaces: {e}".splitlines()[0]) from e
-            print(f"links are paced: {e}".splitlines()[0], file=sys.stderr)
-    # Where wires would be taken but for the priorities, the senders imitate them: at the capacities that were measured on them.
-    imitate = links == "auto" and has_priorities and graph.capacities.keys() == nominal.capacities.keys() \
-        and not why_not(nominal.capacities, nominal.routes)
-    return Paced(graph.capacities if imitate else nominal.capacities, nominal.routes, list(nominal.kinds), has_priorities)
+def seconds_at_iteration(text: str) -> Tuple[float, int]:
+    what, iteration = at_iteration(text)
+    return seconds(what), iteration
 
 
 def run(o: argparse.Namespace) -> int:
+    if o.trace:
+        require_writable(o.trace)
     program = Program(o.hetplan)
-    graph = read_tasks(load_json(o.tasks)) if o.tasks else program.tasks(o.model, o.cluster, o.plan)
+    graph = program.tasks(o.model, o.cluster, o.plan)
     network = network_named(graph.model, f"{o.model}: /name")
     network.require_same(o.model, program.model(o.model))
     layers = [n for s in graph.stages for n in s.layers]
     if sorted(layers) != sorted(network.order):
         raise BadInput(f"{graph.file}: /stages: expected every layer of {network.name} once, got {', '.join(layers)}")
-    nominal = program.cluster(o.nominal or o.cluster)
+    shaping = o.nominal or o.cluster
+    nominal = program.cluster(shaping)
     for d in graph.used:
         if d not in nominal.kinds:
-            raise BadInput(f'{o.nominal or o.cluster}: /devices: no device "{d}", which the plan uses')
+            raise BadInput(f'{shaping}: /devices: no device "{d}", which the plan uses')
+    for a, b in itertools.permutations(graph.used, 2):
+        if (a, b) not in nominal.routes:
+            raise BadInput(f'{shaping}: /routes: no route from "{a}" to "{b}", both of the plan; expected one, for weights may have to move')
     for device, _ in o.kill:
         if device not in graph.used:
             raise BadInput(f'--kill: expected a device of the plan ({", ".join(graph.used)}), got "{device}"')
-    slow = paced(graph) if o.pace == "measured" else {}
+    slow = paces(graph) if o.pace == "measured" else {}
     use_one_core()
     fabric = make_fabric(o.links, nominal, graph)
-    job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, network, fabric, o.seed, slow, o.timeout)
-    trouble = Trouble(o.kill, (float(o.cut[0]), o.cut[1]) if o.cut else None)
+    job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, fabric, Settings(network, o.seed, slow, o.timeout))
     try:
         job.start()
-        job.train(o.iterations, trouble)
+        job.train(o.iterations, Trouble(o.kill, o.cut))
         report = job.report()
         if o.check:
             report.update(job.check())
         if o.trace:
-            job.write_trace(o.trace)
+            write(o.trace, json.dumps({"tasks": job.trace()}))
     finally:
         job.stop()
-    print_report(report, o.json)
+    tell(json.dumps(report) if o.json else text_of(report))
     return 0
 
 
-def print_report(report: Dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(report))
-        return
+def text_of(report: Dict[str, Any]) -> str:
     measured, predicted = report["measured"], report["predicted"]
-    print(f"{report['network']}, plan of {report['plan']}, links {report['links']}")
-    print(f"predicted {predicted:.4f} s" + (f", measured {measured:.4f} s ({measured / predicted - 1:+.1%})" if measured else ""))
-    print("iterations " + " ".join(f"{t:.4f}" for t in report["iterations"]) + f" s, overruns {report['overruns']}")
-    print("losses " + " ".join(f"{loss:.6f}" for loss in report["losses"]))
-    for r in report["recoveries"]:
-        print(f"lost {', '.join(r['lost'])} in iteration {r['iteration']}: noticed after {r['noticed']:.2f} s, "
-              f"re-planned in {r['replanned']:.2f} s, {r['moved_bytes']} B moved in {r['moved']:.2f} s")
+    lines = [f"{report['network']}, plan of {report['plan']}, links {report['links']}",
+             f"predicted {predicted:.4f} s" + (f", measured {measured:.4f} s ({measured / predicted - 1:+.1%})" if measured else ""),
+             "iterations " + " ".join(f"{t:.4f}" for t in report["iterations"]) + f" s, overruns {report['overruns']}",
+             "losses " + " ".join(f"{loss:.6f}" for loss in report["losses"])]
+    lines += [f"lost {', '.join(r['lost'])} in iteration {r['iteration']}: noticed after {r['noticed']:.2f} s, "
+              f"re-planned in {r['replanned']:.2f} s, {r['moved_bytes']} B moved in {r['moved']:.2f} s" for r in report["recoveries"]]
     if "difference" in report:
-        print(f"difference: {report['difference']:.3g} (of what was learnt {report['learnt']:.3g})")
+        lines.append(f"difference: {report['difference']:.3g} (of what was learnt {report['learnt']:.3g})")
+    return "\n".join(lines)
+
+
+def tell(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError as e:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what it still holds must not fail once more at the end
+        raise BadInput(f"standard output: cannot be written: {e.strerror}") from e
 
 
 def parsed(arguments: List[str]) -> argparse.Namespace:
@@ -156,13 +152,12 @@ def parsed(arguments: List[str]) -> argparse.Namespace:
     r.add_argument("--check", action="store_true", help="compare with training on one device")
     r.add_argument("--pace", choices=["measured", "none"], default="measured")
     r.add_argument("--kill", type=at_iteration, action="append", default=[], metavar="DEVICE@ITERATION")
-    r.add_argument("--cut", type=at_iteration, metavar="SECONDS@ITERATION", help="no link carries anything for a while")
-    r.add_argument("--tasks", help="a hetplan/tasks/1 file instead of asking hetplan for PLAN's")
+    r.add_argument("--cut", type=seconds_at_iteration, metavar="SECONDS@ITERATION", help="no link carries anything for a while")
     r.add_argument("--trace", help="write measured and predicted times of the last iteration's tasks")
     for each in (p, r):
         each.add_argument("--hetplan", help="the program (default: HETPLAN_CLI)")
         each.add_argument("--seed", type=int, default=1)
-        each.add_argument("--timeout", type=float, default=30.0, help="seconds, of every wait")
+        each.add_argument("--timeout", type=seconds, default=30.0, help="seconds, of every wait")
         each.add_argument("--links", choices=["auto", "namespaces", "paced"], default="auto")
     return parser.parse_args(arguments)
 
@@ -177,8 +172,7 @@ def main(arguments: List[str]) -> int:
     signal.signal(signal.SIGINT, leave)
     try:
         if o.command == "profile":
-            from profiler import profile
-            return profile(o, make_fabric)
+            return profile(o)
         return run(o)
     except BadInput as e:
         print(e, file=sys.stderr)

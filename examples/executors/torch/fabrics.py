@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
 """What gives links their speed: pacing by the senders themselves, or namespaces with shaped wires."""
 
-from typing import Dict, List, Protocol, Tuple
+import sys
+from dataclasses import replace
+from typing import List, Optional, Protocol
 
-from documents import Route
+from documents import Cluster, TaskGraph
 from links import Links
+from netns import Namespaces, why_not
 from pacing import Medium
+from problems import BadInput
 
 
 class Fabric(Protocol):
@@ -31,9 +35,9 @@ class Paced:
 
     name = "paced"
 
-    def __init__(self, capacities: Dict[str, float], routes: Dict[Tuple[str, str], Route], devices: List[str], has_priorities: bool):
-        self.medium = Medium(capacities, routes, devices, has_priorities)
-        self.latencies = {pair: r.latency for pair, r in routes.items()}
+    def __init__(self, cluster: Cluster, has_priorities: bool):
+        self.medium = Medium(cluster, has_priorities)
+        self.latencies = {pair: r.latency for pair, r in cluster.routes.items()}
 
     def make_links(self, device: str) -> Links:
         return Links(device, "127.0.0.1", self.medium, self.latencies, self.medium.piece_bytes)
@@ -50,3 +54,22 @@ class Paced:
 
     def close(self) -> None:
         self.medium.close()
+
+
+def make_fabric(links: str, nominal: Cluster, graph: Optional[TaskGraph]) -> Fabric:
+    """Namespaces where they can be had and can do what the plan asks for: a wire knows no priorities."""
+    has_priorities = graph is not None and graph.has_priorities
+    why = "priorities between senders" if has_priorities else why_not(nominal)
+    if links == "namespaces" and why:
+        raise BadInput(f"--links namespaces: cannot be had: {why}; expected --links paced")
+    if links != "paced" and not why:
+        try:
+            return Namespaces(nominal)
+        except OSError as e:
+            if links == "namespaces":
+                raise BadInput(f"--links namespaces: {e}".splitlines()[0]) from e
+            print(f"links are paced: {e}".splitlines()[0], file=sys.stderr)
+    # Where wires would be taken but for the priorities, the senders imitate them: at the capacities that were measured on them.
+    if links == "auto" and has_priorities and graph.capacities.keys() == nominal.capacities.keys() and not why_not(nominal):
+        nominal = replace(nominal, capacities=graph.capacities)
+    return Paced(nominal, has_priorities)

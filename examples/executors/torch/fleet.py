@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """The workers as the coordinator sees them: started by fork, heard by their beats, given up after a probe."""
 
+import math
 import os
 import signal
+import socket
+import struct
 import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -26,6 +29,14 @@ class Process:
         self.heard, self.probed, self.is_gone = time.monotonic(), 0.0, False
 
 
+def _limit_waits(line: Connection) -> None:
+    """A process that has stopped neither reads nor ends a message that it has begun: then sending and receiving throw OSError."""
+    limit = struct.pack("ll", math.ceil(SILENCE_SECONDS + PROBE_SECONDS), 0)  # struct timeval
+    with socket.socket(fileno=os.dup(line.fileno())) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+
+
 class Fleet:
     def __init__(self) -> None:
         self.workers: Dict[str, Process] = {}
@@ -33,6 +44,7 @@ class Fleet:
     def start(self, device: str, life: Callable[[Connection, int], None]) -> None:
         """Forks a worker that lives `life(control, parent)`. Before any thread is started here."""
         here, there = Pipe()
+        _limit_waits(here)
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:

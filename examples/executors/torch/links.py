@@ -48,8 +48,8 @@ def pieces_of(chunks: List[Chunk], total: int, start: float, first: float = 0.0,
 
 
 class Flow:
-    def __init__(self, number: int, key: Key, data: memoryview, latency: float, pieces: List[Piece], on_end: Optional[Callable[[], None]]):
-        self.number, self.key, self.data, self.pieces, self.on_end = number, key, data, pieces, on_end
+    def __init__(self, number: int, key: Key, data: memoryview, latency: float, pieces: List[Piece]):
+        self.number, self.key, self.data, self.pieces = number, key, data, pieces
         self.sent, self.reserved, self.rule, self.opened = 0, 0, 0, False
         self.due = self.ready = max(time.monotonic(), pieces[0].release) + latency  # to be looked at, and could have gone on
 
@@ -115,8 +115,6 @@ class Outgoing(threading.Thread):
                     if flow in self.flows:
                         self.flows.remove(flow)
                 self._ended(flow)
-                if flow.on_end:
-                    flow.on_end()
             else:
                 self._reserve(flow)
 
@@ -170,7 +168,6 @@ class Links:
                  piece_bytes: Callable[[Tuple[str, str]], int], buffer_bytes: int = 0):
         self.device, self.medium, self.latencies, self.piece_bytes, self.buffer_bytes = device, medium, latencies, piece_bytes, buffer_bytes
         self.listener = socket.create_server((address, 0), backlog=64)
-        self.port = self.listener.getsockname()[1]
         self.peers: Dict[str, Tuple[str, int]] = {}
         self.outgoing: Dict[str, Outgoing] = {}
         self.numbers = itertools.count(1)
@@ -191,14 +188,13 @@ class Links:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.buffer_bytes)
         return connection
 
-    def send(self, target: str, key: Key, data: numpy.ndarray, pieces: Optional[List[Piece]] = None, latency: bool = True,
-             on_end: Optional[Callable[[], None]] = None) -> None:
+    def send(self, target: str, key: Key, data: numpy.ndarray, pieces: Optional[List[Piece]] = None, latency: bool = True) -> None:
         """Hands over what is to be sent; the array must not change until it is."""
         view = memoryview(data.view(numpy.uint8)) if data.size else memoryview(b"")
         if target not in self.outgoing:  # it is lost, as the coordinator is about to say or said
             return
         wait = self.latencies.get((self.device, target), 0.0) if latency else 0.0
-        self.outgoing[target].add(Flow(next(self.numbers), key, view, wait, pieces or [Piece(len(view), 0.0, 0)], on_end))
+        self.outgoing[target].add(Flow(next(self.numbers), key, view, wait, pieces or [Piece(len(view), 0.0, 0)]))
 
     def take(self, key: Key, patience: float) -> numpy.ndarray:
         """What has come or comes for a key, as floats. Throws Aborted; CannotGoOn if it does not come."""

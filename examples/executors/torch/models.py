@@ -134,6 +134,16 @@ class Network:
             torch.manual_seed(_number(seed, layer.tied_to or name))
             return layer.make()
 
+    def tied_modules(self, names: List[str], seed: int) -> Dict[str, nn.Module]:
+        """The modules of some layers, where those of a weight group have one parameter together."""
+        modules = {n: self.module(n, seed) for n in names}
+        owners: Dict[str, nn.Module] = {}
+        for n in names:
+            group = self.layers[n].tied_to
+            if group:
+                modules[n].weight = owners.setdefault(group, modules[n]).weight
+        return modules
+
     def samples(self, seed: int, iteration: int, first: int, last: int) -> Dict[str, Tensor]:
         """The data of samples [first, last) of an iteration's batch, each drawn by its own generator."""
         drawn = [self._draw(torch.Generator().manual_seed(_number(seed, f"{iteration}/{i}"))) for i in range(first, last)]

@@ -18,7 +18,7 @@ import subprocess
 import threading
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from documents import Route
+from documents import Cluster
 from links import Links
 from pacing import PIECE_SECONDS
 
@@ -64,16 +64,16 @@ def _make() -> int:
         os.close(home)
 
 
-def why_not(capacities: Dict[str, float], routes: Dict[Tuple[str, str], Route]) -> Optional[str]:
-    """Why a network cannot be wired here; None if it can."""
+def why_not(cluster: Cluster) -> Optional[str]:
+    """Why a cluster's network cannot be wired here; None if it can."""
     if os.geteuid() != 0:
         return "namespaces need root"
     if not (shutil.which("ip") and shutil.which("tc")):
         return "no ip or tc"
-    if len(capacities) > MOST_WIRES:
-        return f"{len(capacities)} resources; at most {MOST_WIRES} are wired"
+    if len(cluster.capacities) > MOST_WIRES:
+        return f"{len(cluster.capacities)} resources; at most {MOST_WIRES} are wired"
     following: Dict[Tuple[str, str], str] = {}
-    for (a, b), route in routes.items():
+    for (a, b), route in cluster.routes.items():
         names = [r for r, _ in route.via]
         if not names or any(w != 1 for _, w in route.via):
             return f"route from {a} to {b} takes nothing or a multiple of a resource"
@@ -90,15 +90,15 @@ def why_not(capacities: Dict[str, float], routes: Dict[Tuple[str, str], Route]) 
 class Namespaces:
     name = "namespaces"
 
-    def __init__(self, capacities: Dict[str, float], routes: Dict[Tuple[str, str], Route], devices: List[str]):
-        self.capacities, self.routes = capacities, routes
-        self.address = {d: f"10.77.{i >> 8}.{(i & 255) + 1}" for i, d in enumerate(devices)}
-        self.latencies = {pair: r.latency for pair, r in routes.items()}
+    def __init__(self, cluster: Cluster):
+        self.capacities, self.routes = cluster.capacities, cluster.routes
+        self.address = {d: f"10.77.{i >> 8}.{(i & 255) + 1}" for i, d in enumerate(cluster.kinds)}
+        self.latencies = {pair: r.latency for pair, r in self.routes.items()}
         self.ends: Dict[Tuple[str, str], int] = {}  # ("device", name), ("in", resource), ("out", resource): descriptors
         self.commands: Dict[int, List[str]] = {}    # for `ip`, by namespace
         self.joints: Dict[Tuple[int, int], str] = {}  # the next hop's address, by the two namespaces
         # A packet goes through a shaper as a whole and is paid for afterwards: large ones would not be slowed at all.
-        self.at_once = min(65536, max(3200, int(min(capacities.values(), default=0) * PIECE_SECONDS / 16)))
+        self.at_once = min(65536, max(3200, int(min(self.capacities.values(), default=0) * PIECE_SECONDS / 16)))
         try:
             self._build()
         except BaseException:
@@ -126,9 +126,8 @@ class Namespaces:
             # A connection's source address has to be the device's, whichever wire it leaves by.
             fd = self.ends["device", d]
             self.commands[fd] = [f"addr add {address}/32 dev lo"] + [c + f" src {address}" if c.startswith("route") else c for c in self.commands[fd]]
-        joints = [fd for fd in self.ends.values()]
         for only_links in (True, False):  # all interfaces before any route
-            for fd in joints:
+            for fd in self.ends.values():
                 lines = [c for c in self.commands[fd] if c.startswith("link add") == only_links]
                 if lines:
                     self._run(["ip", "-batch", "-"], fd, "\n".join(lines) + "\n")
@@ -140,11 +139,11 @@ class Namespaces:
         self.commands[fd] = ["link set lo up"]
 
     def _join(self, here: int, after: int) -> str:
-        """A wire from one namespace to another, and its name at the near end."""
-        number = len(self.joints)
-        name = f"hp{os.getpid() % 100000}x{number}"
+        """A wire from one namespace to another, and its name at the near end; none where there is one already."""
         if (here, after) in self.joints:
             return ""
+        number = len(self.joints)
+        name = f"hp{os.getpid() % 100000}x{number}"
         near, far = f"10.78.{number >> 6}.{(number & 63) * 4 + 1}", f"10.78.{number >> 6}.{(number & 63) * 4 + 2}"
         self.joints[here, after] = far
         self.commands[here] += [f"link add {name}a type veth peer name {name}b netns /proc/{os.getpid()}/fd/{after}",

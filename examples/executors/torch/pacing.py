@@ -11,11 +11,11 @@ import mmap
 import tempfile
 import threading
 import time
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, Optional, Set, Tuple
 
 import numpy
 
-from documents import Route
+from documents import Cluster
 
 PIECE_SECONDS = 0.002   # what a piece takes of its slowest resource
 CREDIT_SECONDS = 0.02   # how late a process may be and still catch up: the depth of the bucket
@@ -25,9 +25,9 @@ CALM = float("inf")     # no flow is urgent
 class Medium:
     """The clocks. Made before the processes are forked."""
 
-    def __init__(self, capacities: Dict[str, float], routes: Dict[Tuple[str, str], Route], devices: List[str], has_priorities: bool):
-        self.resources, self.devices = list(capacities), devices
-        r, d = max(1, len(self.resources)), max(1, len(devices))
+    def __init__(self, cluster: Cluster, has_priorities: bool):
+        self.devices = list(cluster.kinds)
+        r, d = max(1, len(cluster.capacities)), len(self.devices)
         self._memory = mmap.mmap(-1, 8 * (r + r + d * r))
         shared = numpy.frombuffer(self._memory, dtype=numpy.float64)
         self.free_at, self.closed_until, self.urgency = shared[:r], shared[r:2 * r], shared[2 * r:].reshape(d, r)
@@ -37,8 +37,9 @@ class Medium:
         self._file = tempfile.TemporaryFile()
         self._threads = threading.Lock()
         self._sending: Dict[int, Tuple[Set[int], int]] = {}  # flows of this process
-        index = {name: i for i, name in enumerate(self.resources)}
-        self.uses = {pair: [(index[name], weight / capacities[name]) for name, weight in route.via] for pair, route in routes.items()}
+        index = {name: i for i, name in enumerate(cluster.capacities)}
+        self.uses = {pair: [(index[name], weight / cluster.capacities[name]) for name, weight in route.via]  # seconds per byte
+                     for pair, route in cluster.routes.items()}
 
     def piece_bytes(self, pair: Tuple[str, str]) -> int:
         """About PIECE_SECONDS of a route's slowest resource."""

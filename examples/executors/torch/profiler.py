@@ -6,22 +6,21 @@ import json
 import statistics
 import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy
 import torch
 
 from coordinator import HEAD_START
-from documents import Nominal, Program
-from fabrics import Fabric
+from documents import Cluster, Program, require_writable, slowness, write
+from fabrics import Fabric, make_fabric
 from fleet import Fleet
 from models import Network, network_named
 from problems import BadInput
 from worker import Settings, boot, use_one_core
 
 
-def profile(o: argparse.Namespace, make_fabric: Callable[..., Fabric]) -> int:
-    from executor import slowness
+def profile(o: argparse.Namespace) -> int:
     program = Program(o.hetplan)
     network = network_named(o.network, "NETWORK")
     nominal = program.cluster(o.cluster)
@@ -32,23 +31,17 @@ def profile(o: argparse.Namespace, make_fabric: Callable[..., Fabric]) -> int:
         batches = []
     if not batches or batches[0] < 1:
         raise BadInput(f"--batches: expected numbers >= 1 with commas between them, got {o.batches}")
+    for path in (o.out_model, o.out_cluster):
+        require_writable(path)
     use_one_core()
     # Links first: their workers have to be forked before anything else was computed here.
     cluster = measure_links(nominal, make_fabric(o.links, nominal, None), network, o)
     layers = measure_layers(network, batches, 5 if o.quick else 15)
     profiles = {n: {kind: {"batch": batches, "forward": [f * s for f in forward], "backward": [b * s for b in backward]}
                     for kind, s in slow.items()} for n, (forward, backward) in layers.items()}
-    write(o.out_model, network.document(profiles))
-    write(o.out_cluster, cluster)
+    write(o.out_model, json.dumps(network.document(profiles), indent=1))
+    write(o.out_cluster, json.dumps(cluster, indent=1))
     return 0
-
-
-def write(path: str, document: Dict[str, Any]) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as stream:
-            json.dump(document, stream, indent=1)
-    except OSError as e:
-        raise BadInput(f"{path}: cannot be written: {e.strerror}") from e
 
 
 def measure_layers(network: Network, batches: List[int], times: int) -> Dict[str, Tuple[List[float], List[float]]]:
@@ -85,7 +78,7 @@ def _time(network: Network, name: str, batch: int, data: Dict[str, torch.Tensor]
     return middle - begun, time.thread_time() - again
 
 
-def measure_links(nominal: Nominal, fabric: Fabric, network: Network, o: argparse.Namespace) -> Dict[str, Any]:
+def measure_links(nominal: Cluster, fabric: Fabric, network: Network, o: argparse.Namespace) -> Dict[str, Any]:
     """The cluster with measured capacities and latencies: time = latency + bytes / bandwidth by least squares over sizes, on a
     route for every resource. A route's bandwidth is a lower bound for each resource on it; the best one counts."""
     chosen: Dict[Tuple[str, str], None] = {}
@@ -121,7 +114,7 @@ def measure_links(nominal: Nominal, fabric: Fabric, network: Network, o: argpars
     return document
 
 
-def _measure(fleet: Fleet, pair: Tuple[str, str], nominal: Nominal, fabric: Fabric, o: argparse.Namespace) -> Tuple[float, float]:
+def _measure(fleet: Fleet, pair: Tuple[str, str], nominal: Cluster, fabric: Fabric, o: argparse.Namespace) -> Tuple[float, float]:
     """Latency and bandwidth of a route."""
     bandwidth = min(nominal.capacities[r] / w for r, w in nominal.routes[pair].via)
     sizes = [max(4096, int(bandwidth * seconds)) // 4 * 4 for seconds in ((0.004, 0.02, 0.06) if o.quick else (0.004, 0.01, 0.03, 0.08, 0.2))]

@@ -22,9 +22,10 @@ class Part(NamedTuple):
     tensors: Tensors
 
 
-def boundary(network: Network, graph: TaskGraph, source: int, target: int) -> List[str]:
-    """The layers of a stage that another one reads, each sent once."""
-    inside, outside = graph.stages[source].layers, graph.stages[target].layers
+def carried(network: Network, graph: TaskGraph, m: Message) -> List[str]:
+    """The layers whose values, or gradients of them, a message holds: those of a stage that another one reads, each once."""
+    giver, reader = (m.from_stage, m.to_stage) if m.kind == "forward" else (m.to_stage, m.from_stage)
+    inside, outside = graph.stages[giver].layers, graph.stages[reader].layers
     return [n for n in network.order if n in inside and any(r in outside for r in network.readers(n))]
 
 
@@ -60,20 +61,11 @@ class StagePart:
         self.network, self.stage, self.batch = network, stage, graph.batch
         chosen = set(graph.stages[stage].layers)
         self.layers = [n for n in network.order if n in chosen]
-        self.modules: Dict[str, nn.Module] = {n: network.module(n, seed) for n in self.layers}
+        self.modules = network.tied_modules(self.layers, seed)
         self.inputs = sorted({i for n in self.layers for i in network.layers[n].inputs if i not in chosen})
         self.outputs = [n for n in self.layers if any(r not in chosen for r in network.readers(n))]
-        self._tie()
         self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor], List[str]]] = {}
         self.loss = 0.0
-
-    def _tie(self) -> None:
-        """Within a stage, a weight group is one parameter."""
-        owners: Dict[str, nn.Module] = {}
-        for n in self.layers:
-            group = self.network.layers[n].tied_to
-            if group:
-                self.modules[n].weight = owners.setdefault(group, self.modules[n]).weight
 
     def forward(self, first: int, last: int, read: Tensors, data: Tensors) -> Tensors:
         """What leaves the stage. Keeps the graph for the backward of the same samples."""
@@ -136,12 +128,7 @@ def spread(vector: Tensor, tensors: List[Tensor]) -> None:
 
 def train_alone(network: Network, seed: int, batch: int, iterations: int, at_once: int = 8) -> Tuple[List[float], Tensors, Tensors]:
     """Plain training on one device, for comparison: losses, and each layer's weights at the end and at the start."""
-    whole = nn.ModuleDict({n: network.module(n, seed) for n in network.order})
-    owners: Dict[str, nn.Module] = {}
-    for n in network.order:
-        group = network.layers[n].tied_to
-        if group:
-            whole[n].weight = owners.setdefault(group, whole[n]).weight
+    whole = nn.ModuleDict(network.tied_modules(network.order, seed))
     start = {n: flat([p.detach().clone() for p in whole[n].parameters()]) for n in network.order}
     optimizer, losses = torch.optim.SGD(whole.parameters(), RATE), []
     for iteration in range(iterations):

@@ -16,12 +16,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from documents import Message, TaskGraph
-from links import Aborted, Links, pieces_of
+from documents import TaskGraph
+from links import Aborted, Key, Links, pieces_of
 from models import Network
 from problems import CannotGoOn
 from reductions import Reducer
-from stages import Part, StagePart, Tensors, assemble, boundary, pack, unpack
+from stages import Part, StagePart, Tensors, assemble, carried, flat, pack, unpack
 
 BEAT_SECONDS = 0.25
 
@@ -29,8 +29,12 @@ BEAT_SECONDS = 0.25
 class Settings(NamedTuple):
     network: Network
     seed: int
-    slowness: Dict[str, float]  # by device, of those that are paced
-    patience: float  # for anything that should come
+    slowness: Dict[str, float]  # by device, how many times slower than a core; empty: nobody is paced
+    timeout: float
+
+    def patience(self, graph: TaskGraph) -> float:
+        """Seconds that what should come may take under a plan."""
+        return self.timeout + 3 * graph.latency
 
 
 class Keeper:
@@ -47,7 +51,7 @@ class Keeper:
             if layer in p.layers:
                 return p.weights(layer)
         if self.version == 0:  # nothing was learnt yet: the seed says it all
-            return torch.cat([t.detach().reshape(-1) for t in self.network.module(layer, self.seed).parameters()] or [torch.zeros(0)])
+            return flat([p.detach() for p in self.network.module(layer, self.seed).parameters()])
         return self.copies[layer, self.version]
 
     def commit(self, version: int) -> None:
@@ -122,7 +126,7 @@ class Worker:
               incoming: List[int]) -> None:
         """Makes the parts of a plan. Weights move as told; copies are (own stage, keeper), incoming are stages kept for others."""
         self._require(epoch)
-        self.epoch = epoch
+        self.epoch, self.patience = epoch, self.settings.patience(graph)
         self.links.begin(epoch)
         network, version = self.settings.network, self.keeper.version
         self.keeper.copies = {k: v for k, v in self.keeper.copies.items() if k[1] <= version}
@@ -130,13 +134,13 @@ class Worker:
             self.links.send(target, (epoch, "layer", layer), self.keeper.weights(layer).numpy())
         mine = [s for s, stage in enumerate(graph.stages) if self.device in stage.devices]
         weights = {n: self.keeper.weights(n) for s in mine for n in graph.stages[s].layers if n not in gets}
-        weights.update({n: torch.from_numpy(self.links.take((epoch, "layer", n), self.settings.patience)) for n in gets})
+        weights.update({n: torch.from_numpy(self.links.take((epoch, "layer", n), self.patience)) for n in gets})
         self.parts = {s: StagePart(network, graph, s, self.settings.seed) for s in mine}
         for s, part in self.parts.items():
             for n in graph.stages[s].layers:
                 part.load(n, weights[n])
         self.graph, self.copies, self.incoming = graph, copies, incoming
-        self.reducer = Reducer(self.links, graph, network, self.parts, self.settings.patience)
+        self.reducer = Reducer(self.links, graph, network, self.parts, self.patience)
         self.consumed: Dict[int, List[int]] = {}
         self.produced: Dict[int, List[int]] = {}
         for i, m in enumerate(graph.messages):
@@ -155,7 +159,7 @@ class Worker:
                 self.links.send(keeper, (self.epoch, "copy", n, version), w.numpy())
         for s in self.incoming:
             for n in self.graph.stages[s].layers:
-                self.keeper.copies[n, version] = torch.from_numpy(self.links.take((self.epoch, "copy", n, version), self.settings.patience))
+                self.keeper.copies[n, version] = torch.from_numpy(self.links.take((self.epoch, "copy", n, version), self.patience))
 
     def step(self, epoch: int, version: int) -> None:
         """The optimizer's step, on the side: until all have it and its copies, the weights before it are still there."""
@@ -177,8 +181,8 @@ class Worker:
 
     def prepare(self, epoch: int, iteration: int) -> None:
         """All that is no part of an iteration's time: data of samples, old gradients."""
+        self.keeper.settled = self.parts  # even if it is called off: that it is asked for says that all have adopted
         self._require(epoch)
-        self.keeper.settled = self.parts
         self.data: Dict[Tuple[int, int], Tensors] = {}
         for s, part in self.parts.items():
             part.reset()
@@ -196,7 +200,7 @@ class Worker:
 
     def iterate(self, epoch: int, iteration: int, start: float) -> None:
         self._require(epoch)
-        self.at, self.start = (epoch, iteration), start
+        self.iteration, self.start = iteration, start
         self.results: Dict[int, Part] = {}
         self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, real work
         overruns = 0
@@ -240,10 +244,9 @@ class Worker:
         task, network = self.graph.tasks[t], self.settings.network
         found, came = [], 0.0
         for i in self.consumed.get(t, []):
-            m: Message = self.graph.messages[i]
-            layers = boundary(network, self.graph, *((m.from_stage, m.to_stage) if m.kind == "forward" else (m.to_stage, m.from_stage)))
-            data, at = self.links.take_timed((*self.at[:1], "task", self.at[1], i), self.settings.patience)
-            found.append((m.from_stage, unpack(network, m, layers, data)))
+            m = self.graph.messages[i]
+            data, at = self.links.take_timed(self._key(i), self.patience)
+            found.append((m.from_stage, unpack(network, m, carried(network, self.graph, m), data)))
             came = max(came, at)
         for n in task.needs:
             need = self.graph.tasks[n]
@@ -266,12 +269,13 @@ class Worker:
         self.results[t] = Part(task.first, task.last, given)
 
     def _send(self, t: int) -> None:
-        network = self.settings.network
         for i in self.produced.get(t, []):
-            m: Message = self.graph.messages[i]
-            layers = boundary(network, self.graph, *((m.from_stage, m.to_stage) if m.kind == "forward" else (m.to_stage, m.from_stage)))
-            data = pack(self.results[t], layers, m.first, m.last)
-            self.links.send(m.target, (*self.at[:1], "task", self.at[1], i), data, pieces_of(m.chunks, data.nbytes, self.start))
+            m = self.graph.messages[i]
+            data = pack(self.results[t], carried(self.settings.network, self.graph, m), m.first, m.last)
+            self.links.send(m.target, self._key(i), data, pieces_of(m.chunks, data.nbytes, self.start))
+
+    def _key(self, message: int) -> Key:
+        return self.epoch, "task", self.iteration, message
 
     # --- the profiler's questions ---
 
@@ -281,7 +285,7 @@ class Worker:
         self.tell("sent", begun)
 
     def take_in(self, key: Tuple[Any, ...]) -> None:
-        self.links.take(key, self.settings.patience)
+        self.links.take(key, self.settings.timeout)
         self.tell("took", time.monotonic())
 
 
