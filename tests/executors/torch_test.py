@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """The torch executor from outside: it learns what one device would, whoever is killed, and leaves nothing behind."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -29,6 +31,7 @@ sys.path.insert(0, str(FOLDER))
 sys.dont_write_bytecode = True
 
 import documents  # noqa: E402
+import executor  # noqa: E402
 import fleet  # noqa: E402
 import links  # noqa: E402
 import netns  # noqa: E402
@@ -131,10 +134,6 @@ class executor_test(unittest.TestCase):
     def endless(self, p):
         return [sys.executable, "-B", EXECUTOR, "run", self.model("transformer-small"), self.cluster, p, "--iterations", "100000"]
 
-    def refused(self, done, *words):
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stdout + done.stderr)
-        for w in words:
-            self.assertIn(w, done.stderr)
 
 
 class learns_what_one_device_would(executor_test):
@@ -259,15 +258,27 @@ class leaves_nothing_behind(executor_test):
 
 
 class refuses(executor_test):
+    """Before any worker is started, so that this process can be the program."""
+
+    def refused(self, *words, given):
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            status = executor.main([str(a) for a in given])
+        self.assertEqual((status, told.getvalue().count("\n")), (2, 1), told.getvalue())
+        for w in words:
+            self.assertIn(w, told.getvalue())
+
+    def refused_plan(self, document, *words, options=()):
+        self.refused(*words, given=["run", self.model(document["model"]), self.cluster, self.write("plan.json", document), *options])
+
     def test_a_corrupted_plan(self):
         document = json.dumps(chain("transformer-small", "a", "b"))
         p = self.write("broken.json", document[:len(document) // 2])
-        self.refused(execute("run", self.model("transformer-small"), self.cluster, p), "broken.json", "syntax error")
+        self.refused("broken.json", "syntax error", given=["run", self.model("transformer-small"), self.cluster, p])
 
     def test_a_device_that_is_not_there(self):
-        self.refused(self.run_plan(chain("transformer-small", "a", "x")), "plan.json", '"x"')
+        self.refused_plan(chain("transformer-small", "a", "x"), "plan.json", '"x"')
         less = self.write("less.json", {**CLUSTER, "devices": CLUSTER["devices"][:1]})
-        self.refused(self.run_plan(chain("transformer-small", "a", "b"), "--nominal", less), "less.json", '"b"')
+        self.refused_plan(chain("transformer-small", "a", "b"), "less.json", '"b"', options=["--nominal", less])
 
     def test_corrupted_tasks(self):
         model = self.model("transformer-small")
@@ -294,13 +305,13 @@ class refuses(executor_test):
     def test_links_that_are_not_there(self):
         air = {"resources": [{"name": "air", "capacity": 1e7}], "routes": [{"from": "a", "to": "b", "via": [{"resource": "air"}]}]}
         one_way = self.write("one_way.json", {**{k: v for k, v in CLUSTER.items() if k != "topology"}, **air})
-        self.refused(self.run_plan(chain("transformer-small", "a", "b"), "--nominal", one_way), "one_way.json", 'no route from "b" to "a"')
+        self.refused_plan(chain("transformer-small", "a", "b"), "one_way.json", 'no route from "b" to "a"', options=["--nominal", one_way])
 
     def test_places_that_cannot_be_written_before_any_work(self):
         nowhere = self.path / "nowhere" / "file"
-        self.refused(self.run_plan(chain("transformer-small", "a", "b"), "--trace", nowhere), str(nowhere))
+        self.refused_plan(chain("transformer-small", "a", "b"), str(nowhere), options=["--trace", nowhere])
         for out in ((nowhere, self.path / "c"), (self.path / "m", nowhere)):
-            self.refused(execute("profile", "cnn-small", self.cluster, "--out-model", out[0], "--out-cluster", out[1]), str(nowhere))
+            self.refused(str(nowhere), given=["profile", "cnn-small", self.cluster, "--out-model", out[0], "--out-cluster", out[1]])
 
     def test_a_full_standard_output(self):
         p = self.write("plan.json", chain("transformer-small", "a", "b"))
@@ -311,16 +322,16 @@ class refuses(executor_test):
 
     def test_waits_without_end(self):
         for option in (("--timeout", "nan"), ("--timeout", "0"), ("--cut", "nan@1"), ("--cut", "long@1")):
-            done = execute("run", "m", "c", "p", *option)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("expected a number of seconds > 0", done.stderr)
+            with contextlib.redirect_stderr(io.StringIO()) as told, self.assertRaisesRegex(SystemExit, "2"):
+                executor.main(["run", "m", "c", "p", *option])
+            self.assertIn("expected a number of seconds > 0", told.getvalue())
 
     def test_another_model_under_the_same_name(self):
         document = json.loads(self.model("transformer-small").read_text())
         document["layers"][2]["weight"] = 4
         other = self.write("other.json", document)
         p = self.write("plan.json", chain("transformer-small", "a", "b"))
-        self.refused(execute("run", other, self.cluster, p), "other.json", '"block1"', "weight")
+        self.refused("other.json", '"block1"', "weight", given=["run", other, self.cluster, p])
 
     def test_more_devices_than_cores(self):
         fast = [{**d, "kind": "core"} for d in CLUSTER["devices"]] * (1 + os.cpu_count() // 4)
@@ -330,10 +341,12 @@ class refuses(executor_test):
             layer["profile"]["core"] = layer["profile"]["core/2"]
         p = self.write("plan.json", plan("transformer-small", (LAYERS["transformer-small"], {f"d{i}": 1 for i in range(len(fast))}), size=len(fast)))
         if len(fast) > len(os.sched_getaffinity(0)):
-            self.refused(execute("run", self.write("m.json", model), cluster, p), "cores")
+            self.refused("cores", given=["run", self.write("m.json", model), cluster, p])
 
     def test_to_start_without_torch(self):
-        self.refused(execute("run", "m", "c", "p", python=(sys.executable, "-I", "-S")), "has no torch")  # without the folders of packages
+        done = execute("run", "m", "c", "p", python=(sys.executable, "-I", "-S"))  # without the folders of packages
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("has no torch", done.stderr)
 
 
 class parts(unittest.TestCase):
