@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs a plan on workers: a common start for every iteration, commits in two steps, and a new plan when somebody is lost."""
 
+import functools
 import statistics
 import sys
 import tempfile
@@ -41,7 +42,6 @@ class Coordinator:
 
     def __init__(self, files: Files, graph: TaskGraph, fabric: Fabric, settings: Settings):
         self.files, self.graph, self.fabric, self.settings = files, graph, fabric, settings
-        self.folder = tempfile.TemporaryDirectory(prefix="hetplan-")  # of new plans
         self.fleet = Fleet()
         self.epoch, self.version = 0, 0
         self.losses: List[float] = []
@@ -61,7 +61,6 @@ class Coordinator:
     def stop(self) -> None:
         self.fleet.stop()
         self.fabric.close()
-        self.folder.cleanup()
 
     def _adopt(self, sends: Dict[str, Any], gets: Dict[str, Any]) -> None:
         self.epoch += 1
@@ -145,9 +144,14 @@ class Coordinator:
                                 "moved": time.monotonic() - planned, "moved_bytes": plan.bytes, "predicted": self.graph.latency})
         print(f"goes on with {', '.join(self.graph.used)} after {time.monotonic() - begun:.2f} s", file=sys.stderr)
 
+    @functools.cached_property
+    def _folder(self) -> "tempfile.TemporaryDirectory[str]":
+        """Of new plans."""
+        return tempfile.TemporaryDirectory(prefix="hetplan-")
+
     def _replay(self, lost: List[str]) -> Tuple[str, TaskGraph]:
         program, model, cluster, plan = self.files
-        new = f"{self.folder.name}/plan{self.epoch}.json"
+        new = f"{self._folder.name}/plan{self.epoch}.json"
         try:
             program.replay(model, cluster, plan, lost, new)
             return new, program.tasks(model, cluster, new)

@@ -43,13 +43,13 @@ def slowness(kind: str, device: str) -> float:
 
 class Chunk(NamedTuple):
     bytes: float
-    release: float
-    priority: int
+    release: float  # not before so many seconds of the iteration
+    priority: int   # the smaller goes first
 
 
 @dataclass
 class Message:
-    """A transfer with all of its chunks; `sync` ones belong to a ring and have no tasks."""
+    """A transfer of samples [first, last) with all of its chunks; a `sync` one belongs to a ring and has no tasks or samples."""
     kind: str
     source: str
     target: str
@@ -64,6 +64,7 @@ class Message:
 
 @dataclass
 class Task:
+    """Phase F, B or U (a step of the optimizer) of a stage on one device, for samples [first, last) of the batch."""
     device: str
     phase: str
     stage: int
@@ -71,7 +72,7 @@ class Task:
     first: int
     last: int
     seconds: float
-    needs: List[int]
+    needs: List[int]  # tasks of the same device whose result it takes directly
 
 
 @dataclass
@@ -83,11 +84,11 @@ class Stage:
 
 @dataclass
 class Reduction:
+    """A ring: a stage's own, or one over the first devices of stages that share tensors."""
     devices: List[str]
-    stages: List[int]
-    holders: List[int]
+    stages: List[int]   # of each device in the ring
+    holders: List[int]  # all stages that hold these tensors
     layers: List[str]
-    bytes: float
 
 
 @dataclass
@@ -245,12 +246,7 @@ def read_tasks(d: Reader) -> TaskGraph:
         members = [a.get("name").one_of(names, "a device of the file") for a in s.get("devices", list).each(dict)]
         stages.append(Stage(s.text("name"), [x.value for x in s.get("layers", list).each(str)], members))
     tasks = [_task(t, names, stages) for t in d.get("tasks", list).each(dict)]
-    orders = {}
-    for x in devices:
-        orders[x.text("name")] = [_task_index(t, tasks) for t in x.get("order", list).each(int)]
-        for t in x.get("order", list).each(int):
-            if tasks[t.value].device != x.text("name"):
-                raise t.fail(f'a task of device "{x.text("name")}"')
+    orders = {x.text("name"): [_task_of(x.text("name"), t, tasks) for t in x.get("order", list).each()] for x in devices}
     if sorted(t for order in orders.values() for t in order) != list(range(len(tasks))):
         raise d.get("devices").fail("every task once in the orders")
     graph = TaskGraph(d.file, d.text("model"), d.get("batch", int).value, d.text("network"), d.get("planner", str, "given").value,
@@ -261,13 +257,13 @@ def read_tasks(d: Reader) -> TaskGraph:
         members = [m.one_of(names, "a device of the file") for m in r.get("devices", list).each(str)]
         own = [s.value for s in r.get("stages", list).each(int)]
         holders = [s.value for s in r.get("holders", list, sorted(set(own))).each(int)]
-        graph.reductions.append(Reduction(members, own, holders, [x.value for x in r.get("layers", list).each(str)], r.number("bytes")))
+        graph.reductions.append(Reduction(members, own, holders, [x.value for x in r.get("layers", list).each(str)]))
     return graph
 
 
-def _task_index(t: Reader, tasks: List[Any]) -> int:
-    if not isinstance(t.value, int) or not 0 <= t.value < len(tasks):
-        raise t.fail("the index of a task")
+def _task_of(device: str, t: Reader, tasks: List[Task]) -> int:
+    if not (0 <= t.of(int).value < len(tasks) and tasks[t.value].device == device):
+        raise t.fail(f'the index of a task of device "{device}"')
     return t.value
 
 
@@ -305,10 +301,7 @@ def _messages(d: Reader, names: List[str], graph: TaskGraph) -> List[Message]:
         if kind == "sync":
             messages.append(Message(kind, *ends, t.get("from_stage", int).value, t.get("to_stage", int).value, 0, 0, None, None, [c]))
         else:
-            tasks = [_task_index(t.get(key), graph.tasks) for key in ("producer", "consumer")]
-            for key, task, device in zip(("producer", "consumer"), tasks, ends):
-                if graph.tasks[task].device != device:
-                    raise t.get(key).fail(f'a task of device "{device}"')
+            tasks = [_task_of(device, t.get(key), graph.tasks) for key, device in zip(("producer", "consumer"), ends)]
             between = [graph.tasks[task].stage for task in tasks]
             messages.append(Message(kind, *ends, *between, *_samples(t), *tasks, [c]))
         if of < 1:

@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Tuple
 
 # A device is one core. The libraries below torch have threads of their own, which are told before they are loaded.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # while they are: they take their time, and nothing has to be cleaned up yet
 
 try:
     import torch  # noqa: F401

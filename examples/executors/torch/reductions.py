@@ -50,7 +50,7 @@ def _local(graph: TaskGraph, network: Network) -> List[Reduction]:
         firsts = {graph.stages[s].devices[0] for s in holders}
         if len(holders) > 1 and len(firsts) == 1:
             layer = next(n for n in graph.stages[min(holders)].layers if network.layers[n].tied_to == group)
-            found.append(Reduction(list(firsts), [min(holders)], sorted(holders), [layer], 0))
+            found.append(Reduction(list(firsts), [min(holders)], sorted(holders), [layer]))
     return found
 
 
