@@ -369,7 +369,7 @@ class parts(unittest.TestCase):
         held.parts = {0: "adopted"}
         with self.assertRaises(links.Aborted):
             held.prepare(1, 3)
-        self.assertEqual(held.keeper.settled, {0: "adopted"})
+        self.assertEqual(held.store.settled, {0: "adopted"})
 
     def test_chunks_cover_what_is_sent(self):
         chunks = [documents.Chunk(10.0, 0.5 * k, k) for k in range(3)]

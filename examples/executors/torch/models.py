@@ -4,7 +4,7 @@
 import copy
 import hashlib
 import math
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -153,15 +153,20 @@ class Network:
         feed = self.layers[name].feed
         return module(*read, *([data[feed]] if feed else []))
 
+    def forward(self, modules: Mapping[str, nn.Module], read: Dict[str, Tensor], data: Dict[str, Tensor]) -> Dict[str, Tensor]:
+        """What layers give, by name, from what they read of others: `modules` in topological order."""
+        values = dict(read)
+        for name, module in modules.items():
+            values[name] = self.run(name, module, [values[i] for i in self.layers[name].inputs], data)
+        return values
+
     def readers(self, name: str) -> List[str]:
         return [n for n in self.order if name in self.layers[n].inputs]
 
     def _shapes(self) -> Dict[str, Tuple[int, ...]]:
         """Of what a layer gives for a sample; the loss has none."""
-        data, given = self.samples(0, 0, 0, 1), {}
         with torch.no_grad():
-            for name in self.order:
-                given[name] = self.run(name, self.modules[name], [given[i] for i in self.layers[name].inputs], data)
+            given = self.forward(self.modules, {}, self.samples(0, 0, 0, 1))
         return {name: tuple(t.shape[1:]) for name, t in given.items()}
 
     def bytes_of(self, name: str) -> int:

@@ -15,7 +15,7 @@ RATE = 0.02  # of plain gradient descent
 Tensors = Dict[str, Tensor]  # by layer: what it gave, or the gradient of that
 
 
-class Part(NamedTuple):
+class Slice(NamedTuple):
     """Tensors of some samples of the batch."""
     first: int
     last: int
@@ -29,28 +29,29 @@ def carried(network: Network, graph: TaskGraph, m: Message) -> List[str]:
     return [n for n in network.order if n in inside and any(r in outside for r in network.readers(n))]
 
 
-def pack(part: Part, layers: List[str], first: int, last: int) -> numpy.ndarray:
-    """Samples [first, last) of some layers, as they are sent."""
-    flat = [part.tensors[n][first - part.first:last - part.first].reshape(-1) for n in layers]
-    return (flat[0].contiguous() if len(flat) == 1 else torch.cat(flat)).numpy()
+def pack(given: Slice, layers: List[str], first: int, last: int) -> numpy.ndarray:
+    """Samples [first, last) of some layers, as they are sent: floats, layer after layer."""
+    chosen = [given.tensors[n][first - given.first:last - given.first] for n in layers]
+    return (chosen[0].reshape(-1).contiguous() if len(chosen) == 1 else flat(chosen)).numpy()
 
 
-def unpack(network: Network, message: Message, layers: List[str], data: numpy.ndarray) -> Part:
+def unpack(network: Network, message: Message, layers: List[str], data: numpy.ndarray) -> Slice:
+    """The reverse of pack."""
     tensors, at, samples = {}, 0, message.last - message.first
     for n in layers:
         size = samples * network.bytes_of(n) // 4
         tensors[n] = torch.from_numpy(data[at:at + size]).view(samples, *network.shapes[n])
         at += size
-    return Part(message.first, message.last, tensors)
+    return Slice(message.first, message.last, tensors)
 
 
-def assemble(parts: List[Part], layer: str, first: int, last: int) -> Tensor:
-    """Samples [first, last) of a layer from parts that cover them."""
+def assemble(slices: List[Slice], layer: str, first: int, last: int) -> Tensor:
+    """Samples [first, last) of a layer from slices that cover them."""
     pieces = []
-    for p in sorted((p for p in parts if layer in p.tensors), key=lambda p: p.first):
-        begin, end = max(first, p.first), min(last, p.last)
+    for s in sorted((s for s in slices if layer in s.tensors), key=lambda s: s.first):
+        begin, end = max(first, s.first), min(last, s.last)
         if begin < end:
-            pieces.append(p.tensors[layer][begin - p.first:end - p.first])
+            pieces.append(s.tensors[layer][begin - s.first:end - s.first])
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
 
@@ -58,33 +59,31 @@ class StagePart:
     """What one device holds of one stage."""
 
     def __init__(self, network: Network, graph: TaskGraph, stage: int, seed: int):
-        self.network, self.stage, self.batch = network, stage, graph.batch
+        self.network, self.batch = network, graph.batch
         chosen = set(graph.stages[stage].layers)
         self.layers = [n for n in network.order if n in chosen]
         self.modules = network.tied_modules(self.layers, seed)
         self.inputs = sorted({i for n in self.layers for i in network.layers[n].inputs if i not in chosen})
         self.outputs = [n for n in self.layers if any(r not in chosen for r in network.readers(n))]
-        self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor], List[str]]] = {}
+        self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor]]] = {}  # by samples: leaves and ends of autograd's graph
         self.loss = 0.0
 
     def forward(self, first: int, last: int, read: Tensors, data: Tensors) -> Tensors:
         """What leaves the stage. Keeps the graph for the backward of the same samples."""
         leaves = {n: t.detach().requires_grad_() for n, t in read.items()}
-        values = dict(leaves)
-        for n in self.layers:
-            values[n] = self.network.run(n, self.modules[n], [values[i] for i in self.network.layers[n].inputs], data)
+        values = self.network.forward(self.modules, leaves, data)
         ends = [values[n] for n in self.outputs]
         if self.network.loss in values:
             loss = values[self.network.loss].sum() / self.batch  # the mean over the batch, of which these are some samples
             self.loss += loss.item()
             ends.append(loss)
-        self._kept[first, last] = (leaves, ends, self.outputs)
+        self._kept[first, last] = leaves, ends
         return {n: values[n].detach() for n in self.outputs}
 
     def backward(self, first: int, last: int, gradients: Tensors) -> Tensors:
         """Adds to the gradients of the weights; gives those of what was read."""
-        leaves, ends, outputs = self._kept.pop((first, last))
-        torch.autograd.backward(ends, [gradients[n] for n in outputs] + [None] * (len(ends) - len(outputs)))
+        leaves, ends = self._kept.pop((first, last))
+        torch.autograd.backward(ends, [gradients[n] for n in self.outputs] + [None] * (len(ends) - len(self.outputs)))
         return {n: t.grad for n, t in leaves.items()}
 
     def reset(self) -> None:
@@ -136,10 +135,7 @@ def train_alone(network: Network, seed: int, batch: int, iterations: int, at_onc
         losses.append(0.0)
         for first in range(0, batch, at_once):
             data = network.samples(seed, iteration, first, min(batch, first + at_once))
-            values: Tensors = {}
-            for n in network.order:
-                values[n] = network.run(n, whole[n], [values[i] for i in network.layers[n].inputs], data)
-            loss = values[network.loss].sum() / batch
+            loss = network.forward(whole, {}, data)[network.loss].sum() / batch
             loss.backward()
             losses[-1] += loss.item()
         optimizer.step()

@@ -21,7 +21,7 @@ from links import Aborted, Key, Links, pieces_of
 from models import Network
 from problems import CannotGoOn
 from reductions import Reducer
-from stages import Part, StagePart, Tensors, assemble, carried, flat, pack, unpack
+from stages import Slice, StagePart, Tensors, assemble, carried, flat, pack, unpack
 
 BEAT_SECONDS = 0.25
 
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
         return self.timeout + 3 * graph.latency
 
 
-class Keeper:
+class Store:
     """Weights by layer and version that this device can hand out: its own stages' and copies of others'."""
 
     def __init__(self, settings: Settings):
@@ -62,7 +62,7 @@ class Keeper:
 class Worker:
     def __init__(self, device: str, settings: Settings, links: Links, control: Connection):
         self.device, self.settings, self.links, self.control = device, settings, links, control
-        self.keeper = Keeper(settings)
+        self.store = Store(settings)
         self.parts: Dict[int, StagePart] = {}
         self.commands: "queue.Queue[Tuple[Any, ...]]" = queue.Queue()
         self.speaking = threading.Lock()
@@ -128,12 +128,12 @@ class Worker:
         self._require(epoch)
         self.epoch, self.patience = epoch, self.settings.patience(graph)
         self.links.begin(epoch)
-        network, version = self.settings.network, self.keeper.version
-        self.keeper.copies = {k: v for k, v in self.keeper.copies.items() if k[1] <= version}
+        network, version = self.settings.network, self.store.version
+        self.store.copies = {k: v for k, v in self.store.copies.items() if k[1] <= version}
         for layer, target in sends:
-            self.links.send(target, (epoch, "layer", layer), self.keeper.weights(layer).numpy())
+            self.links.send(target, (epoch, "layer", layer), self.store.weights(layer).numpy())
         mine = [s for s, stage in enumerate(graph.stages) if self.device in stage.devices]
-        weights = {n: self.keeper.weights(n) for s in mine for n in graph.stages[s].layers if n not in gets}
+        weights = {n: self.store.weights(n) for s in mine for n in graph.stages[s].layers if n not in gets}
         weights.update({n: torch.from_numpy(self.links.take((epoch, "layer", n), self.patience)) for n in gets})
         self.parts = {s: StagePart(network, graph, s, self.settings.seed) for s in mine}
         for s, part in self.parts.items():
@@ -159,7 +159,7 @@ class Worker:
                 self.links.send(keeper, (self.epoch, "copy", n, version), w.numpy())
         for s in self.incoming:
             for n in self.graph.stages[s].layers:
-                self.keeper.copies[n, version] = torch.from_numpy(self.links.take((self.epoch, "copy", n, version), self.patience))
+                self.store.copies[n, version] = torch.from_numpy(self.links.take((self.epoch, "copy", n, version), self.patience))
 
     def step(self, epoch: int, version: int) -> None:
         """The optimizer's step, on the side: until all have it and its copies, the weights before it are still there."""
@@ -172,7 +172,7 @@ class Worker:
         for s, weights in self.stepped.items():
             for n, w in weights.items():
                 self.parts[s].load(n, w)
-        self.keeper.commit(version)
+        self.store.commit(version)
 
     def give_weights(self) -> None:
         self.tell("weights", {n: p.weights(n).numpy() for p in self.parts.values() for n in p.layers})
@@ -181,7 +181,7 @@ class Worker:
 
     def prepare(self, epoch: int, iteration: int) -> None:
         """All that is no part of an iteration's time: data of samples, old gradients."""
-        self.keeper.settled = self.parts  # even if it is called off: that it is asked for says that all have adopted
+        self.store.settled = self.parts  # even if it is called off: that it is asked for says that all have adopted
         self._require(epoch)
         self.data: Dict[Tuple[int, int], Tensors] = {}
         for s, part in self.parts.items():
@@ -201,7 +201,7 @@ class Worker:
     def iterate(self, epoch: int, iteration: int, start: float) -> None:
         self._require(epoch)
         self.iteration, self.start = iteration, start
-        self.results: Dict[int, Part] = {}
+        self.results: Dict[int, Slice] = {}
         self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, real work
         overruns = 0
         left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
@@ -238,7 +238,7 @@ class Worker:
         self._require(epoch)
         self.tell("done", epoch, {"end": end, "loss": sum(p.loss for p in self.parts.values()), "overruns": overruns, "log": self.log})
 
-    def _inputs(self, t: int) -> Tuple[List[Tuple[int, Part]], float]:
+    def _inputs(self, t: int) -> Tuple[List[Tuple[int, Slice]], float]:
         """What a task takes, with the stage that it comes from: what arrives, and what earlier tasks of this device left. And
         when the last of it came."""
         task, network = self.graph.tasks[t], self.settings.network
@@ -254,19 +254,23 @@ class Worker:
                 found.append((need.stage, self.results[n]))
         return found, came
 
-    def _compute(self, t: int, inputs: List[Tuple[int, Part]]) -> None:
+    def _compute(self, t: int, inputs: List[Tuple[int, Slice]]) -> None:
         task = self.graph.tasks[t]
-        part, parts = self.parts[task.stage], [p for _, p in inputs]
+        part = self.parts[task.stage]
         if task.phase == "F":
-            read = {n: assemble(parts, n, task.first, task.last) for n in part.inputs}
+            slices = [s for _, s in inputs]
+            read = {n: assemble(slices, n, task.first, task.last) for n in part.inputs}
             given = part.forward(task.first, task.last, read, self.data.get((task.first, task.last), {}))
         else:
             gradients = {}
-            for n in part.outputs:
-                by_reader = [[p for s, p in inputs if s == reader and n in p.tensors] for reader in sorted({s for s, _ in inputs})]
-                gradients[n] = functools.reduce(torch.add, [assemble(ps, n, task.first, task.last) for ps in by_reader if ps])
+            for n in part.outputs:  # each stage that read it says what it wants of it: the sum counts
+                by_reader: Dict[int, List[Slice]] = {}
+                for reader, s in sorted(inputs, key=lambda i: i[0]):
+                    if n in s.tensors:
+                        by_reader.setdefault(reader, []).append(s)
+                gradients[n] = functools.reduce(torch.add, [assemble(slices, n, task.first, task.last) for slices in by_reader.values()])
             given = part.backward(task.first, task.last, gradients)
-        self.results[t] = Part(task.first, task.last, given)
+        self.results[t] = Slice(task.first, task.last, given)
 
     def _send(self, t: int) -> None:
         for i in self.produced.get(t, []):
