@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 from unittest import mock
+from xml.etree import ElementTree
 
 if importlib.util.find_spec("torch") is None:
     system = "/usr/bin/python3"  # Debian's, which has torch where python3-torch is installed
@@ -36,6 +37,7 @@ import fleet  # noqa: E402
 import links  # noqa: E402
 import netns  # noqa: E402
 import pacing  # noqa: E402
+import picture  # noqa: E402
 import recovery  # noqa: E402
 import worker  # noqa: E402
 
@@ -138,9 +140,11 @@ class executor_test(unittest.TestCase):
 
 class learns_what_one_device_would(executor_test):
     def test_on_a_chain_of_stages(self):
-        report = self.trained(chain("transformer-small", "a", "b", "c"))
+        drawn = self.path / "chain.svg"
+        report = self.trained(chain("transformer-small", "a", "b", "c"), "--svg", drawn)
         self.assertEqual((report["executor"], report["network"], report["paced"]), ("torch", "transformer-small", True))
         self.assertGreater(report["predicted"], 0)
+        self.assertEqual(drawn.read_text().count("<title>"), 2 * 3 * 4 * 2)  # F and B, stages, microbatches, predicted and measured
 
     def test_on_replicated_stages_with_uneven_shares(self):
         layers = LAYERS["transformer-small"]
@@ -392,6 +396,15 @@ class parts(unittest.TestCase):
         medium.forget("a")
         self.assertIsNotNone(medium.reserve(("b", "c"), 1000, start, 1))
         medium.close()
+
+    def test_a_picture_has_two_bars_for_every_task_to_scale(self):
+        task = {"device": "a & b", "stage": 0, "microbatch": 0, "measured": [0.0, 0.5, 0.4], "predicted": [0.0, 0.25]}
+        trace = [{**task, "phase": "F"}, {**task, "phase": "B", "measured": [0.5, 1.0, 0.5]}, {**task, "phase": "U"}]
+        bars = [e for e in ElementTree.fromstring(picture.svg("one < two", trace)).iter() if any("title" in child.tag for child in e)]
+        wide = (picture.WIDTH - picture.NAMES - picture.MARGIN) / 2  # half a second of one
+        self.assertEqual(len(bars), 4)
+        for bar, expected in zip(bars, [wide / 2, wide / 2, wide, wide]):
+            self.assertAlmostEqual(float(bar.get("width")), expected, delta=0.1)
 
     def test_a_stage_on_one_device_is_kept_by_the_next_and_the_last_by_the_first(self):
         class network:

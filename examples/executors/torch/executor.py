@@ -32,6 +32,7 @@ from fabrics import make_fabric
 from fleet import Lost
 from models import network_named
 from problems import BadInput, CannotGoOn
+from picture import svg
 from profiler import profile
 from worker import Settings, use_one_core
 
@@ -74,8 +75,8 @@ def seconds_at_iteration(text: str) -> Tuple[float, int]:
 
 
 def run(o: argparse.Namespace) -> int:
-    if o.trace:
-        require_writable(o.trace)
+    for path in filter(None, (o.trace, o.svg)):
+        require_writable(path)
     program = Program(o.hetplan)
     graph = program.tasks(o.model, o.cluster, o.plan)
     network = network_named(graph.model, f"{o.model}: /name")
@@ -106,6 +107,8 @@ def run(o: argparse.Namespace) -> int:
             report.update(job.check())
         if o.trace:
             write(o.trace, json.dumps({"tasks": job.trace()}))
+        if o.svg:
+            write(o.svg, svg(": ".join(text_of(report).splitlines()[:2]) + ". The last iteration", job.trace()))
     finally:
         job.stop()
     tell(json.dumps(report) if o.json else text_of(report))
@@ -155,6 +158,7 @@ def parsed(arguments: List[str]) -> argparse.Namespace:
     r.add_argument("--kill", type=at_iteration, action="append", default=[], metavar="DEVICE@ITERATION")
     r.add_argument("--cut", type=seconds_at_iteration, metavar="SECONDS@ITERATION", help="no link carries anything for a while")
     r.add_argument("--trace", help="write measured and predicted times of the last iteration's tasks")
+    r.add_argument("--svg", help="draw them")
     for each in (p, r):
         each.add_argument("--hetplan", help="the program (default: HETPLAN_CLI)")
         each.add_argument("--seed", type=int, default=1)
