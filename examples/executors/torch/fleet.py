@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The workers as the coordinator sees them: started by fork, heard by their beats, given up after a probe."""
+"""The workers as the coordinator sees them: started by fork, heard by their beats, given up after a probe.
+
+Source: Asteroid sec. 3.4 (heartbeats, and a probe before a device is declared dead).
+"""
 
 import math
 import os

@@ -48,10 +48,14 @@ def pieces_of(chunks: List[Chunk], total: int, start: float, first: float = 0.0,
 
 
 class Flow:
+    """Something that is being sent: after its latency, piece by piece."""
+
     def __init__(self, number: int, key: Key, data: memoryview, latency: float, pieces: List[Piece]):
         self.number, self.key, self.data, self.pieces = number, key, data, pieces
-        self.sent, self.reserved, self.rule, self.opened = 0, 0, 0, False
-        self.due = self.ready = max(time.monotonic(), pieces[0].release) + latency  # to be looked at, and could have gone on
+        self.sent, self.reserved = 0, 0        # bytes that are out, and of the piece that goes next
+        self.rule, self.opened = 0, False      # which of `pieces` holds now; whether the other end has the key
+        # When to look at it next, and since when it could have gone on: a thread that wakes up late loses nothing.
+        self.due = self.ready = max(time.monotonic(), pieces[0].release) + latency
 
     @property
     def priority(self) -> int:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Who keeps copies of whose weights, and who sends which layer to whom when a plan changes."""
+"""Who keeps copies of whose weights, and who sends which layer to whom when a plan changes.
+
+Source: Asteroid sec. 3.4 (topology-driven replication, lightweight re-planning: `hetplan replay` makes the plan).
+"""
 
 from typing import Dict, List, NamedTuple, Set, Tuple
 
@@ -28,6 +31,7 @@ def keepers(graph: TaskGraph, network: Network) -> Dict[int, str]:
 
 
 class Moves(NamedTuple):
+    """Weights that change devices with a plan."""
     sends: Dict[str, List[Tuple[str, str]]]  # by device: layer and who gets it
     gets: Dict[str, List[str]]
     bytes: int
@@ -36,7 +40,8 @@ class Moves(NamedTuple):
 def moves(network: Network, old: TaskGraph, new: TaskGraph, lost: Set[str], version: int) -> Moves:
     """What each device of the new plan lacks, from somebody who has it: a stage's device, or the keeper of a copy.
 
-    Before anything was learnt nobody needs anything: the seed gives every layer.
+    Before anything was learnt nobody needs anything: the seed gives every layer. Of several holders, the one that sends least so
+    far, the first of equals. Throws CannotGoOn where nobody holds a layer any more.
     """
     holders: Dict[str, List[str]] = {n: [] for n in network.order}
     kept = keepers(old, network)

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A device: a process that runs its tasks in their order, and answers the coordinator."""
+"""A device: a process that runs its tasks in their order, and answers the coordinator.
+
+What it is told, and what it says to that: peers; adopt, adopted; then for every iteration prepare, prepared; start, done; step,
+stepped; commit. In between abort, probe, and beats without being asked. weights, weights at the end. send, sent and take, took
+from the profiler. Failed, where something does not come or goes wrong.
+"""
 
 import contextlib
 import ctypes
@@ -71,25 +76,27 @@ class Worker:
         self.stepped: Dict[int, Tensors] = {}
 
     def tell(self, *message: Any) -> None:
-        with self.speaking:
-            self.control.send(message)
+        try:
+            with self.speaking:
+                self.control.send(message)
+        except OSError:
+            os._exit(1)  # the coordinator is gone
 
     def listen(self) -> None:
         """Reads what the coordinator says; what cannot wait for a task to end is done at once, the rest waits in line."""
         try:
             while True:
-                command = self.control.recv()
-                if command[0] == "probe":
+                command, *arguments = self.control.recv()
+                if command == "probe":
                     self.tell("beat")
-                    continue
-                if command[0] == "peers":
-                    self.links.meet(command[1])
-                    continue
-                if command[0] == "abort":
-                    self.links.abort(command[1])
+                elif command == "peers":
+                    self.links.meet(*arguments)
+                elif command == "abort":
+                    self.links.abort(*arguments)
                     if self.reducer:
                         self.reducer.stop(Aborted())
-                self.commands.put(command)
+                else:
+                    self.commands.put((command, *arguments))
         except (EOFError, OSError):
             os._exit(1)  # the coordinator is gone
 
@@ -104,17 +111,15 @@ class Worker:
         self.tell("hello", self.links.listener.getsockname())
         handlers: Dict[str, Callable[..., None]] = {
             "adopt": self.adopt, "prepare": self.prepare, "start": self.iterate, "step": self.step, "commit": self.commit,
-            "abort": lambda _: None, "send": self.send_out, "take": self.take_in, "weights": self.give_weights}
+            "send": self.send_out, "take": self.take_in, "weights": self.give_weights}
         # Where devices share a core each gets its part. Of this thread: those that send and receive, started before, come first.
         os.nice(round(3 * math.log2(self.settings.slowness.get(self.device, 1.0))))
         while True:
             command, *arguments = self.commands.get()
-            if command == "stop":
-                os._exit(0)
             try:
                 handlers[command](*arguments)
             except Aborted:
-                self.tell("aborted", self.epoch)
+                pass  # what comes next is the coordinator's to say
             except CannotGoOn as e:
                 self.tell("failed", self.epoch, str(e))
             except Exception:
@@ -153,7 +158,7 @@ class Worker:
         self.tell("adopted", epoch)
 
     def _copy(self, version: int, weights: Dict[int, Tensors]) -> None:
-        """Topology-driven replication: a stage on one device has a copy on a device of the next stage."""
+        """Topology-driven replication: a stage on one device has a copy on a device of the next stage. Source: Asteroid sec. 3.4."""
         for s, keeper in self.copies:
             for n, w in weights[s].items():
                 self.links.send(keeper, (self.epoch, "copy", n, version), w.numpy())
@@ -204,7 +209,7 @@ class Worker:
         self.results: Dict[int, Slice] = {}
         self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, real work
         overruns = 0
-        left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
+        backwards_left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
         self.reducer.begin(epoch, iteration, start)
         try:
             time.sleep(max(0.0, start - time.monotonic()))
@@ -227,8 +232,8 @@ class Worker:
                 self.log.append((t, begun - start, free - start, worked))
                 self._send(t)
                 if task.phase == "B":
-                    left[task.stage] -= 1
-                    if left[task.stage] == 0:
+                    backwards_left[task.stage] -= 1
+                    if backwards_left[task.stage] == 0:
                         self.reducer.done[task.stage].set()
             self.reducer.finish()
         except BaseException as e:
