@@ -186,7 +186,6 @@ class Result:
     iterations: List[float]
     overruns: int
     pair: str = ""      # "uncontrolled": the same stages without schedule, of the plan named so
-    scheduled: bool = False
 
     @property
     def error(self) -> float:
@@ -265,19 +264,19 @@ class Validation:
             self.tell(self.same[-1])
             return
         ran[what] = plan.name
-        self.compare(group, plan.name, path, folder, is_scheduled(made))
+        self.compare(group, plan.name, path, folder)
         if plan.planner and is_scheduled(made):
             other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))
-            self.compare(group, f"{plan.name}, uncontrolled", other, folder, False, pair=plan.name)
+            self.compare(group, f"{plan.name}, uncontrolled", other, folder, pair=plan.name)
 
-    def compare(self, group: Group, name: str, path: pathlib.Path, folder: pathlib.Path, scheduled: bool, pair: str = "") -> None:
+    def compare(self, group: Group, name: str, path: pathlib.Path, folder: pathlib.Path, pair: str = "") -> None:
         model, cluster, nominal = folder / "model.json", folder / "cluster.json", folder / "nominal.json"
         said = self.programs.hetplan("simulate", model, cluster, path)
         self.tell(f"{group.name}/{name}: predicted {said['latency']:.3f} s, running")
         ran = self.programs.run(group, model, cluster, path, nominal, self.iterations)
         one = Result(group.name, name, group.network, f"{', '.join(group.kinds)}; {group.topology}", shape(read(path)),
                      bound_by(said, read(cluster)), ran["paced"] and is_slowed(read(path), group), said["latency"],
-                     statistics.median(ran["iterations"]), ran["iterations"], ran.get("overruns", 0), pair, scheduled)
+                     statistics.median(ran["iterations"]), ran["iterations"], ran.get("overruns", 0), pair)
         self.results.append(one)
         self.tell(f"{group.name}/{name}: measured {one.measured:.3f} s, the prediction is off by {percent(one.error)}")
 
@@ -352,7 +351,8 @@ def main() -> int:
     parser.add_argument("--command", help="the executor, if not there")
     parser.add_argument("--docs", type=pathlib.Path, default=SOURCE / "docs", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception: what runs is ended, too
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))  # an exception: what runs is ended, too
     groups = groups_of(asked.executor)
     names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
     try:
@@ -361,6 +361,10 @@ def main() -> int:
                 raise Fault(f'--case: expected one of {", ".join(names)}; got "{case}"')
         if asked.iterations < 1:
             raise Fault(f"--iterations: expected an integer >= 1, got {asked.iterations}")
+        page = asked.docs / "reproduction/executors.md"
+        for path in [asked.json] * bool(asked.json) + [page] * asked.page:  # not after hours of work
+            if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+                raise Fault(f"{path}: cannot be written")
         if asked.list:
             print("\n".join(n for n in names if "/" in n))
             return 0
@@ -386,7 +390,6 @@ def main() -> int:
             results = [{**dataclasses.asdict(r), "error": r.error} for r in work.results]
             write(asked.json, {"executor": asked.executor, "load": load, "results": results, "same": work.same, "faults": work.faults})
         if asked.page:
-            page = asked.docs / "reproduction/executors.md"
             page.write_text(with_region(page.read_text(), asked.executor, text))
         return 1 if work.faults else 0
     except Fault as e:

@@ -64,7 +64,7 @@ def chain(model, *devices, **more):
     return plan(model, *[(layers[ends[i]:ends[i + 1]], {d: 2}) for i, d in enumerate(devices)], size=2, count=4, **more)
 
 
-def execute(*arguments, python=(sys.executable, "-B"), timeout=60):
+def execute(*arguments, python=(sys.executable, "-B"), timeout=120):
     return subprocess.run([*python, str(EXECUTOR), *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
 
 
@@ -114,10 +114,11 @@ class executor_test(unittest.TestCase):
     @classmethod
     def model(cls, network):
         if network not in cls.models:
-            cls.models[network] = cls.path / f"{network}.json"
-            done = execute("profile", network, cls.cluster, "--out-model", cls.models[network], "--out-cluster", cls.path / "measured.json",
+            model = cls.path / f"{network}.json"
+            done = execute("profile", network, cls.cluster, "--out-model", model, "--out-cluster", cls.path / "measured.json",
                            "--batches", "1,4", "--quick", "--links", "paced")
             assert done.returncode == 0, done.stderr
+            cls.models[network] = model
         return cls.models[network]
 
     def run_plan(self, document, *options):

@@ -59,7 +59,7 @@ class numbers(unittest.TestCase):
         self.assertIn("| 1.100 s | 1.000 s ± 0.0 % | +10.0 % |", lines[2])
 
     def test_gains_pair_a_schedule_with_the_same_stages_without(self):
-        rows = [result("a", "dora", 1, 1.1, scheduled=True), result("a", "dora, uncontrolled", 1.2, 1.21, pair="dora"), result("b", "dora", 9, 9)]
+        rows = [result("a", "dora", 1, 1.1), result("a", "dora, uncontrolled", 1.2, 1.21, pair="dora"), result("b", "dora", 9, 9)]
         self.assertIn("| a: dora | 1.200 s | 1.000 s | +20.0 % | 1.210 s | 1.100 s | +10.0 % |", validate.gains(rows))
         self.assertIn("No plan", validate.gains(rows[:1]))
 
@@ -189,6 +189,7 @@ class programs(unittest.TestCase):
         self.assertIn('--case: expected one of two, ', self.refused("threads", "--case", "none"))
         self.assertIn("--iterations: expected an integer >= 1, got 0", self.refused("threads", "--iterations", "0"))
         self.assertIn("build the target hetplan_cli", self.refused("threads", "--programs", "/nowhere"))
+        self.assertEqual("validate.py: /nowhere/r.json: cannot be written\n", self.refused("threads", "--json", "/nowhere/r.json"))
 
 
 @unittest.skipUnless(CLI, "the command line program is not built")

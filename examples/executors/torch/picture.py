@@ -30,11 +30,12 @@ def svg(title: str, trace: List[Dict[str, Any]]) -> str:
             out.append(f'<text x="{NAMES - 8}" y="{y + 13}" text-anchor="end">{name}{which}</text>')
             for t in (t for t in tasks if t["device"] == device):
                 start, end = t[which][:2]
-                what = f'{t["phase"]}{t["stage"]} of microbatch {t["microbatch"]}'
-                out.append(f'<rect x="{NAMES + start * pixels:.1f}" y="{y + 1}" width="{max(0.5, (end - start) * pixels):.1f}" height="{BAR - 2}" '
-                           f'fill="{COLOURS[t["phase"]]}" stroke="white" stroke-width="0.5"><title>{what}, {which}: {start:.4f} s to {end:.4f} s</title></rect>')
-                if (end - start) * pixels > 16:
-                    out.append(f'<text x="{NAMES + (start + end) / 2 * pixels:.1f}" y="{y + 13}" text-anchor="middle" fill="white">{t["microbatch"]}</text>')
-    for i, (phase, what) in enumerate((("F", "forward"), ("B", "backward"))):
-        out.append(f'<rect x="{NAMES + 90 * i}" y="33" width="12" height="12" fill="{COLOURS[phase]}"/><text x="{NAMES + 90 * i + 17}" y="43">{what}</text>')
+                x, width = NAMES + start * pixels, max(0.5, (end - start) * pixels)
+                what = f'{t["phase"]}{t["stage"]} of microbatch {t["microbatch"]}, {which}: {start:.4f} s to {end:.4f} s'
+                out.append(f'<rect x="{x:.1f}" y="{y + 1}" width="{width:.1f}" height="{BAR - 2}" fill="{COLOURS[t["phase"]]}" stroke="white" '
+                           f'stroke-width="0.5"><title>{what}</title></rect>')
+                if width > 16:
+                    out.append(f'<text x="{x + width / 2:.1f}" y="{y + 13}" text-anchor="middle" fill="white">{t["microbatch"]}</text>')
+    for x, phase, what in ((NAMES, "F", "forward"), (NAMES + 90, "B", "backward")):
+        out.append(f'<rect x="{x}" y="33" width="12" height="12" fill="{COLOURS[phase]}"/><text x="{x + 17}" y="43">{what}</text>')
     return "\n".join([*out, "</svg>\n"])
