@@ -262,6 +262,15 @@ class leaves_nothing_behind(executor_test):
                 self.assertNotIn(f"hp{process.pid % 100000}x", " ".join(os.listdir("/sys/class/net")))
 
 
+    def test_while_torch_is_loaded(self):
+        p = self.write("plan.json", chain("transformer-small", "a", "b"))
+        with subprocess.Popen(self.endless(p), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            self.assertTrue(comes_true(lambda: "libtorch" in pathlib.Path(f"/proc/{process.pid}/maps").read_text()))
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.communicate(timeout=20)[1], "")
+            self.assertIn(process.returncode, (-signal.SIGINT, 128 + signal.SIGINT))  # the latter if it was loaded already
+
+
 class refuses(executor_test):
     """Before any worker is started, so that this process can be the program."""
 
@@ -375,6 +384,12 @@ class parts(unittest.TestCase):
         with self.assertRaises(links.Aborted):
             held.prepare(1, 3)
         self.assertEqual(held.store.settled, {0: "adopted"})
+
+    def test_how_slow_a_kind_is(self):
+        self.assertEqual([documents.slowness(kind, "a") for kind in ("core", "core/1", "core/2.5")], [1, 1, 2.5])
+        for kind in ("phone", "core/", "core/0.5", "core/nan", "core/inf", "core/-2"):
+            with self.subTest(kind=kind), self.assertRaises(documents.BadInput):
+                documents.slowness(kind, "a")
 
     def test_chunks_cover_what_is_sent(self):
         chunks = [documents.Chunk(10.0, 0.5 * k, k) for k in range(3)]

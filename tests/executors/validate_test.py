@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -158,6 +159,11 @@ class programs(unittest.TestCase):
             self.assertFalse(mark.exists())
 
     def test_the_program_takes_along_what_it_runs(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                self.ends_with_what_it_runs(number)
+
+    def ends_with_what_it_runs(self, number):
         with tempfile.TemporaryDirectory() as folder:
             mark = pathlib.Path(folder) / "alive"
             fake = pathlib.Path(folder) / "hangs"
@@ -169,8 +175,8 @@ class programs(unittest.TestCase):
             while not mark.exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
             self.assertTrue(mark.exists())
-            process.terminate()
-            self.assertEqual(process.wait(30), 143)
+            process.send_signal(number)
+            self.assertEqual(process.wait(30), 128 + number)
             mark.unlink()
             time.sleep(0.5)
             self.assertFalse(mark.exists())

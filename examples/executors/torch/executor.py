@@ -108,7 +108,7 @@ def run(o: argparse.Namespace) -> int:
         if o.trace:
             write(o.trace, json.dumps({"tasks": job.trace()}))
         if o.svg:
-            write(o.svg, svg(": ".join(text_of(report).splitlines()[:2]) + ". The last iteration", job.trace()))
+            write(o.svg, svg(": ".join(text_of(report).splitlines()[:2]) + "; the last iteration", job.trace()))
     finally:
         job.stop()
     tell(json.dumps(report) if o.json else text_of(report))
