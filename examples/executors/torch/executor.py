@@ -27,7 +27,7 @@ except ImportError:
     sys.exit(2)
 
 from coordinator import Coordinator, Files, Trouble
-from documents import Program, TaskGraph, require_writable, slowness, write
+from documents import Cluster, Program, TaskGraph, require_writable, slowness, write
 from fabrics import make_fabric
 from fleet import Lost
 from models import network_named
@@ -74,6 +74,18 @@ def seconds_at_iteration(text: str) -> Tuple[float, int]:
     return seconds(what), iteration
 
 
+def shaping(program: Program, file: str, graph: TaskGraph) -> Cluster:
+    """The cluster whose links are imitated. It needs the devices of the plan, and routes between any two: weights may have to move."""
+    nominal = program.cluster(file)
+    for d in graph.used:
+        if d not in nominal.kinds:
+            raise BadInput(f'{file}: /devices: no device "{d}", which the plan uses')
+    for a, b in itertools.permutations(graph.used, 2):
+        if (a, b) not in nominal.routes:
+            raise BadInput(f'{file}: /routes: expected a route between any two devices of the plan, got no route from "{a}" to "{b}"')
+    return nominal
+
+
 def run(o: argparse.Namespace) -> int:
     for path in filter(None, (o.trace, o.svg)):
         require_writable(path)
@@ -84,14 +96,7 @@ def run(o: argparse.Namespace) -> int:
     layers = [n for s in graph.stages for n in s.layers]
     if sorted(layers) != sorted(network.order):
         raise BadInput(f"{graph.file}: /stages: expected every layer of {network.name} once, got {', '.join(layers)}")
-    shaping = o.nominal or o.cluster
-    nominal = program.cluster(shaping)
-    for d in graph.used:
-        if d not in nominal.kinds:
-            raise BadInput(f'{shaping}: /devices: no device "{d}", which the plan uses')
-    for a, b in itertools.permutations(graph.used, 2):
-        if (a, b) not in nominal.routes:
-            raise BadInput(f'{shaping}: /routes: no route from "{a}" to "{b}", both of the plan; expected one, for weights may have to move')
+    nominal = shaping(program, o.nominal or o.cluster, graph)
     for device, _ in o.kill:
         if device not in graph.used:
             raise BadInput(f'--kill: expected a device of the plan ({", ".join(graph.used)}), got "{device}"')
