@@ -17,6 +17,8 @@
 
 #include "support/by_hand.hpp"
 
+namespace test_life {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using adapt::activity;
@@ -579,3 +581,5 @@ TEST_CASE("an observer sees time pass and may end it") {
   CHECK(h.status.result == outcome::stopped);
   CHECK(h.iterations == 2);
 }
+
+}  // namespace test_life

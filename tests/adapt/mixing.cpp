@@ -18,6 +18,8 @@
 #include "support/random_source.hpp"
 #include "support/solvers.hpp"
 
+namespace test_mixing {
+
 using namespace hetplan;
 using adapt::mixing_goal;
 using adapt::mixture;
@@ -363,3 +365,5 @@ TEST_CASE("a mixture's bad input is named") {
   CHECK_THROWS_AS(adapt::mixing_program(good, {.horizon_s = 0, .progress = 1}), invalid_input);
   CHECK(adapt::mix_relaxed(good, goal, no_lp{}).status.result == outcome::stopped);
 }
+
+}  // namespace test_mixing

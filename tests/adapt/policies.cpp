@@ -21,6 +21,8 @@
 #include "support/random_source.hpp"
 #include "support/three_devices.hpp"
 
+namespace test_policies {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using adapt::activity;
@@ -380,3 +382,5 @@ TEST_CASE("Dora's adapter mixes work with a deadline and climbs the ladder for o
   CHECK(h.finished_s);
   CHECK_FALSE(h.missed_deadline);
 }
+
+}  // namespace test_policies

@@ -16,6 +16,8 @@
 #include "support/random_source.hpp"
 #include "support/solvers.hpp"
 
+namespace test_progress {
+
 using namespace hetplan;
 using adapt::decision;
 using adapt::job_state;
@@ -270,3 +272,5 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
   CHECK(adapt::clairvoyant({}, 0).status.ok());
   CHECK_THROWS_WITH(adapt::clairvoyant({}, -1), "clairvoyant: work is -1; expected a finite number >= 0");
 }
+
+}  // namespace test_progress

@@ -9,6 +9,8 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 
+namespace test_devices {
+
 using namespace hetplan;
 
 namespace {
@@ -150,3 +152,5 @@ TEST_CASE("a network model that breaks its rules is refused by resource or route
   CHECK(refusal(odd_network{.path = {1_ms, {{resource_id(0), 0}}}}) == ab + "has weight 0; expected finite > 0");
   CHECK(refusal(odd_network{.path = {1_ms, {{resource_id(0), inf}}}}) == ab + "has weight inf; expected finite > 0");
 }
+
+}  // namespace test_devices

@@ -9,6 +9,8 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cluster/topology.hpp>
 
+namespace test_exchange {
+
 using namespace hetplan;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("a ring reduction goes round in list order and waits for its slowest s
   CHECK(ring_reduction(uneven().network(), ids({0, 1, 2})) == transfer_cost{inf, inf});  // c -> a is missing
   CHECK(ring_reduction(uneven().network(), ids({1, 2})).s_per_byte == Approx(2 / 1e6));  // weight 2 on 1 MB/s
 }
+
+}  // namespace test_exchange

@@ -9,6 +9,8 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 
+namespace test_topologies {
+
 using namespace hetplan;
 
 namespace {
@@ -177,3 +179,5 @@ TEST_CASE("a resource that a route lists twice adds its weights, and the peak is
   CHECK(way(c, "a", "c") == ": 2 ms");
   CHECK(peak_MB_per_s(c, "a", "c") == std::numeric_limits<double>::infinity());  // infinitely fast after the latency
 }
+
+}  // namespace test_topologies

@@ -16,6 +16,8 @@
 #include "support/printed_text.hpp"
 #include "support/solvers.hpp"
 
+namespace test_lp {
+
 using namespace hetplan;
 
 namespace {
@@ -449,3 +451,5 @@ TEMPLATE_TEST_CASE("solvers of linear programs print nothing", "", LP_SOLVERS) {
   }
   CHECK(printed.text() == "");
 }
+
+}  // namespace test_lp

@@ -16,6 +16,8 @@
 #include "support/printed_text.hpp"
 #include "support/solvers.hpp"
 
+namespace test_milp {
+
 using namespace hetplan;
 
 namespace {
@@ -387,3 +389,5 @@ TEST_CASE("a fatal error of GLPK in a mixed-integer program ends neither the pro
   CHECK(printed.text() == "");
   CHECK(std::ranges::all_of(elsewhere, [&](const milp_solution& s) { return s.x == answer.x; }));
 }
+
+}  // namespace test_milp

@@ -13,6 +13,8 @@
 
 #include "support/random_source.hpp"
 
+namespace test_layer_sequence {
+
 using namespace hetplan;
 
 namespace {
@@ -188,3 +190,5 @@ TEST_CASE("a chain view of any model keeps its layers and adds up every boundary
     }
   }
 }
+
+}  // namespace test_layer_sequence

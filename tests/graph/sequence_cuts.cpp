@@ -14,6 +14,8 @@
 
 #include "support/random_source.hpp"
 
+namespace test_sequence_cuts {
+
 using namespace hetplan;
 
 namespace {
@@ -198,3 +200,5 @@ TEST_CASE("what stages of random cuts of a random DAG read and send is what the 
   CHECK(fed > 400);
   CHECK(several > 200);
 }
+
+}  // namespace test_sequence_cuts

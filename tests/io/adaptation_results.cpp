@@ -23,6 +23,8 @@
 #include "support/random_history.hpp"
 #include "support/random_instance.hpp"
 
+namespace test_adaptation_results {
+
 using namespace hetplan;
 using test::count;
 using test::has;
@@ -423,3 +425,5 @@ TEST_CASE("the page marks the best of a column where one is better") {
   rows[1].history.lost = 0;
   CHECK(has(row_of("slow"), "<td class=\"n\">" + best + "100 J</b></td><td class=\"n\">" + best + "10 J</b></td>"));
 }
+
+}  // namespace test_adaptation_results

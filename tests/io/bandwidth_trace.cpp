@@ -20,6 +20,8 @@
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
 
+namespace test_bandwidth_trace {
+
 using namespace hetplan;
 using test::message_of;
 using test::near;
@@ -184,3 +186,5 @@ TEST_CASE("every trace of the collection is read, and its mean is what summing i
     CHECK(sum / (10 * length_s) == Approx(75e6).epsilon(1e-6));
   }
 }
+
+}  // namespace test_bandwidth_trace

@@ -7,6 +7,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_cluster_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -178,3 +180,5 @@ TEST_CASE("a cluster that would cost gigabytes is refused") {
               R"(], "routes": [{"from": "*", "to": "*", "via": [)" + via + "]}]}") ==
         "c.json: /routes/0/via/1000: expected at most 1000 resources in a route, got more");
 }
+
+}  // namespace test_cluster_json

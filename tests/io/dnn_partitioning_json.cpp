@@ -12,6 +12,8 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 
+namespace test_dnn_partitioning_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -140,3 +142,5 @@ TEST_CASE("every published workload is read, and no part of a truncated one") {
   const std::string text = io::read_text((folder / "throughput-inputs/LayerGraphs/bert24_inference.json").string());
   for (std::size_t length = 0; length + 2 < text.size(); length += 97) CHECK(error(text.substr(0, length)).starts_with("f.json: "));
 }
+
+}  // namespace test_dnn_partitioning_json

@@ -10,6 +10,8 @@
 #include "io/reading.hpp"
 #include "io/runtime_split.hpp"
 
+namespace test_export_llama_cpp {
+
 using namespace hetplan;
 using test::block_split;
 
@@ -116,3 +118,5 @@ TEST_CASE("a device's name cannot end the word or the line that it stands in") {
   CHECK(io::shell_word("") == "''");
   CHECK(io::shell_word("10.0.0.7:50052,home-1") == "10.0.0.7:50052,home-1");
 }
+
+}  // namespace test_export_llama_cpp

@@ -9,6 +9,8 @@
 #include "io/reading.hpp"
 #include "io/runtime_split.hpp"
 
+namespace test_export_prima_cpp {
+
 using namespace hetplan;
 using test::block_split;
 
@@ -85,3 +87,5 @@ TEST_CASE("what prima.cpp cannot run is refused") {
   CHECK(refusal({std::vector<int>(32, 1)}) == "no error");
   CHECK(refusal({std::vector<int>(33, 1)}) == "export to prima.cpp: it has windows for 32 devices; the plan has 33");
 }
+
+}  // namespace test_export_prima_cpp

@@ -9,6 +9,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_file {
+
 using namespace hetplan;
 using test::message_of;
 namespace fs = std::filesystem;
@@ -93,3 +95,5 @@ TEST_CASE("a link stays a link, permissions stay, devices are written to directl
     CHECK(fs::is_character_file("/dev/null"));
   }
 }
+
+}  // namespace test_file

@@ -7,6 +7,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_job_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -71,3 +73,5 @@ TEST_CASE("a bad job file ends in one message") {
   CHECK(error("\"qoe\": {\"latancy\": 1}") == "j.json: /qoe/latancy: expected a known key, got \"latancy\"; did you mean \"latency\"?");
   CHECK(error("\"seed\": 3").starts_with("j.json: /seed: expected a known key, got \"seed\"; known keys: format, mode"));
 }
+
+}  // namespace test_job_json

@@ -10,6 +10,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_json_document {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -161,3 +163,5 @@ TEST_CASE("shortened text never ends inside a character") {
   CHECK(io::shortened("ab\xC3\xA4z", 3) == "ab...");
   CHECK(io::escaped("a\x1b[31m") == "a\\u001B[31m");
 }
+
+}  // namespace test_json_document

@@ -9,6 +9,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_model_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -162,3 +164,5 @@ TEST_CASE("a model and a cluster that do not know each other's times are refused
         "c.json: /devices/0/kind: expected a kind with a profile, got \"plain\": layer \"a\" of model \"x\" has no forward_flops and no profile for "
         "kind \"plain\"");
 }
+
+}  // namespace test_model_json

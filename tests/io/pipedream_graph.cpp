@@ -14,6 +14,8 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 
+namespace test_pipedream_graph {
+
 using namespace hetplan;
 using test::message_of;
 using test::near;
@@ -159,3 +161,5 @@ TEST_CASE("every PipeDream graph of the collection has the totals that were coun
     }
   }
 }
+
+}  // namespace test_pipedream_graph

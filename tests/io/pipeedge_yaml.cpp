@@ -15,6 +15,8 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 
+namespace test_pipeedge_yaml {
+
 using namespace hetplan;
 using test::message_of;
 using test::near;
@@ -237,3 +239,5 @@ TEST_CASE("PipeEdge's files of the collection have the totals that were counted 
     CHECK(g[layer_id(0)].profiles.front().batch.front() == 8);
   }
 }
+
+}  // namespace test_pipeedge_yaml

@@ -12,6 +12,8 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 
+namespace test_piper_json {
+
 using namespace hetplan;
 using test::message_of;
 using test::near;
@@ -183,3 +185,5 @@ TEST_CASE("every Piper input of the collection has the totals that were counted 
     if (t.nodes == 37) CHECK(io::piper_graph(w, {.tensor_parallel = 8, .configuration = "activation recomp"}).size() == 37);
   }
 }
+
+}  // namespace test_piper_json

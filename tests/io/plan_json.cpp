@@ -9,6 +9,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_plan_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -234,3 +236,5 @@ TEST_CASE("bad pipelines are found") {
   CHECK(pipe_error("\"microbatch_size\": 1", "\"microbatch_size\": 3").starts_with("p.json: /pipelines/0/stages/0/microbatch_size: expected a size that divides"));
   CHECK(pipe_error("\"hub\"}", "\"pub\"}") == "p.json: /sync/parameter_server: expected the name of a device of cluster \"home\", got \"pub\"; did you mean \"hub\"?");
 }
+
+}  // namespace test_plan_json

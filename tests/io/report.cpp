@@ -16,6 +16,8 @@
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"
 
+namespace test_report {
+
 using namespace hetplan;
 using namespace hetplan::test;
 
@@ -196,3 +198,5 @@ TEST_CASE("a stopped run is drawn as far as it went") {
   const plan_result result{.status = {}, .plans = {two_stages()}};
   CHECK(has(checked(io::report_html(result, two_layers(), c, j)), "stopped by an observer"));
 }
+
+}  // namespace test_report

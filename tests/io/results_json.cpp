@@ -10,6 +10,8 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/io/results_json.hpp>
 
+namespace test_results_json {
+
 using namespace hetplan;
 using parsed = nlohmann::json;
 
@@ -110,3 +112,5 @@ TEST_CASE("documents are laid out for people and end with a line break") {
   j["bad"] = "\xFF";
   CHECK_NOTHROW(io::json_text(j));
 }
+
+}  // namespace test_results_json

@@ -14,6 +14,8 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 
+namespace test_sailor_plan {
+
 using namespace hetplan;
 using test::message_of;
 using test::with;
@@ -161,3 +163,5 @@ TEST_CASE("the published Sailor plans are read, and their traps are where they a
   CHECK(misnumbered == 3);
   CHECK(of_26_layers == 17);
 }
+
+}  // namespace test_sailor_plan

@@ -15,6 +15,8 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 
+namespace test_sailor_profile {
+
 using namespace hetplan;
 using test::message_of;
 using test::near;
@@ -219,3 +221,5 @@ TEST_CASE("three kinds of device that Sailor measured make one model, and a file
   CHECK(message_of([&] { return io::sailor_chain(neo, 1, wrong); }) ==
         "sailor: " + profile_file("GPT-Neo-2.7", "GH-96") + ": expected times of the 34 layers of model \"GPT-Neo-2.7\", got 26");
 }
+
+}  // namespace test_sailor_profile

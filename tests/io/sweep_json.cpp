@@ -8,6 +8,8 @@
 
 #include "io/reading.hpp"
 
+namespace test_sweep_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -85,3 +87,5 @@ TEST_CASE("a bad sweep file ends in one message") {
   CHECK(error("\"dtype\": \"fp16\"") == "s.json: /dtype: expected \"fp32\" or \"bf16\", got \"fp16\"");
   CHECK(error("\"model\": []") == "s.json: /model: expected a known key, got \"model\"; did you mean \"models\"?");
 }
+
+}  // namespace test_sweep_json

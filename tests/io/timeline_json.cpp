@@ -17,6 +17,8 @@
 #include "support/random_history.hpp"
 #include "support/random_instance.hpp"
 
+namespace test_timeline_json {
+
 using namespace hetplan;
 using test::document;
 using test::message_of;
@@ -209,3 +211,5 @@ TEST_CASE("a timeline that a program makes is checked with the index of its even
   CHECK(fault(9, {{1_s, adapt::qoe_becomes{}}}) == "timeline: event 0 at 1 s: qoe without latency or deadline");
   CHECK(fault(9, {{1_s, adapt::qoe_becomes{{}, seconds(-3)}}}) == "timeline: event 0 at 1 s: qoe.deadline = -3; expected seconds > 0");
 }
+
+}  // namespace test_timeline_json

@@ -13,6 +13,8 @@
 
 #include "support/random_instance.hpp"
 
+namespace test_bounds {
+
 using namespace hetplan;
 using namespace hetplan::test;
 
@@ -203,3 +205,5 @@ TEST_CASE("energy is what tasks and transfers add up to, and grows in proportion
     REQUIRE(judge(strong.plan, m, strong.cluster(), roofline{}).evaluation.energy().value() == 2 * j.evaluation.energy().value());
   });
 }
+
+}  // namespace test_bounds

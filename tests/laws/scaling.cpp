@@ -12,6 +12,8 @@
 
 #include "support/random_instance.hpp"
 
+namespace test_scaling {
+
 using namespace hetplan;
 using namespace hetplan::test;
 
@@ -246,3 +248,5 @@ TEST_CASE("changes that change nothing change nothing") {
     REQUIRE(simulate(g, c.network(), policy, same).latency.value() == about(plain.latency.value()));
   });
 }
+
+}  // namespace test_scaling

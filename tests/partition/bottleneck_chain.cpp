@@ -9,6 +9,8 @@
 
 #include <hetplan/partition/bottleneck_chain.hpp>
 
+namespace test_bottleneck_chain {
+
 using hetplan::partition::bottleneck_chain;
 
 namespace {
@@ -119,3 +121,5 @@ TEST_CASE("stages begin only where they may") {
   REQUIRE(coarse.bottleneck == 12);  // {1 1} {1 9 1 1}
   REQUIRE(coarse.first == std::vector<std::size_t>{0, 2});
 }
+
+}  // namespace test_bottleneck_chain

@@ -15,6 +15,8 @@
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
 
+namespace test_brute_force {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using partition::brute_force;
@@ -397,3 +399,5 @@ TEST_CASE("a space that is too large, and input that makes no space, are refused
   CHECK_THROWS_AS(best_of(row(2), wired(2), blank(1, 1), {}, minimize_latency{}, 0), invalid_input);
   CHECK(for_each_plan(layer_sequence{}, row(2), wired(2), roofline{}, plain_memory{}, blank(1, 1), {}, [](const plan&) {}) == 0);
 }
+
+}  // namespace test_brute_force

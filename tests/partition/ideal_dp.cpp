@@ -23,6 +23,8 @@
 
 #include "support/random_source.hpp"
 
+namespace test_ideal_dp {
+
 using namespace hetplan;
 using namespace hetplan::partition;
 
@@ -433,3 +435,5 @@ TEST_CASE("what breaks the rules of ideal_dp is named") {
   CHECK(message([&] { return contiguous_partition(graph_of(1, {{0, 0}}), std::vector{1}, work_load(rows{{1}})); }) ==
         "ideals: edge 0 -> 0 is on a cycle; expected a graph without");
 }
+
+}  // namespace test_ideal_dp

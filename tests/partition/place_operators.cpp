@@ -21,6 +21,8 @@
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
 
+namespace test_place_operators {
+
 using namespace hetplan;
 using namespace hetplan::partition;
 using test::near;
@@ -440,3 +442,5 @@ TEST_CASE("the experts' splits have the published loads") {
     CHECK(find_broken_rule(w.workload, device) == std::nullopt);
   }
 }
+
+}  // namespace test_place_operators

@@ -15,6 +15,8 @@
 
 #include "support/search_instance.hpp"
 
+namespace test_search {
+
 using namespace hetplan;
 using namespace hetplan::partition;
 
@@ -496,3 +498,5 @@ TEST_CASE("a search that is stopped says so and returns the best plans of its co
   }
   REQUIRE(known > 20);
 }
+
+}  // namespace test_search

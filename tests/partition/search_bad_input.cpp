@@ -12,6 +12,8 @@
 #include "support/by_hand.hpp"
 #include "support/search_instance.hpp"
 
+namespace test_search_bad_input {
+
 using namespace hetplan;
 using namespace hetplan::partition;
 using Catch::Matchers::Contains;
@@ -262,3 +264,5 @@ TEST_CASE("one layer on one device is a search too") {
   CHECK(r.plans.front().estimate.latency == estimate(r.plans.front().plan, b.model, b.cluster, roofline{}).latency);
   CHECK(r.counts.cells == 0);
 }
+
+}  // namespace test_search_bad_input

@@ -12,6 +12,8 @@
 
 #include "support/search_instance.hpp"
 
+namespace test_search_users_models {
+
 using namespace hetplan;
 using namespace hetplan::partition;
 
@@ -230,3 +232,5 @@ TEST_CASE("a beam keeps no more than its width and never beats dominance") {
   });
   REQUIRE(feasible > 150);
 }
+
+}  // namespace test_search_users_models

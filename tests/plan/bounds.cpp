@@ -14,6 +14,8 @@
 #include <hetplan/solve/glpk.hpp>
 #include "support.hpp"
 
+namespace test_bounds {
+
 using namespace plan_tests;
 
 namespace {
@@ -344,3 +346,5 @@ TEST_CASE("a plan that breaks its memory is bounded without memory") {
   CHECK(ms(true) == Approx(6));   // half of the samples on the slow one
   CHECK(ms(false) == Approx(3));  // 12 / (3 + 1)
 }
+
+}  // namespace test_bounds

@@ -11,6 +11,8 @@
 #include <hetplan/plan/objective.hpp>
 #include "support.hpp"
 
+namespace test_objectives_and_limits {
+
 using namespace plan_tests;
 
 namespace {
@@ -202,3 +204,5 @@ TEST_CASE("a description has a line per stage, and per used device once the plan
   p.predicted->gap = 1;
   CHECK(describe(p, chain(3), devices(3)).find("at most 100 % slower than the best plan") != std::string::npos);
 }
+
+}  // namespace test_objectives_and_limits

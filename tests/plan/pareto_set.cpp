@@ -15,6 +15,8 @@
 
 #include "support/random_source.hpp"
 
+namespace test_pareto_set {
+
 using namespace hetplan;
 
 namespace {
@@ -204,3 +206,5 @@ TEST_CASE("the hypervolume refuses what has none") {
   CHECK_THROWS_AS(hypervolume(points{{1, no_number}}, std::vector<double>{1, 1}), invalid_input);
   CHECK_THROWS_AS(hypervolume(points{{1, -inf}}, std::vector<double>{1, 1}), invalid_input);
 }
+
+}  // namespace test_pareto_set

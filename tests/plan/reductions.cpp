@@ -8,6 +8,8 @@
 
 #include <hetplan/graph/planning_graph_builder.hpp>
 
+namespace test_reductions {
+
 using namespace hetplan;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("replicas reduce what they train, and the first devices of stages with
 TEST_CASE("a tensor whose holders begin on one device is not reduced across stages") {
   CHECK(reductions_of(in_three_stages({{a, 2}}, {{b, 2}}, {{a, 2}}), tied()).empty());
 }
+
+}  // namespace test_reductions

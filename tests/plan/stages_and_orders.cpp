@@ -8,6 +8,8 @@
 #include <hetplan/plan/stage_graph.hpp>
 #include "support.hpp"
 
+namespace test_stages_and_orders {
+
 using namespace plan_tests;
 
 namespace {
@@ -173,3 +175,5 @@ TEST_CASE("the 1F1B rule by hand") {
   CHECK(warmup_suffices(node(4, 2), 1, node(1, 8), 1));
   CHECK_FALSE(warmup_suffices(node(4, 2), 1, node(1, 8), 2));
 }
+
+}  // namespace test_stages_and_orders

@@ -9,6 +9,8 @@
 #include <hetplan/plan/validate.hpp>
 #include "support.hpp"
 
+namespace test_validate {
+
 using namespace plan_tests;
 
 namespace {
@@ -365,3 +367,5 @@ TEST_CASE("require_valid throws the violation's place and text") {
   CHECK_THROWS_MATCHES(require_valid(p, four_layers(), four_devices()), invalid_input,
                        Catch::Message("plan: /microbatches: expected an integer >= 1, got 0"));
 }
+
+}  // namespace test_validate

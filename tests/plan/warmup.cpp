@@ -14,6 +14,8 @@
 #include <hetplan/plan/validate.hpp>
 #include "support.hpp"
 
+namespace test_warmup {
+
 using namespace plan_tests;
 
 namespace {
@@ -312,3 +314,5 @@ TEST_CASE("with equal microbatches every warm-up rule keeps the 1F1B rule on eve
     }
   }
 }
+
+}  // namespace test_warmup

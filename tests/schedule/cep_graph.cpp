@@ -21,6 +21,8 @@
 #include "support/random_cep.hpp"
 #include "support/random_instance.hpp"
 
+namespace test_cep_graph {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using schedule::cep_graph;
@@ -294,3 +296,5 @@ TEST_CASE("Boost.Graph sorts a CEP graph and finds its longest paths") {
     check(tasks::expand(without_rules(i.plan), i.model(), c, roofline{}), c.network());
   });
 }
+
+}  // namespace test_cep_graph

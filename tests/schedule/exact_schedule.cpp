@@ -19,6 +19,8 @@
 #include "support/random_cep.hpp"
 #include "support/solvers.hpp"
 
+namespace test_exact_schedule {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using schedule::cep_graph;
@@ -354,3 +356,5 @@ TEST_CASE("a mixed-integer solver that meets its limit leaves the better of what
   }
   CHECK(stopped >= 10);
 }
+
+}  // namespace test_exact_schedule

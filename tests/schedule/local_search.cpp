@@ -14,6 +14,8 @@
 #include "support/random_cep.hpp"
 #include "support/random_instance.hpp"
 
+namespace test_local_search {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using schedule::cep_graph;
@@ -238,3 +240,5 @@ TEST_CASE("where local search leaves no gap no exact schedule is better") {
   }
   CHECK(proven >= 10);
 }
+
+}  // namespace test_local_search

@@ -18,6 +18,8 @@
 #include "support/random_cep.hpp"
 #include "support/solvers.hpp"
 
+namespace test_order_search {
+
 using namespace hetplan;
 using namespace hetplan::test;
 using schedule::cep_graph;
@@ -436,3 +438,5 @@ TEST_CASE("programs heed releases, latencies, weights and transfers that share n
   CHECK(p.event_s(1, s) >= 7.5 - 1e-9);
   CHECK(p.order().size() == 2);
 }
+
+}  // namespace test_order_search

@@ -8,6 +8,8 @@
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
 
+namespace test_background {
+
 using namespace hetplan;
 using namespace hetplan::test;
 
@@ -130,3 +132,5 @@ TEST_CASE("background traffic that makes no sense is refused") {
   CHECK_THROWS_WITH(with({device_id(0), device_id(0), 1_B})(), Catch::Contains("no route"));
   CHECK_THROWS_WITH(x.run({.until = seconds(-1)}), Catch::Contains("until"));
 }
+
+}  // namespace test_background

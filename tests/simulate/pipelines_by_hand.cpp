@@ -7,6 +7,8 @@
 
 #include "support/by_hand.hpp"
 
+namespace test_pipelines_by_hand {
+
 using namespace hetplan;
 using namespace hetplan::test;
 
@@ -464,3 +466,5 @@ TEST_CASE("energy is idle power for the whole run, active power while busy, and 
   CHECK(j.evaluation.devices[2].energy.value() == 0);  // not part of the plan
   CHECK(j.evaluation.energy().value() == near(52 + 18.5));
 }
+
+}  // namespace test_pipelines_by_hand
