@@ -11,6 +11,8 @@
 
 #include "executors/common/transport.hpp"
 
+namespace test_sender {
+
 using executors::parcel;
 using hetplan::device_id;
 
@@ -83,3 +85,5 @@ TEST_CASE("Flows of one sender share what they both use") {
   CHECK(at_s.at({0, 0}) == Approx(0.024).margin(pieces_s));
   CHECK(at_s.at({1, 0}) == Approx(0.024).margin(pieces_s));
 }
+
+}  // namespace test_sender
