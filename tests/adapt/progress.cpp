@@ -100,7 +100,7 @@ struct campaign {
 
 }  // namespace
 
-TEST_CASE("of 1000 jobs under noise that all plans share, 99 % of those that can end in time do, with energy near the least") {
+TEST_CASE("of 1000 jobs under noise that all plans share, 99 % of those that can end in time do, with energy near the least", "[long]") {
   const campaign c(1000, {.kind = noise_kind::common}, {});
   CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1), c.over_clairvoyant.total());
   CHECK(c.possible >= 950);
@@ -111,7 +111,7 @@ TEST_CASE("of 1000 jobs under noise that all plans share, 99 % of those that can
   CHECK(c.over_expected.mean() <= 0.02);
 }
 
-TEST_CASE("of 1000 jobs whose plans each have their own luck, 99 % of those that can end in time do") {
+TEST_CASE("of 1000 jobs whose plans each have their own luck, 99 % of those that can end in time do", "[long]") {
   const campaign c(1000, {.kind = noise_kind::own}, {});
   CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1), c.over_clairvoyant.total());
   CHECK(c.met >= 0.99 * c.possible);
@@ -136,7 +136,7 @@ TEST_CASE("without noise and without switching costs the controller takes the le
   CHECK(whole.over_clairvoyant.quantile(1) <= 0.02);  // turns are rounded to a tenth of a period
 }
 
-TEST_CASE("one long horizon takes less energy than many short ones, and the reserve keeps deadlines that are missed without") {
+TEST_CASE("one long horizon takes less energy than many short ones, and the reserve keeps deadlines that are missed without", "[long]") {
   const campaign whole(300, {}, {}), hours(300, {}, {.horizon_s = 3600}), minutes(300, {}, {.horizon_s = 600});
   CAPTURE(whole.over_clairvoyant.total(), hours.over_clairvoyant.total(), minutes.over_clairvoyant.total());
   CHECK(whole.over_clairvoyant.total() < hours.over_clairvoyant.total());

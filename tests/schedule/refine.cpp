@@ -318,7 +318,7 @@ TEST_CASE("schedule_transfers gives a schedule that devices can follow, no worse
   CHECK(by_orders >= 20);
 }
 
-TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and better where transfers leave a gap") {
+TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and better where transfers leave a gap", "[long]") {
   int better = 0;
   const auto check = [&](const char* name, const char* setting, const job& what) {
     INFO(name << " on " << setting << ", " << to_string(what.workload.mode));
