@@ -114,8 +114,8 @@ struct run_inputs {
 /// Throws  invalid_input: a line that names the file, the place, what was found and what was expected.
 [[nodiscard]] inline run_inputs read_run(const std::string& model_file, const std::string& cluster_file, const std::string& plan_file,
                                          const std::string& nominal_file = {}) {
-  const auto parse = [](const std::string& path) { return hetplan::io::json_document::load(path); };
-  hetplan::planning_graph model = hetplan::io::read_model(parse(model_file));
+  using hetplan::io::json_document;
+  hetplan::planning_graph model = hetplan::io::read_model(json_document::load(model_file));
   neural_network net = [&] {
     try {
       return find_network(model.name());
@@ -124,9 +124,9 @@ struct run_inputs {
     }
   }();
   require_layers(model, net, model_file);
-  hetplan::cluster c = hetplan::io::read_cluster(parse(cluster_file));
+  hetplan::cluster c = hetplan::io::read_cluster(json_document::load(cluster_file));
   hetplan::io::check_together(model, c, cluster_file, hetplan::mode::training);
-  hetplan::cluster nominal = nominal_file.empty() ? c : hetplan::io::read_cluster(parse(nominal_file));
+  hetplan::cluster nominal = nominal_file.empty() ? c : hetplan::io::read_cluster(json_document::load(nominal_file));
   if (c.size() != nominal.size()) {
     throw hetplan::invalid_input(nominal_file + ": /devices: got " + std::to_string(nominal.size()) + "; expected the " +
                                  std::to_string(c.size()) + " of " + cluster_file);
@@ -136,7 +136,7 @@ struct run_inputs {
     throw hetplan::invalid_input(nominal_file + ": /devices/" + std::to_string(d.id.value) + "/name: got \"" + nominal[d.id].name +
                                  "\"; expected \"" + d.name + "\" as in " + cluster_file);
   }
-  hetplan::plan p = hetplan::io::read_plan(parse(plan_file), model, c);
+  hetplan::plan p = hetplan::io::read_plan(json_document::load(plan_file), model, c);
   if (p.model != model.name()) {
     throw hetplan::invalid_input(plan_file + ": /model: got \"" + p.model + "\"; expected \"" + model.name() + "\", the network of " + model_file);
   }

@@ -100,9 +100,8 @@ struct pair_flows {
   std::map<std::pair<hetplan::device_id, hetplan::device_id>, std::size_t> flow_of;
 };
 [[nodiscard]] inline pair_flows flows_between_all(const hetplan::cluster& c) {
-  pair_flows all;
-  all.work.resources.assign(c.network().resources().begin(), c.network().resources().end());
-  all.work.tasks.assign(c.size(), std::vector<task>(1));
+  pair_flows all{idle_program(c), {}};
+  for (std::vector<task>& tasks : all.work.tasks) tasks.resize(1);  // takes part
   for (const hetplan::device& a : c.devices()) {
     for (const hetplan::device& b : c.devices()) {
       if (a.id != b.id && c.network().find(a.id, b.id) != nullptr) all.flow_of[{a.id, b.id}] = all.work.add_flow(c, a.id, b.id, 0);

@@ -102,6 +102,14 @@ struct program {
   }
 };
 
+/// A program in which nobody has anything to do yet, on the network of a cluster.
+[[nodiscard]] inline program idle_program(const hetplan::cluster& nominal) {
+  program idle;
+  idle.resources.assign(nominal.network().resources().begin(), nominal.network().resources().end());
+  idle.tasks.resize(nominal.size());
+  return idle;
+}
+
 /// Throws invalid_input that says which plans the executors do not run.
 inline void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
   const auto refuse = [&](const std::string& where, const std::string& got, const std::string& expected) {
@@ -131,12 +139,10 @@ namespace detail {
 
 class program_maker {
  public:
-  program_maker(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model, const hetplan::cluster& c,
-                const hetplan::cluster& nominal, const hetplan::tasks::task_graph& graph)
-      : p_(p), net_(net), nominal_(nominal), graph_(graph) {
+  program_maker(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model, const hetplan::cluster& nominal,
+                const hetplan::tasks::task_graph& graph)
+      : p_(p), net_(net), nominal_(nominal), graph_(graph), out_(idle_program(nominal)) {
     out_.batch = static_cast<long>(p.batch());
-    out_.resources.assign(nominal.network().resources().begin(), nominal.network().resources().end());
-    out_.tasks.resize(c.size());
     out_.stage_of.resize(net.layers.size());
     add_stages();
     require_one_sum_each();
@@ -292,7 +298,7 @@ class program_maker {
                                           const hetplan::cluster& c, const hetplan::cluster& nominal,
                                           const hetplan::tasks::task_graph& graph) {
   require_executable(p, c);
-  return detail::program_maker(p, net, model, c, nominal, graph).take();
+  return detail::program_maker(p, net, model, nominal, graph).take();
 }
 
 }  // namespace executors

@@ -201,9 +201,7 @@ class resilient_training {
 
   /// Sends tensors over the links, all at the same time. Returns their bytes.
   double move(const std::vector<hetplan::adapt::fetch>& fetches) {
-    program work;
-    work.resources.assign(in_.nominal.network().resources().begin(), in_.nominal.network().resources().end());
-    work.tasks.resize(in_.cluster.size());
+    program work = idle_program(in_.nominal);
     for (const hetplan::adapt::fetch& f : fetches) {
       work.add_flow(in_.nominal, f.from, f.to, f.volume.value());
       for (const hetplan::device_id d : {f.from, f.to}) work.tasks[d.index()].resize(1);  // takes part

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 WIDTH, NAMES, MARGIN = 1200, 150, 16         # pixels
 BAR, BETWEEN, TOP = 18, 12, 56               # of a row, between devices, above the first
-COLOURS = {"F": "#1f5fa8", "B": "#d66a12"}   # as in all pictures of hetplan
+COLOURS = {"F": "#1f5fa8", "B": "#d66a12"}   # blue goes forward, orange back, as in the library's pictures
 
 
 def svg(title: str, trace: List[Dict[str, Any]]) -> str:
