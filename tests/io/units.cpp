@@ -93,6 +93,30 @@ TEST_CASE("a slip of the unit is met with the unit that was meant") {
   CHECK(meant("six", data).empty());
 }
 
+TEST_CASE("a prefix that makes no sense before its unit is an error that names what was meant") {
+  constexpr auto time = dimension_of<seconds>, data = dimension_of<bytes>, work = dimension_of<flops>;
+  constexpr auto rate = dimension_of<bytes_per_second>, speed = dimension_of<flops_per_second>;
+  const auto refused = [](const char* text, io::dimension d, const char* meant) {
+    const auto p = parse_quantity(text, d);
+    INFO(text << " = " << p.value.value_or(-1) << ", meant " << p.meant);
+    CHECK_FALSE(p.value.has_value());
+    CHECK(p.meant == meant);
+  };
+  refused("600 mbit/s", rate, "600 Mbit/s");
+  refused("600 mbps", rate, "600 Mbit/s");
+  refused("600 mb/s", rate, "600 Mbit/s");
+  refused("50 mB/s", rate, "50 MB/s");
+  refused("8 mB", data, "8 MB");
+  refused("8 mbit", data, "8 Mbit");
+  refused("9 mFLOP", work, "9 MFLOP");
+  refused("9 mFLOP/s", speed, "9 MFLOP/s");
+  refused("200 Ms", time, "200 ms");
+  for (const char* text : {"8 uB", "8 nbit", "8 \xC2\xB5" "B"}) refused(text, data, "");
+  for (const char* text : {"3 kmin", "3 mmin", "3 kh", "3 mh", "3 Gs", "3 Ts"}) refused(text, time, "");
+  refused("3 ubit/s", rate, "");
+  refused("3 nFLOP", work, "");
+}
+
 TEST_CASE("amounts do not depend on the locale") {
   const std::string before = std::setlocale(LC_ALL, nullptr);
   for (const char* name : {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8"}) {

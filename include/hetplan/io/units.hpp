@@ -64,16 +64,18 @@ struct unit_name {
   dimension dim;
   double times;    ///< SI value = number * times / divided: exact where one of them is 1
   double divided;
+  int least;       ///< powers of ten of the prefixes that make sense: nobody means millibits, and "200 Ms" is 200 ms
+  int most;
 };
-inline constexpr std::array<unit_name, 9> unit_names{{{"min", {1, 0, 0, 0}, 60, 1},
-                                                      {"s", {1, 0, 0, 0}, 1, 1},
-                                                      {"Wh", {0, 0, 1, 0}, 3600, 1},
-                                                      {"h", {1, 0, 0, 0}, 3600, 1},
-                                                      {"bit", {0, 1, 0, 0}, 1, 8},
-                                                      {"B", {0, 1, 0, 0}, 1, 1},
-                                                      {"FLOP", {0, 0, 0, 1}, 1, 1},
-                                                      {"J", {0, 0, 1, 0}, 1, 1},
-                                                      {"W", {-1, 0, 1, 0}, 1, 1}}};
+inline constexpr std::array<unit_name, 9> unit_names{{{"min", {1, 0, 0, 0}, 60, 1, 0, 0},
+                                                      {"s", {1, 0, 0, 0}, 1, 1, -9, 3},
+                                                      {"Wh", {0, 0, 1, 0}, 3600, 1, -9, 12},
+                                                      {"h", {1, 0, 0, 0}, 3600, 1, 0, 0},
+                                                      {"bit", {0, 1, 0, 0}, 1, 8, 0, 12},
+                                                      {"B", {0, 1, 0, 0}, 1, 1, 0, 12},
+                                                      {"FLOP", {0, 0, 0, 1}, 1, 1, 0, 12},
+                                                      {"J", {0, 0, 1, 0}, 1, 1, -9, 12},
+                                                      {"W", {-1, 0, 1, 0}, 1, 1, -9, 12}}};
 
 struct unit_prefix {
   std::string_view text;
@@ -117,7 +119,7 @@ struct unit_meaning {
     if (!text.ends_with(u.text)) continue;
     const std::string_view front = text.substr(0, text.size() - u.text.size());
     for (const unit_prefix& p : unit_prefixes) {
-      if (front != p.text || (p.times > 1 && u.text != "B")) continue;
+      if (front != p.text || p.exponent < u.least || p.exponent > u.most || (p.times > 1 && u.text != "B")) continue;
       return unit_meaning{{u.dim.time + per.time, u.dim.data + per.data, u.dim.energy, u.dim.work},
                           p.exponent, p.times * u.times, u.divided};
     }
@@ -159,9 +161,6 @@ struct unit_meaning {
   for (const unit_name& u : unit_names) {
     for (const std::string_view rate : {"", "/s", "/B"}) {
       for (const unit_prefix& p : unit_prefixes) {
-        // Nobody means millibytes; and binary prefixes go with bytes only.
-        const bool large = u.dim.data != 0 || u.dim.work != 0;
-        if ((large && p.exponent < 0) || (p.times > 1 && u.text != "B")) continue;
         std::string candidate(p.text);
         candidate.append(u.text).append(rate);
         const auto meaning = parse_unit(candidate);
@@ -202,8 +201,9 @@ struct unit_meaning {
 /// Reads number, optional space, optional prefix, unit, optional "/s" or "/B" as an amount of dimension d.
 ///
 /// A decimal prefix moves the decimal point before the number is rounded, so "200 ms" is exactly 0.2 and
-/// "600 Mbit/s" exactly 600e6 / 8. Case matters: "Mb" is nothing, and `meant` then says "Mbit". Independent
-/// of the locale. A plain dimension has no unit, so no text is one.
+/// "600 Mbit/s" exactly 600e6 / 8. Case matters: "Mb" is nothing, and `meant` then says "Mbit". So are prefixes that make
+/// no sense: less than one bit, byte or FLOP, more than 1000 s, any of min and h; "600 mbit/s" means "600 Mbit/s".
+/// Independent of the locale. A plain dimension has no unit, so no text is one.
 [[nodiscard]] inline parsed_quantity parse_quantity(std::string_view text, const dimension& d) {
   std::size_t mantissa = 0;
   const std::size_t length = detail::number_length(text, mantissa);
