@@ -84,6 +84,10 @@ int list(const common_options&, const std::string& what);
 
 // --- shared by the commands ---
 
+/// Prints `hetplan: warning: TEXT` on standard error, one line whatever the text holds, each text once; with --quiet too, which
+/// silences progress alone: nothing that a file or an option asks is ignored in silence.
+void warn(const std::string& text);
+
 /// A file, or a built-in name.
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
 hetplan::cluster load_cluster(const std::string& name);

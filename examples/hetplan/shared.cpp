@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include <unistd.h>
 
@@ -53,6 +54,11 @@ zoo::model_options model_options(const common_options& o) {
 }
 
 }  // namespace
+
+void warn(const std::string& text) {
+  static std::set<std::string> told;
+  if (told.insert(text).second) std::fprintf(stderr, "hetplan: warning: %s\n", io::escaped(text).c_str());
+}
 
 planning_graph load_model(const common_options& options, const std::string& name) {
   if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) return zoo::model(name, model_options(options));
