@@ -19,7 +19,7 @@ import semantics
 
 KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied", "frozen",
          "tensor_parallel", "inference", "generation", "exclusive", "priority", "chunks", "topologies",
-         "mixed"]
+         "mixed", "shared_tensors"]
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
 
@@ -56,6 +56,11 @@ def features_of(kind, rng):
         f["flows"] = "chunks"
         f["mode"] = rng.choice(["training", "training", "inference"])
         f["several"] = f["explicit"] = rng.random() < 0.3
+    elif kind == "shared_tensors":
+        # stages of one device that hold the same tensors: tied layers, or the same layers in several pipelines
+        f["tied"] = f["several"] = f["explicit"] = True
+        f["pipelines"] = rng.random() < 0.5
+        f["mode"] = rng.choice(["training", "training", "inference", "generation"])
     elif kind == "mixed":
         for name in ("dag", "explicit", "pipelines", "sizes", "tied", "frozen", "tensor_parallel"):
             f[name] = rng.random() < 0.4

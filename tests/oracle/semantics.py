@@ -308,11 +308,8 @@ class Stage:
         return low, low + part.samples
 
     def tensors(self):
-        """Distinct weight tensors: tensor -> layer; a weight group counts once per stage (§2)."""
+        """Distinct weight tensors: tensor -> layer; a weight group counts once (§2)."""
         return {layer.tensor: layer for layer in self.layers}
-
-    def weight(self):
-        return sum(l.weight for l in self.tensors().values())
 
     def trainable_weight(self):
         return sum(l.weight for l in self.tensors().values() if l.trainable)
@@ -848,19 +845,23 @@ class Simulation:
 # ------------------------------------------------------------------------------ §2, §6, §8: the outputs
 
 def peak_memory(graph, device):
-    """Static memory of every stage held plus activations, in the order of the device's tasks."""
-    plan, held, static = graph.plan, {}, 0.0
+    """Every distinct tensor of the device's stages, each once and at its largest holding, plus their
+    caches and activations, in the order of the device's tasks."""
+    plan, held, tensors, caches = graph.plan, {}, {}, 0.0
     for stage in plan.stages:
         for part in stage.parts:
             if part.device.index != device:
                 continue
             held[stage.index] = part.samples * sum(l.activation for l in stage.layers)
-            static += stage.weight()
-            if plan.mode == "training":
-                static += stage.trainable_weight() * (1 + plan.optimizer_factor)
+            for tensor, layer in stage.tensors().items():
+                holding = layer.weight
+                if plan.mode == "training" and layer.trainable:
+                    holding += layer.weight * (1 + plan.optimizer_factor)
+                tensors[tensor] = max(tensors.get(tensor, 0.0), holding)
             if plan.mode == "generation":       # the cache of every sequence, for the whole run
-                static += (part.samples * stage.count * plan.context
+                caches += (part.samples * stage.count * plan.context
                            * sum(l.kv_bytes_per_token for l in stage.layers))
+    static = sum(tensors.values()) + caches
     splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
     in_flight, peak = {}, static
     for task in graph.order[device]:

@@ -44,8 +44,7 @@ struct replication {
 /// Complexity  O(layers of all stages x devices per stage).
 template <memory_model Memory = plain_memory>
 [[nodiscard]] std::vector<double> free_bytes(const plan& p, const planning_graph& model, const cluster& c, const Memory& memory = {}) {
-  std::vector<double> free;
-  for (const device& d : c.devices()) free.push_back(d.usable_memory().value());
+  std::vector<double> held = static_bytes(p, model, memory, c.size());
   const stage_graph g = make_stage_graph(p, model);
   const std::vector<int> warmup = resolve_warmup(p, g);
   const bool training = p.workload.mode == mode::training;
@@ -53,10 +52,11 @@ template <memory_model Memory = plain_memory>
     const int count = g.nodes[s].microbatches;
     const int kept = !training ? 1 : p.schedule.kind == schedule_kind::one_f_one_b ? std::min(warmup[s], count) : count;
     for (const assignment& a : p.stages[s].devices) {
-      free[a.device.index()] -= stage_static_bytes(memory, model, p.stages[s], a, p.workload, count) +
-                                kept * stage_activation_bytes(memory, model, p.stages[s], a, p.workload);
+      held[a.device.index()] += kept * stage_activation_bytes(memory, model, p.stages[s], a, p.workload);
     }
   }
+  std::vector<double> free;
+  for (const device& d : c.devices()) free.push_back(d.usable_memory().value() - held[d.id.index()]);
   return free;
 }
 

@@ -25,7 +25,7 @@ concept holds_cache = requires(const M& m, const layer& l, const workload& w) {
 };
 
 /// Bytes that a layer holds on a device. All finite, >= 0, pure. Layers of one weight group hold one
-/// state per stage; which samples are in flight is the simulator's business.
+/// state per device; which samples are in flight is the simulator's business.
 template <class M>
 concept memory_model = holds_state<M> && holds_activations<M> && holds_cache<M>;
 

@@ -95,6 +95,8 @@ struct plan {
     return pipelines.empty() ? batch() : pipelines[static_cast<std::size_t>(pipeline)];
   }
   [[nodiscard]] int size_of(const stage& s) const { return s.microbatch_size > 0 ? s.microbatch_size : microbatch_size; }
+  /// Of a stage in an iteration; its size divides its pipeline's samples.
+  [[nodiscard]] int microbatches_of(const stage& s) const { return static_cast<int>(pipeline_samples(s.pipeline) / size_of(s)); }
   [[nodiscard]] const stage& operator[](stage_id s) const { return stages[s.index()]; }
 
   friend bool operator==(const plan&, const plan&) = default;

@@ -40,7 +40,7 @@ struct reduction {
     double bytes = 0;
     std::vector<stage_id> holders;
   };
-  std::map<std::pair<bool, std::int32_t>, tensor> tensors;  // by (weight group?, group or layer)
+  std::map<tensor_key, tensor> tensors;
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage& st = p.stages[s];
     reduction own{.members = {}, .holders = {stage_id(s)}, .layers = {}};
@@ -48,7 +48,7 @@ struct reduction {
       if (l.trainable_weight().value() <= 0) return;
       own.layers.push_back(l.id);
       own.bytes += l.trainable_weight().value();
-      tensor& t = tensors[{l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value}];
+      tensor& t = tensors[tensor_of(l)];
       if (t.holders.empty()) t.layer = l.id;
       t.bytes = l.weight.value();
       t.holders.push_back(stage_id(s));

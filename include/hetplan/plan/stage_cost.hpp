@@ -2,7 +2,10 @@
 #pragma once
 /// What a stage costs on one of its devices: the one place where layers add up.
 
+#include <cstdint>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -33,6 +36,12 @@ template <cost_model Cost>
   return total;
 }
 
+/// Whose weights these are: (true, weight group), or (false, layer) where the layer shares them with nobody.
+using tensor_key = std::pair<bool, std::int32_t>;
+[[nodiscard]] inline tensor_key tensor_of(const layer& l) {
+  return {l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value};
+}
+
 /// The distinct tensors of a stage: a weight group counts once. Calls f(layer) for the first layer of each.
 template <class F>
 void for_each_tensor(const planning_graph& model, const stage& s, F&& f) {
@@ -50,16 +59,59 @@ void for_each_tensor(const planning_graph& model, const stage& s, F&& f) {
   return total;
 }
 
-/// Bytes that a device holds for a stage all the time: state, and in generation every sequence's cache.
+/// Generation: the caches of every sequence that a device serves in a stage; 0 in the other modes.
+template <memory_model Memory>
+[[nodiscard]] double stage_cache_bytes(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                       const workload& w, int microbatches) {
+  if (w.mode != mode::generation) return 0;
+  double cache = 0;
+  for (const layer_id l : s.layers) cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]);
+  return cache * a.samples * microbatches;
+}
+
+/// Bytes that a device holds for its only stage all the time: state, and in generation every sequence's cache. For devices
+/// that may hold several stages there is static_bytes.
 template <memory_model Memory>
 [[nodiscard]] double stage_static_bytes(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
                                         const workload& w, int microbatches) {
   double total = 0;
   for_each_tensor(model, s, [&](const layer& l) { total += checked_bytes(memory.state(l, w), "state", l); });
-  if (w.mode == mode::generation) {
-    double cache = 0;
-    for (const layer_id l : s.layers) cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]);
-    total += cache * a.samples * microbatches;
+  return total + stage_cache_bytes(memory, model, s, a, w, microbatches);
+}
+
+/// Bytes that each device holds all the time. A tensor that several stages of a device hold is there once, at the largest of
+/// their holdings, whichever mode and through whichever pipeline.
+///
+/// @param p        a valid plan.
+/// @return         by device id.
+/// Complexity      O(layers of all stages x devices per stage), log where a device holds several stages.
+/// Source          semantics, section 2.
+template <memory_model Memory>
+[[nodiscard]] std::vector<double> static_bytes(const plan& p, const planning_graph& model, const Memory& memory, std::size_t devices) {
+  std::vector<double> total(devices, 0);
+  std::vector<int> stages_on(devices, 0);
+  for (const stage& s : p.stages) {
+    for (const assignment& a : s.devices) ++stages_on[a.device.index()];
+  }
+  std::map<std::pair<device_id, tensor_key>, double> held;
+  for (const stage& s : p.stages) {
+    for (const assignment& a : s.devices) {
+      const int microbatches = p.microbatches_of(s);
+      double& mine = total[a.device.index()];
+      if (stages_on[a.device.index()] == 1) {
+        mine = stage_static_bytes(memory, model, s, a, p.workload, microbatches);
+        continue;
+      }
+      double more = 0;
+      for_each_tensor(model, s, [&](const layer& l) {
+        const double state = checked_bytes(memory.state(l, p.workload), "state", l);
+        double& most = held[{a.device, tensor_of(l)}];
+        if (state <= most) return;
+        more += state - most;
+        most = state;
+      });
+      mine += more + stage_cache_bytes(memory, model, s, a, p.workload, microbatches);
+    }
   }
   return total;
 }

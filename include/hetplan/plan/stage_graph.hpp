@@ -55,7 +55,7 @@ struct stage_graph {
     const stage& st = p.stages[s];
     stage_graph::node& n = g.nodes[s];
     n.microbatch_size = p.size_of(st);
-    n.microbatches = static_cast<int>(p.pipeline_samples(st.pipeline) / n.microbatch_size);
+    n.microbatches = p.microbatches_of(st);
     n.first_sample = first[static_cast<std::size_t>(st.pipeline)];
     for (const layer_id l : st.layers) stage_of[static_cast<std::size_t>(st.pipeline) * model.size() + l.index()] = stage_id(s);
   }

@@ -26,6 +26,8 @@ class expander {
   [[nodiscard]] task_graph run() {
     reserve();
     if (p_.parameter_server && p_.workload.mode == mode::training) out_.use(*p_.parameter_server);
+    const std::vector<double> held = static_bytes(p_, model_, memory_, cluster_.size());
+    for (std::size_t d = 0; d < held.size(); ++d) out_.hold(device_id(d), held[d]);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) add_tasks(stage_id(s));
     for (const stage_edge& e : stages_.edges) {
       connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
@@ -83,7 +85,6 @@ class expander {
       const double input = training ? time(phase::backward_input) : 0;
       const double weight = training ? time(phase::backward_weight) : 0;
       const double activations = stage_activation_bytes(memory_, model_, s, a, p_.workload);
-      out_.hold(a.device, stage_static_bytes(memory_, model_, s, a, p_.workload, node.microbatches));
       compute_task t{.stage = id, .device = a.device};
       for (t.step = 0; t.step < steps_; ++t.step) {
         for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
