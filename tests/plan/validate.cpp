@@ -360,6 +360,28 @@ TEST_CASE("the rules for a transfer's chunks list every chunk once and agree in 
   CHECK(with({{0, 3}, {2, 3}}) == "/schedule/flows/0: expected every chunk 0 to 2 of this flow, got 2 of them");
 }
 
+TEST_CASE("rules for one reduction speak of the same transfer, whatever microbatches they name") {
+  struct named {
+    int microbatch, chunk, chunks;
+  };
+  const auto with = [](transfer_kind kind, const std::vector<named>& rules) {
+    return answer(two_stages(), [&](plan& p) {
+      for (const named& r : rules) {
+        p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(0),
+                                        .microbatch = r.microbatch, .kind = kind, .chunk = r.chunk, .chunks = r.chunks});
+      }
+    });
+  };
+  CHECK(with(transfer_kind::sync, {{0, 0, 2}, {3, 1, 2}}) == "valid");
+  // Half of a gradient would otherwise leave with nothing before it.
+  CHECK(with(transfer_kind::sync, {{0, 0, 1}, {3, 0, 1}}) ==
+        "/schedule/flows/1: chunk 0 of this flow is listed twice; a reduction has no microbatch");
+  CHECK(with(transfer_kind::sync, {{0, 0, 1}, {3, 0, 2}, {3, 1, 2}}) ==
+        "/schedule/flows/1: chunk 0 of this flow is listed twice; a reduction has no microbatch");
+  CHECK(with(transfer_kind::sync, {{0, 0, 2}, {3, 1, 3}}) == "/schedule/flows/1/of: expected the same number in every chunk of a flow, got 3");
+  CHECK(with(transfer_kind::forward, {{0, 0, 1}, {3, 0, 2}, {3, 1, 2}}) == "valid");
+}
+
 TEST_CASE("require_valid throws the violation's place and text") {
   plan p = two_stages();
   CHECK_NOTHROW(require_valid(p, four_layers(), four_devices()));

@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <hetplan/cost/work.hpp>
@@ -59,6 +61,14 @@ struct transfer_rule {
 
   friend bool operator==(const transfer_rule&, const transfer_rule&) = default;
 };
+
+/// What a rule speaks of, or what a transfer is called: two rules with one name speak of the same transfers. A reduction
+/// has no microbatch, whichever one is named with it.
+using transfer_name = std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>;
+template <class T>
+[[nodiscard]] transfer_name name_of_transfer(const T& t) {
+  return {t.kind, t.from, t.to, t.from_stage, t.to_stage, t.kind == transfer_kind::sync ? 0 : t.microbatch};
+}
 
 enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 enum class sharing { fair_share, priority, exclusive };

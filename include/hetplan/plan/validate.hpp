@@ -270,7 +270,7 @@ class plan_validator {
 
   void check_transfers(const stage_graph& g) const {
     const auto& rules = p_.schedule.transfers;
-    std::map<std::tuple<device_id, device_id, stage_id, stage_id, int, transfer_kind>, std::map<int, std::size_t>> groups;
+    std::map<transfer_name, std::map<int, std::size_t>> groups;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       const transfer_rule& r = rules[i];
       const std::string where = "/schedule/flows/" + std::to_string(i);
@@ -285,8 +285,8 @@ class plan_validator {
       require(r.chunks >= 1 && r.chunks <= 100000, where + "/of", "1 to 100000", std::to_string(r.chunks));
       require(r.chunk >= 0 && r.chunk < r.chunks, where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
       require(is_finite(r.release) && r.release.value() >= 0, where + "/release", "finite seconds >= 0", to_text(r.release.value()));
-      auto& chunks = groups[{r.from, r.to, r.from_stage, r.to_stage, r.microbatch, r.kind}];
-      if (!chunks.emplace(r.chunk, i).second) fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice");
+      auto& chunks = groups[name_of_transfer(r)];
+      if (!chunks.emplace(r.chunk, i).second) fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice" + std::string(r.kind == transfer_kind::sync ? "; a reduction has no microbatch" : ""));
       require(rules[chunks.begin()->second].chunks == r.chunks, where + "/of", "the same number in every chunk of a flow", std::to_string(r.chunks));
     }
     for (const auto& [key, chunks] : groups) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,13 +43,12 @@ class cep_graph {
   using csr_graph = boost::compressed_sparse_row_graph<boost::directedS>;
 
   cep_graph(tasks::task_graph g, const hetplan::network& net) : graph_(std::move(g)), network_(net) {
-    std::map<std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>, std::uint32_t> seen;
+    std::map<transfer_name, std::uint32_t> seen;
     flow_of_.reserve(graph_.transfers.size());
     for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
       const tasks::transfer& x = graph_.transfers[t];
       if (x.chunk != 0) throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is chunk " + std::to_string(x.chunk) + " of another; expected whole transfers");
-      const int microbatch = x.kind == transfer_kind::sync ? 0 : x.microbatch;
-      const auto [it, is_new] = seen.try_emplace({x.kind, x.from, x.to, x.from_stage, x.to_stage, microbatch}, static_cast<std::uint32_t>(transfers_of_.size()));
+      const auto [it, is_new] = seen.try_emplace(name_of_transfer(x), static_cast<std::uint32_t>(transfers_of_.size()));
       if (is_new) transfers_of_.emplace_back();
       transfers_of_[it->second].push_back(t);
       flow_of_.push_back(it->second);
