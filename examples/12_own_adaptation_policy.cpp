@@ -21,7 +21,7 @@ struct patient {
     if (s.running == nullptr) return {.next = usual};
     const bool slow = s.noticed.capacity[0] < enough;
     const plan& better = slow ? alone : usual;
-    if (better.stages == s.running->stages) {
+    if (same_placement(better, *s.running)) {
       since.reset();
       return {.cancel = s.coming != nullptr};  // it passed
     }

@@ -284,6 +284,41 @@ TEST_CASE("bytes of backups are charged to nobody's switch") {
   CHECK(h.moved_bytes > 5);
 }
 
+TEST_CASE("another microbatch size on the same devices moves no work and leaves the copies good") {
+  world_by_hand x(mode::training, wired(3), 5, false, 2, 0);
+  x.what.batch = 2;
+  plan one_by_one = x.apart(0, 1), at_once = x.apart(0, 1);
+  one_by_one.microbatches = 2;
+  at_once.microbatch_size = 2;
+  for (stage& s : at_once.stages) s.devices.front().samples = 2;
+  scripted policy = changes_once(one_by_one, 60, at_once, switching::delta);
+  const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};
+  const adapt::history h = x.live({400_s, {}}, policy, o);
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.switches == 0);
+  CHECK(h.stall_s == 0);
+  CHECK(h.moved_bytes == near(2 * 15));  // each device's first copy, once
+}
+
+TEST_CASE("in generation another share of the sequences moves caches and no weights") {
+  planning_graph_builder b("cached");
+  b.add_layer({.name = "a", .forward_flops = flops(3), .weight = bytes(7), .kv_bytes_per_token = bytes(2)});
+  const planning_graph model = std::move(b).build();
+  const cluster devices = wired(2);
+  const planning_problem problem{model, devices, roofline{}, job{.workload = {.mode = mode::generation, .context = 5, .tokens = 2}, .batch = 4}};
+  const auto shared_out = [&](int first) {
+    plan p = plan_of(mode::generation, 4, 1, {stage_of({0}, {{0, first}, {1, 4 - first}})});
+    p.workload = problem.job.workload;
+    return p;
+  };
+  scripted policy = changes_once(shared_out(1), 100, shared_out(3), switching::delta);
+  const adapt::history h = adapt::live(problem, {400_s, {}}, policy);
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.switches == 0);
+  CHECK(h.adoptions[0].moved_bytes == near(2 * 5 * 2));  // two sequences change their device
+  CHECK(h.adoptions[0].stall_s == near(20));
+}
+
 TEST_CASE("frozen weights that come back from a backup take no iteration back") {
   const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);
   const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};

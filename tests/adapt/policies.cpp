@@ -176,7 +176,7 @@ TEST_CASE("conditions that alternate move weights at most once per dwell") {
     CHECK(h.switches <= 31);
     double last = -100;
     for (const adapt::adoption& a : h.adoptions) {
-      if (h.plans[a.from].stages == h.plans[a.to].stages) continue;
+      if (same_placement(h.plans[a.from], h.plans[a.to])) continue;
       CHECK(a.decided_s >= last + 10 - 1e-9);
       last = a.decided_s;
     }

@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/same_placement.hpp>
 
 namespace hetplan::adapt {
 
@@ -76,24 +76,18 @@ class holdings {
   std::vector<device_id> cache_owner_;    ///< sequence x layer
 };
 
-/// What the devices of a plan hold while it runs: the weights of their stages, and in generation the caches of the
-/// sequences that they serve (devices of a stage own contiguous ranges of each of its microbatches, in list order).
+/// In generation: the caches are those of the sequences that a plan's devices serve, and no others. Devices of a stage own
+/// contiguous ranges of each of its microbatches, in list order.
 ///
-/// @param p        a valid plan.
-/// @param devices  of the cluster, used or not.
-/// Complexity      O(layers of all stages x devices per stage); generation: and O(layers x sequences).
-/// Source          semantics, sections 2 and 6.
-[[nodiscard]] inline holdings holdings_of(const plan& p, const planning_graph& model, std::size_t devices) {
-  holdings held(model, devices);
-  const bool caches = p.workload.mode == mode::generation;
-  if (caches) held.set_sequences(p.batch());
+/// Complexity  O(layers x sequences).
+inline void give_caches(holdings& held, const plan& p) {
+  if (p.workload.mode != mode::generation) return;
+  held.set_sequences(p.batch());
   std::vector<long long> first(p.pipeline_count() + 1, 0);
   for (std::size_t i = 0; i < p.pipeline_count(); ++i) first[i + 1] = first[i] + p.pipeline_samples(static_cast<int>(i));
   for (const stage& s : p.stages) {
     const auto pipeline = static_cast<std::size_t>(s.pipeline);
     for (const layer_id l : s.layers) {
-      for (const assignment& a : s.devices) held.add(a.device, l);
-      if (!caches) continue;
       for (long long sequence = first[pipeline]; sequence < first[pipeline + 1];) {
         for (const assignment& a : s.devices) {
           for (int i = 0; i < a.samples && sequence < first[pipeline + 1]; ++i) held.set_cache_owner(l, sequence++, a.device);
@@ -101,7 +95,29 @@ class holdings {
       }
     }
   }
+}
+
+/// What the devices of a plan hold while it runs: the weights of their stages, and in generation the caches of the
+/// sequences that they serve.
+///
+/// @param p        a valid plan.
+/// @param devices  of the cluster, used or not.
+/// Complexity      O(layers of all stages x devices per stage); generation: and O(layers x sequences).
+/// Source          semantics, sections 2 and 6.
+[[nodiscard]] inline holdings holdings_of(const plan& p, const planning_graph& model, std::size_t devices) {
+  holdings held(model, devices);
+  for (const stage& s : p.stages) {
+    for (const layer_id l : s.layers) {
+      for (const assignment& a : s.devices) held.add(a.device, l);
+    }
+  }
+  give_caches(held, p);
   return held;
+}
+
+/// Does a change from one plan to the other leave everything where it is, caches included?
+[[nodiscard]] inline bool moves_nothing(const plan& from, const plan& to) {
+  return from.stages == to.stages || (to.workload.mode != mode::generation && same_placement(from, to));
 }
 
 }  // namespace hetplan::adapt

@@ -132,7 +132,7 @@ class ladder {
   [[nodiscard]] choice judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {
     choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
     c.amortised = wanted.of(c.now);
-    if (s.running == nullptr || !c.now.ended || known_[plan].stages == s.running->stages) return c;
+    if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
     // The way to a plan that serves less well than the running one need not be known: it would not be taken.
     if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) &&
         c.amortised >= wanted.of(known_.try_out(running_, s.noticed, s.traffic))) {
@@ -216,7 +216,7 @@ class ladder {
   [[nodiscard]] reaction adopt(const situation& s, const choice& c, switching how, const char* why) {
     reference_ = c.now.response_s;
     best_reference_ = std::min(best_reference_, reference_);
-    if (known_[c.plan].stages != s.running->stages) moved_ = s.now + c.thinking;
+    if (!same_placement(known_[c.plan], *s.running)) moved_ = s.now + c.thinking;
     const seconds answers = s.can_run && c.step != rung::network ? std::min(s.since, lasts_since_) : s.since;
     return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .answers = answers, .reason = why};
   }

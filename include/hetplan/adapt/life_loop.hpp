@@ -275,7 +275,7 @@ class life_loop {
     const auto [m, back_to] = weights_.to(p, a.what.how, world_.actual());
     if (!m.status.ok()) return drop(a, m.status.reason);
     adoption record{a.caused_s, a.decided_s, 0, running_, 0, a.what.step, a.what.reason, 0, a.moved_bytes + m.volume().value(), a.moved_J};
-    const bool moves_work = p.stages != runner_->what().stages;
+    const bool moves_work = !same_placement(p, runner_->what());
     if (!m.empty() && !move(m, p, record)) {
       return drop(a, now_ < duration_ ? "a device left while weights were moving" : "weights were still moving");
     }

@@ -76,7 +76,7 @@ class mixing_policy {
                .reason = any ? d.status.reason : "no plan can run now"};
     r.cancel = s.coming != nullptr;  // unless it is the answer again
     if (!d.plan || d.plan == running) return r;
-    if (s.running != nullptr && known_[*d.plan].stages == s.running->stages) r.step = rung::network;
+    if (s.running != nullptr && same_placement(known_[*d.plan], *s.running)) r.step = rung::network;
     r.next = known_[*d.plan];
     r.cancel = false;
     r.how = switching::background;

@@ -50,25 +50,17 @@ class weight_keeper {
   }
 
   /// A plan runs from now on. A device that it leaves alone keeps what does not change. False: who runs which layers is as
-  /// before, and so is everything here.
+  /// before, there is room for the same backups, and they stay good.
   bool use(const plan& p) {
-    if (p.stages == stages_) return false;
-    stages_ = p.stages;
-    holdings held = holdings_of(p, problem_->model, problem_->cluster.size());
-    std::vector<char> leaves_alone;
-    for (const device& d : problem_->cluster.devices()) leaves_alone.push_back(adapt::uses(p, d.id) ? 0 : 1);
-    for (const layer& l : problem_->model.layers()) {
-      if (!is_immutable(l, problem_->job.workload)) continue;
-      if (options_.archive) held.add(*options_.archive, l.id);
-      for (const device& d : problem_->cluster.devices()) {
-        if (leaves_alone[d.id.index()] != 0 && held_.has(d.id, l.id)) held.add(d.id, l.id);
-      }
-    }
-    held_ = std::move(held);
-    copies_ = {};
+    const bool moved = !same_placement(p, running_);
+    running_ = p;
+    if (moved) hold_for(p); else give_caches(held_, p);
+    replication copies;
+    if (options_.backups) copies = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
+    if (!moved && copies == copies_) return false;
+    copies_ = std::move(copies);
     copied_at_.reset();
     sent_once_ = false;
-    if (options_.backups) copies_ = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
     return true;
   }
   /// Weights have come to where the running plan does not need them.
@@ -126,6 +118,21 @@ class weight_keeper {
   }
 
  private:
+  /// After a switch: what the plan gives its devices; the others keep what does not change.
+  void hold_for(const plan& p) {
+    holdings held = holdings_of(p, problem_->model, problem_->cluster.size());
+    std::vector<char> leaves_alone;
+    for (const device& d : problem_->cluster.devices()) leaves_alone.push_back(adapt::uses(p, d.id) ? 0 : 1);
+    for (const layer& l : problem_->model.layers()) {
+      if (!is_immutable(l, problem_->job.workload)) continue;
+      if (options_.archive) held.add(*options_.archive, l.id);
+      for (const device& d : problem_->cluster.devices()) {
+        if (leaves_alone[d.id.index()] != 0 && held_.has(d.id, l.id)) held.add(d.id, l.id);
+      }
+    }
+    held_ = std::move(held);
+  }
+
   /// Has nobody who is there what training changes, as it is now?
   [[nodiscard]] bool lost_what_learns(const conditions& now) const {
     const auto& layers = problem_->model.layers();
@@ -138,7 +145,7 @@ class weight_keeper {
 
   const Problem* problem_;
   storage_options options_;
-  std::vector<stage> stages_;  ///< of the running plan
+  plan running_;  ///< or one in the same places; no stages: nothing has run yet
   holdings held_;
   replication copies_;
   long long begun_at_ = 0;

@@ -16,6 +16,7 @@
 #include <hetplan/io/clock_scale.hpp>
 #include <hetplan/io/policy_history.hpp>
 #include <hetplan/plan/job.hpp>
+#include <hetplan/plan/same_placement.hpp>
 
 namespace hetplan::io::detail {
 
@@ -53,7 +54,8 @@ struct changing {
   }
 };
 
-/// A plan's name among all that ran under any policy: a letter for who computes what, a number for the schedule of the network.
+/// A plan's name among all that ran under any policy: a letter for who computes what, a number for how: microbatches,
+/// shares, the schedule of the network.
 struct plan_name {
   std::size_t layout = 0;   ///< 0: A
   std::size_t variant = 0;  ///< 0: the first with this layout
@@ -64,13 +66,11 @@ struct plan_name {
   }
 };
 
-/// Who computes what is the same; predictions, planners and schedules may differ.
-[[nodiscard]] inline bool same_layout(const plan& a, const plan& b) {
-  return a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.pipelines == b.pipelines &&
-         a.parameter_server == b.parameter_server && a.stages == b.stages;
-}
+/// Only predictions and planners may differ.
 [[nodiscard]] inline bool same_execution(const plan& a, const plan& b) {
-  return same_layout(a, b) && a.schedule == b.schedule && a.network == b.network && a.workload == b.workload;
+  return a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.pipelines == b.pipelines &&
+         a.parameter_server == b.parameter_server && a.stages == b.stages && a.schedule == b.schedule && a.network == b.network &&
+         a.workload == b.workload;
 }
 
 /// The timeline and the histories as pictures need them.
@@ -182,7 +182,7 @@ class adaptation_view {
 
   [[nodiscard]] plan_name name_of(const plan& p) {
     std::size_t l = 0;
-    while (l < layouts.size() && !same_layout(*layouts[l].front(), p)) ++l;
+    while (l < layouts.size() && !same_placement(*layouts[l].front(), p)) ++l;
     if (l == layouts.size()) layouts.emplace_back();
     std::size_t v = 0;
     while (v < layouts[l].size() && !same_execution(*layouts[l][v], p)) ++v;
