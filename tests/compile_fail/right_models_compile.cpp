@@ -24,6 +24,7 @@ struct my_energy {
 struct my_memory {
   bytes state(const layer& l, const workload&) const { return l.weight; }
   bytes activations(const layer& l, const workload&) const { return l.activation; }
+  bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
   bytes cache(const layer&, const workload&) const { return {}; }
 };
 struct my_network {

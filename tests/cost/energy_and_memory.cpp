@@ -141,6 +141,9 @@ TEST_CASE("a framework takes a fraction more, and may keep its optimizer in anot
   CHECK(m.state(dense(false), {.optimizer_factor = 2}) == 150_MB);
   CHECK(m.state(dense(true), {.mode = mode::inference}) == 150_MB);
   CHECK(m.activations(dense(true), {}) == 4.5_MB);
+  layer cheap = dense(true);
+  cheap.activation_for_weights = 1_MB;
+  CHECK(m.activations_for_weights(cheap, {}) == 1.5_MB);
   CHECK(m.cache(dense(true), {.context = 100}) == 750_B);
 }
 

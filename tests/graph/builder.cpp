@@ -71,6 +71,7 @@ TEST_CASE("every amount of a layer is finite and not negative, and the message n
       {"weight", [](layer_spec& s, double v) { s.weight = bytes(v); }},
       {"weight_traffic", [](layer_spec& s, double v) { s.weight_traffic = bytes(v); }},
       {"activation", [](layer_spec& s, double v) { s.activation = bytes(v); }},
+      {"activation_for_weights", [](layer_spec& s, double v) { s.activation_for_weights = bytes(v); }},
       {"traffic", [](layer_spec& s, double v) { s.traffic = bytes(v); }},
       {"kv_bytes_per_token", [](layer_spec& s, double v) { s.kv_bytes_per_token = bytes(v); }}};
   for (const auto& [field, set] : fields) {
@@ -83,6 +84,14 @@ TEST_CASE("every amount of a layer is finite and not negative, and the message n
     set(s, 0);
     CHECK(layer_refusal(s) == "accepted");
   }
+}
+
+TEST_CASE("the weight part of a backward needs all activations unless less is said, and never more") {
+  CHECK(one_layer({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B}).layers().front().activation_for_weights == 5_B);
+  CHECK(one_layer({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B, .activation_for_weights = 2_B}).layers().front().activation_for_weights ==
+        2_B);
+  CHECK(layer_refusal({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B, .activation_for_weights = 6_B}) ==
+        R"(model "toy": layer "a" activation_for_weights = 6; expected at most the layer's activation)");
 }
 
 TEST_CASE("a layer's time is known from FLOP or from a profile") {
@@ -225,6 +234,7 @@ TEST_CASE("what a layer states itself is kept") {
                                       .weight_traffic = 1_B,
                                       .weight_group = "g",
                                       .activation = 5_B,
+                                      .activation_for_weights = 3_B,
                                       .traffic = 0_B,
                                       .kv_bytes_per_token = 6_B,
                                       .profiles = {{"phone", {1, 2}, {3, 4}, {5, 6}}}});
@@ -237,6 +247,7 @@ TEST_CASE("what a layer states itself is kept") {
   CHECK(a.weight_group == 0);
   CHECK(g.weight_groups().front() == "g");
   CHECK(a.activation == 5_B);
+  CHECK(a.activation_for_weights == 3_B);
   CHECK(a.traffic == 0_B);
   CHECK(a.kv_bytes_per_token == 6_B);
   REQUIRE(a.profile_for("phone") != nullptr);

@@ -77,6 +77,10 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
   CHECK(error("4 MB", "4 Mb") == "m.json: /layers/0/weight: expected bytes >= 0, got \"4 Mb\"; did you mean \"4 Mbit\"?");
   CHECK(error("\"4 MB\"", "null") == "m.json: /layers/0/weight: expected bytes >= 0, got null");
   CHECK(error("\"conv\"", "\"conv\", \"trainable\": 1") == "m.json: /layers/0/trainable: expected true or false, got 1");
+  CHECK(error("\"conv\"", "\"conv\", \"activation\": 5, \"activation_for_weights\": 6") ==
+        "m.json: /layers/0/activation_for_weights: expected bytes up to the activation, 5, got 6");
+  CHECK(error("\"conv\"", "\"conv\", \"activation_for_weights\": -1") ==
+        "m.json: /layers/0/activation_for_weights: expected bytes >= 0, got -1");
   CHECK(error("\"conv\"", "null") == "m.json: /layers/0/kind: expected text, got null");
   CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"bytes_per_parameter\": 0") == "m.json: /bytes_per_parameter: expected bytes > 0, got 0");
   CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"tokens_per_sample\": 0") == "m.json: /tokens_per_sample: expected an integer >= 1, got 0");

@@ -52,6 +52,7 @@ TEST_CASE("a layer with everything set is written and read again unchanged") {
   planning_graph_builder b("all", 2, 512);
   const auto first = b.add_layer({.name = "a", .kind = "x", .forward_flops = flops(0.1), .backward_input_flops = flops(0.2), .backward_weight_flops = flops(0.3),
                                   .weight = bytes(1e17), .trainable = false, .weight_traffic = bytes(0.7), .weight_group = "g", .activation = bytes(1e-300),
+                                  .activation_for_weights = bytes(1e-301),
                                   .traffic = bytes(0), .kv_bytes_per_token = bytes(1.7976931348623157e308), .profiles = {{"", {1, 2.5}, {0, 1e-9}, {}}, {"k/~", {1}, {3}, {4}}}});
   const auto second = b.add_layer({.name = "\"\\\n\xC3\xA4", .weight = bytes(1e17), .trainable = false, .weight_group = "g", .profiles = {{"k", {1}, {1}, {1}}}});
   b.add_edge(first, second, bytes(0.1), bytes(0));

@@ -125,6 +125,8 @@ def random_model(rng, f, kinds, profiled_kinds):
                 layer["trainable"] = False
         if rng.random() < 0.7:
             layer["activation"] = size(rng, spread(rng, 1e5, 5e6))
+            if f["explicit"] and rng.random() < 0.4:    # elsewhere no backward is split and it says nothing
+                layer["activation_for_weights"] = rng.choice([0, rng.random() * semantics.quantity(layer["activation"])])
         if rng.random() < 0.25:
             layer["backward_input_flops"] = rng.choice([0, spread(rng, 1e8, 5e9)])
         if rng.random() < 0.25:

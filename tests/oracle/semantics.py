@@ -68,6 +68,7 @@ class Layer:
     tensor: tuple           # what the weights are: shared by the members of a weight group
     flops: dict             # phase -> FLOP per sample
     activation: float
+    activation_for_weights: float
     traffic: float
     kv_bytes_per_token: float
     largest_out: float      # largest out-edge, for tensor parallelism (§4)
@@ -99,6 +100,9 @@ class Model:
         weight = quantity(entry.get("weight", 0))
         trainable = entry.get("trainable", True)
         forward = quantity(entry.get("forward_flops", 0))
+        activation = quantity(entry.get("activation", 0))
+        for_weights = quantity(entry.get("activation_for_weights", activation))
+        require(0 <= for_weights <= activation, f"layer {name}: activation_for_weights")
         weight_default = forward if weight > 0 and trainable else 0
         group = entry.get("weight_group")
         return Layer(
@@ -108,7 +112,7 @@ class Model:
             flops={FORWARD: forward,
                    BACKWARD_INPUT: quantity(entry.get("backward_input_flops", forward)),
                    BACKWARD_WEIGHT: quantity(entry.get("backward_weight_flops", weight_default))},
-            activation=quantity(entry.get("activation", 0)),
+            activation=activation, activation_for_weights=for_weights,
             traffic=quantity(entry.get("traffic", sum(into) + max(out, default=0.0))),
             kv_bytes_per_token=quantity(entry.get("kv_bytes_per_token", 0)),
             largest_out=max(out, default=0.0),
@@ -844,33 +848,43 @@ class Simulation:
 
 # ------------------------------------------------------------------------------ §2, §6, §8: the outputs
 
+def activations(stage, part, mode, split):
+    """What a microbatch share takes when a phase starts and releases when it ends (§2): phase ->
+    (taken, released), bytes."""
+    everything = part.samples * sum(l.activation for l in stage.layers)
+    for_weights = part.samples * sum(l.activation_for_weights for l in stage.layers)
+    if mode != "training":
+        return {FORWARD: (everything, everything)}
+    if not split:
+        return {FORWARD: (everything, 0.0), BACKWARD_INPUT: (0.0, everything)}
+    return {FORWARD: (everything, 0.0), BACKWARD_INPUT: (0.0, everything - for_weights),
+            BACKWARD_WEIGHT: (0.0, for_weights)}
+
+
 def peak_memory(graph, device):
     """Every distinct tensor of the device's stages, each once and at its largest holding, plus their
     caches and activations, in the order of the device's tasks."""
-    plan, held, tensors, caches = graph.plan, {}, {}, 0.0
+    plan, moves, tensors, held = graph.plan, {}, {}, 0.0
+    splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
     for stage in plan.stages:
         for part in stage.parts:
             if part.device.index != device:
                 continue
-            held[stage.index] = part.samples * sum(l.activation for l in stage.layers)
+            moves[stage.index] = activations(stage, part, plan.mode, stage.index in splits)
             for tensor, layer in stage.tensors().items():
                 holding = layer.weight
                 if plan.mode == "training" and layer.trainable:
                     holding += layer.weight * (1 + plan.optimizer_factor)
                 tensors[tensor] = max(tensors.get(tensor, 0.0), holding)
             if plan.mode == "generation":       # the cache of every sequence, for the whole run
-                caches += (part.samples * stage.count * plan.context
-                           * sum(l.kv_bytes_per_token for l in stage.layers))
-    static = sum(tensors.values()) + caches
-    splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
-    in_flight, peak = {}, static
+                held += (part.samples * stage.count * plan.context
+                         * sum(l.kv_bytes_per_token for l in stage.layers))
+    held += sum(tensors.values())
+    peak = held
     for task in graph.order[device]:
-        if task.phase == FORWARD:
-            in_flight[task.stage] = in_flight.get(task.stage, 0) + 1
-        peak = max(peak, static + sum(n * held[s] for s, n in in_flight.items()))
-        last = FORWARD if plan.mode != "training" else BACKWARD_WEIGHT if task.stage in splits else BACKWARD_INPUT
-        if task.phase == last:
-            in_flight[task.stage] -= 1
+        taken, released = moves[task.stage][task.phase]
+        peak = max(peak, held + taken)
+        held += taken - released
     return peak
 
 

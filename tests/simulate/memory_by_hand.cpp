@@ -77,4 +77,46 @@ TEST_CASE("a tensor that the user's model sizes by the layer counts at the large
   }
 }
 
+namespace {
+/// 2 + 3 bytes of activations a sample, of which a split-off W needs 2 + 1.
+planning_graph kept() {
+  layer_spec a = work_of("a", 1, 1, 1), b = work_of("b", 1, 1, 1);
+  a.activation = 2_B;
+  b.activation = 3_B;
+  b.activation_for_weights = 1_B;
+  return model_of({a, b}, {{0, 1, 7, 1}});
+}
+}  // namespace
+
+TEST_CASE("a split backward keeps for its weight part what that needs and no more") {
+  const planning_graph m = kept();
+  const plan p = plan_of(mode::training, 2, 2, {stage_of({0, 1}, {{0, 2}})});
+  CHECK(peak(explicitly(p, {"F0.0 B0.0 F0.1 B0.1 W0.0 W0.1"}), m) == near(10 + 6));
+  CHECK(peak(explicitly(p, {"F0.0 B0.0 W0.0 F0.1 B0.1 W0.1"}), m) == near(10));
+  CHECK(peak(explicitly(p, {"F0.0 B0.0 F0.1 B0.1"}), m) == near(10));  // nothing is split: nothing to keep
+  CHECK(peak(explicitly(p, {"F0.0 F0.1 B0.0 B0.1"}), m) == near(20));
+}
+
+TEST_CASE("with a memory model that says nothing of the weight part a split backward keeps everything for it") {
+  struct undivided {
+    [[nodiscard]] bytes state(const layer&, const workload&) const { return {}; }
+    [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
+    [[nodiscard]] bytes cache(const layer&, const workload&) const { return {}; }
+  };
+  const plan p = explicitly(plan_of(mode::training, 2, 2, {stage_of({0, 1}, {{0, 2}})}), {"F0.0 B0.0 F0.1 B0.1 W0.0 W0.1"});
+  CHECK(judge(p, kept(), wired(1), roofline{}, judge_models<undivided>{}).evaluation.devices[0].peak_memory.value() == near(20));
+}
+
+TEST_CASE("a weight part that needs more than all activations is refused") {
+  struct greedy {
+    [[nodiscard]] bytes state(const layer&, const workload&) const { return {}; }
+    [[nodiscard]] bytes activations(const layer&, const workload&) const { return 1_B; }
+    [[nodiscard]] bytes activations_for_weights(const layer&, const workload&) const { return 2_B; }
+    [[nodiscard]] bytes cache(const layer&, const workload&) const { return {}; }
+  };
+  const plan p = explicitly(plan_of(mode::training, 1, 1, {stage_of({0, 1}, {{0, 1}})}), {"F0.0 B0.0 W0.0"});
+  CHECK_THROWS_MATCHES(judge(p, kept(), wired(1), roofline{}, judge_models<greedy>{}), invalid_model,
+                       Catch::Message("memory model: activations_for_weights(layer 0 \"a\") = 2 B; expected at most its activations, 1 B"));
+}
+
 }  // namespace test_memory_by_hand

@@ -29,11 +29,23 @@ concept holds_cache = requires(const M& m, const layer& l, const workload& w) {
 template <class M>
 concept memory_model = holds_state<M> && holds_activations<M> && holds_cache<M>;
 
+/// A refinement: the part of the activations that the weight part of a backward needs, where it runs apart: the rest is
+/// released before. Without it a weight part needs all of them.
+template <class M>
+concept splits_activations = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {
+  { m.activations_for_weights(l, w) } -> std::same_as<bytes>;  // per sample; at most activations(l, w)
+};
+/// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent".
+template <class M>
+concept names_activations_for_weights = requires { &M::activations_for_weights; };
+
 template <class M>
 consteval bool check_memory_model() {
   static_assert(holds_state<M>, "memory_model needs: hetplan::bytes state(const hetplan::layer&, const hetplan::workload&) const");
   static_assert(holds_activations<M>, "memory_model needs: hetplan::bytes activations(const hetplan::layer&, const hetplan::workload&) const");
   static_assert(holds_cache<M>, "memory_model needs: hetplan::bytes cache(const hetplan::layer&, const hetplan::workload&) const");
+  static_assert(splits_activations<M> || !names_activations_for_weights<M>,
+                "a memory_model's split of activations is: hetplan::bytes activations_for_weights(const hetplan::layer&, const hetplan::workload&) const");
   return memory_model<M>;
 }
 
@@ -47,6 +59,21 @@ consteval bool check_memory_model() {
   return b;
 }
 
+/// What W alone needs of a layer's activations, checked. Throws invalid_model where it is more than all of them.
+template <memory_model M>
+[[nodiscard]] double checked_activations_for_weights(const M& memory, const layer& l, const workload& w) {
+  static_assert(check_memory_model<M>());
+  const double all = checked_bytes(memory.activations(l, w), "activations", l);
+  if constexpr (splits_activations<M>) {
+    const double part = checked_bytes(memory.activations_for_weights(l, w), "activations_for_weights", l);
+    if (part <= all) return part;
+    throw invalid_model("memory model: activations_for_weights(layer " + std::to_string(l.id.value) + " \"" + l.name + "\") = " + to_text(part) +
+                        " B; expected at most its activations, " + to_text(all) + " B");
+  } else {
+    return all;
+  }
+}
+
 /// Training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.
 struct plain_memory {
   [[nodiscard]] bytes state(const layer& l, const workload& w) const {
@@ -54,6 +81,7 @@ struct plain_memory {
     return l.weight + l.trainable_weight() * (1 + w.optimizer_factor);
   }
   [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
     return l.kv_bytes_per_token * static_cast<double>(w.context);
   }
@@ -72,6 +100,9 @@ struct framework_memory {
   }
   [[nodiscard]] bytes activations(const layer& l, const workload& w) const {
     return (1 + fragmentation) * plain_memory{}.activations(l, w);
+  }
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
+    return (1 + fragmentation) * plain_memory{}.activations_for_weights(l, w);
   }
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
     return (1 + fragmentation) * plain_memory{}.cache(l, w);

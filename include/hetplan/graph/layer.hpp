@@ -36,6 +36,7 @@ struct layer_spec {
   std::optional<bytes> weight_traffic = {};          ///< weight bytes that one call reads (= weight)
   std::string weight_group = "";                     ///< layers of a group share one tensor; "" = none
   bytes activation = {};                             ///< kept from a sample's forward until its backward
+  std::optional<bytes> activation_for_weights = {};  ///< the part of it that a split-off W needs after B (= all of it)
   std::optional<bytes> traffic = {};                 ///< device-memory bytes besides weights (= in-edges + largest out-edge)
   bytes kv_bytes_per_token = {};                     ///< key/value cache per token of context
   std::vector<layer_profile> profiles = {};
@@ -54,6 +55,7 @@ struct layer {
   bytes weight_traffic;
   std::int32_t weight_group = -1;  ///< index into planning_graph::weight_groups(), -1 = none
   bytes activation;
+  bytes activation_for_weights;  ///< <= activation
   bytes traffic;
   bytes largest_output;  ///< the largest out-edge: what tensor parallelism gathers
   bytes kv_bytes_per_token;

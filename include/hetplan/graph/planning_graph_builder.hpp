@@ -98,6 +98,10 @@ class planning_graph_builder {
     require_amount(s.weight, where + "weight");
     if (s.weight_traffic) require_amount(*s.weight_traffic, where + "weight_traffic");
     require_amount(s.activation, where + "activation");
+    if (const auto part = s.activation_for_weights) {
+      require_amount(*part, where + "activation_for_weights");
+      require(*part <= s.activation, where + "activation_for_weights", part->value(), "at most the layer's activation");
+    }
     if (s.traffic) require_amount(*s.traffic, where + "traffic");
     require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
     std::set<std::string_view> kinds;
@@ -186,6 +190,7 @@ class planning_graph_builder {
                                 .weight_traffic = s.weight_traffic.value_or(s.weight),
                                 .weight_group = group,
                                 .activation = s.activation,
+                                .activation_for_weights = s.activation_for_weights.value_or(s.activation),
                                 .traffic = s.traffic.value_or(in + largest_out),
                                 .largest_output = largest_out,
                                 .kv_bytes_per_token = s.kv_bytes_per_token,
@@ -230,6 +235,7 @@ class planning_graph_builder {
           .weight_traffic = l.weight_traffic,
           .weight_group = l.weight_group < 0 ? "" : g.weight_groups()[static_cast<std::size_t>(l.weight_group)],
           .activation = l.activation,
+          .activation_for_weights = l.activation_for_weights,
           .traffic = l.traffic,
           .kv_bytes_per_token = l.kv_bytes_per_token,
           .profiles = l.profiles};

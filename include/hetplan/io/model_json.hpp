@@ -19,9 +19,9 @@ inline constexpr std::string_view model_format = "hetplan/model/1";
 
 namespace keys {
 inline constexpr std::array<std::string_view, 6> model{"format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample"};
-inline constexpr std::array<std::string_view, 13> layer{
+inline constexpr std::array<std::string_view, 14> layer{
     "name", "forward_flops", "kind", "weight", "trainable", "weight_traffic", "weight_group", "backward_input_flops",
-    "backward_weight_flops", "activation", "traffic", "kv_bytes_per_token", "profile"};
+    "backward_weight_flops", "activation", "activation_for_weights", "traffic", "kv_bytes_per_token", "profile"};
 inline constexpr std::array<std::string_view, 3> profile{"batch", "forward", "backward"};
 inline constexpr std::array<std::string_view, 4> edge{"from", "to", "bytes", "gradient"};
 }  // namespace keys
@@ -76,6 +76,10 @@ class model_reader {
     if (const auto trainable = o.find("trainable")) s.trainable = trainable->boolean();
     s.weight_traffic = o.amount<bytes>("weight_traffic", range::at_least_zero);
     s.activation = o.amount<bytes>("activation", range::at_least_zero).value_or(bytes{});
+    s.activation_for_weights = o.amount<bytes>("activation_for_weights", range::at_least_zero);
+    if (s.activation_for_weights && *s.activation_for_weights > s.activation) {
+      o.find("activation_for_weights")->fail("bytes up to the activation, " + to_text(s.activation.value()));
+    }
     s.traffic = o.amount<bytes>("traffic", range::at_least_zero);
     s.kv_bytes_per_token = o.amount<bytes>("kv_bytes_per_token", range::at_least_zero).value_or(bytes{});
     if (const auto profile = o.find("profile")) read_profiles(*profile, s);
@@ -184,6 +188,7 @@ inline json write_layer(const planning_graph& g, const layer& l) {
   put_unless(o, "weight_traffic", l.weight_traffic, l.weight);
   if (l.weight_group >= 0) o["weight_group"] = g.weight_groups()[static_cast<std::size_t>(l.weight_group)];
   put_unless(o, "activation", l.activation, bytes{});
+  put_unless(o, "activation_for_weights", l.activation_for_weights, l.activation);
   put_unless(o, "traffic", l.traffic, in + l.largest_output);
   put_unless(o, "kv_bytes_per_token", l.kv_bytes_per_token, bytes{});
   for (const layer_profile& p : l.profiles) o["profile"][p.device_kind] = write_profile(p);

@@ -116,12 +116,21 @@ template <memory_model Memory>
   return total;
 }
 
-/// Bytes that one microbatch share keeps from its forward until its last backward part.
+/// Bytes that one microbatch share keeps from its forward until its last backward part, as far as W does not need less.
 template <memory_model Memory>
 [[nodiscard]] double stage_activation_bytes(const Memory& memory, const planning_graph& model, const stage& s,
                                             const assignment& a, const workload& w) {
   double per_sample = 0;
   for (const layer_id l : s.layers) per_sample += checked_bytes(memory.activations(model[l], w), "activations", model[l]);
+  return per_sample * a.samples;
+}
+
+/// Of those, the bytes that it keeps between the two parts of a split backward.
+template <memory_model Memory>
+[[nodiscard]] double stage_activation_bytes_for_weights(const Memory& memory, const planning_graph& model, const stage& s,
+                                                        const assignment& a, const workload& w) {
+  double per_sample = 0;
+  for (const layer_id l : s.layers) per_sample += checked_activations_for_weights(memory, model[l], w);
   return per_sample * a.samples;
 }
 

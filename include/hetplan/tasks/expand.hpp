@@ -85,23 +85,24 @@ class expander {
       const double input = training ? time(phase::backward_input) : 0;
       const double weight = training ? time(phase::backward_weight) : 0;
       const double activations = stage_activation_bytes(memory_, model_, s, a, p_.workload);
+      const double for_weights = pt.split ? stage_activation_bytes_for_weights(memory_, model_, s, a, p_.workload) : 0;
       compute_task t{.stage = id, .device = a.device};
       for (t.step = 0; t.step < steps_; ++t.step) {
         for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
           t.first_sample = node.first_sample + static_cast<long long>(t.microbatch) * node.microbatch_size + offset;
           t.last_sample = t.first_sample + a.samples;
-          const auto add = [&](phase what, double duration, bool takes, bool releases) {
+          const auto add = [&](phase what, double duration, double takes, double releases) {
             t.what = what;
             t.duration_s = duration;
-            t.takes_bytes = takes ? activations : 0;
-            t.releases_bytes = releases ? activations : 0;
+            t.takes_bytes = takes;
+            t.releases_bytes = releases;
             return out_.add(t);
           };
-          const handle f = add(phase::forward, forward, true, !training);
+          const handle f = add(phase::forward, forward, activations, training ? 0 : activations);
           if (training) {
-            const handle b = add(phase::backward_input, pt.split ? input : input + weight, false, !pt.split);
+            const handle b = add(phase::backward_input, pt.split ? input : input + weight, 0, activations - for_weights);
             out_.depend(f, b);
-            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, false, true));
+            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, 0, for_weights));
           }
         }
       }

@@ -26,8 +26,8 @@ struct compute_task {
   long long first_sample = 0;
   long long last_sample = 0;
   double duration_s = 0;
-  double takes_bytes = 0;     ///< activations taken when it starts
-  double releases_bytes = 0;  ///< activations released when it ends
+  double takes_bytes = 0;     ///< of activations, when it starts
+  double releases_bytes = 0;  ///< of activations, when it ends
 };
 
 /// Bytes on their way. A transfer without predecessors is background traffic or migration.
