@@ -2,9 +2,11 @@
 // expect-ok
 // The twins of the wrong models in this folder, each with the one fault mended.
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/slowed.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/pareto_set.hpp>
@@ -17,6 +19,17 @@ using namespace hetplan;
 
 struct my_cost {
   seconds time(const work& w, const device&) const { return 1_ms * w.batch; }
+};
+struct my_cost_with_overloads : my_cost {
+  seconds optimizer_step(const layer&, const device&) const { return 1_ms; }
+  seconds optimizer_step(const layer&) const { return 1_s; }
+};
+struct my_final_cost final {
+  seconds time(const work&, const device&) const { return 1_ms; }
+};
+struct my_plain_cost {
+  double time(const work&, const device&) const { return 1e-3; }
+  double optimizer_step(const layer&, const device&) const { return 1e-3; }
 };
 struct my_energy {
   joules energy(const device_usage& u, const device& d) const { return d.power.active * u.busy; }
@@ -62,6 +75,9 @@ struct my_observer {
   flow operator()(const task_ended&) { return flow::go; }
 };
 static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && check_memory_model<my_memory>());
+static_assert(times_optimizer_step<my_cost_with_overloads> && check_cost_model<my_cost_with_overloads>());
+static_assert(!names_optimizer_step<my_cost> && check_cost_model<my_final_cost>());
+static_assert(times_optimizer_step<assume_si<my_plain_cost>>);
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
@@ -71,6 +87,7 @@ static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);
+const any_cost_model models[] = {my_cost{}, my_cost_with_overloads{}, my_final_cost{}, assume_si<my_plain_cost>{}, slow_down(my_cost_with_overloads{}, {0.5})};
 const auto sum = 5_ms + 3_s;
 const device phone{.name = "phone", .memory = 8_GB};
 const device& right(const cluster& c) { return c[d]; }

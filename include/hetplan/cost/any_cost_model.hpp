@@ -14,7 +14,9 @@ class any_cost_model {
  public:
   template <cost_model M>
     requires(!std::same_as<M, any_cost_model>)
-  any_cost_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {}
+  any_cost_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {
+    static_assert(check_cost_model<M>());
+  }
 
   [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }
   /// 0 s where the model that it holds has no step of its own.
@@ -39,9 +41,12 @@ class any_cost_model {
   std::shared_ptr<const interface> model_;
 };
 
-/// Adapts a model whose `time` returns plain seconds as a double.
+/// Adapts a model whose `time` returns plain seconds as a double; its optimizer's step, if it has one, must do so too.
 template <class M>
 struct assume_si {
+  static_assert(!names_optimizer_step<M> || requires(const M& m, const layer& l, const device& d) {
+                  { m.optimizer_step(l, d) } -> std::same_as<double>;
+                }, "the optimizer step of a model in assume_si is: double optimizer_step(const hetplan::layer&, const hetplan::device&) const");
   M model;
   [[nodiscard]] seconds time(const work& w, const device& d) const
     requires requires(const M& m) { { m.time(w, d) } -> std::same_as<double>; }

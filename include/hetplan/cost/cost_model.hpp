@@ -25,9 +25,26 @@ template <class M>
 concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer& l, const device& d) {
   { m.optimizer_step(l, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
 };
-/// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent".
+
+namespace detail {
+struct any_argument {
+  template <class T>
+  operator T() const;
+};
+template <class M, class... Arguments>
+concept steps_with = requires(M& m, const Arguments&... a) { m.optimizer_step(a...); };
+}  // namespace detail
+
+/// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent". No address can be taken of a set of
+/// overloads, so they are called; a member whose own constraint fails is absent.
 template <class M>
-concept names_optimizer_step = requires { &M::optimizer_step; };
+concept names_optimizer_step =
+    times_optimizer_step<M> || requires { &M::optimizer_step; } || detail::steps_with<M, layer, device> ||
+    detail::steps_with<M, device, layer> || detail::steps_with<M, layer> || detail::steps_with<M, device> ||
+    detail::steps_with<M, bytes> || detail::steps_with<M, double> || detail::steps_with<M, detail::any_argument> ||
+    detail::steps_with<M, layer, detail::any_argument> || detail::steps_with<M, detail::any_argument, device> ||
+    detail::steps_with<M, detail::any_argument, detail::any_argument> || detail::steps_with<M> ||
+    detail::steps_with<M, detail::any_argument, detail::any_argument, detail::any_argument>;
 
 template <class M>
 consteval bool check_cost_model() {

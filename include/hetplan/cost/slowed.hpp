@@ -16,6 +16,7 @@ namespace hetplan {
 /// Source  semantics, section 10: a device at half its speed takes twice as long for everything.
 template <cost_model Cost>
 struct slowed {
+  static_assert(check_cost_model<Cost>());
   Cost cost;
   std::vector<double> factor;
 

@@ -36,6 +36,7 @@ class stage_table {
   stage_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c, const Cost& cost, const Memory& memory,
               const workload& w, int max_share)
       : blocks_(sequence.size()), max_share_(static_cast<std::size_t>(max_share)), training_(w.mode == mode::training) {
+    static_assert(check_cost_model<Cost>());
     add_memory(model, sequence, memory, w);
     for (const device& d : c.devices()) {
       first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back() * max_share_);
