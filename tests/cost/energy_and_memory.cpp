@@ -103,6 +103,16 @@ TEST_CASE("the slopes of measured power join idle and busy by a straight line") 
   CHECK(slopes_of(hump, phone()) == energy_slopes{4, 5, 0.5, 0.25});
 }
 
+TEST_CASE("a model that divides by the time of the run has slopes") {
+  struct by_share {
+    [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
+      const double share = u.busy / u.total, sent_per_s = (u.sent / u.total).value();
+      return (d.power.idle + share * 6_W + sent_per_s * 1e-9 * 3_W) * u.total;
+    }
+  };
+  CHECK(slopes_of(by_share{}, phone()) == energy_slopes{2, 6, 3e-9, 0});
+}
+
 TEST_CASE("a model whose energy falls as the usage grows, or is no number, has no slopes") {
   const measured_power falling{{{"phone", {{0, 4_W}, {1, 3_W}}}}};
   CHECK_THROWS_MATCHES(

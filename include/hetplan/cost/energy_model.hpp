@@ -71,7 +71,7 @@ struct measured_power {
   }
 };
 
-/// What an energy model charges per second and per byte: exact for linear_power, for any other model the straight line
+/// What an energy model charges per second and per byte: that of linear_power, for any other model the straight line
 /// between an idle and a busy device. Planners estimate with it; only the simulator asks the model itself.
 struct energy_slopes {
   double idle_W = 0;           ///< per second of the run
@@ -82,14 +82,18 @@ struct energy_slopes {
   friend bool operator==(const energy_slopes&, const energy_slopes&) = default;
 };
 
+/// Asks about a run of one second: at 0 s a model that reads shares or rates divides by 0.
+///
 /// Throws invalid_model where an answer is not finite or negative, or falls as the usage grows.
 template <energy_model M>
 [[nodiscard]] energy_slopes slopes_of(const M& model, const device& d) {
-  constexpr double gigabyte = 1e9;
+  constexpr seconds second(1);
+  constexpr bytes gigabyte(1e9);
   const auto ask = [&](const device_usage& u) { return model.energy(u, d).value(); };
-  const double idle = ask({.total = seconds(1)}), nothing = ask({});
-  const energy_slopes s{idle, ask({.total = seconds(1), .busy = seconds(1)}) - idle, (ask({.sent = bytes(gigabyte)}) - nothing) / gigabyte,
-                        (ask({.received = bytes(gigabyte)}) - nothing) / gigabyte};
+  const double idle = ask({.total = second});
+  const energy_slopes s{idle, ask({.total = second, .busy = second}) - idle,
+                        (ask({.total = second, .sent = gigabyte}) - idle) / gigabyte.value(),
+                        (ask({.total = second, .received = gigabyte}) - idle) / gigabyte.value()};
   for (const double x : {s.idle_W, s.busy_W, s.send_J_per_byte, s.receive_J_per_byte}) {
     if (!(x >= 0) || !std::isfinite(x)) {
       throw invalid_model("energy model: energy(device \"" + d.name + "\") rises by " + to_text(x) +
