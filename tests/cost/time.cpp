@@ -143,7 +143,6 @@ TEST_CASE("a profile is linear between its batches, constant below and straight 
   CHECK(profiled_s(l, 5) == Approx(3));
   CHECK(profiled_s(l, 8) == Approx(6));
   CHECK(profiled_s(l, 10) == Approx(8));  // the last slope, 1 s per sample
-  CHECK(profiled_s(measured({1, 2}, {2, 1}, {}), 10) == 0);  // a falling last slope ends at 0, not below
   const layer one = measured({4}, {3}, {});
   for (const double batch : {1.0, 4.0, 400.0}) CHECK(profiled_s(one, batch) == 3);
 }
@@ -214,6 +213,16 @@ TEST_CASE("any_cost_model holds a model that can only be moved") {
   const any_cost_model m = owner{std::make_unique<double>(5)};
   const planning_graph g = model();
   CHECK(m.time({.layer = g.layers()[0]}, gpu()) == 5_s);
+}
+
+TEST_CASE("a profile whose last slope falls has no time for a batch that is too large, rather than none") {
+  const layer l = measured({1, 2}, {2, 1}, {3, 2});
+  CHECK(profiled_s(l, 3) == 0);
+  CHECK(profiled_s(l, 4, phase::backward_input) == 0);
+  CHECK_THROWS_MATCHES(profiled_s(l, 10), unknown_time,
+                       Catch::Message(R"(profiled: layer "norm", kind "rtx": the last slope of forward falls and gives -7 s at batch 10; )"
+                                      "expected >= 0, so measure a larger batch"));
+  CHECK_THROWS_WITH(profiled_s(l, 5, phase::backward_weight), Catch::Contains("the last slope of backward falls and gives -1 s at batch 5"));
 }
 
 TEST_CASE("assume_si takes a model's plain double for seconds, and only a double") {

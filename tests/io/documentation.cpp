@@ -16,6 +16,7 @@
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
+#include <hetplan/plan/bounds.hpp>
 
 #include "io/reading.hpp"
 
@@ -48,6 +49,13 @@ std::map<std::string, names> properties(const std::string& kind) {
 names set_of(io::key_list keys) { return {keys.begin(), keys.end()}; }
 
 }  // namespace
+
+TEST_CASE("all pages name the same number of questions beyond which there is no bound") {
+  static_assert(max_bound_questions == 3e7);
+  const auto page = [](const std::string& name) { return io::read_text(std::string(HETPLAN_SOURCE_DIR) + "/docs/" + name); };
+  CHECK(page("semantics.md").find("more than 3e7 questions") != std::string::npos);
+  CHECK(page("performance.md").find("above 3·10⁷ questions") != std::string::npos);
+}
 
 TEST_CASE("the schemas describe the keys that the readers accept") {
   using map = std::map<std::string, names>;

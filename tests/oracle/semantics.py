@@ -254,7 +254,9 @@ def interpolate(batches, seconds, batch):
         return seconds[0]
     above = next((i for i, b in enumerate(batches) if batch <= b), len(batches) - 1)
     slope = (seconds[above] - seconds[above - 1]) / (batches[above] - batches[above - 1])
-    return max(0.0, seconds[above - 1] + slope * (batch - batches[above - 1]))
+    found = seconds[above - 1] + slope * (batch - batches[above - 1])
+    require(found >= 0, f"a falling last slope that gives {found} s at batch {batch}")
+    return found
 
 
 def layer_seconds(layer, phase, batch, device, degree):

@@ -175,6 +175,18 @@ TEST_CASE("an invalid answer of the cost model is not hidden in a minimum") {
   CHECK_THROWS_AS(minimal_times(chain(1), devices(1), negative{}, {}, 1), invalid_model);
 }
 
+TEST_CASE("batch sizes whose time no profile tells are no plan's, so the bound leaves them out") {
+  planning_graph_builder b("m");
+  b.add_layer({.name = "a", .profiles = {{"d0", {1, 2}, {4, 3}, {2, 2}}}});
+  const planning_graph g = std::move(b).build();
+  const layer_minima m = minimal_times(g, devices(1), profiled{}, {}, 100);  // 3 + 2 at batch 2, 0 + 2 at 5, none from 6 on
+  CHECK(m.per_sample_s[0] == Approx(2.0 / 5));
+  struct tells_nothing {
+    [[nodiscard]] seconds time(const work&, const device&) const { throw unknown_time("nothing is known"); }
+  };
+  CHECK_THROWS_AS(minimal_times(chain(1), devices(1), tells_nothing{}, {}, 3), unknown_time);
+}
+
 TEST_CASE("the path goes there and back; where no gradient returns it turns earlier or only goes there") {
   const auto path = [](const planning_graph& g, std::vector<double> there, std::vector<double> there_and_back, mode how = mode::training) {
     return path_bound(g, {1, {}, std::move(there), std::move(there_and_back)}, how).value();

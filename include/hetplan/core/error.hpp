@@ -28,6 +28,13 @@ class invalid_model : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A cost model cannot tell the time of a batch of that size. A plan that has such a batch is an error; bounds over all sizes
+/// leave it out.
+class unknown_time : public invalid_model {
+ public:
+  using invalid_model::invalid_model;
+};
+
 /// A number as messages and files show it: the shortest text that reads back to the same double.
 [[nodiscard]] inline std::string to_text(double v) {
   char buffer[32];

@@ -2,8 +2,8 @@
 #pragma once
 /// Time from measurements, and the usual mixture: measured where there is a profile, roofline elsewhere.
 
-#include <algorithm>
 #include <span>
+#include <string>
 
 #include <hetplan/cost/roofline.hpp>
 
@@ -13,7 +13,8 @@ namespace hetplan {
 /// value, above the last the last slope, one entry = constant. The measured backward is shared by
 /// backward_input and backward_weight in proportion to their FLOP, half each where both are 0.
 ///
-/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1.
+/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1. unknown_time: the last slope
+///         falls, and the batch is so large that less than no time would be left.
 struct profiled {
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     const layer_profile* p = w.layer.profile_for(d.kind);
@@ -22,12 +23,20 @@ struct profiled {
     };
     if (p == nullptr) fail("has no profile for that kind");
     if (w.tensor_parallel > 1) fail("is measured for one accelerator; expected tensor_parallel 1");
-    if (w.phase == phase::forward) return seconds(interpolate(p->batch, p->forward_s, w.batch));
+    const auto measured_s = [&](const char* what, std::span<const double> y) {
+      const double t = interpolate(p->batch, y, w.batch);
+      if (t < 0) {
+        throw unknown_time("profiled: layer \"" + w.layer.name + "\", kind \"" + d.kind + "\": the last slope of " + what + " falls and gives " +
+                            to_text(t) + " s at batch " + to_text(w.batch) + "; expected >= 0, so measure a larger batch");
+      }
+      return t;
+    };
+    if (w.phase == phase::forward) return seconds(measured_s("forward", p->forward_s));
     if (p->backward_s.empty()) fail("has no measured backward, which training needs");
     const double input = w.layer.backward_input_flops.value(), weight = w.layer.backward_weight_flops.value();
     const double mine = w.phase == phase::backward_input ? input : weight;
     const double share = input + weight > 0 ? mine / (input + weight) : 0.5;
-    return seconds(share * interpolate(p->batch, p->backward_s, w.batch));
+    return seconds(share * measured_s("backward", p->backward_s));
   }
 
  private:
@@ -36,7 +45,7 @@ struct profiled {
     std::size_t right = 1;
     while (right + 1 < x.size() && x[right] < at) ++right;
     const double slope = (y[right] - y[right - 1]) / (x[right] - x[right - 1]);
-    return std::max(0.0, y[right - 1] + slope * (at - x[right - 1]));  // a falling last slope must not end below zero
+    return y[right - 1] + slope * (at - x[right - 1]);
   }
 };
 

@@ -30,6 +30,7 @@ struct layer_minima {
 inline constexpr double max_bound_questions = 3e7;
 
 /// Complexity  layers x devices x batch sizes x degrees questions to the cost model.
+/// Throws      what the model throws; unknown_time only where it knows the time of no batch size.
 template <cost_model Cost>
 [[nodiscard]] layer_minima minimal_times(const planning_graph& model, const cluster& c, const Cost& cost, const workload& w,
                                          long long max_batch) {
@@ -50,23 +51,32 @@ template <cost_model Cost>
     m.forward_back_s.assign(model.size(), 0);
     return m;
   }
+  const auto ask = [&](const layer& l, const device& d, int g, long long b) {
+    work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
+    const double f = checked_time_s(cost, q, d);
+    double input = 0, weight = 0;
+    if (training) {
+      q.phase = phase::backward_input;
+      input = checked_time_s(cost, q, d);
+      q.phase = phase::backward_weight;
+      weight = checked_time_s(cost, q, d);
+    }
+    double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
+    per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
+    m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
+    m.forward_back_s[l.id.index()] = std::min(m.forward_back_s[l.id.index()], f + input);
+  };
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices()) {
       for (int g = 1; g <= degrees(l, d); ++g) {
+        bool known = false;
         for (long long b = 1; b <= max_batch; ++b) {
-          work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
-          const double f = checked_time_s(cost, q, d);
-          double input = 0, weight = 0;
-          if (training) {
-            q.phase = phase::backward_input;
-            input = checked_time_s(cost, q, d);
-            q.phase = phase::backward_weight;
-            weight = checked_time_s(cost, q, d);
+          try {
+            ask(l, d, g, b);
+            known = true;
+          } catch (const unknown_time&) {
+            if (b == max_batch && !known) throw;
           }
-          double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
-          per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
-          m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
-          m.forward_back_s[l.id.index()] = std::min(m.forward_back_s[l.id.index()], f + input);
         }
       }
     }
