@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -130,6 +131,26 @@ TEST_CASE("the ladder does nothing about changes below ten percent, however many
   CHECK(h.adoptions.empty());
   CHECK(asked == 1);
   CHECK(mine.answers.size() > 40);
+}
+
+TEST_CASE("a ladder whose options make no sense is refused with the option's name") {
+  const home x;
+  const auto problem = x.problem();
+  const auto message = [&](const adapt::ladder_options& o) -> std::string {
+    try {
+      static_cast<void>(adapt::ladder(problem, few_plans{}, o));
+    } catch (const invalid_input& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  CHECK(message({}) == "no error");
+  CHECK(message({.payback = 0_s}) == "ladder: payback = 0; expected finite seconds > 0");
+  CHECK(message({.payback = seconds(std::numeric_limits<double>::infinity())}) == "ladder: payback = inf; expected finite seconds > 0");
+  CHECK(message({.dwell = seconds(-1)}) == "ladder: dwell = -1; expected finite seconds >= 0");
+  CHECK(message({.patience = seconds(std::nan(""))}) == "ladder: patience = nan; expected finite seconds >= 0");
+  CHECK(message({.tolerance = -0.1}) == "ladder: tolerance = -0.1; expected a finite number >= 0");
+  CHECK(message({.spare = 1}) == "ladder: spare = 1; expected a share >= 0 and < 1");
 }
 
 TEST_CASE("the ladder keeps a plan that keeps the latency, whatever changes") {

@@ -82,3 +82,11 @@ TEST_CASE("greedy shares reach the brute-force optimum for every non-decreasing 
     REQUIRE(worst == best);
   }
 }
+
+TEST_CASE("nothing can be shared among no devices") {
+  const auto same = [](std::size_t, int n) { return 1.0 * n; };
+  for (const int samples : {0, 4}) {
+    CHECK_THROWS_MATCHES(allocate(samples, {}, same), hetplan::invalid_input,
+                         Catch::Message("allocate: no devices for " + std::to_string(samples) + " samples; expected at least one"));
+  }
+}

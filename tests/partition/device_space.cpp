@@ -105,6 +105,15 @@ TEST_CASE("every order has as many states and moves as the closed formulas say")
   }
 }
 
+TEST_CASE("more orders than memory holds, and orders of no devices, are refused before any work") {
+  CHECK_THROWS_MATCHES(every_order(of_sizes(std::vector<int>(64, 1)), 1), invalid_input,
+                       Catch::Message("every_order: 64 classes of devices make " + to_text(moves_of_every_order(of_sizes(std::vector<int>(64, 1)))) +
+                                      " moves; expected at most 1e+08, or in_class_order, which takes one order"));
+  CHECK_THROWS_WITH(every_order({}, 1), Catch::Contains("expected at least one device in each"));
+  CHECK_THROWS_WITH(every_order({{device_id(0)}, {}}, 1), Catch::Contains("expected at least one device in each"));
+  CHECK(every_order(of_sizes({200}), 1).states() == 201);
+}
+
 TEST_CASE("every order leaves out groups of more devices than a microbatch has samples") {
   const device_space s = every_order(of_sizes({2, 2}), 2);
   check_sound(s, 2);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <functional>
+#include <utility>
+
 #include <catch2/catch.hpp>
 
 #include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
@@ -154,4 +158,23 @@ TEST_CASE("polished plans are no worse under the judge") {
   }
   REQUIRE(compared > 40);
   REQUIRE(better_ones > 2);
+}
+
+TEST_CASE("light blocks are no more than asked for, whatever layers are weighed by") {
+  const auto chain = [](const std::function<layer_spec(int)>& layer_of) {
+    planning_graph_builder b("m");
+    for (int i = 0; i < 1000; ++i) {
+      layer_spec l = layer_of(i);
+      l.name = "l" + std::to_string(i);
+      b.add_layer(std::move(l));
+      if (i > 0) b.add_edge("l" + std::to_string(i - 1), "l" + std::to_string(i), 1_MB);
+    }
+    return std::move(b).build();
+  };
+  const layer_sequence profiled_only = light_blocks(chain([](int) { return layer_spec{.name = "", .profiles = {{"d", {1}, {1}, {1}}}}; }), 60);
+  CHECK(profiled_only.size() <= 60);
+  CHECK(profiled_only.size() >= 55);
+  for (const auto& block : profiled_only.blocks) CHECK(block.size() <= 17);
+  const auto idle_behind = [](int i) { return layer_spec{.name = "", .forward_flops = i < 100 ? 0.1_GFLOP : 0_FLOP}; };
+  for (const std::size_t most : {1U, 7U, 60U}) CHECK(light_blocks(chain(idle_behind), most).size() <= most);
 }

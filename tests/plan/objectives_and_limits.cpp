@@ -81,6 +81,8 @@ TEST_CASE("a job's objective is what it names, else qoe where it has a latency t
   CHECK(score(objective_of_job({.objective = objective_kind::energy, .qoe = {.latency = 3_s}}), e) == 30);
   CHECK(score(objective_of_job({.batch = 16, .objective = objective_kind::throughput}), e) == 0.25);
   CHECK(score(objective_of_job({.objective = objective_kind::latency, .qoe = {.latency = 3_s}}), e) == 4);
+  CHECK_THROWS_MATCHES(objective_of_job({.objective = objective_kind::qoe}), invalid_input,
+                       Catch::Message("objective_of_job: objective qoe needs qoe.latency"));
   CHECK(to_string(job{}.effective_objective()) == "latency");
   CHECK(to_string(job{.qoe = {.latency = 3_s}}.effective_objective()) == "qoe");
   CHECK(to_string(objective_kind::throughput) == "throughput");

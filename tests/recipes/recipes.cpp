@@ -113,6 +113,27 @@ TEST_CASE("an energy budget and a busy share are limits as memory is") {
                Catch::StartsWith("busy share: only needs 100 %"));
 }
 
+TEST_CASE("a planner that is asked for no plan says so before any work") {
+  const planning_graph model = chain(6);
+  const cluster c = three();
+  int events = 0;
+  const auto count = [&](const candidate_judged&) {
+    ++events;
+    return flow::go;
+  };
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  const minimize_latency fastest;
+  for (const int none : {0, -1}) {
+    const std::string given = ": keep = " + std::to_string(none) + "; expected an integer >= 1";
+    CHECK_THROWS_MATCHES(recipes::on_device(problem, fastest, none, count), invalid_input, Catch::Message("planner" + given));
+    CHECK_THROWS_MATCHES(recipes::pipeline(problem, fastest, none, count), invalid_input, Catch::Message("planner" + given));
+    CHECK_THROWS_MATCHES(recipes::dora(problem, fastest, none, count), invalid_input, Catch::Message("dora" + given));
+    CHECK_THROWS_MATCHES(recipes::dora_partitioner(problem, fastest, none, count), invalid_input, Catch::Message("dora_partitioner" + given));
+    CHECK_THROWS_MATCHES(recipes::dora_with_baselines(problem, fastest, none, count), invalid_input, Catch::Message("dora_with_baselines" + given));
+  }
+  CHECK(events == 0);
+}
+
 TEST_CASE("an observer stops a planner, which returns the best so far") {
   const planning_graph model = chain(6);
   const cluster c = three();

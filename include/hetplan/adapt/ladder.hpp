@@ -3,8 +3,10 @@
 /// The reaction ladder for work that should not stop: as little as holds the quality of experience, and no more.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,18 @@ struct ladder_options {
   seconds payback{300};    ///< a switch must have paid for its pause by then
 };
 
+/// Throws invalid_input naming the option, its value and what was expected.
+inline void check_ladder_options(const ladder_options& o) {
+  const auto require = [](bool ok, const char* option, double given, const char* expected) {
+    if (!ok) throw invalid_input(std::string("ladder: ") + option + " = " + to_text(given) + "; expected " + expected);
+  };
+  require(std::isfinite(o.tolerance) && o.tolerance >= 0, "tolerance", o.tolerance, "a finite number >= 0");
+  require(o.spare >= 0 && o.spare < 1, "spare", o.spare, "a share >= 0 and < 1");
+  require(is_finite(o.patience) && o.patience >= seconds{}, "patience", o.patience.value(), "finite seconds >= 0");
+  require(is_finite(o.dwell) && o.dwell >= seconds{}, "dwell", o.dwell.value(), "finite seconds >= 0");
+  require(is_finite(o.payback) && o.payback > seconds{}, "payback", o.payback.value(), "finite seconds > 0");
+}
+
 /// Climbs only as far as it must: nothing below a change of 10 %; the running plan's transfers in another order; another
 /// plan that is known; a new plan. A rung is taken if it holds what is wanted; if none does, the best of them is.
 ///
@@ -34,13 +48,16 @@ struct ladder_options {
 /// while; a plan on its way is called back when it is not needed any more. Nothing of this binds when a device of the running
 /// plan is gone: then the plan that gets most done in `payback` wins, of those known, a lightweight replay and a new one.
 ///
+/// Throws  invalid_input (an option out of range).
 /// Source  Dora, sections 4.3 and 5. Deviations: known plans before a search; the paper says neither when a plan is good
 ///         enough nor what keeps it from flapping. Replay: Asteroid, section 3.4.
 template <class Problem, class Planner>
 class ladder {
  public:
   ladder(const Problem& problem, Planner planner, ladder_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.common.ignore) {}
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.common.ignore) {
+    check_ladder_options(options);
+  }
 
   [[nodiscard]] reaction react(const situation& s) {
     const bool news = attention_.is_news(s);

@@ -2,6 +2,7 @@
 #pragma once
 /// Where one would cut a layer sequence: boundaries that carry less than their neighbours.
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -45,13 +46,15 @@ namespace hetplan {
   return light_boundaries(carried);
 }
 
-/// The layers in their own numbering, in blocks that end at light boundaries, at most `most` of them, of about equal forward FLOP.
+/// The layers in their own numbering, in blocks that end at light boundaries, at most `most` of them, of about equal forward FLOP, or
+/// of about as many layers in a model that has profiles instead.
 ///
 /// Complexity  that of sequence_cuts.   Source  own.
 [[nodiscard]] inline layer_sequence light_blocks(const planning_graph& model, std::size_t most) {
   const layer_sequence all = sequence_of(model);
   std::vector<double> before{0};
-  for (const layer& l : model.layers()) before.push_back(before.back() + l.forward_flops.value());
+  const bool counted = std::any_of(model.layers().begin(), model.layers().end(), [](const layer& l) { return l.forward_flops.value() > 0; });
+  for (const layer& l : model.layers()) before.push_back(before.back() + (counted ? l.forward_flops.value() : 1));
   layer_sequence row;
   std::size_t begun = 0;
   double next = before.back() / static_cast<double>(most);
@@ -59,7 +62,8 @@ namespace hetplan {
   const bool few = ends.size() < most;
   ends.push_back(all.size());
   for (const std::size_t end : ends) {
-    if (!few && end != all.size() && before[end] < next) continue;
+    // Rounding, and layers without FLOP behind all others, must not make one block more.
+    if (!few && end != all.size() && (before[end] < next || row.size() + 1 == most)) continue;
     row.blocks.push_back(all.layers_of(begun, end));
     begun = end;
     next = before[end] + before.back() / static_cast<double>(most);

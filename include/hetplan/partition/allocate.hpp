@@ -6,7 +6,10 @@
 #include <concepts>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
+
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::partition {
 
@@ -20,10 +23,12 @@ namespace hetplan::partition {
 /// @param time_s    (device index, share >= 1) -> seconds; non-decreasing in the share.
 /// @return          shares by device (0 = not used), or nothing if the caps hold fewer samples.
 /// Complexity       O(samples x devices) questions.
+/// Throws           invalid_input (no device).
 /// Determinism      ties: the smaller share, so that equal devices share evenly, then the smaller index.
 /// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily.
 template <std::invocable<std::size_t, int> Time>
 [[nodiscard]] std::optional<std::vector<int>> allocate(int samples, const std::vector<int>& caps, Time&& time_s) {
+  if (caps.empty()) throw invalid_input("allocate: no devices for " + std::to_string(samples) + " samples; expected at least one");
   std::vector<int> shares(caps.size(), 0);
   std::vector<double> next(caps.size());
   for (std::size_t d = 0; d < caps.size(); ++d) next[d] = caps[d] > 0 ? time_s(d, 1) : std::numeric_limits<double>::infinity();

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -116,11 +117,22 @@ class group_numbers {
   return moves;
 }
 
+/// More moves than `every_order` makes room for: one takes 16 bytes, and a search looks at each of them for every boundary.
+inline constexpr double most_moves_of_every_order = 1e8;
+
 /// The state is how many devices of each class are taken: every order, every subset, every mixed group.
 ///
 /// Complexity  prod (n_c + 1) states, prod (n_c + 1)(n_c + 2) / 2 - states moves for classes of n_c devices.
+/// Throws      invalid_input (no devices, an empty class, more than most_moves_of_every_order moves).
 /// Source      own; Dora's recurrence takes the devices in one order.
 [[nodiscard]] inline device_space every_order(std::vector<std::vector<device_id>> classes, int largest_group) {
+  if (classes.empty() || std::any_of(classes.begin(), classes.end(), [](const auto& members) { return members.empty(); })) {
+    throw invalid_input("every_order: a class without devices, or no class; expected at least one device in each");
+  }
+  if (const double moves = moves_of_every_order(classes); moves > most_moves_of_every_order) {
+    throw invalid_input("every_order: " + std::to_string(classes.size()) + " classes of devices make " + to_text(moves) + " moves; expected at most " +
+                        to_text(most_moves_of_every_order) + ", or in_class_order, which takes one order");
+  }
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
   detail::group_numbers numbers(space.groups);
   const std::size_t n = space.classes.size();

@@ -66,6 +66,8 @@ static_assert(check_objective<minimize_latency>() && check_objective<maximize_th
               check_objective<minimize_energy>() && check_objective<keep_qoe>());
 
 /// The objective that a job names.
+///
+/// Throws  invalid_input (objective qoe without qoe.latency).
 class objective_of_job {
  public:
   explicit objective_of_job(const job& j) {
@@ -73,7 +75,10 @@ class objective_of_job {
       case objective_kind::latency: chosen_ = minimize_latency{}; break;
       case objective_kind::throughput: chosen_ = maximize_throughput{static_cast<double>(j.batch)}; break;
       case objective_kind::energy: chosen_ = minimize_energy{}; break;
-      case objective_kind::qoe: chosen_ = keep_qoe{j.qoe.latency.value(), j.qoe.lambda_J_per_s}; break;
+      case objective_kind::qoe:
+        if (!j.qoe.latency) throw invalid_input("objective_of_job: objective qoe needs qoe.latency");
+        chosen_ = keep_qoe{*j.qoe.latency, j.qoe.lambda_J_per_s};
+        break;
     }
   }
   [[nodiscard]] double score(seconds response, joules energy) const {

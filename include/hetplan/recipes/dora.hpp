@@ -24,6 +24,7 @@ struct dora_options {
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                Observers&&... observers) {
+  check_keep(keep, "dora");
   plan_result found = dora_partitioner(problem, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
   if (!found.status.ok()) {  // stopped, or nothing fits
     if (found.plans.size() > static_cast<std::size_t>(keep)) found.plans.resize(static_cast<std::size_t>(keep));

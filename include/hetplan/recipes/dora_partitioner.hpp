@@ -44,6 +44,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result dora_partitioner(const Problem& problem, const Objective& objective, int keep, const partitioner_options& options,
                                Observers&&... observers) {
   using namespace partition;
+  check_keep(keep, "dora_partitioner");
   const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
   auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
   std::vector<layer_sequence> rows{options.across_chains ? chains.joined() : chains};

@@ -29,6 +29,7 @@ namespace hetplan::recipes {
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                               Observers&&... observers) {
+  check_keep(keep, "dora_with_baselines");
   plan_result all = dora_partitioner(problem, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
   const auto add = [&](const auto& ask) {
     if (all.status.result == outcome::stopped) return;  // who said stop is not asked again

@@ -48,6 +48,11 @@ planning_problem(const planning_graph&, const cluster&, Cost, job, Models) -> pl
 template <class Cost, class Models, class Lp>
 planning_problem(const planning_graph&, const cluster&, Cost, job, Models, Lp) -> planning_problem<Cost, Models, Lp>;
 
+/// Throws invalid_input where a planner is asked for no plan at all.
+inline void check_keep(int keep, const char* who) {
+  if (keep < 1) throw invalid_input(std::string(who) + ": keep = " + std::to_string(keep) + "; expected an integer >= 1");
+}
+
 /// Every layer of a model, in its topological numbering.
 [[nodiscard]] inline std::vector<layer_id> all_layers(const planning_graph& model) {
   std::vector<layer_id> layers;
@@ -59,10 +64,13 @@ planning_problem(const planning_graph&, const cluster&, Cost, job, Models, Lp) -
 /// come last, for the plans that are kept: an objective sees them as 0.
 ///
 /// Determinism  yes, but for `elapsed`.
+/// Throws       invalid_input (keep < 1).
 template <class Problem, class Objective>
 class ranking {
  public:
-  ranking(const Problem& problem, const Objective& objective, int keep) : problem_(problem), objective_(objective), keep_(keep) {}
+  ranking(const Problem& problem, const Objective& objective, int keep) : problem_(problem), objective_(objective), keep_(keep) {
+    check_keep(keep, "planner");
+  }
 
   /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
   /// observers say.
