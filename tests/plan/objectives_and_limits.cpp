@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <string>
@@ -67,10 +68,18 @@ TEST_CASE("objectives score latency, seconds per sample, energy, and energy with
   CHECK(score(keep_qoe{5_s, 100}, e) == 30);  // early is worth nothing
   CHECK(score(keep_qoe{4_s, 100}, e) == 30);
   CHECK(score(keep_qoe{1_s, 100}, e) == 330);
+}
+
+TEST_CASE("in generation latency and throughput score the last end, qoe and response the time between tokens") {
+  evaluation e = two_used();
   e.time_between_tokens = 2_s;
-  CHECK(score(minimize_latency{}, e) == 2);
-  CHECK(score(maximize_throughput{8}, e) == 0.25);
+  CHECK(score(minimize_latency{}, e) == 4);
+  CHECK(score(maximize_throughput{8}, e) == 0.5);
+  CHECK(score(minimize_response{}, e) == 2);
   CHECK(score(keep_qoe{1_s, 100}, e) == 130);
+  CHECK(score(objective_of_job({.objective = objective_kind::latency}), e) == 4);
+  CHECK(score(objective_of_job({.batch = 8, .objective = objective_kind::throughput}), e) == 0.5);
+  CHECK(score(objective_of_job({.qoe = {.latency = 1_s, .lambda_J_per_s = 100}}), e) == 130);
 }
 
 TEST_CASE("a job's objective is what it names, else qoe where it has a latency to keep, else latency") {
@@ -95,6 +104,17 @@ TEST_CASE("a job tries the sizes that divide its batch, ascending, 1 to 16 if it
   CHECK(job{.batch = 12, .microbatch_sizes = {6, 5, 3, 6, 24}}.candidate_microbatch_sizes() == std::vector<int>{3, 6});
   CHECK_THROWS_MATCHES((job{.batch = 12, .microbatch_sizes = {5}}.candidate_microbatch_sizes()), invalid_input,
                        Catch::Message("job: no microbatch size divides the batch 12"));
+}
+
+TEST_CASE("microbatches too small to be simulated are skipped, and a batch that leaves none is named") {
+  const int batch = 160'000'000;  // 16 samples each: 2e7 tasks of training
+  const auto sizes = job{.batch = batch, .microbatch_sizes = {1, 16, 1000}}.candidate_microbatch_sizes();
+  CHECK(std::find(sizes.begin(), sizes.end(), 1) == sizes.end());
+  CHECK(std::find(sizes.begin(), sizes.end(), 1000) != sizes.end());
+  CHECK(refusal([](job& j) { j.batch = 1'000'000'000; }) ==
+        "job: batch = 1000000000 in microbatches of at most 16 makes 1.25e+08 tasks or more; expected at most " + to_text(max_tasks) +
+            ": a smaller batch, or larger microbatch_sizes");
+  CHECK(refusal([](job& j) { j.batch = 1'000'000'000, j.microbatch_sizes = {1'000'000}; }) == "accepted");
 }
 
 TEST_CASE("a job's fields are checked one by one") {

@@ -40,7 +40,10 @@ class wish {
   [[nodiscard]] serving of(const iteration& i) const {
     constexpr double never = std::numeric_limits<double>::infinity();
     if (!i.ended) return {never, never};
-    if (!deadline_s_) return {0, objective_.score(seconds(i.response_s), joules(i.energy_J()))};
+    if (!deadline_s_) {
+      return {0, objective_.score(evaluation{.latency = seconds(i.took_s), .time_between_tokens = seconds(i.response_s),
+                                             .devices = {{.energy = joules(i.energy_J())}}})};
+    }
     return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};
   }
   /// Is the latency that is wanted kept, with a share of it to spare? Nothing, if none is wanted.

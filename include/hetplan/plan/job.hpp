@@ -10,6 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/validate.hpp>
 
 namespace hetplan {
 
@@ -43,7 +44,8 @@ struct job {
     return objective.value_or(qoe.latency ? objective_kind::qoe : objective_kind::latency);
   }
 
-  /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped.
+  /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped, and those of which one device with one
+  /// stage makes more tasks than a simulation takes on.
   ///
   /// @param devices  that share a microbatch at most; where no sizes are given, up to 16 samples for each.
   /// Throws invalid_input if none is left.
@@ -57,6 +59,14 @@ struct job {
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
+    const auto least_tasks = [&](int b) { return tasks_per_microbatch(workload) * (batch / b); };
+    const int largest = sizes.back();
+    std::erase_if(sizes, [&](int b) { return least_tasks(b) > max_tasks; });
+    if (sizes.empty()) {
+      throw invalid_input("job: batch = " + std::to_string(batch) + " in microbatches of at most " + std::to_string(largest) + " makes " +
+                          to_text(least_tasks(largest)) + " tasks or more; expected at most " + to_text(max_tasks) +
+                          ": a smaller batch, or larger microbatch_sizes");
+    }
     return sizes;
   }
   /// Samples of a microbatch that one device takes at most.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What "better" means: the door for objectives, and the four that ship.
+/// What "better" means: the door for objectives, and those that ship.
 
 #include <algorithm>
 #include <concepts>
@@ -21,7 +21,7 @@ template <class O>
 concept monotone_objective = requires(const O& o, seconds response, joules energy) {
   { o.score(response, energy) } -> std::same_as<double>;  // smaller is better; non-decreasing in both; pure
 };
-/// Either of the two members will do.
+/// Either of the two members will do. With both, the first scores evaluated plans, the second steers searches in parts.
 template <class O>
 concept objective = scores_evaluation<O> || monotone_objective<O>;
 
@@ -39,15 +39,21 @@ template <objective O>
   else return o.score(e.response(), e.energy());
 }
 
-/// T, or the time between tokens in generation [s].
+/// T [s], in generation as well: the last end. A search in parts counts the time between tokens there, which grows as T does
+/// under its estimate.
 struct minimize_latency {
   [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
+  [[nodiscard]] double score(const evaluation& e) const { return e.latency.value(); }
 };
-/// Seconds per sample, or per token in generation: the inverse of throughput. Plans of one job share the batch, so it
-/// ranks them as the response does.
+/// Seconds per sample: the inverse of throughput. Plans of one job share batch and tokens, so it ranks them as T does.
 struct maximize_throughput {
   double batch = 1;
   [[nodiscard]] double score(seconds response, joules) const { return response.value() / batch; }
+  [[nodiscard]] double score(const evaluation& e) const { return e.latency.value() / batch; }
+};
+/// T, or the time between tokens in generation [s]: what `qoe.latency` limits.
+struct minimize_response {
+  [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
 };
 /// Total energy [J].
 struct minimize_energy {
@@ -63,7 +69,7 @@ struct keep_qoe {
 };
 
 static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() &&
-              check_objective<minimize_energy>() && check_objective<keep_qoe>());
+              check_objective<minimize_response>() && check_objective<minimize_energy>() && check_objective<keep_qoe>());
 
 /// The objective that a job names.
 ///
@@ -83,6 +89,9 @@ class objective_of_job {
   }
   [[nodiscard]] double score(seconds response, joules energy) const {
     return std::visit([&](const auto& o) { return o.score(response, energy); }, chosen_);
+  }
+  [[nodiscard]] double score(const evaluation& e) const {
+    return std::visit([&](const auto& o) { return hetplan::score(o, e); }, chosen_);
   }
 
  private:

@@ -25,6 +25,8 @@ struct violation {
 
 /// The largest expansion that is taken on, in tasks (stages x devices x microbatches x steps x phases).
 inline constexpr double max_tasks = 2e7;
+/// Tasks of a stage on one device, by microbatch.
+[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
 
 namespace detail {
 
@@ -170,7 +172,7 @@ class plan_validator {
     double tasks = 0;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       tasks += static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p_.stages[s].devices.size()) *
-               (p_.workload.mode == mode::training ? 2 : p_.workload.steps());
+               tasks_per_microbatch(p_.workload);
     }
     require(tasks <= max_tasks, "/microbatches", "a plan of at most " + to_text(max_tasks) + " tasks", to_text(tasks));
   }
