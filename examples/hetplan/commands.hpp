@@ -91,6 +91,8 @@ void warn(const std::string& text);
 /// A file, or a built-in name.
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
 hetplan::cluster load_cluster(const std::string& name);
+/// Names what a job asks for and no planner does.
+void warn_of_unused(const hetplan::job&);
 /// Without a file: training, batch 32.
 hetplan::job load_job(const std::string& file);
 

@@ -74,7 +74,13 @@ cluster load_cluster(const std::string& name) {
 
 job load_job(const std::string& file) {
   if (file.empty()) return {};
-  return io::read_job(parse(file));
+  job j = io::read_job(parse(file));
+  warn_of_unused(j);
+  return j;
+}
+
+void warn_of_unused(const job& j) {
+  if (j.memory_savers != memory_savers{}) warn("memory_savers: no planner makes use of them yet; plans keep activations and whole optimizer states");
 }
 
 progress::progress(const common_options& options, std::string label)

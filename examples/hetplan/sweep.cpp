@@ -95,6 +95,7 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
   }
   for (std::size_t i = 0; i < s.jobs.size(); ++i) {
     job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return load_job(path(s.jobs[i].name)); });
+    warn_of_unused(wanted);
     const auto add = [&] { jobs_.push_back({s.jobs[i].name, wanted, digest(s.jobs[i].name, io::write_job(wanted))}); };
     if (s.latencies.empty()) add();
     for (const seconds latency : s.latencies) {

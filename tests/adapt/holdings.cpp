@@ -62,6 +62,24 @@ TEST_CASE("in a plan every device holds the tensors of the stages that list it, 
   });
 }
 
+TEST_CASE("devices that share out the optimizer's state hold all weights and a part of the state each") {
+  const planning_graph model = tied();
+  plan p{.microbatch_size = 2, .microbatches = 1};
+  p.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(1), 1}, {device_id(0), 1}}, .shard_state = true},
+              {.name = "s1", .layers = {layer_id(1), layer_id(2)}, .devices = {{device_id(2), 2}}, .shard_state = true},
+              {.name = "s2", .layers = {layer_id(3)}, .devices = {{device_id(3), 1}, {device_id(1), 1}}, .shard_state = true}};
+  using parts = std::vector<adapt::state_part>;
+  const adapt::holdings held = adapt::holdings_of(p, model, 5);
+  CHECK(held.state_of(device_id(0), layer_id(0)) == parts{{0.5, 1}});
+  CHECK(held.state_of(device_id(3), layer_id(0)) == parts{{0, 0.5}});  // the tensor of a and d
+  CHECK(held.state_of(device_id(1), layer_id(3)) == parts{{0, 1}});    // one part through each of its stages
+  CHECK(held.state_of(device_id(2), layer_id(2)) == parts{{0, 1}});    // alone
+  CHECK(held.state_of(device_id(4), layer_id(2)).empty());
+  CHECK(held.has_parts(layer_id(0)));
+  CHECK_FALSE(held.has_parts(layer_id(2)));
+  CHECK(adapt::state_pieces(layer_id(0), {{0, 1.0 / 3}}, held) == parts{{0, 1.0 / 3}, {1.0 / 3, 0.5}, {0.5, 1}});
+}
+
 TEST_CASE("a sequence's cache is where its tasks run") {
   int with_caches = 0;
   test::for_random_instances(30, [&](const test::instance& i) {

@@ -237,6 +237,56 @@ TEST_CASE("a switch to the plan that runs moves nothing, and what follows a swit
   });
 }
 
+TEST_CASE("optimizer state that devices share out moves by the part, from whoever has it") {
+  // One layer of 1 MB; Adam: 2 MB of state.
+  const planning_graph model = growing(1);
+  const cluster c = four(mesh{10_MB_per_s});
+  const auto now = adapt::nominal(c);
+  const auto on = [](const std::vector<std::pair<int, int>>& devices, bool shared) {
+    plan p = stages_of({{0}}, {devices});
+    p.stages[0].shard_state = shared;
+    return p;
+  };
+  const auto moved = [&](const plan& from, const plan& to) {
+    const adapt::migration m = adapt::delta_migration(adapt::holdings_of(from, model, 4), to, model, c, now);
+    REQUIRE(m.status.ok());
+    std::map<std::pair<int, int>, double> bytes_by_pair;
+    for (const auto& round : m.rounds) {
+      for (const adapt::fetch& f : round) bytes_by_pair[{f.from.value, f.to.value}] += f.volume.value();
+    }
+    return bytes_by_pair;
+  };
+  using moves = std::map<std::pair<int, int>, double>;
+  const plan both = on({{0, 1}, {1, 1}}, false), halves = on({{0, 1}, {1, 1}}, true), turned = on({{1, 1}, {0, 1}}, true);
+  CHECK(moved(both, halves).empty());
+  CHECK(moved(halves, both) == moves{{{0, 1}, 1e6}, {{1, 0}, 1e6}});
+  CHECK(moved(halves, turned) == moves{{{0, 1}, 1e6}, {{1, 0}, 1e6}});
+  // A third device: the weights from either, half of the state from each.
+  const moves to_third = moved(halves, on({{2, 2}}, false));
+  CHECK(to_third.at({0, 2}) + to_third.at({1, 2}) == Approx(3e6));
+  CHECK(std::min(to_third.at({0, 2}), to_third.at({1, 2})) == Approx(1e6));
+  // Each of two new devices gets the weights and the half that is its own, of a device that has everything.
+  CHECK(moved(on({{0, 2}}, false), on({{2, 1}, {3, 1}}, true)) == moves{{{0, 2}, 2e6}, {{0, 3}, 2e6}});
+  // Frozen weights have no state, and inference none at all.
+  plan served = on({{0, 1}, {1, 1}}, false);
+  served.workload.mode = mode::inference;
+  plan elsewhere = on({{2, 2}}, false);
+  elsewhere.workload.mode = mode::inference;
+  double all = 0;
+  for (const auto& [ends, volume] : moved(served, elsewhere)) all += volume;
+  CHECK(all == Approx(1e6));
+  // Through the coordinator: it gathers what it lacks, then hands out what is asked for.
+  const adapt::migration heavy = adapt::through_coordinator(adapt::holdings_of(halves, model, 4), on({{2, 1}, {3, 1}}, true), device_id(0), model, c, now);
+  REQUIRE(heavy.rounds.size() == 2);
+  CHECK(heavy.volume().value() == Approx(1e6 + 2 * 2e6));
+  // Who leaves takes its part along.
+  auto gone = now;
+  gone.present[1] = 0;
+  const adapt::migration lost = adapt::delta_migration(adapt::holdings_of(halves, model, 4), on({{0, 2}}, false), model, c, gone);
+  CHECK(lost.status.result == outcome::infeasible);
+  CHECK(lost.status.reason.find("b held it") != std::string::npos);
+}
+
 TEST_CASE("heavy rescheduling gathers all that the coordinator lacks and hands out all that the others run") {
   int compared = 0;
   for_random_switches(400, [&](const random_switch& s) {

@@ -85,7 +85,7 @@ bool holds(const plan& p, const planning_graph& model, const cluster& c, const s
     for (int n = 1; n <= p.microbatch_size; ++n) {
       const assignment mine{a.device, n};
       const double needed = stage_static_bytes(plain_memory{}, model, s, mine, p.workload, p.microbatches) +
-                            kept * stage_activation_bytes(plain_memory{}, model, s, mine, p.workload);
+                            kept * stage_share_memory(plain_memory{}, model, s, mine, p.workload, 0).forward;
       if (needed <= c[a.device].usable_memory().value() * (1 + 1e-9)) most = n;
     }
     samples += most;
@@ -439,6 +439,10 @@ TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw"
   twice.stages[1].pipeline = 1;
   twice.stages[1].devices[0].device = device_id(1);
   CHECK(adapt::lightweight_replay(problem, twice, {}).status.reason == "replay moves the cuts of one pipeline; the running plan has 2");
+  plan again = running;
+  again.stages[0].recompute = true;
+  CHECK(adapt::lightweight_replay(problem, again, {}).status.reason ==
+        "replay counts on stages that keep their activations; stage \"" + running.stages[0].name + "\" recomputes them");
   plan broken = running;
   broken.stages[0].layers.pop_back();
   CHECK_THROWS_AS(adapt::lightweight_replay(problem, broken, {}), invalid_input);

@@ -145,6 +145,16 @@ class documents(folder_test):
         self.assertIn("--phase", self.refused("plan", "bert-small", "smart-home-2", "--phase", "3"))
         self.assertIn("has no phases", self.refused("plan", "bert-small", "smart-home-2", "--planner", "pipeline", "--phase", "1"))
 
+    def test_memory_savers_that_no_planner_uses_are_a_warning(self):
+        (self.path / "job.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4, "memory_savers": ["recompute"]}))
+        (self.path / "plain.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4}))
+        asked = run("plan", "bert-small", "smart-home-1", "job.json", "--planner", "on-device", "--json", cwd=self.path)
+        plain = self.document("plan", "bert-small", "smart-home-1", "plain.json", "--planner", "on-device")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(asked.stderr, "hetplan: warning: memory_savers: no planner makes use of them yet; plans keep activations "
+                                       "and whole optimizer states\n")
+        self.assertEqual(json.loads(asked.stdout)["plans"], plain["plans"])
+
     def test_the_objective_can_be_overridden(self):
         energy = self.document("plan", "bert-base", "traffic-monitor", "--objective", "energy")["plans"][0]["predicted"]["energy"]
         latency = self.document("plan", "bert-base", "traffic-monitor")["plans"][0]["predicted"]["energy"]

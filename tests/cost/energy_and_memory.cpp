@@ -409,7 +409,7 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
         }
         const assignment one{device_id(0), 1};
         REQUIRE(t.state_bytes(first, last) + t.cache_bytes(first, last) == stage_static_bytes(plain_memory{}, g, mine, one, w, 1));
-        REQUIRE(t.activation_bytes(first, last) == stage_activation_bytes(plain_memory{}, g, mine, one, w));
+        REQUIRE(t.activation_bytes(first, last) == stage_share_memory(plain_memory{}, g, mine, one, w, 0).forward);
         REQUIRE(t.trainable_bytes(first, last) == trainable_bytes(g, mine));
         const auto held = [&](std::size_t from, std::size_t to) {
           for (std::size_t k = from; k < to; ++k) {

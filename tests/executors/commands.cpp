@@ -163,6 +163,14 @@ TEST_CASE("What the executors do not run is refused by name") {
     p.stages[1].devices[1].tensor_parallel = 2;
     CHECK_THAT(refused(), Contains("/stages/1") && Contains("tensor_parallel 2") && Contains("\"c\""));
   }
+  SECTION("recomputed activations") {
+    p.stages[1].recompute = true;
+    CHECK_THAT(refused(), Contains("/stages/1/recompute") && Contains("keep their activations"));
+  }
+  SECTION("optimizer state in parts") {
+    p.stages[0].shard_state = p.stages[1].shard_state = true;
+    CHECK_THAT(refused(), Contains("/stages/1/shard_state"));
+  }
   SECTION("backwards in two parts") {
     p.schedule.kind = hetplan::schedule_kind::explicit_orders;
     p.schedule.orders = {{{hetplan::phase::backward_weight, stage_id(0), 0}}, {}, {}};

@@ -302,7 +302,7 @@ class refuses(executor_test):
         documents.read_tasks(documents.Reader("good", good))
         wrongs = [("tasks/0/phase", "X"), ("tasks/3/device", "x"), ("tasks/3/seconds", -1), ("tasks/2/samples", [3, 3]),
                   ("devices/0/order", [0, 1]), ("devices/0/order/0", 999), ("transfers/0/producer", 10 ** 6), ("transfers/0/bytes", "many"),
-                  ("stages/0/devices/0/tensor_parallel", 2), ("mode", "inference"), ("network", "exclusive"), ("parameter_server", "a"),
+                  ("stages/0/devices/0/tensor_parallel", 2), ("stages/0/recompute", True), ("mode", "inference"), ("network", "exclusive"), ("parameter_server", "a"),
                   ("format", "hetplan/tasks/2"), ("routes", [])]
         for place, value in wrongs:
             with self.subTest(place=place):

@@ -88,6 +88,13 @@ TEST_CASE("torch makes the planned stages of every split of seven blocks") {
   }
 }
 
+TEST_CASE("a plan whose stages recompute is refused: a split point cannot say so") {
+  hetplan::plan p = block_split{{4, 3}}.plan(mode::training);
+  p.stages[1].recompute = true;
+  CHECK_THROWS_MATCHES(io::split_for_torch(p, test::block_model(7)), invalid_input,
+                       Catch::Message("export to torch: it keeps activations; stage \"" + p.stages[1].name + "\" recomputes them"));
+}
+
 TEST_CASE("a plan with more cuts than blocks is refused") {
   CHECK(test::message_of([] { return io::split_for_torch(block_split{{0, 1, 1, 0}}.plan(), test::block_model(2)); }) ==
         "export to torch: a split point names a block; the plan has more cuts than blocks");

@@ -43,6 +43,25 @@ TEST_CASE("a long job file means what it says and is written again") {
   CHECK(read(io::write_job(job{})) == job{});
 }
 
+TEST_CASE("a job names what planners may save memory with, in training") {
+  const job j = read(with(good, "32}", "32, \"memory_savers\": [\"shard_state\", \"recompute\"]}"));
+  CHECK(j.memory_savers == memory_savers{true, true});
+  CHECK(read(io::write_job(j)) == j);
+  CHECK(read(with(good, "32}", "32, \"memory_savers\": []}")) == job{});
+  const job one = read(with(good, "32}", "32, \"memory_savers\": [\"recompute\"]}"));
+  CHECK(one.memory_savers == memory_savers{true, false});
+  CHECK(read(io::write_job(one)) == one);
+  CHECK(error("\"memory_savers\": [\"magic\"]") == "j.json: /memory_savers/0: expected \"recompute\" or \"shard_state\", got \"magic\"");
+  CHECK(error("\"memory_savers\": [\"recompute\", \"recompute\"]") == "j.json: /memory_savers/1: expected each memory saver once, got \"recompute\"");
+  CHECK(error("\"memory_savers\": \"recompute\"").starts_with("j.json: /memory_savers: expected an array of"));
+  CHECK(message_of([&] {
+          return read(with(with(good, "training", "inference"), "32}", "32, \"memory_savers\": [\"recompute\"]}"));
+        }) == "j.json: /memory_savers/0: expected no memory saver outside training, got \"recompute\"");
+  job other{.memory_savers = {.recompute = true}};
+  other.workload.mode = mode::generation;
+  CHECK_THROWS_MATCHES(check_job(other), invalid_input, Catch::Message("job: memory_savers: expected none outside training, got mode generation"));
+}
+
 TEST_CASE("the objective is qoe where a latency is asked for") {
   CHECK(read(with(good, "32}", "32, \"qoe\": {\"latency\": 2}}")).effective_objective() == objective_kind::qoe);
   CHECK(read(with(good, "32}", "32, \"qoe\": {\"deadline\": 2}}")).effective_objective() == objective_kind::latency);

@@ -95,6 +95,24 @@ TEST_CASE("a short plan file has the defaults") {
   CHECK(p.stages[0].devices[0].tensor_parallel == 1);
 }
 
+TEST_CASE("what saves memory is read and written, for each stage by itself, and only training has it") {
+  const std::string saving = with(with(good, "\"samples\": 1}]", "\"samples\": 1}], \"recompute\": true, \"shard_state\": true"),
+                                  "\"samples\": 4}]", "\"samples\": 4}], \"recompute\": false");
+  const plan p = read(saving);
+  CHECK(p.stages[0].recompute);
+  CHECK(p.stages[0].shard_state);
+  CHECK_FALSE(p.stages[1].recompute);
+  CHECK_FALSE(p.stages[1].shard_state);
+  const std::string written = io::write_plan(p, model(), home());
+  CHECK(read(written) == p);
+  CHECK(nlohmann::json::parse(written)["stages"][0]["recompute"] == true);
+  CHECK_FALSE(nlohmann::json::parse(written)["stages"][1].contains("recompute"));
+  CHECK(p != read(good));
+  CHECK(error(with(saving, "\"training\"", "\"inference\"")) == "p.json: /stages/0/recompute: expected false outside training, got true");
+  CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"recompute\": 1") == "p.json: /stages/1/recompute: expected true or false, got 1");
+  CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"shard\": true").starts_with("p.json: /stages/1/shard: expected a known key, got \"shard\""));
+}
+
 TEST_CASE("explicit orders and flows are read and written") {
   const plan p = read(ordered);
   CHECK(p.stages[2].name == "s2");

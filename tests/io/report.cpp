@@ -107,6 +107,17 @@ TEST_CASE("priorities, chunks, releases and ports are told") {
   CHECK(has(checked(page_of(exclusive, two_layers(), wireless(2, 0.5))), "its port was held by "));
 }
 
+TEST_CASE("the table of stages says what saves memory") {
+  plan p = plan_of(mode::training, 2, 4, {stage_of({0}, {{0, 2}}), stage_of({1}, {{1, 1}, {2, 1}})});
+  CHECK_FALSE(has(page_of(p, two_layers(), wireless(3)), "recomputes"));
+  p.stages[0].recompute = p.stages[1].shard_state = true;
+  const std::string page = checked(page_of(p, two_layers(), wireless(3)));
+  CHECK(has(page, ", recomputes</td>"));
+  CHECK(has(page, ", optimizer state in 2 parts</td>"));
+  CHECK(has(page, "forward again and backward"));
+  CHECK(has(page, ": one of 2 parts of the optimizer"));
+}
+
 TEST_CASE("names cannot break the page") {
   const std::string evil = "</script><script>alert(1)</script><b a='x' b=\"y\">&amp;";
   planning_graph_builder b(evil);

@@ -248,6 +248,21 @@ TEST_CASE("an optimizer step and a parameter server are named") {
   CHECK(d["tasks"][4]["needs"].empty());  // it waits for the stage's reductions
 }
 
+TEST_CASE("a tasks file says which stages recompute and share out their optimizer's state, and times are what that makes of them") {
+  const planning_graph model = test::model_of({test::work_of("a", 2, 3, 4)}, {});
+  hetplan::plan p = test::plan_of(mode::training, 2, 1, {test::stage_of({0}, {{0, 1}, {1, 1}})});
+  const cluster c = test::wired(2);
+  const json before = json::parse(io::write_tasks(p, model, c, judge(p, model, c, roofline{})));
+  CHECK_FALSE(before["stages"][0].contains("recompute"));
+  CHECK_FALSE(before["stages"][0].contains("shard_state"));
+  p.stages[0].recompute = p.stages[0].shard_state = true;
+  const json d = json::parse(io::write_tasks(p, model, c, judge(p, model, c, roofline{})));
+  CHECK(d["stages"][0]["recompute"] == true);
+  CHECK(d["stages"][0]["shard_state"] == true);
+  CHECK(d["tasks"][1]["phase"] == "B");
+  CHECK(d["tasks"][1]["seconds"] == 2 + 3 + 4);
+}
+
 TEST_CASE("the tasks file of the reference page is what its model, cluster and stages give") {
   const std::string page = io::read_text(std::string(HETPLAN_SOURCE_DIR) + "/docs/reference/files.md");
   std::map<std::string, std::string> first;  // example by format
@@ -294,6 +309,10 @@ TEST_CASE("the schema of a tasks file describes the keys that are written") {
       for (const json& a : s["devices"]) see("assignment", a);
     }
   });
+  hetplan::plan saving = test::plan_of(mode::training, 2, 1, {test::stage_of({0}, {{0, 1}, {1, 1}})});
+  saving.stages[0].recompute = saving.stages[0].shard_state = true;
+  const planning_graph model = test::model_of({test::work_of("a", 1)}, {});
+  see("stage", json::parse(io::write_tasks(saving, model, test::wired(2), judge(saving, model, test::wired(2), roofline{})))["stages"][0]);
   CHECK(properties(schema, "all") == seen);
   CHECK(properties(schema, "required") == always);
 }

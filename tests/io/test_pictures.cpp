@@ -300,6 +300,29 @@ TEST_CASE("an optimizer's step is drawn where the cost model has one") {
   CHECK(io::dot(j.graph).find("U s1") != std::string::npos);
 }
 
+TEST_CASE("a forward that runs again is drawn under its backward, and told") {
+  contended x;
+  x.p.stages[0].recompute = true;
+  const judgement j = judge(x.p, x.model, x.home, roofline{}, {}, simulator_options{.record = true});
+  const std::string svg = io::gantt_svg(x.p, x.home, j), before = io::gantt_svg(x.p, x.home, x.j);
+  CHECK(test::markup_fault(svg) == "");
+  const auto times = [](const std::string& text, const std::string& word) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+    return n;
+  };
+  const std::string name = x.p.stages[0].name.empty() ? "s0" : x.p.stages[0].name;
+  const auto backwards = static_cast<std::size_t>(std::count_if(j.graph.computes.begin(), j.graph.computes.end(), [](const tasks::compute_task& t) {
+    return t.stage.value == 0 && t.what == phase::backward_input;
+  }));
+  REQUIRE(backwards > 0);
+  CHECK(times(svg, "forward again and backward " + name) >= backwards);
+  CHECK(times(svg, "pointer-events=\"none\"") == times(before, "pointer-events=\"none\"") + backwards);
+  CHECK(before.find("forward again") == std::string::npos);
+  CHECK(svg.find(" recomputes its activations") != std::string::npos);
+  CHECK(times(io::chrome_trace(x.p, x.home, j), "\"forward_again\"") == backwards);
+}
+
 TEST_CASE("a run that was stopped is drawn as far as it came") {
   const contended x;
   int ends = 0;

@@ -19,7 +19,7 @@ import semantics
 
 KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied", "frozen",
          "tensor_parallel", "inference", "generation", "exclusive", "priority", "chunks", "topologies",
-         "mixed", "shared_tensors"]
+         "mixed", "shared_tensors", "memory_savers"]
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
 
@@ -27,7 +27,7 @@ def features_of(kind, rng):
     """What a case of this kind has; whatever is not named here stays plain."""
     f = {"dag": rng.random() < 0.25, "several": False, "explicit": False, "pipelines": False,
          "sizes": False, "tied": False, "frozen": rng.random() < 0.1, "tensor_parallel": False,
-         "profile": rng.random() < 0.3, "mode": "training", "network": "fair_share", "flows": None}
+         "profile": rng.random() < 0.3, "savers": False, "mode": "training", "network": "fair_share", "flows": None}
     if kind == "chain":
         f["dag"] = False
     elif kind == "dag":
@@ -61,6 +61,11 @@ def features_of(kind, rng):
         f["tied"] = f["several"] = f["explicit"] = True
         f["pipelines"] = rng.random() < 0.5
         f["mode"] = rng.choice(["training", "training", "inference", "generation"])
+    elif kind == "memory_savers":
+        f["savers"] = True
+        f["several"] = f["explicit"] = rng.random() < 0.5
+        f["pipelines"], f["sizes"], f["tied"] = (rng.random() < 0.2 for _ in range(3))
+        f["tensor_parallel"] = rng.random() < 0.2
     elif kind == "mixed":
         for name in ("dag", "explicit", "pipelines", "sizes", "tied", "frozen", "tensor_parallel"):
             f[name] = rng.random() < 0.4
@@ -320,6 +325,9 @@ def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
             stage["devices"].append(entry)
         if own != microbatch:
             stage["microbatch_size"] = own
+        for saver in ("recompute", "shard_state"):
+            if f["savers"] and rng.random() < 0.6:
+                stage[saver] = rng.random() < 0.9
         stages.append(stage)
     return stages
 

@@ -308,6 +308,8 @@ class Stage:
     size: int               # B_s, samples of one microbatch
     count: int              # M_s, microbatches of an iteration
     first: int              # where the range of its pipeline starts in the global batch
+    recompute: bool
+    shard_state: bool
 
     def interval(self, part, m):
         low = self.first + m * self.size + part.offset
@@ -364,7 +366,13 @@ class Plan:
         size = entry.get("microbatch_size", self.size)
         require(offset == size and samples % size == 0, f"stage {index}: shares or microbatch size")
         return Stage(index, entry.get("name", f"s{index}"), pipeline,
-                     [model.layers[name] for name in entry["layers"]], parts, size, samples // size, first)
+                     [model.layers[name] for name in entry["layers"]], parts, size, samples // size, first,
+                     self._saver(entry, "recompute"), self._saver(entry, "shard_state"))
+
+    def _saver(self, entry, name):
+        asked = entry.get(name, False)
+        require(asked in (False, True) and (self.mode == "training" or not asked), f"{name} outside training")
+        return asked
 
     def _cuts(self, model):
         """Stage edges with what crosses them per sample (§6). A tensor that several layers of the
@@ -540,9 +548,10 @@ class TaskGraph:
                 for phase, s, m in listed:
                     stage = self.plan.stages[s]
                     part = next(p for p in stage.parts if p.device.index == device)
-                    whole = phase == BACKWARD_INPUT and s not in split
-                    seconds = stage_seconds(stage.layers, "BW" if whole else phase, part.samples,
-                                            part.device, part.degree)
+                    phases = "BW" if phase == BACKWARD_INPUT and s not in split else phase
+                    if phase == BACKWARD_INPUT and stage.recompute:     # §2: its F once more
+                        phases = FORWARD + phases
+                    seconds = stage_seconds(stage.layers, phases, part.samples, part.device, part.degree)
                     task = Task(s, phase, device, m, step, *stage.interval(part, m), seconds)
                     self.tasks[s, phase, device, m, step] = task
                     self.order[device].append(task)
@@ -850,17 +859,21 @@ class Simulation:
 
 # ------------------------------------------------------------------------------ §2, §6, §8: the outputs
 
-def activations(stage, part, mode, split):
+def activations(plan, stage, part, split):
     """What a microbatch share takes when a phase starts and releases when it ends (§2): phase ->
     (taken, released), bytes."""
     everything = part.samples * sum(l.activation for l in stage.layers)
     for_weights = part.samples * sum(l.activation_for_weights for l in stage.layers)
-    if mode != "training":
+    if plan.mode != "training":
         return {FORWARD: (everything, everything)}
+    forward, backward, inputs = everything, 0.0, 0.0
+    if stage.recompute:
+        inputs = part.samples * sum(plan.cuts[s, stage.index][0] for s in plan.before[stage.index])
+        forward, backward = inputs, everything
     if not split:
-        return {FORWARD: (everything, 0.0), BACKWARD_INPUT: (0.0, everything)}
-    return {FORWARD: (everything, 0.0), BACKWARD_INPUT: (0.0, everything - for_weights),
-            BACKWARD_WEIGHT: (0.0, for_weights)}
+        return {FORWARD: (forward, 0.0), BACKWARD_INPUT: (backward, everything + inputs)}
+    return {FORWARD: (forward, 0.0), BACKWARD_INPUT: (backward, everything - for_weights),
+            BACKWARD_WEIGHT: (0.0, for_weights + inputs)}
 
 
 def peak_memory(graph, device):
@@ -872,11 +885,12 @@ def peak_memory(graph, device):
         for part in stage.parts:
             if part.device.index != device:
                 continue
-            moves[stage.index] = activations(stage, part, plan.mode, stage.index in splits)
+            moves[stage.index] = activations(plan, stage, part, stage.index in splits)
             for tensor, layer in stage.tensors().items():
                 holding = layer.weight
                 if plan.mode == "training" and layer.trainable:
-                    holding += layer.weight * (1 + plan.optimizer_factor)
+                    shards = len(stage.parts) if stage.shard_state else 1
+                    holding += layer.weight * (1 + plan.optimizer_factor / shards)
                 tensors[tensor] = max(tensors.get(tensor, 0.0), holding)
             if plan.mode == "generation":       # the cache of every sequence, for the whole run
                 held += (part.samples * stage.count * plan.context

@@ -147,7 +147,7 @@ class enumerator {
       int cap = 0;
       for (int x = 1; x <= p.microbatch_size; ++x) {
         const double held = stage_static_bytes(plain_memory{}, i_.model, p.stages[s], {d, x}, p.workload, p.microbatches) +
-                            in_flight * stage_activation_bytes(plain_memory{}, i_.model, p.stages[s], {d, x}, p.workload);
+                            in_flight * stage_share_memory(plain_memory{}, i_.model, p.stages[s], {d, x}, p.workload, 0).forward;
         if (held <= i_.cluster[d].usable_memory().value() * (1 + limit_tolerance)) cap = x;
       }
       caps.push_back(cap);

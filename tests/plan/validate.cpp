@@ -291,6 +291,19 @@ TEST_CASE("an explicit order names each piece of work of the device's stages onc
         R"(/schedule/orders/d2/0: stage "s0" is not on device "d2")");
 }
 
+TEST_CASE("outside training no stage recomputes or shares out its optimizer's state") {
+  for (const mode m : {mode::training, mode::inference, mode::generation}) {
+    const auto with = [&](bool stage::*saver) {
+      return answer(two_stages(), [&](plan& p) {
+        p.workload.mode = m;
+        p.stages[1].*saver = true;
+      });
+    };
+    CHECK(with(&stage::recompute) == (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
+    CHECK(with(&stage::shard_state) == (m == mode::training ? "valid" : "/stages/1/shard_state: expected false outside training, got true"));
+  }
+}
+
 TEST_CASE("outside training an order has forwards only") {
   CHECK(answer(ordered(), [](plan& p) { p.workload.mode = mode::inference; }) == "/schedule/orders/d0/2: expected phase F outside training");
   CHECK(answer(ordered(), [](plan& p) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a device holds, worked by hand: tensors that its stages share, and activations from phase to phase.
 
+#include <hetplan/plan/describe.hpp>
+#include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/solve/glpk.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -105,6 +109,153 @@ TEST_CASE("with a memory model that says nothing of the weight part a split back
   };
   const plan p = explicitly(plan_of(mode::training, 2, 2, {stage_of({0, 1}, {{0, 2}})}), {"F0.0 B0.0 F0.1 B0.1 W0.0 W0.1"});
   CHECK(judge(p, kept(), wired(1), roofline{}, judge_models<undivided>{}).evaluation.devices[0].peak_memory.value() == near(20));
+}
+
+TEST_CASE("a stage that recomputes keeps its inputs, runs its forward again, and holds activations in its backward alone") {
+  // Stages on d1 and d0: 2 + 3 bytes of activations, 7 of inputs a sample; F 1, B 1, W 1 for each layer.
+  const planning_graph m = kept();
+  plan p = plan_of(mode::training, 2, 3, {stage_of({0}, {{1, 2}}), stage_of({1}, {{0, 2}})});
+  const double before = judged(p, m, wired(2, 0, 1e9)).evaluation.devices[0].busy.value();
+  CHECK(peak(p, m, 2) == near(3 * 2 * 3));  // GPipe: three microbatches of two samples
+  p.stages[1].recompute = true;
+  const judgement j = judged(p, m, wired(2, 0, 1e9));
+  CHECK(j.evaluation.devices[0].peak_memory.value() == near(3 * 2 * 7 + 2 * 3));
+  CHECK(j.evaluation.devices[0].busy.value() == near(before + 3 * 2));
+  CHECK(when(j, phase::backward_input, 1, 0).end_s - when(j, phase::backward_input, 1, 0).start_s == near(2 * 3));
+  CHECK(j.evaluation.devices[1].peak_memory.value() == near(3 * 2 * 2));  // the other stage is as it was
+  // Split: B releases 3 - 1 of each sample, W the 1 and the inputs.
+  plan split = explicitly(p, {"F1.0 B1.0 F1.1 B1.1 F1.2 B1.2 W1.0 W1.1 W1.2", "F0.0 F0.1 F0.2 B0.0 B0.1 B0.2"});
+  CHECK(peak(split, m, 2) == near(2 * (7 + 1) + 2 * (7 + 1) + 2 * (7 + 3)));
+  // A source has no inputs.
+  p.stages[0].recompute = true;
+  CHECK(judged(p, m, wired(2)).evaluation.devices[1].peak_memory.value() == near(2 * 2));
+}
+
+TEST_CASE("inputs that come from the same device are kept like others, and one tensor that several layers read once") {
+  layer_spec a = work_of("a", 1), b = work_of("b", 1), c = work_of("c", 1);
+  const planning_graph m = model_of({a, b, c}, {{0, 1, 5, 1}, {0, 2, 4, 1}, {1, 2, 3, 1}});
+  plan p = plan_of(mode::training, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1, 2}, {{0, 1}})});
+  p.stages[1].recompute = true;
+  CHECK(peak(explicitly(p, {"F0.0 F1.0 B1.0 B0.0"}), m) == near(5));
+}
+
+TEST_CASE("devices that share out their optimizer's state hold a part each, with the same transfers and shorter steps") {
+  struct stepping {
+    [[nodiscard]] seconds time(const work& w, const device& d) const { return roofline{}.time(w, d); }
+    [[nodiscard]] seconds optimizer_step(const layer& l, const device&) const { return seconds(l.weight.value()); }
+  };
+  layer_spec a = work_of("a", 1, 1, 1), frozen = work_of("frozen", 1, 1);
+  a.weight = 6_B;
+  frozen.weight = 5_B;
+  frozen.trainable = false;
+  const planning_graph m = model_of({a, frozen}, {{0, 1, 1, 1}});
+  plan p = plan_of(mode::training, 3, 1, {stage_of({0, 1}, {{0, 1}, {1, 1}, {2, 1}})});
+  p.workload.optimizer_factor = 2;
+  const judgement whole = judge(p, m, wired(3), stepping{});
+  CHECK(whole.evaluation.devices[2].peak_memory.value() == near(6 * 4 + 5));
+  p.stages[0].shard_state = true;
+  const judgement shared = judge(p, m, wired(3), stepping{});
+  CHECK(shared.evaluation.devices[2].peak_memory.value() == near(6 * 2 + 6 * 2 / 3.0 + 5));
+  CHECK(shared.graph.transfers.size() == whole.graph.transfers.size());
+  CHECK(shared.graph.volume() == whole.graph.volume());
+  CHECK(whole.evaluation.latency.value() - shared.evaluation.latency.value() == near(6 - 6 / 3.0));
+  // With one device nothing changes.
+  plan alone = plan_of(mode::training, 3, 1, {stage_of({0, 1}, {{0, 3}})});
+  const evaluation before = judge(alone, m, wired(1), stepping{}).evaluation;
+  alone.stages[0].shard_state = true;
+  CHECK(judge(alone, m, wired(1), stepping{}).evaluation == before);
+}
+
+TEST_CASE("a memory model that cannot tell the optimizer's part refuses to share it out") {
+  struct undivided {
+    [[nodiscard]] bytes state(const layer& l, const workload&) const { return 4 * l.weight; }
+    [[nodiscard]] bytes activations(const layer&, const workload&) const { return {}; }
+    [[nodiscard]] bytes cache(const layer&, const workload&) const { return {}; }
+  };
+  plan p = plan_of(mode::training, 2, 1, {stage_of({0, 1, 2}, {{0, 1}, {1, 1}})});
+  const planning_graph m = tied();
+  CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models<undivided>{}));
+  p.stages[0].shard_state = true;
+  CHECK_THROWS_MATCHES(judge(p, m, wired(2), roofline{}, judge_models<undivided>{}), invalid_input,
+                       Catch::Message("shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
+                                      "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const"));
+  p.stages[0].devices = {{device_id(0), 2}};  // one device holds everything
+  CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models<undivided>{}));
+}
+
+TEST_CASE("a framework shares out the optimizer's state in the precision that it keeps it in") {
+  layer l;
+  l.weight = 10_B;
+  const framework_memory m{.fragmentation = 0.5, .optimizer_precision = 2};
+  CHECK(checked_state(m, l, {.optimizer_factor = 2}, 1) == near(1.5 * (10 + 10 + 40)));
+  CHECK(checked_state(m, l, {.optimizer_factor = 2}, 4) == near(1.5 * (10 + 10 + 10)));
+}
+
+TEST_CASE("estimates of memory and busy time are the judge's, with memory savers as without") {
+  layer_spec a = work_of("a", 1, 2, 3), b = work_of("b", 2, 1, 1);
+  a.weight = 12_B;
+  b.weight = 20_B;
+  a.activation = 5_B;
+  b.activation = 9_B;
+  const planning_graph m = model_of({a, b}, {{0, 1, 3, 1}});
+  for (const int saved : {0, 1, 2, 3}) {
+    for (const schedule_kind kind : {schedule_kind::gpipe, schedule_kind::one_f_one_b}) {
+      plan p = plan_of(mode::training, 2, 4, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})}, kind);
+      for (stage& s : p.stages) {
+        s.recompute = saved % 2 == 1;
+        s.shard_state = saved >= 2;
+      }
+      const evaluation judge_says = judged(p, m, wired(3)).evaluation, estimated = estimate(p, m, wired(3), roofline{});
+      for (std::size_t d = 0; d < 3; ++d) {
+        INFO("savers " << saved << ", " << to_string(kind) << ", device " << d);
+        CHECK(estimated.devices[d].peak_memory.value() == near(judge_says.devices[d].peak_memory.value()));
+        CHECK(estimated.devices[d].busy.value() == near(judge_says.devices[d].busy.value()));
+      }
+    }
+  }
+}
+
+TEST_CASE("a stage that recomputes has the warm-up that its inputs leave room for") {
+  layer_spec a = work_of("a", 1, 1), b = work_of("b", 1, 1), c = work_of("c", 1, 1);
+  b.activation = 40_B;
+  const planning_graph m = model_of({a, b, c}, {{0, 1, 10, 1}, {1, 2, 1, 1}});
+  plan p = plan_of(mode::training, 1, 8, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})}, schedule_kind::one_f_one_b);
+  std::vector<device> devices = workers(3);
+  devices[1].memory = 60_B;
+  const cluster tight("tight", devices, mesh{bytes_per_second(1)});
+  fit_warmup(p, m, tight, plain_memory{});
+  CHECK(p.schedule.warmup == std::vector<int>{5, 1, 1});
+  p.stages[1].recompute = true;
+  fit_warmup(p, m, tight, plain_memory{});
+  CHECK(p.schedule.warmup == std::vector<int>{5, 2, 1});
+  CHECK(judged(p, m, tight).evaluation.devices[1].peak_memory == 60_B);
+}
+
+TEST_CASE("no plan that shares out its optimizer's state beats its bound") {
+  // The fast device can hold 7 of 10 bytes, so unless its part is smaller the slow one has to do three tenths of the work.
+  layer_spec l = work_of("a", 1, 1, 1);
+  l.weight = 1_B;
+  const planning_graph m = model_of({l}, {});
+  const std::vector<device> devices = [] {
+    std::vector<device> all{worker("fast", 9), worker("slow", 1)};
+    for (device& d : all) d.memory = 7_B;
+    return all;
+  }();
+  const cluster c("uneven", devices, mesh{1_GB_per_s});
+  plan p = plan_of(mode::training, 10, 1, {stage_of({0}, {{0, 9}, {1, 1}})});
+  p.workload.optimizer_factor = 8;
+  p.stages[0].shard_state = true;
+  const evaluation e = evaluate(p, m, c, roofline{}, {}, glpk_lp{}).evaluation;
+  CHECK_FALSE(find_broken_limit(e, c));
+  CHECK(e.gap >= -1e-9);
+  CHECK(e.bound.value() == Approx(3));
+}
+
+TEST_CASE("a plan's description says what saves memory") {
+  const planning_graph m = kept();
+  plan p = plan_of(mode::training, 2, 1, {stage_of({0, 1}, {{0, 1}, {1, 1}})});
+  p.stages[0].recompute = p.stages[0].shard_state = true;
+  CHECK(describe(p, m, wired(2)).find("on d0 (1) d1 (1), recomputes, optimizer state in 2 parts\n") != std::string::npos);
 }
 
 TEST_CASE("a weight part that needs more than all activations is refused") {

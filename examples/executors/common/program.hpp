@@ -120,6 +120,10 @@ inline void require_executable(const hetplan::plan& p, const hetplan::cluster& c
   if (p.parameter_server) refuse("/sync/parameter_server", "\"" + c[*p.parameter_server].name + "\"", "ring reductions");
   if (p.network == hetplan::sharing::exclusive) refuse("/network", "\"exclusive\"", "fair_share and priority");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    if (p.stages[s].recompute) refuse("/stages/" + std::to_string(s) + "/recompute", "true", "stages that keep their activations");
+    if (p.stages[s].state_shards() > 1) {
+      refuse("/stages/" + std::to_string(s) + "/shard_state", "true", "stages whose devices each hold the whole optimizer's state");
+    }
     for (const hetplan::assignment& a : p.stages[s].devices) {
       if (a.tensor_parallel > 1) {
         refuse("/stages/" + std::to_string(s), "tensor_parallel " + std::to_string(a.tensor_parallel) + " on \"" + c[a.device].name + "\"",

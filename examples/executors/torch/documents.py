@@ -241,6 +241,9 @@ def read_tasks(d: Reader) -> TaskGraph:
     for s in d.get("stages", list).each(dict):
         if s.value.get("pipeline", 0) != 0:
             raise s.get("pipeline").fail("0: this executor runs one pipeline")
+        s.get("recompute", bool, False).one_of([False], "false: this executor keeps activations")
+        if len(s.get("devices", list).value) > 1:
+            s.get("shard_state", bool, False).one_of([False], "false: this executor's devices each hold the whole optimizer's state")
         for a in s.get("devices", list).each(dict):
             a.get("tensor_parallel", int, 1).one_of([1], "1: this executor has no tensor parallelism")
         members = [a.get("name").one_of(names, "a device of the file") for a in s.get("devices", list).each(dict)]

@@ -2,6 +2,8 @@
 #pragma once
 /// The noun for where the model is: which device holds which weights, and whose cache is where.
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +14,18 @@
 
 namespace hetplan::adapt {
 
+/// A part of a tensor's optimizer state, as fractions of it: [from, to).
+struct state_part {
+  double from = 0;
+  double to = 1;
+  [[nodiscard]] double size() const { return to - from; }
+  friend bool operator==(const state_part&, const state_part&) = default;
+};
+
 /// What every device holds: tensors of weights with their optimizer state, and in generation the caches of sequences.
+///
+/// Devices of a stage that shares out optimizer state (stage::shard_state) hold all of the weights and their own part of the
+/// state: the i-th of n equal ones, in the stage's list order.
 ///
 /// Layers of a weight group share one tensor: a device that holds one of them holds them all. A plan gives a device what its
 /// stages run. After a switch a device keeps what the new plan gives it and the backups that it was asked for; it does not
@@ -40,7 +53,22 @@ class holdings {
   [[nodiscard]] std::size_t layers() const { return tensor_.size(); }
   /// The layer that stands for a layer's tensor: the first of its weight group, or the layer itself.
   [[nodiscard]] layer_id tensor_of(layer_id l) const { return tensor_[l.index()]; }
+  /// Does it hold the weights?
   [[nodiscard]] bool has(device_id d, layer_id l) const { return held_[at(d, l)] != 0; }
+  /// The parts of the optimizer's state that a device holds beside a layer's weights: ascending, apart; all of it unless shared out.
+  [[nodiscard]] std::vector<state_part> state_of(device_id d, layer_id l) const {
+    if (!has(d, l)) return {};
+    const auto found = parts_.find(at(d, l));
+    return found == parts_.end() ? std::vector<state_part>{{}} : found->second;
+  }
+  /// Does some device hold only a part of the optimizer's state?
+  [[nodiscard]] bool has_parts(layer_id l) const {
+    if (parts_.empty()) return false;
+    for (std::size_t d = 0; d < devices_; ++d) {
+      if (parts_.contains(at(device_id(d), l))) return true;
+    }
+    return false;
+  }
   /// The devices that hold a layer's tensor, ascending.
   [[nodiscard]] std::vector<device_id> holders(layer_id l) const {
     std::vector<device_id> all;
@@ -50,7 +78,22 @@ class holdings {
     return all;
   }
 
-  void add(device_id d, layer_id l) { held_[at(d, l)] = 1; }
+  void add(device_id d, layer_id l) {
+    held_[at(d, l)] = 1;
+    parts_.erase(at(d, l));
+  }
+  /// Weights with a part of the optimizer's state, beside the parts that are there.
+  void add(device_id d, layer_id l, state_part part) {
+    std::vector<state_part> all = state_of(d, l), joined;
+    all.push_back(part);
+    std::sort(all.begin(), all.end(), [](const state_part& a, const state_part& b) { return a.from < b.from; });
+    for (const state_part& p : all) {
+      if (!joined.empty() && p.from <= joined.back().to) joined.back().to = std::max(joined.back().to, p.to);
+      else joined.push_back(p);
+    }
+    add(d, l);
+    if (joined != std::vector<state_part>{{}}) parts_[at(d, l)] = std::move(joined);
+  }
 
   /// Sequences with a cache; 0 outside generation.
   [[nodiscard]] long long sequences() const {
@@ -73,8 +116,24 @@ class holdings {
   std::size_t devices_ = 0;
   std::vector<layer_id> tensor_;          ///< by layer
   std::vector<char> held_;                ///< device x layer; only the first layer of a group is used
+  std::map<std::size_t, std::vector<state_part>> parts_;  ///< by the same index, where a device holds no more of the state
   std::vector<device_id> cache_owner_;    ///< sequence x layer
 };
+
+/// A tensor's optimizer state, cut wherever a part of it begins or ends that some device holds or that is needed.
+[[nodiscard]] inline std::vector<state_part> state_pieces(layer_id tensor, const std::vector<state_part>& needed, const holdings& held) {
+  std::vector<double> cuts;
+  const auto cut = [&](const std::vector<state_part>& parts) {
+    for (const state_part& p : parts) cuts.insert(cuts.end(), {p.from, p.to});
+  };
+  cut(needed);
+  for (const device_id d : held.holders(tensor)) cut(held.state_of(d, tensor));
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  std::vector<state_part> all;
+  for (std::size_t i = 1; i < cuts.size(); ++i) all.push_back({cuts[i - 1], cuts[i]});
+  return all;
+}
 
 /// In generation: the caches are those of the sequences that a plan's devices serve, and no others. Devices of a stage own
 /// contiguous ranges of each of its microbatches, in list order.
@@ -97,7 +156,7 @@ inline void give_caches(holdings& held, const plan& p) {
   }
 }
 
-/// What the devices of a plan hold while it runs: the weights of their stages, and in generation the caches of the
+/// What the devices of a plan hold while it runs: the weights and optimizer's state of their stages, and in generation the caches of the
 /// sequences that they serve.
 ///
 /// @param p        a valid plan.
@@ -108,7 +167,13 @@ inline void give_caches(holdings& held, const plan& p) {
   holdings held(model, devices);
   for (const stage& s : p.stages) {
     for (const layer_id l : s.layers) {
-      for (const assignment& a : s.devices) held.add(a.device, l);
+      const int shards = s.state_shards();
+      for (int i = 0; const assignment& a : s.devices) {
+        // i / n is the same number whichever stage it comes from, so that parts meet where they should.
+        if (shards > 1) held.add(a.device, l, {static_cast<double>(i) / shards, static_cast<double>(i + 1) / shards});
+        else held.add(a.device, l);
+        ++i;
+      }
     }
   }
   give_caches(held, p);

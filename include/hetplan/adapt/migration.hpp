@@ -11,6 +11,7 @@
 
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/holdings.hpp>
+#include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/core/status.hpp>
 
 namespace hetplan::adapt {
@@ -43,16 +44,6 @@ struct migration {
   friend bool operator==(const migration&, const migration&) = default;
 };
 
-/// Does nothing change these weights? Outside training nothing does, in training the frozen ones stay.
-[[nodiscard]] inline bool is_immutable(const layer& l, const workload& w) { return w.mode != mode::training || !l.trainable; }
-
-/// What a device needs of a layer to go on: W, and with its optimizer's state W (1 + optimizer_factor) where it learns.
-///
-/// Gradients are not moved: a switch happens between iterations.  Source  semantics, section 10.
-[[nodiscard]] inline bytes moved_bytes(const layer& l, const workload& w) {
-  return is_immutable(l, w) ? l.weight : l.weight * (1 + w.optimizer_factor);
-}
-
 /// Does a route exist and carry anything now? One without resources always does.
 [[nodiscard]] inline bool is_open(const route* way, const conditions& now) {
   return way != nullptr && std::none_of(way->via.begin(), way->via.end(),
@@ -81,13 +72,30 @@ class fetch_round {
   fetch_round(const planning_graph& model, const cluster& c, const conditions& now, const workload& w)
       : model_(model), cluster_(c), now_(now), workload_(w), load_s_(now.capacity.size(), 0) {}
 
-  /// `to` needs a tensor from one of the devices that hold it.
-  void need(layer_id tensor, device_id to, const holdings& held) {
-    need(tensor, to, held.holders(tensor));
-  }
-  void need(layer_id tensor, device_id to, std::vector<device_id> holders) {
+  /// `to` gets what it does not hold of a tensor and of the given parts of its optimizer's state: the weights from one of the
+  /// devices that hold them, each part of the state from one of those that hold it.
+  void need(layer_id tensor, device_id to, const std::vector<state_part>& parts, const holdings& held) {
     const layer& l = model_[tensor];
-    const bytes volume = moved_bytes(l, workload_);
+    const bool whole = parts == std::vector<state_part>{{}} && !held.has_parts(tensor);
+    if (whole || moved_state(l, workload_).value() == 0) {
+      if (!held.has(to, tensor)) need(tensor, to, moved_bytes(l, workload_), held.holders(tensor));
+      return;
+    }
+    if (!held.has(to, tensor)) need(tensor, to, l.weight, held.holders(tensor));
+    for (const state_part& part : state_pieces(tensor, parts, held)) {
+      const auto covers = [&](const std::vector<state_part>& all) {
+        return std::any_of(all.begin(), all.end(), [&](const state_part& p) { return p.from <= part.from && part.to <= p.to; });
+      };
+      if (!covers(parts) || covers(held.state_of(to, tensor))) continue;
+      std::vector<device_id> holders;
+      for (const device_id d : held.holders(tensor)) {
+        if (covers(held.state_of(d, tensor))) holders.push_back(d);
+      }
+      need(tensor, to, moved_state(l, workload_) * part.size(), std::move(holders));
+    }
+  }
+  void need(layer_id tensor, device_id to, bytes volume, std::vector<device_id> holders) {
+    const layer& l = model_[tensor];
     if (volume.value() == 0) return;
     std::vector<device_id> sources;
     for (const device_id from : holders) {
@@ -259,7 +267,9 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
 
 /// What is missing, and nothing else, in one round: for each device and each tensor that the next plan gives it and that it
 /// does not hold, W (1 + optimizer_factor) in training where it learns, else W; in generation also the cache of every
-/// sequence whose device changes (context x kv_bytes_per_token for each layer). A weight group comes once per device.
+/// sequence whose device changes (context x kv_bytes_per_token for each layer). A weight group comes once per device. Where a
+/// plan shares out the optimizer's state (stage::shard_state), weights and each missing part of the state come by themselves,
+/// a part from whoever holds it.
 ///
 /// Senders are chosen so that the network's load is even: tensors with one possible sender first, then the largest; each
 /// from the holder that is there whose way is done first with what it has to carry already (work of a resource: bytes x
@@ -286,7 +296,7 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
   for (const layer& l : model.layers()) {
     if (held.tensor_of(l.id) != l.id) continue;
     for (const device_id to : needed.holders(l.id)) {
-      if (!held.has(to, l.id)) round.need(l.id, to, held);
+      round.need(l.id, to, needed.state_of(to, l.id), held);
     }
   }
   std::vector<fetch> fetches = round.fetches();
@@ -312,9 +322,9 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
   detail::fetch_round gathering(model, c, now, next.workload), handing_out(model, c, now, next.workload);
   for (const layer& l : model.layers()) {
     if (held.tensor_of(l.id) != l.id) continue;
-    if (!held.has(coordinator, l.id)) gathering.need(l.id, coordinator, held);
+    gathering.need(l.id, coordinator, {{}}, held);
     for (const device_id to : needed.holders(l.id)) {
-      if (to != coordinator) handing_out.need(l.id, to, {coordinator});
+      if (to != coordinator) handing_out.need(l.id, to, moved_bytes(l, next.workload, needed.state_of(to, l.id)), {coordinator});
     }
   }
   migration m;

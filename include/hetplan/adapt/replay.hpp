@@ -213,6 +213,10 @@ class replay_maker {
 inline std::string reason_not_to_replay(const plan& p) {
   if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
   if (p.schedule.kind == schedule_kind::explicit_orders) return "replay knows pipeline schedules; the running plan lists explicit orders";
+  for (const stage& s : p.stages) {
+    if (s.recompute) return "replay counts on stages that keep their activations; stage \"" + s.name + "\" recomputes them";
+    if (s.state_shards() > 1) return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
+  }
   return "";
 }
 
@@ -235,7 +239,7 @@ inline std::string reason_not_to_replay(const plan& p) {
 /// @param problem  as it is now: the cluster still has all devices, ids unchanged; speeds are what its cost model says.
 /// @param lost     devices of the cluster that the plan must not use; empty: balances what runs.
 /// @return         one plan with its prediction (no bound: that takes longer than the plan), or infeasible: what memory or
-///                 limit is missing, nobody left, several pipelines, explicit orders.
+///                 limit is missing, nobody left, several pipelines, explicit orders, stages that save memory.
 /// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and a
 ///                 simulation for each measure and weight, for each warm-up rule until one fits.
 /// Throws          invalid_input (an unknown device, a running plan that is invalid, a negative weight, no weight or no measure).

@@ -52,7 +52,7 @@ template <memory_model Memory = plain_memory>
     const int count = g.nodes[s].microbatches;
     const int kept = !training ? 1 : p.schedule.kind == schedule_kind::one_f_one_b ? std::min(warmup[s], count) : count;
     for (const assignment& a : p.stages[s].devices) {
-      held[a.device.index()] += kept * stage_activation_bytes(memory, model, p.stages[s], a, p.workload);
+      held[a.device.index()] += stage_share_memory(memory, model, p.stages[s], a, p.workload, input_bytes(g, stage_id(s))).at_most(kept);
     }
   }
   std::vector<double> free;

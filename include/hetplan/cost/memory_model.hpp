@@ -7,6 +7,7 @@
 #include <string>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/work.hpp>
 
 namespace hetplan {
@@ -35,9 +36,31 @@ template <class M>
 concept splits_activations = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {
   { m.activations_for_weights(l, w) } -> std::same_as<bytes>;  // per sample; at most activations(l, w)
 };
-/// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent".
+/// A refinement: the optimizer's part of the state, which the devices of a stage can share out (stage::shard_state). Without it
+/// that is an error.
 template <class M>
-concept names_activations_for_weights = requires { &M::activations_for_weights; };
+concept tells_optimizer_state = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {
+  { m.optimizer_state(l, w) } -> std::same_as<bytes>;  // at most state(l, w)
+};
+
+namespace detail {
+template <class M, class... Arguments>
+concept splits_with = requires(M& m, const Arguments&... a) { m.activations_for_weights(a...); };
+template <class M, class... Arguments>
+concept tells_with = requires(M& m, const Arguments&... a) { m.optimizer_state(a...); };
+}  // namespace detail
+
+/// Has a member of that name, whatever it takes, a set of overloads included: a slip in its signature is an error, not "absent".
+template <class M>
+concept names_activations_for_weights =
+    splits_activations<M> || requires { &M::activations_for_weights; } || detail::splits_with<M, layer, workload> ||
+    detail::splits_with<M, workload, layer> || detail::splits_with<M, detail::any_argument> ||
+    detail::splits_with<M, detail::any_argument, detail::any_argument> || detail::splits_with<M>;
+template <class M>
+concept names_optimizer_state =
+    tells_optimizer_state<M> || requires { &M::optimizer_state; } || detail::tells_with<M, layer, workload> ||
+    detail::tells_with<M, workload, layer> || detail::tells_with<M, detail::any_argument> ||
+    detail::tells_with<M, detail::any_argument, detail::any_argument> || detail::tells_with<M>;
 
 template <class M>
 consteval bool check_memory_model() {
@@ -46,6 +69,8 @@ consteval bool check_memory_model() {
   static_assert(holds_cache<M>, "memory_model needs: hetplan::bytes cache(const hetplan::layer&, const hetplan::workload&) const");
   static_assert(splits_activations<M> || !names_activations_for_weights<M>,
                 "a memory_model's split of activations is: hetplan::bytes activations_for_weights(const hetplan::layer&, const hetplan::workload&) const");
+  static_assert(tells_optimizer_state<M> || !names_optimizer_state<M>,
+                "a memory_model's optimizer state is: hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
   return memory_model<M>;
 }
 
@@ -59,18 +84,38 @@ consteval bool check_memory_model() {
   return b;
 }
 
-/// What W alone needs of a layer's activations, checked. Throws invalid_model where it is more than all of them.
+/// The same for a part of something that holds `all` bytes.
+[[nodiscard]] inline double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {
+  const double b = checked_bytes(given, member, l);
+  if (b <= all) return b;
+  throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name + "\") = " + to_text(b) +
+                      " B; expected at most its " + whole + ", " + to_text(all) + " B");
+}
+
+/// What W alone needs of a layer's activations. Throws invalid_model.
 template <memory_model M>
 [[nodiscard]] double checked_activations_for_weights(const M& memory, const layer& l, const workload& w) {
   static_assert(check_memory_model<M>());
   const double all = checked_bytes(memory.activations(l, w), "activations", l);
   if constexpr (splits_activations<M>) {
-    const double part = checked_bytes(memory.activations_for_weights(l, w), "activations_for_weights", l);
-    if (part <= all) return part;
-    throw invalid_model("memory model: activations_for_weights(layer " + std::to_string(l.id.value) + " \"" + l.name + "\") = " + to_text(part) +
-                        " B; expected at most its activations, " + to_text(all) + " B");
+    return checked_part(memory.activations_for_weights(l, w), "activations_for_weights", l, all, "activations");
   } else {
     return all;
+  }
+}
+
+/// State of a layer on one of `shards` devices that share out the optimizer's part of it. Throws invalid_model; invalid_input
+/// where there are several and the model cannot tell that part.
+template <memory_model M>
+[[nodiscard]] double checked_state(const M& memory, const layer& l, const workload& w, int shards) {
+  const double all = checked_bytes(memory.state(l, w), "state", l);
+  if (shards <= 1) return all;
+  static_assert(check_memory_model<M>());
+  if constexpr (tells_optimizer_state<M>) {
+    return all - checked_part(memory.optimizer_state(l, w), "optimizer_state", l, all, "state") * (1 - 1.0 / shards);
+  } else {
+    throw invalid_input("shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
+                        "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
   }
 }
 
@@ -79,6 +124,9 @@ struct plain_memory {
   [[nodiscard]] bytes state(const layer& l, const workload& w) const {
     if (w.mode != mode::training) return l.weight;
     return l.weight + l.trainable_weight() * (1 + w.optimizer_factor);
+  }
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const {
+    return w.mode == mode::training ? l.trainable_weight() * w.optimizer_factor : bytes{};
   }
   [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
@@ -93,10 +141,9 @@ struct framework_memory {
   double fragmentation = 0.1;
   double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of the factor
 
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const {
-    workload precise = w;
-    precise.optimizer_factor *= optimizer_precision;
-    return (1 + fragmentation) * plain_memory{}.state(l, precise);
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return (1 + fragmentation) * plain_memory{}.state(l, precise(w)); }
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const {
+    return (1 + fragmentation) * plain_memory{}.optimizer_state(l, precise(w));
   }
   [[nodiscard]] bytes activations(const layer& l, const workload& w) const {
     return (1 + fragmentation) * plain_memory{}.activations(l, w);
@@ -106,6 +153,12 @@ struct framework_memory {
   }
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
     return (1 + fragmentation) * plain_memory{}.cache(l, w);
+  }
+
+ private:
+  [[nodiscard]] workload precise(workload w) const {
+    w.optimizer_factor *= optimizer_precision;
+    return w;
   }
 };
 

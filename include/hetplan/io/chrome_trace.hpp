@@ -116,6 +116,7 @@ class lane_allocator {
                                                 {"idle_before", number(view.idle_before_s(n))}};
       if (p.workload.mode == mode::generation) args.emplace_back("token", std::to_string(t.step));
       if (std::string reason = view.waited_for(n); !reason.empty()) args.emplace_back("waited_for", json_string(reason));
+      if (t.again_s > 0) args.emplace_back("forward_again", number(t.again_s));
       if (t.takes_bytes > 0) args.emplace_back("takes_memory", number(t.takes_bytes));
       if (t.releases_bytes > 0) args.emplace_back("releases_memory", number(t.releases_bytes));
       const std::string name = std::string(1, letter(t.what)) + " " + view.stage_name(t.stage);

@@ -76,8 +76,14 @@ class row_painter {
         pixel_end = x + 1;
       }
     }
-    const std::string hover = view_.device_name(d) + ": memory at most " + engineering(peak, "B") + " of " + engineering(usable, "B") +
+    std::string hover = view_.device_name(d) + ": memory at most " + engineering(peak, "B") + " of " + engineering(usable, "B") +
                               (usable < cluster_[d].memory.value() ? " that a plan may use" : "") + "\n" + engineering(state, "B") + " all the time";
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      const hetplan::stage& here = plan_.stages[s];
+      const bool mine = std::any_of(here.devices.begin(), here.devices.end(), [&](const assignment& a) { return a.device == d; });
+      if (mine && here.recompute) hover += "\n" + view_.stage_name(stage_id(s)) + " recomputes its activations";
+      if (mine && here.state_shards() > 1) hover += "\n" + view_.stage_name(stage_id(s)) + ": one of " + std::to_string(here.state_shards()) + " parts of the optimizer's state";
+    }
     std::string outline = "M" + fixed(axis_.left) + " " + fixed(box.level(state / full));
     for (const auto& [at, held] : levels) outline += "H" + fixed(axis_.at(at)) + "V" + fixed(box.level(held / full));
     outline += "H" + fixed(axis_.left + axis_.width) + "V" + fixed(box.level(state / full)) + "Z";
@@ -136,18 +142,28 @@ class row_painter {
     const std::string label = t.what == phase::optimizer_step ? std::string(1, letter(t.what)) : std::to_string(t.microbatch);
     if (zooming_) {
       zooming_bar(n, box, fill, hover + zooming_->lines(n));
+      run_again(n, box);
       const double size = std::min(11.0, 0.7 * box.height);
       zooming_label((axis_.at(when.start_s) + axis_.at(when.end_s)) / 2, box.top + box.height / 2, label,
                     {.size = size, .fill = palette::text_on(fill), .anchor = "middle"}, width_of(n) - 1);
       return;
     }
     bar(axis_.at(when.start_s), width_of(n), box, fill, hover);
+    run_again(n, box);
     for (const double size : {11.0, 9.5, 8.0}) {
       if (size > 0.7 * box.height || svg_writer::text_width(label, size) + 2 > width_of(n)) continue;
       out_.text((axis_.at(when.start_s) + axis_.at(when.end_s)) / 2, box.top + box.height / 2 + 0.36 * size, label,
                 {.size = size, .fill = palette::text_on(fill), .anchor = "middle"});
       break;
     }
+  }
+
+  /// A backward that begins with the forward of its stage has that part, in the forward's color, along its foot.
+  void run_again(tasks::node_id n, row_box box) {
+    const hetplan::tasks::compute_task& t = graph_.computes[n];
+    if (t.again_s <= 0) return;
+    out_.rect(axis_.at(trace_.computes[n].start_s), box.top + 0.75 * box.height, t.again_s / t.duration_s * width_of(n), 0.25 * box.height,
+              palette::phase_color(phase::forward, t.stage.index(), plan_.stages.size()).hex(), {}, " pointer-events=\"none\"");
   }
 
   /// A line between bars where there is room for one; what takes no time is still seen.

@@ -16,8 +16,8 @@ namespace hetplan::io {
 inline constexpr std::string_view job_format = "hetplan/job/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 10> job{"format", "mode", "batch", "microbatch_sizes", "optimizer_factor",
-                                                      "context", "tokens", "schedule", "objective", "qoe"};
+inline constexpr std::array<std::string_view, 11> job{"format", "mode", "batch", "microbatch_sizes", "optimizer_factor",
+                                                      "memory_savers", "context", "tokens", "schedule", "objective", "qoe"};
 inline constexpr std::array<std::string_view, 4> qoe{"latency", "lambda", "deadline", "iterations"};
 }  // namespace keys
 
@@ -32,6 +32,20 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
                                                                                         {"energy", objective_kind::energy},
                                                                                         {"qoe", objective_kind::qoe}}};
 
+/// The memory savers that a list names.
+[[nodiscard]] inline memory_savers savers_in(const json_node& list, mode how) {
+  memory_savers s;
+  for (const json_node n : list.elements("an array of \"recompute\", \"shard_state\"")) {
+    const std::string_view name = n.text("\"recompute\" or \"shard_state\"");
+    bool* known = name == "recompute" ? &s.recompute : name == "shard_state" ? &s.shard_state : nullptr;
+    if (known == nullptr) n.fail("\"recompute\" or \"shard_state\"");
+    if (*known) n.fail("each memory saver once");
+    if (how != mode::training) n.fail("no memory saver outside training");
+    *known = true;
+  }
+  return s;
+}
+
 /// The job in an object that has the keys of a job.
 [[nodiscard]] inline job job_of(const json_object& o) {
   const workload standard;
@@ -43,6 +57,7 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
     at_node(*sizes, [&] { return j.candidate_microbatch_sizes(); }, "job: ");
   }
   j.workload.optimizer_factor = o.number("optimizer_factor", range::at_least_zero).value_or(standard.optimizer_factor);
+  if (const auto savers = o.find("memory_savers")) j.memory_savers = savers_in(*savers, j.workload.mode);
   j.workload.context = o.integer_or("context", 0, standard.context);
   j.workload.tokens = o.integer_or("tokens", 2, standard.tokens);
   j.schedule = o.one_of("schedule", detail::job_schedules, std::optional(j.schedule));
@@ -80,6 +95,8 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
   o["batch"] = j.batch;
   if (!j.microbatch_sizes.empty()) o["microbatch_sizes"] = j.microbatch_sizes;
   put_unless(o, "optimizer_factor", j.workload.optimizer_factor, standard.optimizer_factor);
+  if (j.memory_savers.recompute) o["memory_savers"].push_back("recompute");
+  if (j.memory_savers.shard_state) o["memory_savers"].push_back("shard_state");
   if (j.workload.context != standard.context) o["context"] = j.workload.context;
   if (j.workload.tokens != standard.tokens) o["tokens"] = j.workload.tokens;
   if (j.schedule != schedule_kind::one_f_one_b) o["schedule"] = to_string(j.schedule);

@@ -74,6 +74,8 @@ inline json write_stage(const plan& p, const stage& s, const planning_graph& mod
     if (a.tensor_parallel != 1) x["tensor_parallel"] = a.tensor_parallel;
     o["devices"].push_back(std::move(x));
   }
+  if (s.recompute) o["recompute"] = true;
+  if (s.shard_state) o["shard_state"] = true;
   return o;
 }
 

@@ -33,7 +33,7 @@ inline constexpr std::array<std::string_view, 10> flow{"from", "to", "from_stage
                                                        "phase", "chunk", "of", "release", "priority"};
 inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
 inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
-inline constexpr std::array<std::string_view, 4> stage{"name", "microbatch_size", "layers", "devices"};
+inline constexpr std::array<std::string_view, 6> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
 inline constexpr std::array<std::string_view, 9> predicted{"latency", "energy", "peak_memory", "bound", "gap", "schedule_bound",
                                                            "schedule_gap", "contention_bound", "time_between_tokens"};
@@ -167,6 +167,8 @@ class plan_reader {
       s.devices.push_back({find_device(part.at("name", "the name of a device")), part.required_integer("samples", 1),
                            part.integer_or("tensor_parallel", 1, 1)});
     }
+    if (const auto recompute = o.find("recompute")) s.recompute = recompute->boolean();
+    if (const auto shard = o.find("shard_state")) s.shard_state = shard->boolean();
     p_.stages.push_back(std::move(s));
   }
 

@@ -44,6 +44,8 @@ namespace hetplan::io::detail {
       text += "<tr>";
       if (i == 0) {
         std::string name = run.view.stage_name(stage_id(s));
+        if (here.recompute) name += ", recomputes";
+        if (here.state_shards() > 1) name += ", optimizer state in " + std::to_string(here.state_shards()) + " parts";
         if (p.pipeline_count() > 1) name += " (pipeline " + std::to_string(here.pipeline) + ")";
         const auto layer = [&](layer_id l) { return fitted(model[l].name, 28); };
         const std::string range = here.layers.empty()       ? ""

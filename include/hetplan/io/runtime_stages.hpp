@@ -81,6 +81,9 @@ inline stage_row stages_in_a_row(const plan& p, const planning_graph& model, std
 [[nodiscard]] inline std::vector<runtime_stage> runtime_stages(const plan& p, const planning_graph& model, std::string_view runtime) {
   const auto fail = [&](const std::string& why) { detail::refuse_export(runtime, why); };
   const detail::stage_row row = detail::stages_in_a_row(p, model, runtime);
+  for (const stage& s : p.stages) {  // optimizer state in parts needs several devices, which are refused above
+    if (s.recompute) fail("it keeps activations; stage " + in_quotes(s.name) + " recomputes them");
+  }
   const runtime_layers parts = find_runtime_layers(model);
   const auto place_of = [&](const std::vector<layer_id>& part) {
     for (std::size_t i = 1; i < part.size(); ++i) {

@@ -127,6 +127,8 @@ class tasks_writer {
     o["microbatch_size"] = stages_[id].microbatch_size;
     o["microbatches"] = stages_[id].microbatches;
     if (plan_.pipeline_count() > 1) o["pipeline"] = s.pipeline;
+    if (s.recompute) o["recompute"] = true;
+    if (s.shard_state) o["shard_state"] = true;
     return o;
   }
 

@@ -99,7 +99,9 @@ class trace_view {
   [[nodiscard]] std::string compute_name(std::size_t n) const {
     const tasks::compute_task& t = graph_.computes[n];
     if (t.what == phase::optimizer_step) return "optimizer step " + stage_name(t.stage);
-    const char* what = t.what == phase::forward ? "forward " : t.what == phase::backward_input ? "backward " : "weight gradient ";
+    const char* what = t.what == phase::forward ? "forward " : t.what == phase::backward_weight ? "weight gradient "
+                       : t.again_s > 0          ? "forward again and backward "
+                                                : "backward ";
     return what + stage_name(t.stage) + ", microbatch " + std::to_string(t.microbatch) + step_name(t.step);
   }
   [[nodiscard]] std::string transfer_name(std::size_t n) const {

@@ -187,7 +187,7 @@ class plan_enumerator {
     for (int x = 1; x <= std::min(plan_.microbatch_size, options_.largest_share); ++x) {
       const assignment a{d, x};
       const double held = stage_static_bytes(memory_, model_, plan_.stages[s], a, plan_.workload, plan_.microbatches) +
-                          in_flight_[s] * stage_activation_bytes(memory_, model_, plan_.stages[s], a, plan_.workload);
+                          in_flight_[s] * stage_share_memory(memory_, model_, plan_.stages[s], a, plan_.workload, 0).forward;
       if (held <= limit) fits = x;
     }
     return fits;

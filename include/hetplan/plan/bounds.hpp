@@ -118,7 +118,7 @@ struct layer_class {
 
 template <memory_model Memory>
 [[nodiscard]] std::vector<layer_class> layer_classes(const planning_graph& model, const layer_minima& m, const Memory& memory,
-                                                     const workload& w, double batch) {
+                                                     const workload& w, double batch, int shards) {
   std::vector<double> group_size(model.weight_groups().size(), 0);
   for (const layer& l : model.layers()) {
     if (l.weight_group >= 0) group_size[static_cast<std::size_t>(l.weight_group)] += 1;
@@ -126,8 +126,9 @@ template <memory_model Memory>
   std::map<std::pair<double, std::vector<double>>, double> counts;
   for (const layer& l : model.layers()) {
     const auto row = std::span(m.per_sample_s).subspan(l.id.index() * m.devices, m.devices);
-    // A tensor that layers share is held at least for the average of their fractions.
-    double held = memory.state(l, w).value() / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
+    // A tensor that layers share is held at least for the average of their fractions; a share of the optimizer's state is held
+    // whole, however small the fraction, so it counts at the least that any number of devices leaves to one.
+    double held = checked_state(memory, l, w, shards) / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
     if (w.mode == mode::generation) held += memory.cache(l, w).value() * batch;
     counts[{held, std::vector<double>(row.begin(), row.end())}] += 1;
   }
@@ -163,11 +164,12 @@ template <memory_model Memory>
 /// share in proportion to its speed on the whole model).
 ///
 /// @param capacity  usable bytes by device; infinite entries leave the memory row out.
+/// @param shards    of the optimizer's state at most: the devices that there are, where plans may share it out.
 /// Source           semantics, section 9 (a).  Deviation: multipliers certify instead of the LP's value.
 template <memory_model Memory, lp_solver Lp>
 [[nodiscard]] seconds compute_bound(const planning_graph& model, const layer_minima& m, const Memory& memory, const workload& w,
-                                    double batch, const std::vector<double>& capacity, const Lp& lp) {
-  const auto classes = detail::layer_classes(model, m, memory, w, batch);
+                                    double batch, const std::vector<double>& capacity, const Lp& lp, int shards = 1) {
+  const auto classes = detail::layer_classes(model, m, memory, w, batch, shards);
   std::vector<double> u(m.devices, 0), v(m.devices, 0);
   double sum = 0;
   for (std::size_t d = 0; d < m.devices; ++d) {
@@ -220,7 +222,8 @@ template <memory_model Memory, lp_solver Lp>
 }
 
 /// max(compute bound, path bound) over all plans of this plan's model, cluster and batch, whatever their
-/// microbatches; in generation for all tokens. 0 where there is no bound (see max_bound_questions).
+/// microbatches; in generation for all tokens. A plan that shares out optimizer state is compared with all plans, another one
+/// with those that do not. 0 where there is no bound (see max_bound_questions).
 ///
 /// @param within_memory  false for a plan that breaks its memory: it may beat every plan that does not.
 /// Source                semantics, section 9. Deviation: batch sizes up to the whole batch, not up to this
@@ -233,7 +236,8 @@ template <cost_model Cost, memory_model Memory, lp_solver Lp>
   for (const device& d : c.devices()) {
     capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
   }
-  const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp);
+  const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
+                                        shards_state(p) ? static_cast<int>(c.size()) : 1);
   return p.workload.steps() * std::max(compute, path_bound(model, m, p.workload.mode));
 }
 

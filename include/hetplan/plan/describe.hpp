@@ -48,6 +48,8 @@ template <class... Args>
       if (s.devices.size() > 1) text += detail::format_line(" (%d)", a.samples);
       if (a.tensor_parallel > 1) text += detail::format_line(" x%d", a.tensor_parallel);
     }
+    if (s.recompute) text += ", recomputes";
+    if (s.state_shards() > 1) text += detail::format_line(", optimizer state in %d parts", s.state_shards());
     text += "\n";
   }
   if (!p.predicted) return text;

@@ -39,6 +39,7 @@ namespace detail {
 ///     T        = max(the estimator's, max_i busy_i / (R cap_i)): a capped device stretches the iteration
 ///     energy_i = idle power * R T + (active - idle power) * busy_i + per byte sent and received
 ///     memory_i = static bytes + K * activations of a share; K of 1F1B, M of GPipe, 1 outside training
+///                (a stage that recomputes: + K * inputs of a share + activations of one)
 ///
 /// @param estimator  of the latency; contention is relaxed in both that ship.
 /// @return           latency R T, with time_between_tokens = T in generation; no bounds, no bytes by resource. Infinite
@@ -73,6 +74,8 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
     const auto& stage = steps.stages[s];
     const double ring = training ? ring_share(stage.devices.size()) * trainable_bytes(model, p.stages[s]) : 0;
     const stage_traffic traffic = detail::traffic_per_sample(steps, s);
+    double inputs = 0;
+    for (const std::size_t l : stage.in) inputs += steps.links[l].forward_cut;
     for (std::size_t i = 0; i < stage.devices.size(); ++i) {
       const auto& d = stage.devices[i];
       const assignment& a = p.stages[s].devices[i];
@@ -83,8 +86,8 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
                              rates.receive_J_per_byte * (samples * traffic.received + ring);
       out.used = true;
       out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 W for ever: no NaN
-      out.peak_memory = bytes(stage_static_bytes(memory, model, p.stages[s], a, p.workload, p.microbatches) +
-                              stage.in_flight * stage_activation_bytes(memory, model, p.stages[s], a, p.workload));
+      const share_memory kept = stage_share_memory(memory, model, p.stages[s], a, p.workload, inputs);
+      out.peak_memory = bytes(stage_static_bytes(memory, model, p.stages[s], a, p.workload, p.microbatches) + kept.at_most(stage.in_flight));
     }
   }
   return e;

@@ -27,8 +27,8 @@ void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const Me
     for (const assignment& a : p[s].devices) {
       const double room = c[a.device].usable_memory().value() * (1 + limit_tolerance) -
                           stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
-      const double each = stage_activation_bytes(memory, model, p[s], a, p.workload);
-      if (each > 0) most = std::min(most, static_cast<int>(std::clamp(room / each, 1.0, 1e6)));
+      const share_memory kept = stage_share_memory(memory, model, p[s], a, p.workload, input_bytes(graph, s));
+      if (kept.forward > 0) most = std::min(most, static_cast<int>(std::clamp((room - kept.backward) / kept.forward, 1.0, 1e6)));
     }
     for (const std::size_t e : graph[s].in) {
       if (graph.edges[e].backward_cut.value() > 0) most = std::min(most, p.schedule.warmup[graph.edges[e].from.index()]);

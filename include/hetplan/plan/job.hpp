@@ -31,11 +31,20 @@ struct qoe_target {
   friend bool operator==(const qoe_target&, const qoe_target&) = default;
 };
 
+/// What planners may trade time or traffic for memory with: fields of a stage of the same names.
+struct memory_savers {
+  bool recompute = false;
+  bool shard_state = false;
+
+  friend bool operator==(const memory_savers&, const memory_savers&) = default;
+};
+
 /// A job: the workload, the samples of one iteration (or requests in flight), and how to choose.
 struct job {
   hetplan::workload workload = {};
   int batch = 32;
   std::vector<int> microbatch_sizes = {};  ///< empty: all divisors of the batch up to 16, and more where devices share them
+  hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
@@ -90,6 +99,9 @@ inline void check_job(const job& j) {
   if (j.qoe.latency) require(is_finite(*j.qoe.latency) && j.qoe.latency->value() > 0, "qoe.latency", j.qoe.latency->value(), "seconds > 0");
   if (j.qoe.deadline) require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
   if (j.qoe.iterations) require(*j.qoe.iterations >= 1, "qoe.iterations", static_cast<double>(*j.qoe.iterations), "an integer >= 1");
+  if (j.workload.mode != mode::training && j.memory_savers != memory_savers{}) {
+    throw invalid_input("job: memory_savers: expected none outside training, got mode " + std::string(to_string(j.workload.mode)));
+  }
   if (j.objective == objective_kind::qoe && !j.qoe.latency) throw invalid_input("job: objective qoe needs qoe.latency");
   static_cast<void>(j.candidate_microbatch_sizes());
 }

@@ -90,12 +90,7 @@ template <cost_model Cost>
   pipeline_steps::device_step step{.device = a.device, .samples = a.samples, .forward_s = time_s(phase::forward)};
   if (p.workload.mode != mode::training) return step;
   step.backward_s = time_s(phase::backward_input) + time_s(phase::backward_weight);
-  static_assert(check_cost_model<Cost>());
-  if constexpr (times_optimizer_step<Cost>) {
-    for_each_tensor(model, s, [&](const layer& l) {
-      if (l.trainable_weight().value() > 0) step.optimizer_s += checked_optimizer_step_s(cost, l, d);
-    });
-  }
+  step.optimizer_s = stage_optimizer_s(cost, model, s, d);
   return step;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 /// The noun that planners make and judges take: who runs which layers on which samples, in which order.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +30,11 @@ struct stage {
   std::vector<assignment> devices = {};
   int microbatch_size = 0;  ///< 0: the plan's
   int pipeline = 0;         ///< index into plan::pipelines
+  bool recompute = false;   ///< training: keeps its inputs alone and runs its forward again before the backward
+  bool shard_state = false; ///< training: each of its devices holds one part of the optimizer's state (ZeRO-1)
 
+  /// Into how many parts the optimizer's state is cut.
+  [[nodiscard]] int state_shards() const { return shard_state ? static_cast<int>(devices.size()) : 1; }
   friend bool operator==(const stage&, const stage&) = default;
 };
 
@@ -111,6 +116,11 @@ struct plan {
 
   friend bool operator==(const plan&, const plan&) = default;
 };
+
+/// Does a stage hold less of the optimizer's state than it would alone?
+[[nodiscard]] inline bool shards_state(const plan& p) {
+  return std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.state_shards() > 1; });
+}
 
 [[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
   return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";

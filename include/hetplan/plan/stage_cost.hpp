@@ -22,11 +22,12 @@ struct stage_traffic {
   double received = 0;
 };
 
-/// Seconds of one microbatch share in each phase; the sum over the stage's layers.
+/// Seconds of one microbatch share in each phase; the sum over the stage's layers. A stage that recomputes has the time of its
+/// forward in that of its backward's input part, too.
 template <cost_model Cost>
 [[nodiscard]] double stage_time_s(const Cost& cost, const planning_graph& model, const stage& s, const assignment& a,
                                   const device& d, phase what, int context) {
-  double total = 0;
+  double total = what == phase::backward_input && s.recompute ? stage_time_s(cost, model, s, a, d, phase::forward, context) : 0;
   for (const layer_id l : s.layers) {
     total += checked_time_s(cost,
                             {.layer = model[l], .phase = what, .batch = static_cast<double>(a.samples),
@@ -52,6 +53,20 @@ void for_each_tensor(const planning_graph& model, const stage& s, F&& f) {
   }
 }
 
+/// Seconds of the optimizer's step for a stage on one of its devices: for each distinct trainable tensor the model's answer, or
+/// the device's part of it where the state is shared out. 0 where the cost model has none.
+template <cost_model Cost>
+[[nodiscard]] double stage_optimizer_s(const Cost& cost, const planning_graph& model, const stage& s, const device& d) {
+  static_assert(check_cost_model<Cost>());
+  double total = 0;
+  if constexpr (times_optimizer_step<Cost>) {
+    for_each_tensor(model, s, [&](const layer& l) {
+      if (l.trainable_weight().value() > 0) total += checked_optimizer_step_s(cost, l, d);
+    });
+  }
+  return total / s.state_shards();
+}
+
 /// Trainable bytes of a stage: what its devices reduce among themselves.
 [[nodiscard]] inline double trainable_bytes(const planning_graph& model, const stage& s) {
   double total = 0;
@@ -75,7 +90,7 @@ template <memory_model Memory>
 [[nodiscard]] double stage_static_bytes(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
                                         const workload& w, int microbatches) {
   double total = 0;
-  for_each_tensor(model, s, [&](const layer& l) { total += checked_bytes(memory.state(l, w), "state", l); });
+  for_each_tensor(model, s, [&](const layer& l) { total += checked_state(memory, l, w, s.state_shards()); });
   return total + stage_cache_bytes(memory, model, s, a, w, microbatches);
 }
 
@@ -104,7 +119,7 @@ template <memory_model Memory>
       }
       double more = 0;
       for_each_tensor(model, s, [&](const layer& l) {
-        const double state = checked_bytes(memory.state(l, p.workload), "state", l);
+        const double state = checked_state(memory, l, p.workload, s.state_shards());
         double& most = held[{a.device, tensor_of(l)}];
         if (state <= most) return;
         more += state - most;
@@ -116,22 +131,32 @@ template <memory_model Memory>
   return total;
 }
 
-/// Bytes that one microbatch share keeps from its forward until its last backward part, as far as W does not need less.
-template <memory_model Memory>
-[[nodiscard]] double stage_activation_bytes(const Memory& memory, const planning_graph& model, const stage& s,
-                                            const assignment& a, const workload& w) {
-  double per_sample = 0;
-  for (const layer_id l : s.layers) per_sample += checked_bytes(memory.activations(model[l], w), "activations", model[l]);
-  return per_sample * a.samples;
-}
+/// Bytes that one microbatch share takes and gives back.
+struct share_memory {
+  double forward = 0;      ///< taken when its F starts
+  double backward = 0;     ///< taken on top when its B starts
+  double for_weights = 0;  ///< of both, what B leaves to a W that runs apart; an unsplit backward releases everything
 
-/// Of those, the bytes that it keeps between the two parts of a split backward.
+  [[nodiscard]] double whole() const { return forward + backward; }
+  /// The most that a stage holds with so many microbatches in flight, of which one at a time is in its backward.
+  [[nodiscard]] double at_most(int in_flight) const { return in_flight * forward + backward; }
+};
+
+/// What a microbatch share of a stage holds: its activations from F on; or, where the stage recomputes, its inputs from F on and
+/// its activations from B on.
+///
+/// @param inputs  bytes that the stage reads from others per sample (input_bytes); counts where it recomputes.
+/// Source         semantics, section 2.
 template <memory_model Memory>
-[[nodiscard]] double stage_activation_bytes_for_weights(const Memory& memory, const planning_graph& model, const stage& s,
-                                                        const assignment& a, const workload& w) {
-  double per_sample = 0;
-  for (const layer_id l : s.layers) per_sample += checked_activations_for_weights(memory, model[l], w);
-  return per_sample * a.samples;
+[[nodiscard]] share_memory stage_share_memory(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                              const workload& w, double inputs) {
+  double activations = 0, for_weights = 0;
+  for (const layer_id l : s.layers) {
+    activations += checked_bytes(memory.activations(model[l], w), "activations", model[l]);
+    for_weights += checked_activations_for_weights(memory, model[l], w);
+  }
+  if (!s.recompute) return {activations * a.samples, 0, for_weights * a.samples};
+  return {inputs * a.samples, activations * a.samples, (inputs + for_weights) * a.samples};
 }
 
 }  // namespace hetplan

@@ -40,6 +40,13 @@ struct stage_graph {
   [[nodiscard]] const node& operator[](stage_id s) const { return nodes[s.index()]; }
 };
 
+/// Bytes of the tensors that a stage reads from other stages, per sample; each once, wherever it comes from.
+[[nodiscard]] inline double input_bytes(const stage_graph& g, stage_id s) {
+  double total = 0;
+  for (const std::size_t e : g[s].in) total += g.edges[e].forward_cut.value();
+  return total;
+}
+
 /// Builds the stage graph. The plan's stages must hold each layer once per pipeline (validate checks).
 ///
 /// Complexity   O(stages + layers + edges log).

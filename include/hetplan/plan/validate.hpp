@@ -111,6 +111,9 @@ class plan_validator {
             std::to_string(size));
     require(samples / size <= std::numeric_limits<int>::max(), at(s) + "/microbatch_size", "a size that gives at most 2147483647 microbatches",
             std::to_string(size));
+    const bool training = p_.workload.mode == mode::training;
+    require(training || !st.recompute, at(s) + "/recompute", "false outside training", "true");
+    require(training || !st.shard_state, at(s) + "/shard_state", "false outside training", "true");
     require(!st.layers.empty(), at(s) + "/layers", "at least one layer", "none");
     require(!st.devices.empty(), at(s) + "/devices", "at least one device", "none");
     long long sum = 0;

@@ -26,7 +26,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     std::vector<int> caps;
     for (const device& d : devices) {
       const assignment one{d.id, 1};
-      const double each = in_flight * stage_activation_bytes(problem.models.memory, problem.model, s, one, w);
+      const double each = in_flight * stage_share_memory(problem.models.memory, problem.model, s, one, w, 0).forward;
       const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
       const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
       const double room = d.usable_memory().value() - fixed;

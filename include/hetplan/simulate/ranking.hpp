@@ -2,6 +2,7 @@
 #pragma once
 /// Candidates under one judge: keeps the best that fit, or the reason why none does.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -115,10 +116,12 @@ class ranking {
     r.candidates = judged_;
     for (auto& [score, p] : best_) {
       evaluation& e = *p.predicted;
-      if (r.plans.empty()) {
+      const auto alike = [&](const plan& other) { return shards_state(other) == shards_state(p); };
+      const auto known = std::find_if(r.plans.begin(), r.plans.end(), alike);
+      if (known == r.plans.end()) {
         certify(e, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
       } else {  // one job, and all within memory: one bound
-        e.bound = r.plans.front().predicted->bound;
+        e.bound = known->predicted->bound;
         e.gap = gap_to(e.latency, e.bound);
       }
       r.plans.push_back(std::move(p));

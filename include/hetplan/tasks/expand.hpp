@@ -84,8 +84,8 @@ class expander {
       const double forward = time(phase::forward);
       const double input = training ? time(phase::backward_input) : 0;
       const double weight = training ? time(phase::backward_weight) : 0;
-      const double activations = stage_activation_bytes(memory_, model_, s, a, p_.workload);
-      const double for_weights = pt.split ? stage_activation_bytes_for_weights(memory_, model_, s, a, p_.workload) : 0;
+      const share_memory kept = stage_share_memory(memory_, model_, s, a, p_.workload, input_bytes(stages_, id));
+      const double left = pt.split ? kept.for_weights : 0;
       compute_task t{.stage = id, .device = a.device};
       for (t.step = 0; t.step < steps_; ++t.step) {
         for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
@@ -94,15 +94,16 @@ class expander {
           const auto add = [&](phase what, double duration, double takes, double releases) {
             t.what = what;
             t.duration_s = duration;
+            t.again_s = what == phase::backward_input && s.recompute ? forward : 0;
             t.takes_bytes = takes;
             t.releases_bytes = releases;
             return out_.add(t);
           };
-          const handle f = add(phase::forward, forward, activations, training ? 0 : activations);
+          const handle f = add(phase::forward, forward, kept.forward, training ? 0 : kept.forward);
           if (training) {
-            const handle b = add(phase::backward_input, pt.split ? input : input + weight, 0, activations - for_weights);
+            const handle b = add(phase::backward_input, pt.split ? input : input + weight, kept.backward, kept.whole() - left);
             out_.depend(f, b);
-            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, 0, for_weights));
+            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, 0, left));
           }
         }
       }
@@ -198,19 +199,13 @@ class expander {
       for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) out_.depend(last_backward(stage_id(s), i), finished.back());
     }
     const std::vector<handle> reduced = reduce_gradients(p_, model_, stages_, finished, sender_);
-    static_assert(check_cost_model<Cost>());
-    if constexpr (times_optimizer_step<Cost>) {
-      for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-        for (const assignment& a : p_.stages[s].devices) add_optimizer_step(stage_id(s), a, reduced[s]);
-      }
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (const assignment& a : p_.stages[s].devices) add_optimizer_step(stage_id(s), a, reduced[s]);
     }
   }
 
   void add_optimizer_step(stage_id s, const assignment& a, handle reduced) {
-    double duration = 0;
-    for_each_tensor(model_, p_[s], [&](const layer& l) {
-      if (l.trainable_weight().value() > 0) duration += checked_optimizer_step_s(cost_, l, cluster_[a.device]);
-    });
+    const double duration = stage_optimizer_s(cost_, model_, p_[s], cluster_[a.device]);
     if (duration <= 0) return;
     const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
     const handle step = out_.add(compute_task{.what = phase::optimizer_step, .stage = s, .device = a.device,

@@ -26,6 +26,7 @@ struct compute_task {
   long long first_sample = 0;
   long long last_sample = 0;
   double duration_s = 0;
+  double again_s = 0;         ///< of that, its stage's forward, run again before a backward
   double takes_bytes = 0;     ///< of activations, when it starts
   double releases_bytes = 0;  ///< of activations, when it ends
 };
