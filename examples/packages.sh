@@ -40,6 +40,7 @@ is_present() {
     python3-torch) /usr/bin/python3 -c "import torch" 2>/dev/null ;;
     libopenblas0-pthread) has_file /usr/lib/*/openblas-pthread/libblas.so.3 ;;
     iproute2) command -v tc >/dev/null ;;
+    debootstrap | git) command -v "$1" >/dev/null ;;
     *) return 1 ;;
   esac
 }
@@ -75,10 +76,16 @@ require_packages() {
     echo "Installing them needs root or sudo." >&2
     return 1
   fi
+  echo "Installing them with apt-get ..." >&2
+  apt_log=$(mktemp)
+  apt_status=0
   # A foreign package source that fails to answer need not stop us: the installation decides.
-  as_root apt-get -qq -o DPkg::Lock::Timeout=120 update || echo "apt-get update failed; going on." >&2
+  as_root apt-get -q -o DPkg::Lock::Timeout=120 update >"$apt_log" 2>&1 || true
   # shellcheck disable=SC2086  # a list of words
-  as_root apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends $missing >&2
+  as_root apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends $missing >>"$apt_log" 2>&1 || apt_status=$?
+  [ "$apt_status" -eq 0 ] || cat "$apt_log" >&2
+  rm -f "$apt_log"
+  return "$apt_status"
 }
 
 # install_choice "$@"    prints yes, or no after --no-install; any other argument is an error

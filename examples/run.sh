@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSL-1.0
-# Builds the command line program and the examples, then runs the main job into examples/out.
+# Builds the command line program, then runs the main job into examples/out.
 #   sh examples/run.sh [--no-install]
 set -eu
 unset CDPATH
@@ -15,7 +15,7 @@ require_packages "$may_install" $build_packages
 tests=ON
 is_present catch2 || tests=OFF
 cmake --preset release -DHETPLAN_BUILD_TESTS=$tests
-cmake --build --preset release --target examples
+cmake --build --preset release --target hetplan_cli
 
 mkdir -p examples/out
 sh examples/main_job.sh build/release/bin/hetplan examples/out
