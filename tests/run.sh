@@ -15,3 +15,4 @@ require_packages "$may_install" $build_packages $test_packages
 cmake --preset release
 cmake --build --preset release
 ctest --preset release
+python3 tests/skips.py build/release/Testing/Temporary/LastTest.log

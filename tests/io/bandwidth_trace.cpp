@@ -19,6 +19,7 @@
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_bandwidth_trace {
 
@@ -147,11 +148,9 @@ TEST_CASE("what cannot be scaled says why") {
 }
 
 TEST_CASE("every trace of the collection is read, and its mean is what summing its lines gives") {
-  const fs::path folder = fs::path(HETPLAN_SHARED_DIR) / "data" / "bandwidth";
-  if (!fs::is_directory(folder)) {
-    WARN("skipped: no " << folder.string());
-    return;
-  }
+  const auto there = test::shared_data("data/bandwidth");
+  if (!there) return;
+  const fs::path& folder = *there;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().starts_with("norway")) files.push_back(entry.path());

@@ -11,6 +11,7 @@
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_dnn_partitioning_json {
 
@@ -122,11 +123,9 @@ TEST_CASE("a split says where operators are, and colors place what it leaves out
 }
 
 TEST_CASE("every published workload is read, and no part of a truncated one") {
-  const fs::path folder = fs::path(HETPLAN_SHARED_DIR) / "data" / "dnn-partitioning";
-  if (!fs::is_directory(folder)) {
-    WARN("SKIPPED: " << folder.string() << " is absent");
-    return;
-  }
+  const auto there = test::shared_data("data/dnn-partitioning");
+  if (!there) return;
+  const fs::path& folder = *there;
   int read_files = 0;
   for (const char* inputs : {"throughput-inputs", "latency-inputs"}) {
     for (const auto& entry : fs::recursive_directory_iterator(folder / inputs)) {

@@ -13,6 +13,7 @@
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_pipedream_graph {
 
@@ -120,11 +121,9 @@ TEST_CASE("a bad PipeDream graph names its line") {
 }
 
 TEST_CASE("every PipeDream graph of the collection has the totals that were counted apart") {
-  const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "pipedream";
-  if (!std::filesystem::is_directory(folder)) {
-    WARN("SKIPPED: no " << folder.string());
-    return;
-  }
+  const auto there = test::shared_data("data/pipedream");
+  if (!there) return;
+  const std::filesystem::path& folder = *there;
   // Counted by a script of a dozen lines in another language, with decimal arithmetic: nodes, edges, ms forward, ms backward, ms of
   // inputs, parameter bytes, bytes over all edges.
   struct totals {

@@ -14,6 +14,7 @@
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_pipeedge_yaml {
 
@@ -201,11 +202,9 @@ TEST_CASE("a bad PipeEdge device type names its place") {
 }
 
 TEST_CASE("PipeEdge's files of the collection have the totals that were counted apart") {
-  const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "pipeedge";
-  if (!std::filesystem::is_directory(folder)) {
-    WARN("SKIPPED: no " << folder.string());
-    return;
-  }
+  const auto there = test::shared_data("data/pipeedge");
+  if (!there) return;
+  const std::filesystem::path& folder = *there;
   const auto m = io::read_pipeedge_models((folder / "models.yml").string());
   const auto t = io::read_pipeedge_device_types((folder / "device_types.yml").string());
   CHECK(m.size() == 3);

@@ -11,6 +11,7 @@
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_piper_json {
 
@@ -137,11 +138,9 @@ TEST_CASE("a bad Piper input names its place") {
 }
 
 TEST_CASE("every Piper input of the collection has the totals that were counted apart") {
-  const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "piper";
-  if (!std::filesystem::is_directory(folder)) {
-    WARN("SKIPPED: no " << folder.string());
-    return;
-  }
+  const auto there = test::shared_data("data/piper");
+  if (!there) return;
+  const std::filesystem::path& folder = *there;
   // Counted by a script in another language: nodes, edges, microbatches, time of the vanilla configurations at degree 1 (seconds for
   // BERT, else ms), parameter bytes, a, bytes over all edges.
   struct totals {

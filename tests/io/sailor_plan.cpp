@@ -13,6 +13,7 @@
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_sailor_plan {
 
@@ -140,11 +141,9 @@ TEST_CASE("a Sailor plan that contradicts itself is refused with the place and w
 }
 
 TEST_CASE("the published Sailor plans are read, and their traps are where they are said to be") {
-  const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "sailor" / "validation";
-  if (!std::filesystem::exists(folder)) {
-    WARN("SKIPPED: no " << folder);
-    return;
-  }
+  const auto there = test::shared_data("data/sailor/validation");
+  if (!there) return;
+  const std::filesystem::path& folder = *there;
   std::size_t read_files = 0, misnumbered = 0, of_26_layers = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;

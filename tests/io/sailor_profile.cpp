@@ -14,6 +14,7 @@
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_sailor_profile {
 
@@ -156,10 +157,7 @@ TEST_CASE("bad layer sizes name their place") {
 }
 
 TEST_CASE("Sailor's files of the collection have the sums that were made apart") {
-  if (!std::filesystem::is_directory(folder)) {
-    WARN("SKIPPED: no " << folder.string());
-    return;
-  }
+  if (!test::shared_data("data/sailor/sailor/Planner")) return;
   // Summed over the layers by a script in another language: microbatch size, degree, seconds forward, backward, update.
   struct sums {
     const char *model, *kind;
@@ -198,10 +196,7 @@ TEST_CASE("Sailor's files of the collection have the sums that were made apart")
 }
 
 TEST_CASE("three kinds of device that Sailor measured make one model, and a file of another model is found out") {
-  if (!std::filesystem::is_directory(folder)) {
-    WARN("SKIPPED: no " << folder.string());
-    return;
-  }
+  if (!test::shared_data("data/sailor/sailor/Planner")) return;
   const io::layer_sizes opt = io::read_layer_sizes(io::json_document::load(sizes_file("OPT-350", "A100-40", "mbs2_tmp1")));
   const std::vector<io::sailor_measurement> measured{load("OPT-350", "A100-40"), load("OPT-350", "V100-16"), load("OPT-350", "RTX-3090")};
   const planning_graph g = io::sailor_chain(opt, 2, measured);

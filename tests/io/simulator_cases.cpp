@@ -14,16 +14,14 @@
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "io/reading.hpp"
+#include "support/shared_data.hpp"
 
 using namespace hetplan;
 
 TEST_CASE("the hundred agreed cases, read from files, have the agreed numbers") {
-  const std::string path = std::string(HETPLAN_SHARED_DIR) + "/reference/simulator_cases.json";
-  if (!std::filesystem::exists(path)) {
-    std::cout << "SKIPPED: the hundred agreed cases: no " << path << "\n";
-    return;
-  }
-  const auto all = nlohmann::json::parse(io::read_text(path));
+  const auto path = test::shared_data("reference/simulator_cases.json");
+  if (!path) return;
+  const auto all = nlohmann::json::parse(io::read_text(path->string()));
   REQUIRE(all["cases"].size() == 100);
   const auto agree = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); };
   for (std::size_t i = 0; i < 100; ++i) {

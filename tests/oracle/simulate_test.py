@@ -27,7 +27,7 @@ PER_KIND = 14
 def reference(name):
     path = SHARED / "reference" / name
     if not path.exists():
-        raise unittest.SkipTest(f"{path} is absent")
+        raise unittest.SkipTest(f"no ../shared/reference/{name}")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -120,5 +120,5 @@ if __name__ == "__main__":
     print(f"seed {SEED}")
     result = unittest.main(verbosity=2, exit=False).result
     for test, why in result.skipped:
-        print(f"SKIPPED: {test}: {why}")
+        print(f"SKIPPED: {test.id().removeprefix('__main__.')}: {why}")
     sys.exit(0 if result.wasSuccessful() else 1)

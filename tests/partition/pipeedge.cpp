@@ -16,6 +16,8 @@
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/estimate.hpp>
 
+#include "support/shared_data.hpp"
+
 using namespace hetplan;
 
 namespace {
@@ -95,11 +97,9 @@ double exact_s(const planning_graph& model, const board_times& cost, int boards,
 }  // namespace
 
 TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the exact optimum of every row") {
-  const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "pipeedge";
-  if (!std::filesystem::is_directory(folder)) {
-    WARN("SKIPPED: no " << folder.string());
-    return;
-  }
+  const auto there = test::shared_data("data/pipeedge");
+  if (!there) return;
+  const std::filesystem::path& folder = *there;
   const inputs in{io::read_pipeedge_models((folder / "models.yml").string()),
                   io::read_pipeedge_device_types((folder / "device_types.yml").string())};
   // ../shared/reference/planners.md, "PipeEdge boards": so many boards of each of the two types, seconds. The optima are those of steps

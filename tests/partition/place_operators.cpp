@@ -20,6 +20,7 @@
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_place_operators {
 
@@ -116,11 +117,7 @@ constexpr published slow[] = {{"LayerGraphs/gnmt_training", "107.004"},
 
 const std::string folder = HETPLAN_SHARED_DIR "/data/dnn-partitioning";
 
-bool is_here() {
-  if (std::filesystem::is_directory(folder)) return true;
-  WARN("SKIPPED: " << folder << " is absent");
-  return false;
-}
+bool is_here() { return test::shared_data("data/dnn-partitioning").has_value(); }
 io::dnn_partitioning_workload published_workload(const std::string& file) {
   return io::read_dnn_partitioning(io::json_document::load(folder + "/throughput-inputs/" + file + ".json"));
 }

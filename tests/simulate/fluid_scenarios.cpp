@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
 
 using namespace hetplan;
 using namespace hetplan::test;
@@ -25,12 +26,9 @@ double fraction(const std::string& text) {
 }  // namespace
 
 TEST_CASE("flows end when exact max-min fairness says") {
-  const std::string path = HETPLAN_SHARED_DIR "/reference/fluid_scenarios.json";
-  if (!std::filesystem::exists(path)) {
-    WARN("SKIPPED: " << path << " is absent");
-    return;
-  }
-  std::ifstream file(path);
+  const auto path = test::shared_data("reference/fluid_scenarios.json");
+  if (!path) return;
+  std::ifstream file(*path);
   const json document = json::parse(file);
   int flows_checked = 0;
   for (const json& s : document.at("scenarios")) {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/oracle_case.hpp"
+#include "support/shared_data.hpp"
 
 using namespace hetplan;
 using namespace hetplan::test;
@@ -16,12 +17,9 @@ namespace {
 
 /// Checks the first `count` plans of a file, which are all of it unless it has more.
 void check_reference(const std::string& name, int count) {
-  const std::string path = HETPLAN_SHARED_DIR "/reference/" + name;
-  if (!std::filesystem::exists(path)) {
-    WARN("SKIPPED: " << path << " is absent");
-    return;
-  }
-  std::ifstream file(path);
+  const auto path = shared_data("reference/" + name);
+  if (!path) return;
+  std::ifstream file(*path);
   const nlohmann::json document = nlohmann::json::parse(file);
   int number = 0;
   for (const nlohmann::json& c : document.at("cases")) {

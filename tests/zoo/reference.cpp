@@ -12,6 +12,8 @@
 
 #include <hetplan/zoo/models.hpp>
 
+#include "support/shared_data.hpp"
+
 using namespace hetplan;
 
 namespace {
@@ -32,11 +34,9 @@ struct table {
 };
 
 std::optional<table> read(const std::string& name) {
-  std::ifstream file(std::string(HETPLAN_SHARED_DIR) + "/data/layers/" + name + ".json");
-  if (!file) {
-    std::cout << "SKIPPED: no shared/data/layers/" << name << ".json\n";
-    return std::nullopt;
-  }
+  const auto path = test::shared_data("data/layers/" + name + ".json");
+  if (!path) return std::nullopt;
+  std::ifstream file(*path);
   const auto json = nlohmann::json::parse(file);
   table t;
   const auto name_of = [&](std::size_t id) { return json.at("nodes").at(id).at("name").get<std::string>(); };
