@@ -321,6 +321,11 @@ TEST_CASE("a forward that runs again is drawn under its backward, and told") {
   CHECK(before.find("forward again") == std::string::npos);
   CHECK(svg.find(" recomputes its activations") != std::string::npos);
   CHECK(times(io::chrome_trace(x.p, x.home, j), "\"forward_again\"") == backwards);
+  plan shared = x.p;
+  shared.microbatch_size = 2;
+  shared.stages = {{.name = "both", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}, .shard_state = true}};
+  const judgement k = judge(shared, x.model, x.home, roofline{}, {}, simulator_options{.record = true});
+  CHECK(io::gantt_svg(shared, x.home, k).find("both: one of 2 parts of the optimizer") != std::string::npos);
 }
 
 TEST_CASE("a run that was stopped is drawn as far as it came") {
