@@ -51,7 +51,7 @@ class OracleAgainstReference(unittest.TestCase):
     def test_plans_have_the_reference_numbers(self):
         self.check_plans("simulator_cases.json", 100)
 
-    def test_plans_with_several_stages_on_a_device_or_that_save_memory_have_the_reference_numbers(self):
+    def test_plans_of_the_second_file_have_the_reference_numbers(self):
         self.check_plans("simulator_cases_2.json", 100)
 
 
