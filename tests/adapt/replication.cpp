@@ -91,6 +91,16 @@ TEST_CASE("a backup goes where there is room for it, and a stage for which there
   CHECK(adapt::replicate_by_topology(alone, model, four({1_GB, 1_GB})).unprotected == std::vector<stage_id>{stage_id(0)});
 }
 
+TEST_CASE("devices that share out their optimizer's state lose it with each of them, and their stage is named") {
+  plan p = three_stages();
+  const cluster c = four({1_GB, 1_GB, 1_GB, 1_GB});
+  CHECK(adapt::replicate_by_topology(p, six(), c).unprotected.empty());
+  p.stages[0].shard_state = p.stages[1].shard_state = true;
+  const auto r = adapt::replicate_by_topology(p, six(), c);
+  CHECK(r.unprotected == std::vector<stage_id>{stage_id(1)});
+  CHECK(r.backups.size() == 2);
+}
+
 TEST_CASE("what other devices run anyway needs no backup") {
   planning_graph_builder b("tied");
   for (int i = 0; i < 3; ++i) {

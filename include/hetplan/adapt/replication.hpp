@@ -34,7 +34,9 @@ struct backup {
 
 struct replication {
   std::vector<backup> backups = {};
-  std::vector<stage_id> unprotected = {};  ///< one device runs it, and no other device of the plan has a way and the memory for a copy
+  /// One device runs it, and no other device of the plan has a way and the memory for a copy; or its devices share out the
+  /// optimizer's state, of which no copies are made.
+  std::vector<stage_id> unprotected = {};
   friend bool operator==(const replication&, const replication&) = default;
 };
 
@@ -83,7 +85,10 @@ template <memory_model Memory = plain_memory>
   replication r;
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage& mine = p.stages[s];
-    if (mine.devices.size() != 1) continue;
+    if (mine.devices.size() != 1) {
+      if (mine.state_shards() > 1) r.unprotected.push_back(stage_id(s));
+      continue;
+    }
     backup b{.stage = stage_id(s), .from = mine.devices.front().device};
     for (const layer_id l : mine.layers) b.layers.push_back(held.tensor_of(l));
     std::sort(b.layers.begin(), b.layers.end());
