@@ -39,7 +39,11 @@ class command_line {
     CLI::App* simulate = command("simulate", "judge a plan file", [this] { return cli::simulate(common_, simulate_); });
     model_and_cluster(simulate, simulate_.model, simulate_.cluster);
     simulate->add_option("plan", simulate_.plan, "plan file")->required()->type_name("PLAN");
-    simulate->add_option("--network", simulate_.network, "overrides the plan's")->check(CLI::IsMember({"fair_share", "priority", "exclusive"}));
+    simulate->add_option("--network", simulate_.network, "overrides the plan's")->check(CLI::IsMember([] {
+      std::vector<std::string> names;
+      for (const hetplan::sharing s : hetplan::all_sharings) names.emplace_back(to_string(s));
+      return names;
+    }()));
     simulate->add_option("--trace", simulate_.trace, "write a trace (opens in Perfetto)");
     simulate->add_option("--svg", simulate_.svg, "write a Gantt chart");
 

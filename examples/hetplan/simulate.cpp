@@ -19,9 +19,9 @@ int simulate(const common_options& options, const simulate_options& o) {
   const cluster devices = load_cluster(o.cluster);
   io::check_together(model, devices, o.cluster);
   hetplan::plan p = io::read_plan(io::json_document::parse(io::read_text(o.plan), o.plan), model, devices);
-  if (o.network == "fair_share") p.network = sharing::fair_share;
-  if (o.network == "priority") p.network = sharing::priority;
-  if (o.network == "exclusive") p.network = sharing::exclusive;
+  for (const sharing s : all_sharings) {
+    if (o.network == to_string(s)) p.network = s;
+  }
 
   const bool draw = !o.trace.empty() || !o.svg.empty();
   const judgement j = evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{}, {.record = draw});

@@ -67,7 +67,7 @@ struct network_archetype : bare {
 struct policy_archetype : bare {
   using bare::bare;
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
-  [[nodiscard]] bool one_port() const { return false; }
+  [[nodiscard]] route_access access() const { return route_access::shared; }
 };
 struct objective_archetype : bare {
   using bare::bare;

@@ -98,11 +98,12 @@ class a_first_session(folder_test):
         simulate = ("simulate", "bert-base", "traffic-monitor", "p.json")
         plan = json.loads((self.path / "p.json").read_text())
         latency = {}
-        for network in ("fair_share", "exclusive"):
+        for network in ("fair_share", "exclusive", "per_link", "unlimited"):
             latency[network] = self.document(*simulate, "--network", network)["latency"]
             (self.path / "q.json").write_text(json.dumps({**plan, "network": network}))
             self.assertEqual(latency[network], self.document(*simulate[:3], "q.json")["latency"])
         self.assertNotEqual(latency["fair_share"], latency["exclusive"])
+        self.assertLess(latency["unlimited"], min(latency["fair_share"], latency["exclusive"], latency["per_link"]))
 
 
 class documents(folder_test):

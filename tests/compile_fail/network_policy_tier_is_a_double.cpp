@@ -4,6 +4,6 @@
 
 struct my_policy {
   double tier(const hetplan::tasks::transfer& t) const { return t.volume_bytes; }
-  bool one_port() const { return false; }
+  hetplan::route_access access() const { return hetplan::route_access::shared; }
 };
 static_assert(hetplan::check_network_policy<my_policy>());

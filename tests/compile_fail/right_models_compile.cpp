@@ -46,7 +46,7 @@ struct my_network {
 };
 struct my_policy {
   int tier(const tasks::transfer& t) const { return t.microbatch; }
-  bool one_port() const { return false; }
+  route_access access() const { return route_access::shared; }
 };
 struct my_objective {
   double score(const evaluation& e) const { return e.latency.value(); }

@@ -42,7 +42,7 @@ static_assert(check_network_model<least_network>());
 
 struct least_policy {
   int tier(const tasks::transfer&) const { return 0; }
-  bool one_port() const { return false; }
+  route_access access() const { return route_access::shared; }
 };
 static_assert(check_network_policy<least_policy>());
 
@@ -142,7 +142,7 @@ static_assert(check_network_model<two_rooms>());
 /// Gradient reductions take only what activations and gradients leave.
 struct reductions_last {
   int tier(const tasks::transfer& t) const { return t.kind == transfer_kind::sync ? 1 : 0; }
-  bool one_port() const { return false; }
+  route_access access() const { return route_access::shared; }
 };
 static_assert(check_network_policy<reductions_last>());
 

@@ -180,7 +180,7 @@ TEST_CASE("a bad plan file ends in one message with file, pointer, expectation a
   CHECK(error("\"tokens\": 16", "\"tokens\": 1.5") == "p.json: /workload/tokens: expected an integer >= 0, got 1.5");
   CHECK(error("\"context\": 0", "\"contexts\": 0") == "p.json: /workload/contexts: expected a known key, got \"contexts\"; did you mean \"context\"?");
   CHECK(error("\"network\": \"priority\"", "\"network\": \"prescribed\"") ==
-        "p.json: /network: expected \"fair_share\", \"priority\" or \"exclusive\", got \"prescribed\"");
+        "p.json: /network: expected \"fair_share\", \"priority\", \"exclusive\", \"per_link\" or \"unlimited\", got \"prescribed\"");
   CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"zb\"") == "p.json: /schedule/kind: expected \"1f1b\", \"gpipe\" or \"explicit\", got \"zb\"");
   CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"gpipe\"") == "p.json: /schedule/warmup: expected warmup with kind \"1f1b\" only, got kind \"gpipe\"");
   CHECK(error("[3, 1]", "[3]") == "p.json: /schedule/warmup: expected one entry per stage (2), got 1");

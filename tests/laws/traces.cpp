@@ -82,37 +82,42 @@ void check_computing(findings& f, const tasks::task_graph& g, const trace& t, co
 
 /// Transfers: start when they may, take at least their time alone, and everything they carry is counted.
 void check_communicating(findings& f, const tasks::task_graph& g, const trace& t, const network& net, const std::vector<double>& ready,
-                         bool one_port) {
+                         sharing how) {
+  const bool granted = how == sharing::exclusive || how == sharing::per_link;
   std::vector<double> carried(net.resources().size(), 0), sent(g.device_order.size(), 0), received(sent);
-  std::vector<std::vector<interval>> out(sent.size()), in(sent.size());
+  std::vector<std::vector<interval>> out(sent.size()), in(sent.size()), carrying(carried.size());
   for (std::size_t i = 0; i < g.transfers.size(); ++i) {
     const tasks::transfer& x = g.transfers[i];
     const interval& when = t.transfers[i];
     const double may = std::max(ready[g.node_of_transfer(i)], x.release_s);
     f.expect(when.start_s >= may * (1 - 1e-11), "transfer ", i, " starts at ", when.start_s, " before ", may);
-    if (!one_port) f.expect(close(when.start_s, may, 1e-11), "transfer ", i, " starts at ", when.start_s, ", could at ", may);
+    if (!granted) f.expect(close(when.start_s, may, 1e-11), "transfer ", i, " starts at ", when.start_s, ", could at ", may);
     double alone = x.latency_s;
     for (const resource_use& u : g.routes[x.route].via) {
       alone = std::max(alone, x.latency_s + x.volume_bytes * u.weight / net[u.resource].capacity.value());
       carried[u.resource.index()] += x.volume_bytes * u.weight;
     }
     f.expect(when.end_s - when.start_s >= alone * (1 - 1e-9) - 1e-11 * when.end_s, "transfer ", i, " takes ", when.end_s - when.start_s, ", alone ", alone);
+    if (how == sharing::per_link || how == sharing::unlimited) {
+      f.expect(close(when.end_s, when.start_s + alone, 1e-11), "transfer ", i, " takes ", when.end_s - when.start_s, ", not its peak's ", alone);
+    }
     sent[x.from.index()] += x.volume_bytes;
     received[x.to.index()] += x.volume_bytes;
     if (when.end_s > when.start_s) {
       out[x.from.index()].push_back(when);
       in[x.to.index()].push_back(when);
+      for (const resource_use& u : g.routes[x.route].via) carrying[u.resource.index()].push_back(when);
     }
   }
   for (std::size_t r = 0; r < carried.size(); ++r) f.expect(close(carried[r], t.resource_bytes[r]), "resource ", r, " carries ", t.resource_bytes[r], " of ", carried[r]);
   for (std::size_t d = 0; d < sent.size(); ++d) {
     f.expect(close(sent[d], t.sent_bytes[d]) && close(received[d], t.received_bytes[d]), "device ", d, " sends or receives something else");
   }
-  if (!one_port) return;
-  for (auto* ports : {&out, &in}) {
-    for (auto& port : *ports) {
+  if (!granted) return;
+  for (auto* held : how == sharing::exclusive ? std::vector{&out, &in} : std::vector{&carrying}) {
+    for (auto& port : *held) {
       std::sort(port.begin(), port.end(), [](const interval& a, const interval& b) { return a.start_s < b.start_s; });
-      for (std::size_t i = 1; i < port.size(); ++i) f.expect(port[i].start_s >= port[i - 1].end_s * (1 - 1e-11), "two transfers hold one port");
+      for (std::size_t i = 1; i < port.size(); ++i) f.expect(port[i].start_s >= port[i - 1].end_s * (1 - 1e-11), "two transfers hold one port or resource");
     }
   }
 }
@@ -168,8 +173,8 @@ std::string everything_wrong(const tasks::task_graph& g, const trace& t, const n
   findings f;
   const std::vector<double> ready = ready_times(g, t);
   check_computing(f, g, t, ready);
-  check_communicating(f, g, t, net, ready, how == sharing::exclusive);
-  if (!t.rates.empty()) check_rates(f, g, t, net, how == sharing::priority);
+  check_communicating(f, g, t, net, ready, how);
+  if (!t.rates.empty() && how != sharing::unlimited) check_rates(f, g, t, net, how == sharing::priority);
   double last = 0;
   for (const auto* all : {&t.computes, &t.transfers}) {
     for (const interval& x : *all) last = std::max(last, x.end_s);
@@ -187,6 +192,19 @@ TEST_CASE("every trace keeps the rules of execution") {
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
     const trace t = simulate(g, c.network(), policy_of_plan{i.plan.network}, {.record = true});
     REQUIRE(everything_wrong(g, t, c.network(), i.plan.network) == "");
+  });
+}
+
+TEST_CASE("every trace keeps the rules of every network policy") {
+  for_random_instances(60, [](const instance& i) {
+    const cluster c = i.cluster();
+    const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
+    for (const sharing how : all_sharings) {
+      INFO(to_string(how));
+      const trace t = simulate(g, c.network(), policy_of_plan{how}, {.record = true});
+      REQUIRE(everything_wrong(g, t, c.network(), how) == "");
+      REQUIRE(simulate(g, c.network(), policy_of_plan{sharing::unlimited}).latency.value() <= t.latency.value() * (1 + 1e-9));
+    }
   });
 }
 

@@ -18,8 +18,9 @@ import sys
 import semantics
 
 KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied", "frozen",
-         "tensor_parallel", "inference", "generation", "exclusive", "priority", "chunks", "topologies",
-         "mixed", "shared_tensors", "memory_savers"]
+         "tensor_parallel", "inference", "generation", "exclusive", "per_link", "unlimited", "priority",
+         "chunks", "topologies", "mixed", "shared_tensors", "memory_savers"]
+GRANTED = ("exclusive", "per_link")     # the order of simultaneous flows matters
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
 
@@ -43,8 +44,8 @@ def features_of(kind, rng):
         f["mode"] = kind
         f["several"] = f["explicit"] = rng.random() < 0.3
         f["pipelines"] = rng.random() < 0.2
-    elif kind == "exclusive":
-        f["network"] = "exclusive"
+    elif kind in ("exclusive", "per_link", "unlimited"):
+        f["network"] = kind
         f["mode"] = rng.choice(["training", "inference", "generation"])
         f["several"] = f["explicit"] = rng.random() < 0.4
         f["flows"] = rng.choice([None, None, "priority"])
@@ -71,7 +72,7 @@ def features_of(kind, rng):
             f[name] = rng.random() < 0.4
         f["several"] = f["explicit"] and rng.random() < 0.7
         f["mode"] = rng.choice(["training", "training", "training", "inference", "generation"])
-        f["network"] = rng.choice(["fair_share", "priority", "exclusive"])
+        f["network"] = rng.choice(semantics.POLICIES)
         f["flows"] = rng.choice([None, "priority", "chunks"])
     if f["mode"] == "generation":
         # a group is a microbatch of the plan, and an entry of `flows` names one step of one group
@@ -314,7 +315,7 @@ def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
         if f["sizes"]:
             own = rng.choice([b for b in range(1, 9) if samples % b == 0 and samples // b <= budget])
         chosen = chosen[:own]
-        if f["network"] == "exclusive":
+        if f["network"] in GRANTED:
             chosen.sort()       # the list order and the device order of simultaneous flows then agree
         stage = {"layers": names, "devices": []}
         for device, share in zip(chosen, split(rng, own, len(chosen))):
@@ -498,7 +499,7 @@ def replaced(owner, name, value):
 
 
 def depends_on_open_ties(case, expected):
-    """`exclusive` orders flows by (priority, microbatch, stage, device). Where a reduction stands
+    """`exclusive` and `per_link` order flows by (priority, microbatch, stage, device). Where a reduction stands
     among microbatches, what follows when all four agree, and whether tasks without length run
     before flows of the same instant are granted is not said: the numbers must not depend on it."""
     def tail_reversed(flows):
@@ -546,7 +547,7 @@ def random_case(rng, kind, number):
             continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
             continue
-        if f["network"] == "exclusive" and depends_on_open_ties(case, expected):
+        if f["network"] in GRANTED and depends_on_open_ties(case, expected):
             continue
         return {**case, "expected": expected, "kind": kind}
 

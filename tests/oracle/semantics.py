@@ -689,6 +689,8 @@ class TaskGraph:
 
 # ------------------------------------------------------------------------------- §6 rule 2: bandwidth
 
+POLICIES = ("fair_share", "priority", "exclusive", "per_link", "unlimited")
+
 def max_min(flows, free):
     """Progressive filling over Σ weight·rate <= c: all rates grow together; a flow stops growing
     when one of its resources is full. `free` (resource -> B/s) is what is left, and is updated."""
@@ -712,7 +714,10 @@ def max_min(flows, free):
 
 def bandwidth(flows, capacity, policy):
     """Flow -> rate. Only under `priority` does a class get no more than what the classes before it
-    leave; `exclusive` decides who may start, and those share fairly."""
+    leave; `exclusive` and `per_link` decide who may start, and those share fairly; `unlimited` gives
+    everybody the peak bandwidth of its route (§3)."""
+    if policy == "unlimited":
+        return {f: min(capacity[r] / weight for r, weight in f.uses.items()) for f in flows}
     free, rates = dict(capacity), {}
     classes = sorted({f.priority for f in flows}) if policy == "priority" else [None]
     for level in classes:
@@ -721,7 +726,7 @@ def bandwidth(flows, capacity, policy):
 
 
 def turns(flows):
-    """The order in which `exclusive` considers waiting flows (rule 2)."""
+    """The order in which `exclusive` and `per_link` consider waiting flows (rule 2)."""
     return sorted(flows, key=lambda f: (f.priority, f.index))
 
 
@@ -736,7 +741,7 @@ class Simulation:
     """
 
     def __init__(self, order, flows, capacity, policy):
-        require(policy in ("fair_share", "priority", "exclusive"), f"network policy {policy}")
+        require(policy in POLICIES, f"network policy {policy}")
         self.order, self.flows, self.capacity, self.policy = order, flows, capacity, policy
         self.now = 0.0
         self.timers = []                        # heap of (time, number, action, node)
@@ -744,7 +749,7 @@ class Simulation:
         self.running = {device: False for device in order}
         self.waiting = []                       # flows that are ready and not yet granted
         self.draining = []
-        self.out_busy, self.in_busy = set(), set()
+        self.held = set()                       # ports or resources that granted flows hold
         self.number = 0
 
     def run(self):
@@ -799,8 +804,7 @@ class Simulation:
         self._end(task)
 
     def _end_flow(self, flow):
-        self.out_busy.discard(flow.sender)
-        self.in_busy.discard(flow.receiver)
+        self.held.difference_update(self._holds(flow))
         self._end(flow)
 
     # -- tasks
@@ -824,17 +828,20 @@ class Simulation:
         else:
             self.waiting.append(flow)
 
+    def _holds(self, flow):
+        """What a flow has to itself from grant to end."""
+        if self.policy == "exclusive":
+            return {("out", flow.sender), ("in", flow.receiver)}
+        return set(flow.uses) if self.policy == "per_link" else set()
+
     def _start_flows(self):
-        """Rule 2. Without ports every ready flow starts; `exclusive` grants in index order those
-        whose sender's out-port and receiver's in-port are free, later ones may pass."""
+        """Rule 2. Without grants every ready flow starts; `exclusive` and `per_link` grant in index
+        order those that find all that they hold free, later ones may pass."""
         granted = []
         for flow in turns(self.waiting):
-            if self.policy == "exclusive":
-                if flow.sender in self.out_busy or flow.receiver in self.in_busy:
-                    continue
-                self.out_busy.add(flow.sender)
-                self.in_busy.add(flow.receiver)
-            granted.append(flow)
+            if not self.held & self._holds(flow):
+                self.held |= self._holds(flow)
+                granted.append(flow)
         self.waiting = [f for f in self.waiting if f not in granted]
         for flow in granted:
             self._at(self.now + flow.latency, self._drain, flow)

@@ -103,7 +103,7 @@ class ProgramAgainstOracle(unittest.TestCase):
 
     def test_the_network_option_overrides_the_plan(self):
         case = next(c for c in self.generated() if c["kind"] == "priority" and self.policies_differ(c))
-        for policy in ("fair_share", "priority", "exclusive"):
+        for policy in semantics.POLICIES:
             status, out, err = self.simulate(case, "--json", "--network", policy)
             self.assertEqual(status, 0, err)
             told = {**case, "plan": {**case["plan"], "network": policy}}
@@ -112,8 +112,8 @@ class ProgramAgainstOracle(unittest.TestCase):
     @staticmethod
     def policies_differ(case):
         latencies = {round(semantics.simulate({**case, "plan": {**case["plan"], "network": p}})["latency"], 9)
-                     for p in ("fair_share", "priority", "exclusive")}
-        return len(latencies) == 3
+                     for p in semantics.POLICIES}
+        return len(latencies) == len(semantics.POLICIES)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ bool equal(const plan_result& a, const plan_result& b) {
 /// Later microbatches first, by the user.
 struct backwards {
   [[nodiscard]] int tier(const tasks::transfer& t) const { return -t.microbatch; }
-  [[nodiscard]] bool one_port() const { return false; }
+  [[nodiscard]] route_access access() const { return route_access::shared; }
 };
 
 }  // namespace

@@ -78,6 +78,18 @@ TEST_CASE("a release time holds a transfer back, a port makes it wait for the ot
   CHECK(chain[1].lost_s == 0);
 }
 
+TEST_CASE("per link a transfer waits for the one that held its route, though they share no port") {
+  transfers_alone x(4, {1});
+  x.add(0, 1, 2, 0, {{0, 1}});
+  x.add(2, 3, 1, 0, {{0, 1}});
+  const tasks::task_graph g = std::move(x.builder).build();
+  const auto chain = chain_of(g, x, exclusive_links{});
+  REQUIRE(chain.size() == 2);
+  check_link(chain[0], 0, 2, wait_reason::start_of_run);
+  check_link(chain[1], 2, 3, wait_reason::links);
+  CHECK(chain[1].because == chain[0].node);
+}
+
 TEST_CASE("a device that slows down loses seconds, too") {
   const planning_graph m = model_of({work_of("a", 4)}, {});
   const cluster c = wired(1);

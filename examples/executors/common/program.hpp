@@ -118,7 +118,9 @@ inline void require_executable(const hetplan::plan& p, const hetplan::cluster& c
   if (p.workload.mode != hetplan::mode::training) refuse("/mode", "\"" + std::string(to_string(p.workload.mode)) + "\"", "training");
   if (p.pipeline_count() > 1) refuse("/pipelines", std::to_string(p.pipeline_count()) + " pipelines", "one pipeline");
   if (p.parameter_server) refuse("/sync/parameter_server", "\"" + c[*p.parameter_server].name + "\"", "ring reductions");
-  if (p.network == hetplan::sharing::exclusive) refuse("/network", "\"exclusive\"", "fair_share and priority");
+  if (p.network != hetplan::sharing::fair_share && p.network != hetplan::sharing::priority) {
+    refuse("/network", "\"" + std::string(to_string(p.network)) + "\"", "fair_share and priority");
+  }
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     if (p.stages[s].recompute) refuse("/stages/" + std::to_string(s) + "/recompute", "true", "stages that keep their activations");
     if (p.stages[s].state_shards() > 1) {

@@ -43,8 +43,11 @@ namespace detail {
 
 inline constexpr std::array<std::pair<std::string_view, schedule_kind>, 3> plan_schedules{
     {{"1f1b", schedule_kind::one_f_one_b}, {"gpipe", schedule_kind::gpipe}, {"explicit", schedule_kind::explicit_orders}}};
-inline constexpr std::array<std::pair<std::string_view, sharing>, 3> sharings{
-    {{"fair_share", sharing::fair_share}, {"priority", sharing::priority}, {"exclusive", sharing::exclusive}}};
+inline constexpr std::array<std::pair<std::string_view, sharing>, all_sharings.size()> sharings = [] {
+  std::array<std::pair<std::string_view, sharing>, all_sharings.size()> named;
+  for (std::size_t i = 0; i < named.size(); ++i) named[i] = {to_string(all_sharings[i]), all_sharings[i]};
+  return named;
+}();
 inline constexpr std::array<std::pair<std::string_view, transfer_kind>, 4> transfer_kinds{{{"forward", transfer_kind::forward},
                                                                                            {"backward", transfer_kind::backward},
                                                                                            {"sync", transfer_kind::sync},

@@ -3,6 +3,7 @@
 /// The noun that planners make and judges take: who runs which layers on which samples, in which order.
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,7 +77,7 @@ template <class T>
 }
 
 enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
-enum class sharing { fair_share, priority, exclusive };
+enum class sharing { fair_share, priority, exclusive, per_link, unlimited };
 
 /// The order in which devices work, and when transfers may run.
 struct plan_schedule {
@@ -122,11 +123,21 @@ struct plan {
   return std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.state_shards() > 1; });
 }
 
+/// Every network policy that a plan can name.
+inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority, sharing::exclusive, sharing::per_link, sharing::unlimited};
+
 [[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
   return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
 }
 [[nodiscard]] constexpr std::string_view to_string(sharing s) {
-  return s == sharing::fair_share ? "fair_share" : s == sharing::priority ? "priority" : "exclusive";
+  switch (s) {
+    case sharing::fair_share: return "fair_share";
+    case sharing::priority: return "priority";
+    case sharing::exclusive: return "exclusive";
+    case sharing::per_link: return "per_link";
+    case sharing::unlimited: break;
+  }
+  return "unlimited";
 }
 [[nodiscard]] constexpr std::string_view to_string(transfer_kind k) {
   return k == transfer_kind::forward ? "forward" : k == transfer_kind::backward ? "backward"

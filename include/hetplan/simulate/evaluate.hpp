@@ -87,18 +87,20 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
                               Observers&&... observers) {
   judgement j;
   j.graph = tasks::expand(p, model, c, cost, models.memory);
-  if constexpr (std::same_as<Network, as_planned>) {
-    j.trace = simulate(j.graph, c.network(), policy_of_plan{p.network}, options, observers...);
-  } else {
-    j.trace = simulate(j.graph, c.network(), models.network, options, observers...);
-  }
+  const auto run = [&](const auto& policy) {
+    j.trace = simulate(j.graph, c.network(), policy, options, observers...);
+    return policy.access();
+  };
+  route_access access;
+  if constexpr (std::same_as<Network, as_planned>) access = run(policy_of_plan{p.network}); else access = run(models.network);
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, models.energy);
   if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
   const tasks::path_times paths = tasks::longest_paths(j.graph, c.network());
-  e.schedule_bound = tasks::schedule_bound(j.graph, c.network(), paths);
+  const bool is_shared = access != route_access::unlimited;
+  e.schedule_bound = is_shared ? tasks::schedule_bound(j.graph, c.network(), paths) : tasks::uncontended_bound(j.graph, paths);
   const bool as_given = options.capacities.empty() && options.speeds.empty();
-  if (as_given) e.contention_bound = tasks::contention_bound(j.graph, c.network(), paths);
+  if (as_given) e.contention_bound = is_shared ? tasks::contention_bound(j.graph, c.network(), paths) : e.schedule_bound;
   e.schedule_gap = gap_to(e.latency, e.schedule_bound);
   return j;
 }

@@ -14,6 +14,7 @@
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/fluid.hpp>
+#include <hetplan/simulate/grant_queue.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
 #include <hetplan/simulate/run_state.hpp>
@@ -28,7 +29,11 @@ class event_loop {
   event_loop(const tasks::task_graph& g, const network& net, const Policy& policy, const simulator_options& options,
             Observers&... observers)
       : g_(g), policy_(policy), options_(options), observers_(observers...), fluid_(net.resources()),
-        one_port_(policy.one_port()), waiting_(g.predecessors), devices_(g.device_order.size()), background_(options, net) {
+        access_(policy.access()), waiting_(g.predecessors), devices_(g.device_order.size()), queue_(g, access_, net.resources().size()),
+        background_(options, net) {
+    if constexpr (!rates_are_given) {
+      if (access_ == route_access::unlimited) fluid_.stop_sharing();
+    }
     for (std::size_t d = 0; d < devices_.size(); ++d) devices_[d].held_bytes = g.static_bytes[d];
     out_.computes.resize(g.computes.size());
     out_.transfers.resize(g.transfers.size());
@@ -103,7 +108,7 @@ class event_loop {
         start_tasks();
         again = true;
       }
-      if (!again) again = grant_ports();
+      if (!again) again = queue_.grant([&](std::uint32_t t) { send(t); });
     }
     fluid_.update(now_, [&](std::uint32_t t, double rate) {
       if (options_.record && !is_background(t)) out_.rates.push_back({now_, t, rate});
@@ -207,32 +212,10 @@ class event_loop {
   // --- communicating ---
 
   void offer(std::uint32_t t) {
-    if (one_port_) queue_.push_back(t); else send(t);
+    if (is_granted()) queue_.add(t); else send(t);
   }
 
-  /// Waiting transfers by (priority, microbatch, stage, device); those whose two ports are free may pass others.
-  bool grant_ports() {
-    std::sort(queue_.begin(), queue_.end(), [&](std::uint32_t a, std::uint32_t b) { return turn(a) < turn(b); });
-    std::size_t kept = 0;
-    for (const std::uint32_t t : queue_) {
-      bool& sending = devices_[g_.transfers[t].from.index()].sending;
-      bool& receiving = devices_[g_.transfers[t].to.index()].receiving;
-      if (sending || receiving) {
-        queue_[kept++] = t;
-        continue;
-      }
-      sending = receiving = true;
-      send(t);
-    }
-    const bool any = kept < queue_.size();
-    queue_.resize(kept);
-    return any;
-  }
-  [[nodiscard]] auto turn(std::uint32_t i) const {
-    const tasks::transfer& t = g_.transfers[i];
-    const bool reduction = t.kind == transfer_kind::sync;  // has no microbatch of its own and comes after all of them
-    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.from_stage, t.from, t.to_stage, t.to, t.step, i);
-  }
+  [[nodiscard]] bool is_granted() const { return grant_queue::is_used(access_); }
 
   void send(std::uint32_t t) {
     out_.transfers[t].start_s = now_;
@@ -280,7 +263,7 @@ class event_loop {
     out_.transfers[t].end_s = now_;
     if (options_.record) out_.rates.push_back({now_, t, 0});
     count(t, x.volume_bytes);
-    devices_[x.from.index()].sending = devices_[x.to.index()].receiving = false;
+    if (is_granted()) queue_.release(t);
     observe(transfer_ended{x, out_.transfers[t]});
     finish(g_.node_of_transfer(t));
   }
@@ -331,13 +314,13 @@ class event_loop {
   const simulator_options& options_;
   std::tuple<Observers&...> observers_;
   std::conditional_t<rates_are_given, prescribed_network, fluid_network> fluid_;
-  bool one_port_;
+  route_access access_;
   std::priority_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
   std::vector<device_state> devices_;
   std::vector<std::size_t> wake_;          ///< devices that may have something to start
   std::vector<tasks::node_id> joined_;     ///< ended nodes whose successors are not told yet
-  std::vector<std::uint32_t> queue_;       ///< transfers that wait for ports
+  grant_queue queue_;                      ///< transfers that wait for ports or resources
   background_traffic background_;          ///< numbered after the graph's own transfers
   std::vector<std::uint32_t> flow_of_;     ///< by transfer, background included; no_flow: not draining
   double now_ = 0, last_end_ = 0;

@@ -15,6 +15,8 @@ namespace hetplan {
 /// Active flows and their rates. A flow at rate x uses weight * x of each resource on its route; rates are
 /// max-min fair (equal rates, progressive filling) inside a tier, and a tier gets what smaller ones leave.
 ///
+/// Where sharing has stopped, every flow has the peak rate of its route, whatever others do.
+///
 /// Flows keep their rate until something that can reach it over shared resources changes, so a change
 /// costs the size of its connected component, and rates of other flows keep every bit.
 /// Units  seconds, bytes, B/s.  Determinism  independent of anything but the order of calls.
@@ -25,6 +27,9 @@ class fluid_network {
   explicit fluid_network(std::span<const resource> resources) : resources_(resources.size()) {
     for (std::size_t r = 0; r < resources.size(); ++r) resources_[r].capacity = resources[r].capacity.value();
   }
+
+  /// From now on nobody is in anybody's way. Call before the first flow starts.
+  void stop_sharing() { shares_ = false; }
 
   /// Starts a flow now; its route has at least one resource. The handle returns with its end.
   flow_id start(double now, double volume_bytes, std::span<const resource_use> via, int tier, std::uint32_t tag) {
@@ -46,6 +51,10 @@ class fluid_network {
     x.slot = static_cast<std::uint32_t>(active_.size());
     active_.push_back(f);
     ends_.push_back(never);
+    if (!shares_) {
+      fresh_.push_back(f);
+      return f;
+    }
     for (const resource_use& u : via) {
       resources_[u.resource.index()].flows.push_back(f);
       touch(u.resource.index());
@@ -56,7 +65,7 @@ class fluid_network {
   /// Ends a flow, finished or not.
   void stop(flow_id f) {
     flow& x = flows_[f];
-    for (const resource_use& u : x.via) {
+    for (const resource_use& u : shares_ ? x.via : std::span<const resource_use>()) {
       auto& here = resources_[u.resource.index()].flows;
       const auto it = std::find(here.begin(), here.end(), f);
       *it = here.back();
@@ -81,6 +90,12 @@ class fluid_network {
   /// every flow whose rate changed.
   template <class Changed>
   void update(double now, Changed&& changed) {
+    if (!shares_) {
+      for (const flow_id f : dirty_.empty() ? fresh_ : active_) set_rate(f, peak_rate(flows_[f]), now, changed);
+      fresh_.clear();
+      forget_changes();
+      return;
+    }
     for (const std::uint32_t r : dirty_) {
       if (resources_[r].dirty) collect(r);
       if (!component_.empty()) fill(now, changed);
@@ -185,18 +200,34 @@ class fluid_network {
       begin = end;
     }
     for (const flow_id f : members_) {
-      flow& x = flows_[f];
-      const double rate = x.next_rate;
-      x.next_rate = unset;
-      if (rate == x.rate) continue;
-      x.remaining = std::max(0.0, x.remaining - x.rate * (now - x.since));
-      x.since = now;
-      x.rate = rate;
-      ends_[x.slot] = rate > 0 ? now + x.remaining / rate : never;
-      next_end_known_ = false;
-      changed(x.tag, rate);
+      const double rate = flows_[f].next_rate;
+      flows_[f].next_rate = unset;
+      set_rate(f, rate, now, changed);
     }
     component_.clear();
+  }
+
+  template <class Changed>
+  void set_rate(flow_id f, double rate, double now, Changed&& changed) {
+    flow& x = flows_[f];
+    if (rate == x.rate) return;
+    x.remaining = std::max(0.0, x.remaining - x.rate * (now - x.since));
+    x.since = now;
+    x.rate = rate;
+    ends_[x.slot] = rate > 0 ? now + x.remaining / rate : never;
+    next_end_known_ = false;
+    changed(x.tag, rate);
+  }
+
+  [[nodiscard]] double peak_rate(const flow& x) const {
+    double rate = never;
+    for (const resource_use& u : x.via) rate = std::min(rate, resources_[u.resource.index()].capacity / u.weight);
+    return rate;
+  }
+
+  void forget_changes() {
+    for (const std::uint32_t r : dirty_) resources_[r].dirty = false;
+    dirty_.clear();
   }
 
   /// A flow that has its tier to itself takes what is left on its route.
@@ -265,7 +296,9 @@ class fluid_network {
 
   std::vector<state> resources_;
   std::vector<flow> flows_;
+  bool shares_ = true;
   std::vector<flow_id> active_, free_, members_, finished_;
+  std::vector<flow_id> fresh_;  ///< where nobody shares: started and without a rate yet
   std::vector<double> ends_;  ///< beside active_
   double next_end_ = never;   ///< the smallest of ends_, if known
   bool next_end_known_ = true;

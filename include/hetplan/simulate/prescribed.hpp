@@ -25,7 +25,7 @@ struct prescribed {
   std::vector<rate_change> rates;  ///< in time order
 
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
-  [[nodiscard]] bool one_port() const { return false; }
+  [[nodiscard]] route_access access() const { return route_access::shared; }
 };
 static_assert(check_network_policy<prescribed>());
 

@@ -33,7 +33,6 @@ struct device_state {
   double speed = 1;
   double work_left_s = 0, since_s = 0;
   double held_bytes = 0;
-  bool sending = false, receiving = false;
 };
 
 /// Background transfers, as the policies see transfers, with their routes.

@@ -21,6 +21,7 @@ enum class wait_reason {
   device,        ///< its device was busy with the task before it in the device's order
   release,       ///< the schedule holds the transfer back until a time
   ports,         ///< exclusive network: another transfer held the sender's or the receiver's port
+  links,         ///< per_link network: another transfer held a resource of the route
 };
 
 [[nodiscard]] constexpr std::string_view to_string(wait_reason r) {
@@ -35,6 +36,8 @@ enum class wait_reason {
       return "release";
     case wait_reason::ports:
       return "ports";
+    case wait_reason::links:
+      return "links";
   }
   return "?";
 }
@@ -66,7 +69,8 @@ class waits {
         last_input_(g.size(), no_node),
         before_(g.computes.size(), no_node),
         sent_by_(g.device_order.size()),
-        received_by_(g.device_order.size()) {
+        received_by_(g.device_order.size()),
+        carried_by_(resources_of(g)) {
     read_inputs();
     read_ports();
     for (const auto& order : g.device_order) {
@@ -101,6 +105,7 @@ class waits {
     const double ready_s = std::max(w.since_s, release_s), instant_s = same_time * trace_.latency.value();
     if (start_s > ready_s + instant_s) {
       if (const tasks::node_id holder = port_holder(n); holder != no_node) return {wait_reason::ports, holder, when(holder).end_s};
+      if (const tasks::node_id holder = link_holder(n); holder != no_node) return {wait_reason::links, holder, when(holder).end_s};
     }
     if (release_s > w.since_s + instant_s) w.why = wait_reason::release;
     return w;
@@ -132,7 +137,15 @@ class waits {
     }
   }
 
-  /// The transfers at each port, by (end, smaller node last).
+  [[nodiscard]] static std::size_t resources_of(const tasks::task_graph& g) {
+    std::size_t count = 0;
+    for (const route& r : g.routes) {
+      for (const resource_use& u : r.via) count = std::max(count, u.resource.index() + 1);
+    }
+    return count;
+  }
+
+  /// The transfers at each port and resource, by (end, smaller node last).
   void read_ports() {
     const auto later = [&](std::uint32_t a, std::uint32_t b) {
       const double end_a = trace_.transfers[a].end_s, end_b = trace_.transfers[b].end_s;
@@ -145,16 +158,25 @@ class waits {
       if (trace_.transfers[t].end_s <= 0) continue;  // a stopped run's that never ended
       sent_by_[graph_.transfers[t].from.index()].push_back(t);
       received_by_[graph_.transfers[t].to.index()].push_back(t);
+      for (const resource_use& u : graph_.routes[graph_.transfers[t].route].via) carried_by_[u.resource.index()].push_back(t);
     }
   }
 
-  /// The transfer at one of the two ports that ended last before this one started. It began earlier, so that whoever
-  /// follows the waits always gets nearer to time 0.
   [[nodiscard]] tasks::node_id port_holder(tasks::node_id n) const {
     const tasks::transfer& mine = graph_.transfer_at(n);
-    const double start_s = when(n).start_s;
+    return last_of({&sent_by_[mine.from.index()], &received_by_[mine.to.index()]}, when(n).start_s);
+  }
+  [[nodiscard]] tasks::node_id link_holder(tasks::node_id n) const {
+    std::vector<const std::vector<std::uint32_t>*> links;
+    for (const resource_use& u : graph_.routes[graph_.transfer_at(n).route].via) links.push_back(&carried_by_[u.resource.index()]);
+    return last_of(links, when(n).start_s);
+  }
+
+  /// The transfer of these that ended last, just before one started then. It began earlier, so that whoever follows the waits
+  /// always gets nearer to time 0.
+  [[nodiscard]] tasks::node_id last_of(const std::vector<const std::vector<std::uint32_t>*>& held, double start_s) const {
     tasks::node_id last = no_node;
-    for (const auto* port : {&sent_by_[mine.from.index()], &received_by_[mine.to.index()]}) {
+    for (const auto* port : held) {
       auto t =
           std::upper_bound(port->begin(), port->end(), start_s, [&](double at, std::uint32_t x) { return at < trace_.transfers[x].end_s; });
       while (t != port->begin() && trace_.transfers[*std::prev(t)].start_s >= start_s) --t;  // those take no time
@@ -172,6 +194,7 @@ class waits {
   std::vector<tasks::node_id> last_input_;                         ///< by node
   std::vector<tasks::node_id> before_;                             ///< by compute task
   std::vector<std::vector<std::uint32_t>> sent_by_, received_by_;  ///< by device
+  std::vector<std::vector<std::uint32_t>> carried_by_;             ///< by resource
 };
 
 }  // namespace hetplan

@@ -48,7 +48,7 @@ struct machine_job {
 
 /// schedule_bound, and for every resource the bound of its transfers with the longest paths to and from them.
 ///
-/// At least schedule_bound; no schedule of the plan's transfers beats it, whatever the network policy, at the network's own
+/// At least schedule_bound; no schedule of the plan's transfers beats it, whatever network policy shares the resources, at the network's own
 /// capacities and device speeds of 1.
 /// Complexity  O(nodes + dependencies + uses log uses).
 [[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net, const path_times& paths) {

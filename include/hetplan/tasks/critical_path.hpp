@@ -91,18 +91,26 @@ namespace detail {
   return t;
 }
 
-/// max(critical path, busiest device, busiest resource): a lower bound on the latency of this plan.
-[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net, const path_times& paths) {
+/// max(critical path, busiest device): a lower bound on the latency of this plan, though transfers were in nobody's way.
+[[nodiscard]] inline seconds uncontended_bound(const task_graph& g, const path_times& paths) {
   double bound = 0;
   for (const double end : paths.earliest_end_s) bound = std::max(bound, end);
-  std::vector<double> busy(g.device_order.size(), 0), load(net.resources().size(), 0);
+  std::vector<double> busy(g.device_order.size(), 0);
   for (const compute_task& t : g.computes) busy[t.device.index()] += t.duration_s;
+  for (const double b : busy) bound = std::max(bound, b);
+  return seconds(bound);
+}
+
+/// max(critical path, busiest device, busiest resource): a lower bound on the latency of this plan, where transfers share the
+/// network.
+[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net, const path_times& paths) {
+  double bound = uncontended_bound(g, paths).value();
+  std::vector<double> load(net.resources().size(), 0);
   for (const transfer& t : g.transfers) {
     for (const resource_use& u : g.routes[t.route].via) {
       load[u.resource.index()] += work_s(t, u, net);
     }
   }
-  for (const double b : busy) bound = std::max(bound, b);
   for (const double l : load) bound = std::max(bound, l);
   return seconds(bound);
 }

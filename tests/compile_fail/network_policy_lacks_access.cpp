@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// expect: network_policy needs: bool one_port() const
+// expect: network_policy needs: hetplan::route_access access() const
 #include <hetplan/simulate/network_policy.hpp>
 
 struct my_policy {
