@@ -31,28 +31,18 @@ namespace {
 const std::string data = HETPLAN_SOURCE_DIR "/../shared/data/sailor";
 const std::string profiles = data + "/sailor/Planner/sailor_planner/profiles/", metis = data + "/sailor/Planner/baselines/Metis/profiles/";
 
-/// Whether transfers run beside the work of the devices at their ends (our semantics), or stop both (DeepSpeed's pipeline engine).
-enum class transfers { overlap, block };
-
 /// What the tables turn: everything else is the same in all of them.
 struct setting {
-  transfers how = transfers::overlap;
+  transfer_mode how = transfer_mode::overlap;  ///< block: DeepSpeed's pipeline engine
   double bandwidth = 1;        ///< times what was measured
   bool slow_ethernet = false;  ///< 1 Gbit/s on every machine of the MIT cluster, not only on those with RTX 3090
 };
 
-/// Seconds of the layers at the degree of the plan, and what a transfer that blocks takes from a device.
+/// Seconds of the layers at the degree of the plan.
 struct measured_costs {
-  std::map<std::string, std::vector<double>> update_s;                      ///< by kind, by layer
-  std::map<std::pair<device_id, layer_id>, double> with_neighbours_s = {};  ///< of one microbatch, forward; the same backward
+  std::map<std::string, std::vector<double>> update_s;  ///< by kind, by layer
 
-  [[nodiscard]] seconds time(const work& w, const device& d) const {
-    seconds t = profiled{}.time(w, d);
-    if (const auto at = with_neighbours_s.find({d.id, w.layer.id}); at != with_neighbours_s.end() && w.phase != phase::backward_weight) {
-      t = t + seconds(at->second);
-    }
-    return t;
-  }
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return profiled{}.time(w, d); }
   [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return seconds(update_s.at(d.kind)[l.id.index()]); }
 };
 static_assert(check_cost_model<measured_costs>());
@@ -139,7 +129,7 @@ struct validation {
 };
 
 /// The chain with weights of a whole replica, what it keeps of a sample, and the times of every kind in the plan.
-planning_graph graph_of(const validation& v, transfers how, measured_costs& costs) {
+planning_graph graph_of(const validation& v, measured_costs& costs) {
   const io::sailor_replica& first = v.given.stages[0].replicas[0];
   const int degree = first.tensor_parallel;
   const std::string kind = first.machines[0].kind;
@@ -149,9 +139,7 @@ planning_graph graph_of(const validation& v, transfers how, measured_costs& cost
     // Metis' memory of a layer is state + microbatch x activations.
     b.add_layer({.name = "layer" + std::to_string(l), .forward_flops = flops(0), .weight = one.sizes.parameters[l] * degree,
                  .activation = bytes((two.memory[l] - one.memory[l]) * degree)});
-    // Where transfers block, devices pay for them; an edge of one byte keeps the order.
-    const bytes tensor = how == transfers::overlap && l > 0 ? one.sizes.activations[l - 1] : bytes(1);
-    if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), tensor);
+    if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), one.sizes.activations[l - 1]);
   }
   std::vector<io::sailor_measurement> measured;
   for (const device& d : io::sailor_devices(v.given)) {
@@ -164,23 +152,8 @@ planning_graph graph_of(const validation& v, transfers how, measured_costs& cost
   return io::with_sailor_profiles(std::move(b).build(), measured);
 }
 
-/// What the devices at both ends of every edge between stages wait for it. The replicas of the two stages are paired.
-void block_for_transfers(measured_costs& costs, const plan& p, const planning_graph& full, const cluster& c) {
-  for (std::size_t s = 0; s + 1 < p.stages.size(); ++s) {
-    const stage &from = p.stages[s], &to = p.stages[s + 1];
-    const layer_id last = from.layers.back(), first = to.layers.front();
-    const double per_sample = full.edges()[last.index()].forward.value();  // of a chain: edge l joins layers l and l + 1
-    for (std::size_t r = 0; r < from.devices.size(); ++r) {
-      const device_id a = from.devices[r].device, b = to.devices[r].device;
-      const double t = per_sample * from.devices[r].samples / c.network().peak_bandwidth(a, b).value();
-      costs.with_neighbours_s[{a, last}] += t;
-      costs.with_neighbours_s[{b, first}] += t;
-    }
-  }
-}
-
 outcome predict(const validation& v, const setting& s) {
-  measured_costs costs, unused;
+  measured_costs costs;
   std::vector<device> devices = io::sailor_devices(v.given);
   network_cards cards;
   for (device& d : devices) {
@@ -188,10 +161,10 @@ outcome predict(const validation& v, const setting& s) {
     cards.of_kind.emplace(d.kind, cards_of(d.kind, d.accelerators, s));
   }
   const cluster c = devices.size() == 1 ? cluster("one", devices[0]) : cluster(v.group, devices, cards);
-  const planning_graph model = graph_of(v, s.how, costs);
+  const planning_graph model = graph_of(v, costs);
   plan p = io::plan_of(v.given, model);
   p.workload.optimizer_factor = 3;
-  if (s.how == transfers::block) block_for_transfers(costs, p, graph_of(v, transfers::overlap, unused), c);
+  p.transfers = s.how;
   const judgement j = judge(p, model, c, costs);
   outcome o{.iteration_s = j.evaluation.latency.value()};
   for (std::size_t t = 0; t < j.graph.transfers.size(); ++t) {
@@ -280,7 +253,7 @@ void add_plans(const sections& page, const std::vector<validation>& all) {
   std::vector<row> rows{{"cluster, model", "plan", "stages x replicas", "microbatches", "measured", "predicted, transfers overlap", "error",
                          "predicted, transfers block", "error", "busiest device"}};
   for (const validation& v : all) {
-    const outcome o = predict(v, {}), b = predict(v, {.how = transfers::block});
+    const outcome o = predict(v, {}), b = predict(v, {.how = transfer_mode::block});
     const auto replicas = v.given.stages[0].replicas.size();
     rows.push_back({v.group, v.name + (v.note.empty() ? "" : " (" + v.note + ")"),
                     std::to_string(v.given.stages.size()) + " x " + std::to_string(replicas),
@@ -298,9 +271,9 @@ std::string title_of(const std::string& group) { return group.empty() ? "all" : 
 void add_summary(const sections& page, const std::vector<validation>& all) {
   std::vector<row> rows{{"cluster, model", "transfers", "plans", "median error", "worst", "tau of times", "tau of samples/s"}};
   for (const std::string& group : groups) {
-    for (const transfers how : {transfers::overlap, transfers::block}) {
+    for (const transfer_mode how : {transfer_mode::overlap, transfer_mode::block}) {
       const errors e = errors_of(all, group, {.how = how});
-      rows.push_back({title_of(group), how == transfers::overlap ? "overlap" : "block", std::to_string(e.relative.size()),
+      rows.push_back({title_of(group), how == transfer_mode::overlap ? "overlap" : "block", std::to_string(e.relative.size()),
                       number("%.1f %%", 100 * e.median()), number("%.1f %%", 100 * e.worst()), number("%.2f", kendall_tau(e.times)),
                       number("%.2f", kendall_tau(e.rates))});
     }
@@ -319,10 +292,10 @@ void add_sensitivity(const sections& page, const std::vector<validation>& all) {
     }
     rows.push_back(std::move(r));
   };
-  add("bandwidth as measured", {.how = transfers::block});
-  add("half of it", {.how = transfers::block, .bandwidth = 0.5});
-  add("twice as much", {.how = transfers::block, .bandwidth = 2});
-  add("1 Gbit/s for every machine at MIT", {.how = transfers::block, .slow_ethernet = true});
+  add("bandwidth as measured", {.how = transfer_mode::block});
+  add("half of it", {.how = transfer_mode::block, .bandwidth = 0.5});
+  add("twice as much", {.how = transfer_mode::block, .bandwidth = 2});
+  add("1 Gbit/s for every machine at MIT", {.how = transfer_mode::block, .slow_ethernet = true});
   page.add("sensitivity", bench::markdown_table(rows, 1));
 }
 
@@ -334,7 +307,7 @@ void add_parts(const sections& page, const std::vector<validation>& all) {
                          "with 5.06 GB of kernels", "error"}};
   std::vector<double> with_kernels;
   for (const validation& v : all) {
-    const outcome o = predict(v, {.how = transfers::block});
+    const outcome o = predict(v, {.how = transfer_mode::block});
     const double memory = v.given.peak_memory->value(), more = o.memory + loaded_kernels;
     rows.push_back({v.group, v.name + (v.note.empty() ? "" : " (" + v.note + ")"), number("%.4g s", v.given.reduction->value()),
                     o.reduction_s > 0 ? number("%.4g s", o.reduction_s) : "-", number("%.2f GB", memory / 1e9),

@@ -155,9 +155,15 @@ TEST_CASE("What the executors do not run is refused by name") {
     p.workload.mode = hetplan::mode::inference;
     CHECK_THAT(refused(), Contains("inference") && Contains("training"));
   }
-  SECTION("one transfer at a time") {
-    p.network = hetplan::sharing::exclusive;
-    CHECK_THAT(refused(), Contains("exclusive"));
+  SECTION("one transfer at a time, or a network without limits") {
+    for (const hetplan::sharing how : {hetplan::sharing::exclusive, hetplan::sharing::per_link, hetplan::sharing::unlimited}) {
+      p.network = how;
+      CHECK_THAT(refused(), Contains("/network") && Contains(std::string(to_string(how))));
+    }
+  }
+  SECTION("transfers that stop their devices") {
+    p.transfers = hetplan::transfer_mode::block;
+    CHECK_THAT(refused(), Contains("/transfers") && Contains("block"));
   }
   SECTION("several accelerators") {
     p.stages[1].devices[1].tensor_parallel = 2;

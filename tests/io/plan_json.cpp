@@ -113,6 +113,20 @@ TEST_CASE("what saves memory is read and written, for each stage by itself, and 
   CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"shard\": true").starts_with("p.json: /stages/1/shard: expected a known key, got \"shard\""));
 }
 
+TEST_CASE("every network policy and way of transfers is read and written") {
+  for (const sharing s : all_sharings) {
+    plan p = read(with(good, "priority", std::string(to_string(s))));
+    CHECK(p.network == s);
+    CHECK(p.transfers == transfer_mode::overlap);
+    p.transfers = transfer_mode::block;
+    CHECK(read(io::write_plan(p, model(), home())) == p);
+  }
+  CHECK(read(with(good, "\"network\"", "\"transfers\": \"overlap\", \"network\"")) == read(good));
+  CHECK(error("\"network\"", "\"transfers\": \"stop\", \"network\"") == "p.json: /transfers: expected \"overlap\" or \"block\", got \"stop\"");
+  CHECK_THAT(order_error("\"microbatches\": 2,", "\"microbatches\": 2, \"transfers\": \"block\","),
+             Catch::StartsWith("p.json: /schedule/flows/0: a forward transfer is part of its devices' work, because transfers block"));
+}
+
 TEST_CASE("explicit orders and flows are read and written") {
   const plan p = read(ordered);
   CHECK(p.stages[2].name == "s2");
@@ -176,7 +190,7 @@ TEST_CASE("a bad plan file ends in one message with file, pointer, expectation a
   CHECK(error("\"mode\": \"training\"", "\"mode\": \"test\"") == "p.json: /mode: expected \"training\", \"inference\" or \"generation\", got \"test\"");
   CHECK(error("\"microbatches\": 8", "\"microbatches\": 0") == "p.json: /microbatches: expected an integer >= 1, got 0");
   CHECK(error("\"microbatches\": 8", "\"microbatches\": 4294967304") == "p.json: /microbatches: expected an integer from 1 to 2147483647, got 4294967304");
-  CHECK(error("\"microbatches\": 8", "\"microbatches\": 2147483647").starts_with("p.json: /microbatches: expected a plan of at most 2e+07 tasks, got "));
+  CHECK(error("\"microbatches\": 8", "\"microbatches\": 2147483647").starts_with("p.json: /microbatches: expected a plan of at most 4e+06 tasks and transfers, which take 1 GB, got "));
   CHECK(error("\"tokens\": 16", "\"tokens\": 1.5") == "p.json: /workload/tokens: expected an integer >= 0, got 1.5");
   CHECK(error("\"context\": 0", "\"contexts\": 0") == "p.json: /workload/contexts: expected a known key, got \"contexts\"; did you mean \"context\"?");
   CHECK(error("\"network\": \"priority\"", "\"network\": \"prescribed\"") ==

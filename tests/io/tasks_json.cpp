@@ -193,6 +193,14 @@ TEST_CASE("a tasks file has the plan's graph, number for number") {
   });
 }
 
+TEST_CASE("a plan whose transfers block has no tasks file") {
+  const planning_graph model = test::model_of({test::work_of("a", 1), test::work_of("b", 1)}, {{0, 1, 2, 2}});
+  hetplan::plan p = test::plan_of(mode::inference, 1, 1, {test::stage_of({0}, {{0, 1}}), test::stage_of({1}, {{1, 1}})});
+  p.transfers = transfer_mode::block;
+  const cluster c = test::wired(2);
+  CHECK_THROWS_WITH(io::write_tasks(p, model, c, judge(p, model, c, roofline{})), Catch::Contains("/transfers") && Catch::Contains("\"block\""));
+}
+
 TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks, tied to the first") {
   planning_graph_builder b("two");
   b.add_layer({.name = "a", .forward_flops = flops(1), .weight = bytes(6), .weight_group = "t"});

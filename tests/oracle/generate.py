@@ -19,7 +19,7 @@ import semantics
 
 KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied", "frozen",
          "tensor_parallel", "inference", "generation", "exclusive", "per_link", "unlimited", "priority",
-         "chunks", "topologies", "mixed", "shared_tensors", "memory_savers"]
+         "chunks", "topologies", "mixed", "block", "shared_tensors", "memory_savers"]
 GRANTED = ("exclusive", "per_link")     # the order of simultaneous flows matters
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
@@ -28,7 +28,8 @@ def features_of(kind, rng):
     """What a case of this kind has; whatever is not named here stays plain."""
     f = {"dag": rng.random() < 0.25, "several": False, "explicit": False, "pipelines": False,
          "sizes": False, "tied": False, "frozen": rng.random() < 0.1, "tensor_parallel": False,
-         "profile": rng.random() < 0.3, "savers": False, "mode": "training", "network": "fair_share", "flows": None}
+         "profile": rng.random() < 0.3, "savers": False, "mode": "training", "network": "fair_share", "flows": None,
+         "transfers": "overlap"}
     if kind == "chain":
         f["dag"] = False
     elif kind == "dag":
@@ -56,6 +57,13 @@ def features_of(kind, rng):
         f["network"] = rng.choice(["priority", "priority", "fair_share"])
         f["flows"] = "chunks"
         f["mode"] = rng.choice(["training", "training", "inference"])
+        f["several"] = f["explicit"] = rng.random() < 0.3
+    elif kind == "block":
+        f["transfers"] = "block"
+        f["network"] = rng.choice(semantics.POLICIES)
+        f["mode"] = rng.choice(["training", "training", "inference", "generation"])
+        for name in ("sizes", "pipelines", "tied"):
+            f[name] = rng.random() < 0.3
         f["several"] = f["explicit"] = rng.random() < 0.3
     elif kind == "shared_tensors":
         # stages of one device that hold the same tensors: tied layers, or the same layers in several pipelines
@@ -343,6 +351,8 @@ def random_plan(rng, f, model, cluster):
             "workload": {"optimizer_factor": rng.choice([0, 1, 2]), "context": rng.randint(0, 512),
                          "tokens": rng.randint(2, 5)},
             "schedule": {"kind": rng.choice(["1f1b", "1f1b", "gpipe"])}, "network": f["network"]}
+    if f["transfers"] != "overlap":
+        plan["transfers"] = f["transfers"]
     if rng.random() < 0.1:
         del plan["workload"]
         if f["mode"] == "generation":
@@ -542,7 +552,7 @@ def random_case(rng, kind, number):
             expected = semantics.simulate(case)
         except semantics.BadInput:
             # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see
-            if kind not in ("microbatch_sizes", "mixed"):
+            if kind not in ("microbatch_sizes", "mixed", "block"):
                 raise
             continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):

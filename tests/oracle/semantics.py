@@ -338,6 +338,8 @@ class Plan:
         self.warmup = document.get("schedule", {}).get("warmup")
         self.orders = document.get("schedule", {}).get("orders", {})
         self.network = document.get("network", "fair_share")
+        self.transfers = document.get("transfers", "overlap")
+        require(self.transfers in ("overlap", "block"), f"transfers {self.transfers}")
         self.flow_entries = document.get("flows", [])
         sync = document.get("sync", "ring")
         self.server = cluster.by_name[sync["parameter_server"]] if isinstance(sync, dict) else None
@@ -522,6 +524,7 @@ class TaskGraph:
     def __init__(self, model, cluster, plan):
         self.cluster, self.plan = cluster, plan
         self.tasks, self.flows = {}, []
+        self.carried = []               # flows that are part of their devices' tasks (§6 rule 3)
         self.order = {}                 # device index -> tasks in their fixed order
         self.entries, self.matched = [self._flow_entry(e) for e in plan.flow_entries], set()
         self._compute()
@@ -572,7 +575,9 @@ class TaskGraph:
         for before in self._of(producer, phase, step):
             for after in self._of(consumer, phase, next_step):
                 overlap = min(before.high, after.high) - max(before.low, after.low)
-                if overlap > 0:
+                if overlap > 0 and self.plan.transfers == "block" and kind != "token":
+                    self._carry(kind, before, after, overlap * bytes_per_sample, producer.index, consumer.index)
+                elif overlap > 0:
                     self._transfer(kind, [before], [after], before.device, after.device,
                                    overlap * bytes_per_sample, producer.index, consumer.index,
                                    before.microbatch, (after.microbatch, step))
@@ -586,6 +591,23 @@ class TaskGraph:
                         and not self.plan.before[source.index]):
                     for step in range(self.plan.steps - 1):
                         self._connect("token", sink, source, FORWARD, step, step + 1, 4)
+
+    def _carry(self, kind, before, after, volume, from_stage, to_stage):
+        """`transfers: block` (§6 rule 3): latency + bytes / peak bandwidth prolongs the sender's task
+        behind its work and the receiver's before its own. The flow starts and ends with the
+        sender's task and shares nothing; its bytes count."""
+        link(before, after)
+        if before.device == after.device:
+            return
+        for wanted, entry in self.entries:
+            actual = kind, before.device, after.device, from_stage, to_stage, before.microbatch
+            require(not all(w in (None, a) for w, a in zip(wanted, actual)), f"entry for a blocked flow: {entry}")
+        devices = self.cluster.devices
+        route = self.cluster.route(devices[before.device], devices[after.device])
+        peak = min((self.cluster.capacity[r] / weight for r, weight in route.uses.items()), default=math.inf)
+        for task in (before, after):
+            task.seconds += route.latency + volume / peak
+        self.carried.append(Flow(before.device, after.device, volume, route.latency, route.uses))
 
     def _transfer(self, kind, producers, consumers, sender, receiver, volume, from_stage, to_stage,
                   microbatch, unique):
@@ -930,7 +952,7 @@ def simulate(case):
     latency = Simulation(graph.order, graph.flows, cluster.capacity, plan.network).run()
 
     sent, received, carried = {}, {}, {name: 0.0 for name in cluster.capacity}
-    for flow in graph.flows:
+    for flow in graph.flows + graph.carried:
         sent[flow.sender] = sent.get(flow.sender, 0.0) + flow.volume
         received[flow.receiver] = received.get(flow.receiver, 0.0) + flow.volume
         for resource, weight in flow.uses.items():

@@ -121,6 +121,7 @@ inline void require_executable(const hetplan::plan& p, const hetplan::cluster& c
   if (p.network != hetplan::sharing::fair_share && p.network != hetplan::sharing::priority) {
     refuse("/network", "\"" + std::string(to_string(p.network)) + "\"", "fair_share and priority");
   }
+  if (p.transfers != hetplan::transfer_mode::overlap) refuse("/transfers", "\"" + std::string(to_string(p.transfers)) + "\"", "transfers that overlap computing");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     if (p.stages[s].recompute) refuse("/stages/" + std::to_string(s) + "/recompute", "true", "stages that keep their activations");
     if (p.stages[s].state_shards() > 1) {

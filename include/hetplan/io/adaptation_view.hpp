@@ -70,7 +70,7 @@ struct plan_name {
 [[nodiscard]] inline bool same_execution(const plan& a, const plan& b) {
   return a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.pipelines == b.pipelines &&
          a.parameter_server == b.parameter_server && a.stages == b.stages && a.schedule == b.schedule && a.network == b.network &&
-         a.workload == b.workload;
+         a.transfers == b.transfers && a.workload == b.workload;
 }
 
 /// The timeline and the histories as pictures need them.

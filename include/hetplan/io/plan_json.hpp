@@ -128,6 +128,7 @@ inline json plan_json(const plan& p, const planning_graph& model, const cluster&
   o["microbatches"] = p.microbatches;
   o["schedule"] = write_schedule(p.schedule, c);
   o["network"] = to_string(p.network);
+  if (p.transfers != transfer_mode::overlap) o["transfers"] = to_string(p.transfers);
   if (p.parameter_server) o["sync"]["parameter_server"] = c[*p.parameter_server].name;
   const auto stages_of = [&](int pipeline) {
     json list = json::array();

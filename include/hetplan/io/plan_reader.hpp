@@ -24,9 +24,9 @@ namespace hetplan::io {
 inline constexpr std::string_view plan_format = "hetplan/plan/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 15> plan{"format",       "model",    "cluster", "planner", "mode",   "workload",  "microbatch_size",
+inline constexpr std::array<std::string_view, 16> plan{"format",       "model",    "cluster", "planner", "mode",   "workload",  "microbatch_size",
                                                        "microbatches", "schedule", "flows",   "network", "sync",   "stages",    "pipelines",
-                                                       "predicted"};
+                                                       "transfers",    "predicted"};
 inline constexpr std::array<std::string_view, 3> workload{"optimizer_factor", "context", "tokens"};
 inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
 inline constexpr std::array<std::string_view, 10> flow{"from", "to", "from_stage", "to_stage", "microbatch",
@@ -48,6 +48,8 @@ inline constexpr std::array<std::pair<std::string_view, sharing>, all_sharings.s
   for (std::size_t i = 0; i < named.size(); ++i) named[i] = {to_string(all_sharings[i]), all_sharings[i]};
   return named;
 }();
+inline constexpr std::array<std::pair<std::string_view, transfer_mode>, 2> transfer_modes{
+    {{"overlap", transfer_mode::overlap}, {"block", transfer_mode::block}}};
 inline constexpr std::array<std::pair<std::string_view, transfer_kind>, 4> transfer_kinds{{{"forward", transfer_kind::forward},
                                                                                            {"backward", transfer_kind::backward},
                                                                                            {"sync", transfer_kind::sync},
@@ -73,6 +75,7 @@ class plan_reader {
       for (const assignment& a : p_.stages[s].devices) stages_of_[a.device].push_back(stage_id(s));
     }
     p_.network = top_.one_of("network", sharings, std::optional(sharing::fair_share));
+    p_.transfers = top_.one_of("transfers", transfer_modes, std::optional(transfer_mode::overlap));
     if (const auto sync = top_.find("sync")) read_sync(*sync);
     if (const auto schedule = top_.find("schedule")) read_schedule(*schedule);
     if (const auto flows = top_.find("flows")) {

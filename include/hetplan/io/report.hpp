@@ -54,6 +54,7 @@ namespace detail {
             (p.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(p.microbatch_size) + " · ";
     if (p.workload.mode == mode::generation) text += std::to_string(p.workload.tokens) + " tokens · ";
     text += "schedule " + std::string(to_string(p.schedule.kind)) + " · network " + std::string(to_string(p.network)) + " · ";
+    if (p.transfers == transfer_mode::block) text += "transfers block (they are in the tasks at both ends) · ";
   }
   text += std::to_string(model.size()) + (model.size() == 1 ? " layer" : " layers") + " · " + std::to_string(c.size()) +
           (c.size() == 1 ? " device" : " devices");

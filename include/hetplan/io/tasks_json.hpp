@@ -185,8 +185,12 @@ class tasks_writer {
 ///
 /// @param j    of this plan on this model and cluster, run to its end.
 /// Units       SI.   Complexity  O(tasks + transfers + dependencies).
+/// Throws      invalid_input if the plan's transfers block.
 /// Source      docs/reference/files.md, hetplan/tasks/1; semantics, sections 4-7.
 [[nodiscard]] inline std::string write_tasks(const plan& p, const planning_graph& model, const cluster& c, const judgement& j) {
+  if (p.transfers == transfer_mode::block) {
+    throw invalid_input("export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
+  }
   return json_text(detail::tasks_writer(p, model, c, j).document());
 }
 

@@ -76,12 +76,16 @@ class trace_view {
     return idle_before_s(compute) <= 1e-9 * latency_s() || last == no_node ? std::string() : node_name(last);
   }
   /// From the end of its producer until the transfer may use its route (release time, ports).
-  [[nodiscard]] double held_back_s(std::size_t t) const { return trace_.transfers[t].start_s - waits_.inputs_s(graph_.node_of_transfer(t)); }
+  [[nodiscard]] double held_back_s(std::size_t t) const {
+    if (graph_.transfers[t].blocks()) return 0;
+    return trace_.transfers[t].start_s - waits_.inputs_s(graph_.node_of_transfer(t));
+  }
   /// When its first byte moves: the latency is over.
   [[nodiscard]] double drain_start_s(std::size_t t) const { return trace_.transfers[t].start_s + graph_.transfers[t].latency_s; }
   /// Mean rate over the route's peak; 1 = had it for itself.
   [[nodiscard]] double route_share(std::size_t t) const {
     const tasks::transfer& x = graph_.transfers[t];
+    if (x.blocks()) return 1;
     double least_s = 0;
     for (const resource_use& u : graph_.routes[x.route].via) {
       least_s = std::max(least_s, x.volume_bytes * u.weight / cluster_.network()[u.resource].capacity.value());
@@ -139,7 +143,7 @@ class trace_view {
         : v_(v), bands_(detail == sweep_detail::bands), recorded_(!v.trace_.rates.empty()), instant_s_(1e-9 * v.latency_s()),
           states_(v.cluster_.network().resources().size()), rate_(v.graph_.transfers.size(), 0), active_(rate_.size(), 0) {
       for (std::uint32_t t = 0; t < rate_.size(); ++t) {
-        if (v.graph_.transfers[t].volume_bytes <= 0 || !v.transfer_ended(t)) continue;
+        if (v.graph_.transfers[t].volume_bytes <= 0 || v.graph_.transfers[t].blocks() || !v.transfer_ended(t)) continue;
         const double end = v.trace_.transfers[t].end_s;
         ends_.push_back({end, true, t});
         ends_.push_back({std::min(v.drain_start_s(t), end), false, t});

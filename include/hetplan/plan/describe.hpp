@@ -38,8 +38,9 @@ template <class... Args>
 
 /// One line per stage, then one per used device with what it costs there, then the totals.
 [[nodiscard]] inline std::string describe(const plan& p, const planning_graph& model, const cluster& c) {
-  std::string text = detail::format_line("%s on %s, %s: %s, %d microbatches of %d\n", p.model.c_str(), p.cluster.c_str(), p.planner.c_str(),
-                                         std::string(to_string(p.workload.mode)).c_str(), p.microbatches, p.microbatch_size);
+  std::string text = detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", p.model.c_str(), p.cluster.c_str(), p.planner.c_str(),
+                                         std::string(to_string(p.workload.mode)).c_str(), p.microbatches, p.microbatch_size,
+                                         p.transfers == transfer_mode::block ? ", transfers block" : "");
   for (const stage& s : p.stages) {
     text += detail::format_line("  %-6s %4zu layers  %s .. %s  on", s.name.c_str(), s.layers.size(), model[s.layers.front()].name.c_str(),
                                 model[s.layers.back()].name.c_str());

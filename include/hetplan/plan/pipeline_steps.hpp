@@ -74,6 +74,7 @@ inline void require_estimable(const plan& p, const planning_graph& model, const 
   };
   require(p.pipeline_count() == 1, "one pipeline, got " + std::to_string(p.pipeline_count()));
   require(!p.parameter_server, "a plan without a parameter server");
+  require(p.transfers == transfer_mode::overlap, "transfers that overlap computing, got \"block\"");
   require(p.schedule.kind != schedule_kind::explicit_orders, "1F1B or GPipe, got explicit orders");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     require(p.size_of(p.stages[s]) == p.microbatch_size, "one microbatch size, got " + std::to_string(p.size_of(p.stages[s])) +

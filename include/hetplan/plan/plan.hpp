@@ -77,6 +77,8 @@ template <class T>
 }
 
 enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
+/// Do transfers between stages run beside the work of the devices at their ends, or do both devices stop for them?
+enum class transfer_mode { overlap, block };
 enum class sharing { fair_share, priority, exclusive, per_link, unlimited };
 
 /// The order in which devices work, and when transfers may run.
@@ -101,6 +103,7 @@ struct plan {
   std::vector<long long> pipelines = {};  ///< samples of an iteration per pipeline; empty = one takes all
   plan_schedule schedule = {};
   sharing network = sharing::fair_share;
+  transfer_mode transfers = transfer_mode::overlap;
   std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
   std::optional<evaluation> predicted = {};
 
@@ -129,6 +132,7 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
 [[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
   return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
 }
+[[nodiscard]] constexpr std::string_view to_string(transfer_mode m) { return m == transfer_mode::overlap ? "overlap" : "block"; }
 [[nodiscard]] constexpr std::string_view to_string(sharing s) {
   switch (s) {
     case sharing::fair_share: return "fair_share";

@@ -287,6 +287,8 @@ class plan_validator {
               std::to_string(r.from_stage.value) + " and " + std::to_string(r.to_stage.value));
       require(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches, where + "/microbatch",
               "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
+      const bool beside = p_.transfers == transfer_mode::overlap || r.kind == transfer_kind::sync || r.kind == transfer_kind::token;
+      if (!beside) fail(where, "a " + std::string(to_string(r.kind)) + " transfer is part of its devices' work, because transfers block; expected rules for sync and token transfers only");
       require(r.chunks >= 1 && r.chunks <= 100000, where + "/of", "1 to 100000", std::to_string(r.chunks));
       require(r.chunk >= 0 && r.chunk < r.chunks, where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
       require(is_finite(r.release) && r.release.value() >= 0, where + "/release", "finite seconds >= 0", to_text(r.release.value()));

@@ -36,7 +36,8 @@ using flow_rules = std::vector<std::vector<chunk_rule>>;
 /// and one microbatch, in generation those of every token; a stage's reduction has one flow per pair of neighbours.
 /// Refers to the network, which must outlive it.
 ///
-/// Throws   invalid_input if a transfer is cut into chunks already (expand the plan without its transfer rules).
+/// Throws   invalid_input if a transfer is cut into chunks already (expand the plan without its transfer rules) or blocks its
+///          devices (there is nothing to decide about it).
 /// Source   Dora, section 4.2.
 class cep_graph {
  public:
@@ -47,6 +48,7 @@ class cep_graph {
     flow_of_.reserve(graph_.transfers.size());
     for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
       const tasks::transfer& x = graph_.transfers[t];
+      if (x.blocks()) throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is part of its devices' work; expected transfers that overlap computing");
       if (x.chunk != 0) throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is chunk " + std::to_string(x.chunk) + " of another; expected whole transfers");
       const auto [it, is_new] = seen.try_emplace(name_of_transfer(x), static_cast<std::uint32_t>(transfers_of_.size()));
       if (is_new) transfers_of_.emplace_back();

@@ -61,6 +61,7 @@ template <class Problem, objective Objective>
     return refined_plan{std::move(p), std::move(e)};
   };
   refined_plan best = judged(given);
+  if (given.transfers == transfer_mode::block) return best;  // its engine runs transfers as steps of its work
   plan alone = given;  // without rules of its own
   alone.network = sharing::fair_share;
   alone.schedule.transfers.clear();
@@ -82,7 +83,8 @@ template <class Problem, objective Objective>
 
 /// Schedules the transfers of every candidate and ranks them anew.
 ///
-/// @param candidates  plans of the problem's job, such as the K best of a search; rules that they have compete as given.
+/// @param candidates  plans of the problem's job, such as the K best of a search; rules that they have compete as given. Those whose
+///                    transfers block compete as they are.
 /// The search runs under `priority`, whatever network policy a plan or the problem names; the judgement follows theirs.
 ///
 /// @return            the `keep` best; no candidate is worse than it was given. Stopped by an observer: only the candidates

@@ -203,7 +203,8 @@ class event_loop {
       wake_.push_back(g_.computes[n].device.index());
     } else if (g_.is_transfer(n)) {
       const auto t = static_cast<std::uint32_t>(n - g_.computes.size());
-      if (g_.transfers[t].release_s > now_) push(g_.transfers[t].release_s, event::release, t); else offer(t);
+      if (g_.transfers[t].blocks()) end_with_its_task(t);
+      else if (g_.transfers[t].release_s > now_) push(g_.transfers[t].release_s, event::release, t); else offer(t);
     } else {
       joined_.push_back(n);
     }
@@ -266,6 +267,15 @@ class event_loop {
     if (is_granted()) queue_.release(t);
     observe(transfer_ended{x, out_.transfers[t]});
     finish(g_.node_of_transfer(t));
+  }
+
+  /// A transfer that blocks its devices was part of the task that has just ended.
+  void end_with_its_task(std::uint32_t t) {
+    const tasks::transfer& x = g_.transfers[t];
+    out_.transfers[t] = {out_.computes[x.carrier].start_s, now_};
+    count(t, x.volume_bytes);
+    observe(transfer_ended{x, out_.transfers[t]});
+    joined_.push_back(g_.node_of_transfer(t));
   }
 
   // --- ending early ---

@@ -2,6 +2,7 @@
 #pragma once
 /// What a simulation is told besides its task graph, and what it tells its observers.
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -55,6 +56,12 @@ struct simulator_options {
 };
 
 namespace detail {
+
+/// Throws invalid_input where capacities change and transfers are part of tasks: their time was fixed when they were expanded.
+inline void check_blocking(const tasks::task_graph& g, const simulator_options& o) {
+  if (o.capacities.empty() || std::none_of(g.transfers.begin(), g.transfers.end(), [](const tasks::transfer& t) { return t.blocks(); })) return;
+  throw invalid_input("simulate: " + std::to_string(o.capacities.size()) + " capacity changes for a plan whose transfers block; expected transfers that overlap computing");
+}
 
 /// Throws invalid_input for a change that names nothing or is no number.
 inline void check_options(const simulator_options& o, const network& net, std::size_t devices, bool rates_are_given) {

@@ -55,7 +55,8 @@ struct wait {
   friend bool operator==(const wait&, const wait&) = default;
 };
 
-/// Reads a trace against its task graph. Barriers take no time: whoever they waited for stands for them.
+/// Reads a trace against its task graph. Barriers take no time: whoever they waited for stands for them, and for transfers that
+/// block the task that they are part of.
 ///
 /// Refers to its arguments, which must outlive it. A stopped trace is read as far as it went.
 /// Complexity   O(nodes + dependencies), and O(log) per transfer.
@@ -94,6 +95,7 @@ class waits {
 
   /// What a compute task or transfer that has started waited for last.
   [[nodiscard]] wait of(tasks::node_id n) const {
+    if (graph_.is_transfer(n) && graph_.transfer_at(n).blocks()) return of(graph_.transfer_at(n).carrier);
     wait w;
     if (last_input_[n] != no_node) w = {wait_reason::input, last_input_[n], input_end_s_[n]};
     if (graph_.is_compute(n)) {
@@ -125,7 +127,8 @@ class waits {
       open.pop_back();
       const bool barrier = !graph_.is_compute(n) && !graph_.is_transfer(n);
       const double end_s = barrier ? input_end_s_[n] : when(n).end_s;
-      const tasks::node_id who = barrier ? last_input_[n] : n;
+      const bool carried = graph_.is_transfer(n) && graph_.transfer_at(n).blocks();
+      const tasks::node_id who = barrier ? last_input_[n] : carried ? graph_.transfer_at(n).carrier : n;
       for (const tasks::node_id m : graph_.successors_of(n)) {
         if (who != no_node &&
             (last_input_[m] == no_node || end_s > input_end_s_[m] || (end_s == input_end_s_[m] && who < last_input_[m]))) {
@@ -155,7 +158,7 @@ class waits {
     std::iota(order.begin(), order.end(), 0U);
     std::sort(order.begin(), order.end(), later);
     for (const std::uint32_t t : order) {
-      if (trace_.transfers[t].end_s <= 0) continue;  // a stopped run's that never ended
+      if (trace_.transfers[t].end_s <= 0 || graph_.transfers[t].blocks()) continue;  // a stopped run's that never ended; part of a task
       sent_by_[graph_.transfers[t].from.index()].push_back(t);
       received_by_[graph_.transfers[t].to.index()].push_back(t);
       for (const resource_use& u : graph_.routes[graph_.transfers[t].route].via) carried_by_[u.resource.index()].push_back(t);

@@ -14,6 +14,7 @@ namespace hetplan::tasks {
 
 /// What a transfer takes of one resource on its route, all of it to itself [s].
 [[nodiscard]] inline double work_s(const transfer& t, const resource_use& u, const network& net) {
+  if (t.blocks()) return 0;
   return t.volume_bytes * u.weight / net[u.resource].capacity.value();
 }
 
@@ -21,7 +22,7 @@ namespace hetplan::tasks {
 /// behind a cycle (validated plans have none) end at infinity.
 struct path_times {
   std::vector<node_id> order;            ///< every node after those it waits for, the task before it on its device included
-  std::vector<double> alone_s;           ///< what the node takes by itself; a transfer at its peak rate, latency included
+  std::vector<double> alone_s;           ///< what the node takes by itself; a transfer at its peak rate, latency included, 0 if it blocks
   std::vector<double> earliest_start_s;  ///< not before its release
   std::vector<double> earliest_end_s;
   std::vector<double> tail_s;            ///< from the node's end to the end of everything, at least
@@ -61,7 +62,7 @@ namespace detail {
   for (node_id n = 0; n < g.computes.size(); ++n) t.alone_s[n] = g.computes[n].duration_s;
   for (std::size_t i = 0; i < g.transfers.size(); ++i) {
     const transfer& x = g.transfers[i];
-    t.alone_s[g.node_of_transfer(i)] = x.latency_s + x.volume_bytes * seconds_per_byte[x.route];
+    if (!x.blocks()) t.alone_s[g.node_of_transfer(i)] = x.latency_s + x.volume_bytes * seconds_per_byte[x.route];
     t.earliest_start_s[g.node_of_transfer(i)] = x.release_s;
   }
 

@@ -146,6 +146,10 @@ class expander {
                                  .first_sample = source.first_sample + std::max(begin, first),
                                  .last_sample = source.first_sample + std::min(end, last),
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
+                if (kind != transfer_kind::token && p_.transfers == transfer_mode::block) {
+                  sender_.carry(t, producer, consumer);
+                  continue;
+                }
                 const auto [first_chunk, last_chunk] = sender_.send(t);
                 out_.depend(producer, first_chunk);
                 out_.depend(last_chunk, consumer);

@@ -31,6 +31,9 @@ struct compute_task {
   double releases_bytes = 0;  ///< of activations, when it ends
 };
 
+/// No task.
+inline constexpr node_id no_carrier = ~node_id{0};
+
 /// Bytes on their way. A transfer without predecessors is background traffic or migration.
 struct transfer {
   transfer_kind kind = transfer_kind::forward;
@@ -48,6 +51,10 @@ struct transfer {
   double volume_bytes = 0;
   double latency_s = 0;  ///< 0 for all chunks but the first
   double release_s = 0;  ///< never starts earlier
+  node_id carrier = no_carrier;  ///< the compute task of `from` that it starts and ends with; none: it runs beside the work
+
+  /// Is it part of its devices' work (transfer_mode::block)? Then it takes nothing of the network's time.
+  [[nodiscard]] bool blocks() const { return carrier != no_carrier; }
 };
 
 /// Compute tasks and transfers with their dependencies, and a fixed order of tasks per device.
@@ -112,6 +119,8 @@ class task_graph_builder {
   }
   handle add_barrier() { return {handle::kind::barrier, static_cast<std::uint32_t>(graph_.barriers++)}; }
 
+  /// Makes a compute task longer.
+  void prolong(handle task, double by_s) { graph_.computes[task.index].duration_s += by_s; }
   void depend(handle before, handle after) { edges_.emplace_back(before, after); }
   /// Appends a compute task to its device's order.
   void append_to_order(handle task) {

@@ -52,6 +52,22 @@ class transfer_sender {
     return ends;
   }
 
+  /// Adds a transfer that is part of the work of both its devices: it starts and ends with the task that sends, and both tasks
+  /// get longer by its latency and its bytes at the route's peak bandwidth.
+  ///
+  /// Throws   missing_route if the cluster has no route for the pair.
+  /// Source   semantics, section 6, rule 4 (`block`).
+  void carry(transfer t, handle producer, handle consumer) {
+    t.route = route_between(t.from, t.to);
+    const double alone_s = out_.route_at(t.route).latency.value() + t.volume_bytes / cluster_.network().peak_bandwidth(t.from, t.to).value();
+    t.carrier = producer.index;
+    out_.prolong(producer, alone_s);
+    out_.prolong(consumer, alone_s);
+    const handle carried = out_.add(t);
+    out_.depend(producer, carried);
+    out_.depend(carried, consumer);
+  }
+
   /// Throws invalid_input if a rule of the plan named no transfer.
   void require_all_rules_used() const { rules_.require_all_used(cluster_); }
 
