@@ -25,7 +25,10 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "vllm") return io::vllm_command(p, model, devices);
   if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
   io::check_together(model, devices, o.cluster, p.workload.mode);
-  if (o.to == "tasks") return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
+  if (o.to == "tasks") {
+    io::require_tasks_file(p, model);
+    return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
+  }
   hetplan::plan predicted = p;
   predicted.predicted = evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{}).evaluation;
   return io::write_plan(predicted, model, devices);

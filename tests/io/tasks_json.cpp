@@ -193,6 +193,15 @@ TEST_CASE("a tasks file has the plan's graph, number for number") {
   });
 }
 
+TEST_CASE("a tasks file is refused before a plan of millions of tasks is expanded") {
+  const planning_graph model = test::model_of({test::work_of("a", 1), test::work_of("b", 1)}, {{0, 1, 2, 2}});
+  hetplan::plan p = test::plan_of(mode::inference, 1, 333'333, {test::stage_of({0}, {{0, 1}}), test::stage_of({1}, {{1, 1}})});
+  CHECK_NOTHROW(io::require_tasks_file(p, model));
+  p.microbatches = 333'334;
+  CHECK_THROWS_WITH(io::require_tasks_file(p, model),
+                    "export to tasks: plan: /microbatches: expected at most 1e+06 tasks and transfers, got 666668 tasks and 333334 transfers");
+}
+
 TEST_CASE("a plan whose transfers block has no tasks file") {
   const planning_graph model = test::model_of({test::work_of("a", 1), test::work_of("b", 1)}, {{0, 1, 2, 2}});
   hetplan::plan p = test::plan_of(mode::inference, 1, 1, {test::stage_of({0}, {{0, 1}}), test::stage_of({1}, {{1, 1}})});

@@ -107,12 +107,12 @@ TEST_CASE("a job tries the sizes that divide its batch, ascending, 1 to 16 if it
 }
 
 TEST_CASE("microbatches too small to be simulated are skipped, and a batch that leaves none is named") {
-  const int batch = 160'000'000;  // 16 samples each: 2e7 tasks of training
+  const int batch = 32'000'000;  // 16 samples each: 4e6 tasks of training
   const auto sizes = job{.batch = batch, .microbatch_sizes = {1, 16, 1000}}.candidate_microbatch_sizes();
   CHECK(std::find(sizes.begin(), sizes.end(), 1) == sizes.end());
   CHECK(std::find(sizes.begin(), sizes.end(), 1000) != sizes.end());
   CHECK(refusal([](job& j) { j.batch = 1'000'000'000; }) ==
-        "job: batch = 1000000000 in microbatches of at most 16 makes 1.25e+08 tasks or more; expected at most " + to_text(max_tasks) +
+        "job: batch = 1000000000 in microbatches of at most 16 makes 1.25e+08 tasks or more; expected at most " + to_text(max_expansion) +
             ": a smaller batch, or larger microbatch_sizes");
   CHECK(refusal([](job& j) { j.batch = 1'000'000'000, j.microbatch_sizes = {1'000'000}; }) == "accepted");
 }

@@ -196,16 +196,23 @@ TEST_CASE("the stages of a pipeline form a DAG") {
 }
 
 TEST_CASE("a plan is small enough to be expanded") {
-  CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 4'000'000; }) ==
-        "/microbatches: expected a plan of at most 2e+07 tasks, got 2.4e+07");  // 3 device positions, F and B
+  // Of each microbatch: F and B on 3 device positions, 2 transfers there and 2 back.
+  const std::string most = "expected a plan of at most 4e+06 tasks and transfers, which take 1 GB, got ";
+  CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'000; }) == "valid");
+  CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'001; }) == "/microbatches: " + most + "2400006 tasks and 1600004 transfers");
   CHECK(answer(two_stages(), [](plan& p) {
           p.workload.mode = mode::inference;
-          p.microbatches = 4'000'000;
+          p.microbatches = 800'000;
         }) == "valid");
+  // A step has 3 tasks and 2 transfers, and 2 tokens but in the last.
   CHECK(answer(two_stages(), [](plan& p) {
           p.workload = {.mode = mode::generation, .tokens = 1000};
-          p.microbatches = 10'000;
-        }) == "/microbatches: expected a plan of at most 2e+07 tasks, got 3e+07");
+          p.microbatches = 1000;
+        }) == "/workload/tokens: " + most + "3e+06 tasks and 3998000 transfers");
+  CHECK(answer(two_stages(), [](plan& p) {
+          p.workload = {.mode = mode::generation, .tokens = 2};
+          p.microbatches = 1'000'000;
+        }) == "/microbatches: " + most + "6e+06 tasks and 6e+06 transfers");
 }
 
 TEST_CASE("a device that holds several stages needs explicit orders") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
@@ -178,6 +179,20 @@ class tasks_writer {
 
 }  // namespace detail
 
+/// The largest tasks file, in tasks and transfers: the document takes 1.2 kB of memory for each.
+inline constexpr double max_tasks_file = 1e6;
+
+/// Throws invalid_input unless a valid plan can have a tasks file; asks before it is expanded.
+inline void require_tasks_file(const plan& p, const planning_graph& model) {
+  if (p.transfers == transfer_mode::block) {
+    throw invalid_input("export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
+  }
+  const expansion_size size = size_of_expansion(p, make_stage_graph(p, model));
+  if (size.total() <= max_tasks_file) return;
+  throw invalid_input("export to tasks: plan: /microbatches: expected at most " + to_text(max_tasks_file) + " tasks and transfers, got " +
+                      to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");
+}
+
 /// The tasks file of a plan: what `judge` expanded and simulated, with the names that files have.
 ///
 /// Tasks and transfers are numbered as in the judgement's graph. `reductions` say which gradients the sync transfers sum;
@@ -185,12 +200,10 @@ class tasks_writer {
 ///
 /// @param j    of this plan on this model and cluster, run to its end.
 /// Units       SI.   Complexity  O(tasks + transfers + dependencies).
-/// Throws      invalid_input if the plan's transfers block.
+/// Throws      as require_tasks_file.
 /// Source      docs/reference/files.md, hetplan/tasks/1; semantics, sections 4-7.
 [[nodiscard]] inline std::string write_tasks(const plan& p, const planning_graph& model, const cluster& c, const judgement& j) {
-  if (p.transfers == transfer_mode::block) {
-    throw invalid_input("export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
-  }
+  require_tasks_file(p, model);
   return json_text(detail::tasks_writer(p, model, c, j).document());
 }
 

@@ -9,6 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/validate.hpp>
 
@@ -70,10 +71,10 @@ struct job {
     if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
     const auto least_tasks = [&](int b) { return tasks_per_microbatch(workload) * (batch / b); };
     const int largest = sizes.back();
-    std::erase_if(sizes, [&](int b) { return least_tasks(b) > max_tasks; });
+    std::erase_if(sizes, [&](int b) { return least_tasks(b) > max_expansion; });
     if (sizes.empty()) {
       throw invalid_input("job: batch = " + std::to_string(batch) + " in microbatches of at most " + std::to_string(largest) + " makes " +
-                          to_text(least_tasks(largest)) + " tasks or more; expected at most " + to_text(max_tasks) +
+                          to_text(least_tasks(largest)) + " tasks or more; expected at most " + to_text(max_expansion) +
                           ": a smaller batch, or larger microbatch_sizes");
     }
     return sizes;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/runnable.hpp>
 
@@ -22,11 +23,6 @@ struct violation {
   std::string where;
   std::string what;
 };
-
-/// The largest expansion that is taken on, in tasks (stages x devices x microbatches x steps x phases).
-inline constexpr double max_tasks = 2e7;
-/// Tasks of a stage on one device, by microbatch.
-[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
 
 namespace detail {
 
@@ -172,12 +168,11 @@ class plan_validator {
       const auto s = static_cast<std::size_t>(std::find(done.begin(), done.end(), false) - done.begin());
       fail(at(s), "stage \"" + p_.stages[s].name + "\" is on or behind a cycle of stages; the stages of a pipeline must form a DAG");
     }
-    double tasks = 0;
-    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      tasks += static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p_.stages[s].devices.size()) *
-               tasks_per_microbatch(p_.workload);
-    }
-    require(tasks <= max_tasks, "/microbatches", "a plan of at most " + to_text(max_tasks) + " tasks", to_text(tasks));
+    const expansion_size size = size_of_expansion(p_, g);
+    const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
+    require(size.total() <= max_expansion, tokens_alone ? "/workload/tokens" : "/microbatches",
+            "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " + to_text(max_expansion * expansion_bytes / 1e9) + " GB",
+            to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");
   }
 
   void check_schedule(const stage_graph& g) const {

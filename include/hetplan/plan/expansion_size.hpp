@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// How large a plan's task graph would be, before anyone builds it.
+
+#include <numeric>
+
+#include <hetplan/plan/stage_graph.hpp>
+
+namespace hetplan {
+
+/// Tasks and transfers of an iteration, or of all steps of a generation. Doubles: it may be far beyond what fits.
+struct expansion_size {
+  double tasks = 0;
+  double transfers = 0;  ///< at most: some may stay on one device
+
+  [[nodiscard]] double total() const { return tasks + transfers; }
+};
+
+/// The largest expansion that is taken on, in tasks and transfers: 1 GB at `expansion_bytes` each.
+inline constexpr double max_expansion = 4e6;
+/// What one of them takes while a plan is expanded, simulated and judged, measured (docs/performance.md).
+inline constexpr double expansion_bytes = 250;
+
+/// Tasks of a stage on one device, by microbatch.
+[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
+
+/// Counts without expanding.
+///
+/// Two stages that cut the same samples into a and b intervals meet in at most a + b - c overlaps, where c is how often their
+/// microbatches end together; a transfer rule adds a chunk for every step.
+/// Complexity  O(stages^2) in generation, else O(stages + edges).
+/// Source      semantics, section 6.
+[[nodiscard]] inline expansion_size size_of_expansion(const plan& p, const stage_graph& g) {
+  const bool training = p.workload.mode == mode::training;
+  const double steps = p.workload.steps();
+  const auto intervals = [&](std::size_t s) { return static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p.stages[s].devices.size()); };
+  const auto overlaps = [&](std::size_t s, std::size_t t) {
+    const long long a = g.nodes[s].microbatch_size, b = g.nodes[t].microbatch_size, together = a / std::gcd(a, b) * b;
+    return intervals(s) + intervals(t) - static_cast<double>(g.nodes[s].microbatches * a / together);
+  };
+  expansion_size size;
+  for (std::size_t s = 0; s < p.stages.size(); ++s) size.tasks += intervals(s) * tasks_per_microbatch(p.workload);
+  for (const stage_edge& e : g.edges) {
+    const double one_way = overlaps(e.from.index(), e.to.index());
+    size.transfers += one_way * (training && e.backward_cut.value() > 0 ? 2 : steps);
+  }
+  if (p.workload.mode == mode::generation) {
+    for (std::size_t t = 0; t < p.stages.size(); ++t) {
+      for (std::size_t s = 0; s < p.stages.size(); ++s) {
+        const bool token = g.nodes[t].out.empty() && g.nodes[s].in.empty() && p.stages[s].pipeline == p.stages[t].pipeline;
+        if (token) size.transfers += overlaps(t, s) * (steps - 1);
+      }
+    }
+  }
+  size.transfers += static_cast<double>(p.schedule.transfers.size()) * steps;
+  return size;
+}
+
+}  // namespace hetplan
