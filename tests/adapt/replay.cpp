@@ -421,6 +421,34 @@ TEST_CASE("a group that loses a device shares its microbatch out again, and rule
   CHECK(p.planner == "replay");
 }
 
+TEST_CASE("where the relay between two devices is lost, one of them goes on alone, or the missing route is the reason") {
+  const planning_graph model = test::chain(6);  // 10 MB a layer, 20 with gradients
+  const auto line = [](bytes memory) {
+    const auto hop = [](const char* from, const char* to) { return route_table::rule{from, to, {1_ms, {{resource_id(0)}}}}; };
+    std::vector<device> devices;
+    for (const char* name : {"a", "b", "c"}) devices.push_back({.name = name, .memory = memory, .compute = name[0] == 'c' ? 2_TFLOP_per_s : 1_TFLOP_per_s});
+    return cluster("line", devices, route_table{{{"air", 400_Mbit_per_s}}, {hop("a", "b"), hop("b", "a"), hop("b", "c"), hop("c", "b")}});
+  };
+  plan running{.microbatch_size = 1, .microbatches = 4};
+  for (int s = 0; s < 3; ++s) {
+    running.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
+  }
+  const std::vector<device_id> lost{device_id(1)};
+  const auto replayed = [&](const cluster& c, const adapt::replay_options& options = {}) {
+    return adapt::lightweight_replay(planning_problem{model, c, roofline{}, job{.batch = 4}}, running, lost, options);
+  };
+  const plan_result alone = replayed(line(1_GB));
+  REQUIRE(alone.status.ok());
+  REQUIRE(alone.plans.at(0).stages.size() == 1);
+  CHECK(alone.plans[0].stages[0].layers.size() == 6);
+  CHECK(alone.plans[0].stages[0].devices == std::vector<assignment>{{device_id(2), 1}});  // the faster of the two
+  CHECK(replayed(line(1_GB), by_flop).plans == alone.plans);
+  const plan_result none = replayed(line(80_MB));  // half the model each is all they can hold
+  CHECK(none.plans.empty());
+  CHECK(none.status.result == outcome::infeasible);
+  CHECK_THAT(none.status.reason, Catch::Contains("memory") && Catch::Contains("without a route from \"a\" to \"c\""));
+}
+
 TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw") {
   const planning_graph model = test::chain(3);
   const cluster c = test::three();

@@ -327,6 +327,28 @@ class over_time(folder_test):
         self.timeline(self.EVENTS[1:], traces=[{"resource": "camera0->camera1", "file": "link.txt", "repeat": True, "mean": "20 Mbit/s"}])
         self.assertLess(self.policies("--policies", "static")["static"]["iterations"], calm)
 
+    def test_a_relay_that_leaves_is_answered_by_every_policy(self):
+        device = {"kind": "box", "memory": "8 GB", "compute": "10 TFLOP/s"}
+        hops = [{"from": x, "to": y, "via": [{"resource": "air"}]} for x, y in ("ab", "ba", "bc", "cb")]
+        cluster = {"format": "hetplan/cluster/1", "name": "line", "devices": [{"name": n, **device} for n in "abc"],
+                   "resources": [{"name": "air", "capacity": "10 Gbit/s"}], "routes": hops}
+        self.timeline([{"at": "20 s", "device": "b", "leaves": True}])
+        for memory, status in (("8 GB", "feasible"), ("120 MB", "infeasible")):
+            for d in cluster["devices"]:
+                d["memory"] = memory
+            self.write("line.json", cluster)
+            for qoe in ({}, {"latency": "100 ms"}, {"deadline": "100 s", "iterations": 100000}):
+                self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, "qoe": qoe})
+                command = ("adapt", "efficientnet-b1", "line.json", "job.json", "timeline.json", "--policies",
+                           "static,network-only,dora,replan-always,replay,heavy-rescheduling,oracle", "--json")
+                result = run(*command, cwd=self.path)
+                self.assertIn((result.returncode, result.stderr), ((0, ""), (1, "")), (memory, qoe))
+                for policy in json.loads(result.stdout)["policies"]:
+                    if policy["status"] == "infeasible":
+                        self.assertNotEqual(policy["reason"], "", policy["policy"])
+                    if policy["policy"] == "oracle":
+                        self.assertEqual(policy["status"], status, qoe)
+
     def test_a_job_that_fits_nowhere_has_status_1(self):
         result = run("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json", cwd=self.path)
         self.assertEqual(result.returncode, 2)  # no such timeline

@@ -58,6 +58,13 @@ class replay_maker {
   }
 
   [[nodiscard]] bool nobody_left() const { return left_.empty(); }
+  /// Why no cut keeps the memory.
+  [[nodiscard]] std::string why_none() const {
+    const std::string why = "memory: the devices that are left cannot hold the model in the running plan's order of stages";
+    if (!parted_) return why;
+    const auto& [from, to] = *parted_;
+    return why + " without a route from \"" + problem_.cluster[from].name + "\" to \"" + problem_.cluster[to].name + "\", which become neighbours";
+  }
 
   /// A plan for each measure and weight under a warm-up rule, the same cut once; none if no cut keeps the memory.
   [[nodiscard]] std::vector<plan> make(warmup_rule rule, const replay_options& options) const {
@@ -73,7 +80,8 @@ class replay_maker {
       };
       for (const double weight : options.transfer_weights) {
         const auto boundary = [&](std::size_t k, std::size_t item) {
-          return weight == 0 || k + 1 == left_.size() ? 0 : weight * boundary_bytes_[item] * s_per_byte_[k];
+          if (k + 1 == left_.size() || !(boundary_bytes_[item] > 0)) return 0.0;
+          return joined_[k] == 0 ? std::numeric_limits<double>::infinity() : weight * boundary_bytes_[item] * s_per_byte_[k];
         };
         proportional_cut cut = cut_in_proportion(sequence_.size(), left_.size(), 1, share, boundary, fits);
         if (!cut.exists()) cut = cut_in_proportion(sequence_.size(), left_.size(), 0, share, boundary, fits);
@@ -128,10 +136,14 @@ class replay_maker {
     }
     for (std::size_t k = 1; k < left_.size(); ++k) {
       s_per_byte_.push_back(0);
+      joined_.push_back(1);
       for (const assignment& a : left_[k - 1].devices) {
         for (const assignment& b : left_[k].devices) {
           const double rate = problem_.cluster.network().peak_bandwidth(a.device, b.device).value();
           if (rate > 0) s_per_byte_.back() = std::max(s_per_byte_.back(), 1 / rate);
+          if (problem_.cluster.network().find(a.device, b.device) != nullptr) continue;
+          joined_.back() = 0;
+          if (!parted_) parted_.emplace(a.device, b.device);
         }
       }
     }
@@ -207,6 +219,8 @@ class replay_maker {
   std::vector<double> boundary_bytes_; ///< of a microbatch, there and back, before each layer of the sequence
   std::vector<double> capacity_;       ///< by stage that is left: whole models per second
   std::vector<double> s_per_byte_;     ///< behind each stage that is left but the last: its slowest pair of devices
+  std::vector<char> joined_;           ///< behind each: every pair has a route
+  std::optional<std::pair<device_id, device_id>> parted_;  ///< the first pair that has none
 };
 
 /// Why a plan cannot be replayed, or nothing.
@@ -231,15 +245,16 @@ inline std::string reason_not_to_replay(const plan& p) {
 /// sum. Cuts by seconds instead of FLOP compete (`measures`), and cuts that count the transfers between stages as steps, too
 /// (`transfer_weights`). The microbatch is shared out inside each stage by partition::allocate, within memory. Warm-up
 /// 2 depth - 1; where no cut keeps the memory with that, depth, then 1, raised again as far as the memory of the cut allows.
-/// Where not every stage can have a layer, stages are left out. The simulator chooses: the shortest response among those
+/// Where not every stage can have a layer, or stages that became neighbours have no route between them, stages are left out.
+/// The simulator chooses: the shortest response among those
 /// that keep the problem's limits; ties: the first measure, then the first weight.
 ///
 /// Stages take the plan's microbatch size; transfer rules and a lost parameter server are given up.
 ///
 /// @param problem  as it is now: the cluster still has all devices, ids unchanged; speeds are what its cost model says.
 /// @param lost     devices of the cluster that the plan must not use; empty: balances what runs.
-/// @return         one plan with its prediction (no bound: that takes longer than the plan), or infeasible: what memory or
-///                 limit is missing, nobody left, several pipelines, explicit orders, stages that save memory.
+/// @return         one plan with its prediction (no bound: that takes longer than the plan), or infeasible: what memory,
+///                 limit or route is missing, nobody left, several pipelines, explicit orders, stages that save memory.
 /// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and a
 ///                 simulation for each measure and weight, for each warm-up rule until one fits.
 /// Throws          invalid_input (an unknown device, a running plan that is invalid, a negative weight, no weight or no measure).
@@ -269,6 +284,7 @@ template <class Problem>
   }
   require_valid(running, problem.model, problem.cluster);
   plan_result result;
+  std::string not_joined;
   const auto answer = [&](hetplan::status s) {
     if (result.plans.empty()) result.status = std::move(s);
     result.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -283,7 +299,13 @@ template <class Problem>
     for (plan& p : maker.make(rule, options)) {
       if (p.parameter_server && gone[p.parameter_server->index()] != 0) p.parameter_server.reset();
       ++result.candidates;
-      evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+      evaluation e;
+      try {
+        e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+      } catch (const missing_route& m) {  // who lost the relay between them
+        not_joined = m.what();
+        continue;
+      }
       if (const auto limit = find_broken_limit(e, problem.cluster)) {
         if (!result.binding || limit->overflow() < result.binding->overflow()) result.binding = limit;
         continue;
@@ -298,7 +320,8 @@ template <class Problem>
     }
   }
   if (result.binding) return answer({outcome::infeasible, to_string(*result.binding, problem.cluster)});
-  return answer({outcome::infeasible, "memory: the devices that are left cannot hold the model in the running plan's order of stages"});
+  if (!not_joined.empty()) return answer({outcome::infeasible, not_joined});
+  return answer({outcome::infeasible, maker.why_none()});
 }
 
 }  // namespace hetplan::adapt
