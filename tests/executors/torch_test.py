@@ -8,7 +8,9 @@ import json
 import os
 import pathlib
 import shutil
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,9 +33,12 @@ EXECUTOR = FOLDER / "executor.py"
 sys.path.insert(0, str(FOLDER))
 sys.dont_write_bytecode = True
 
+import numpy  # noqa: E402
+
 import documents  # noqa: E402
 import executor  # noqa: E402
 import fleet  # noqa: E402
+import greeting  # noqa: E402
 import links  # noqa: E402
 import netns  # noqa: E402
 import pacing  # noqa: E402
@@ -361,6 +366,96 @@ class refuses(executor_test):
         done = execute("run", "m", "c", "p", python=(sys.executable, "-I", "-S"))  # without the folders of packages
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertIn("has no torch", done.stderr)
+
+
+class touched:
+    """What pickle runs when it reads this: it makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+class links_between_workers(unittest.TestCase):
+    """Who may speak to a worker, and what comes of the rest. Sockets of the local machine, no processes."""
+
+    def setUp(self):
+        self.secret = greeting.new_key()
+        self.a, self.b = (self.links(d, self.secret) for d in "ab")
+
+    def links(self, device, secret):
+        made = links.Links(device, secret, None, {}, lambda pair: 1000)
+        self.addCleanup(made.listener.close)
+        return made
+
+    def meet(self, sender):
+        sender.meet({"b": self.b.listener.getsockname()})
+
+    def test_what_is_sent_arrives_whole_under_its_key(self):
+        self.meet(self.a)
+        numbers = numpy.arange(5000, dtype=numpy.float32)
+        for key in ((0, "task", 3, 17), (0, "layer", "l1.\u00fc"), (0, "empty")):
+            data = numbers if key[1] != "empty" else numbers[:0]
+            self.a.send("b", key, data)
+            self.assertTrue(numpy.array_equal(self.b.take(key, 10), data))
+
+    def test_links_listen_to_this_machine_alone_unless_told_otherwise(self):
+        self.assertEqual(self.a.listener.getsockname()[0], "127.0.0.1")
+
+    def test_a_stranger_is_hung_up_on_and_what_it_sends_is_not_looked_at(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "made")
+            text = pickle.dumps(touched(path))
+            header = links.HEADER.pack(0, 1, 0, len(text))
+            for opening in (b"", bytes(greeting.NONCE_BYTES + greeting.PROOF_BYTES)):  # as before, and with a proof that proves nothing
+                with socket.create_connection(self.b.listener.getsockname(), timeout=10) as stranger:
+                    with contextlib.suppress(OSError):
+                        stranger.sendall(opening + header + text + bytes(64))
+                    self.assert_hung_up(stranger)
+            self.assertFalse(os.path.exists(path))
+        self.test_what_is_sent_arrives_whole_under_its_key()  # and the others go on
+
+    def assert_hung_up(self, connection):
+        with contextlib.suppress(ConnectionError):
+            while connection.recv(4096):
+                pass
+
+    def test_a_worker_of_another_run_is_refused_and_nothing_is_sent_to_one(self):
+        other = self.links("c", greeting.new_key())
+        self.meet(other)
+        with self.assertRaises(greeting.Stranger):
+            other.connect("b")
+        # Who listens without the key learns nothing: what the connecting end says first proves nothing for the accepting one.
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.a.meet({"b": listener.getsockname()})
+            self.a.send("b", (0, "secret"), numpy.ones(100, numpy.float32))
+            with listener.accept()[0] as heard:
+                heard.sendall(bytes(greeting.NONCE_BYTES))
+                answer = greeting.receive(heard, greeting.NONCE_BYTES + greeting.PROOF_BYTES)
+                heard.sendall(answer[greeting.NONCE_BYTES:])
+                self.assertEqual(heard.recv(1), b"")
+
+    def test_messages_that_no_worker_sends_end_the_connection_before_memory_is_taken(self):
+        key = links.key_text((0, "k"))
+        for message in (links.HEADER.pack(0, 1, 1 << 63, len(key)) + key, links.HEADER.pack(0, 1, 8, 1 << 31),
+                        links.HEADER.pack(0, 1, 8, len(key)) + key + links.HEADER.pack(1, 1, 4, 8) + bytes(8),
+                        links.HEADER.pack(1, 9, 1 << 62, (1 << 32) - 1), links.HEADER.pack(2, 1, 8, 8),
+                        *(links.HEADER.pack(0, 1, 8, len(bad)) + bad for bad in (
+                            b"\x80\x04.", b"{}", b"[]", b'["epoch"]', b"[0, [1]]", b"[true]", b"[1.5]", b"[" * 4000, pickle.dumps((0,))))):
+            with self.subTest(message=message[:40]):
+                self.meet(self.a)
+                connection = self.a.connect("b")
+                connection.settimeout(10)
+                with connection:
+                    connection.sendall(message)
+                    self.assert_hung_up(connection)
+        self.assertEqual(self.b.arrived, {})
+
+    def test_no_source_of_the_links_knows_pickle(self):
+        for source in ("links.py", "greeting.py", "fabrics.py", "netns.py", "pacing.py"):
+            self.assertNotIn("pickle", (SOURCE / "examples/executors/torch" / source).read_text())
 
 
 class parts(unittest.TestCase):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import List, Optional, Protocol
 
 from documents import Cluster, TaskGraph
+from greeting import new_key
 from links import Links
 from netns import Namespaces, why_not
 from pacing import Medium
@@ -36,11 +37,11 @@ class Paced:
     name = "paced"
 
     def __init__(self, cluster: Cluster, has_priorities: bool):
-        self.medium = Medium(cluster, has_priorities)
+        self.medium, self.secret = Medium(cluster, has_priorities), new_key()
         self.latencies = {pair: r.latency for pair, r in cluster.routes.items()}
 
     def make_links(self, device: str) -> Links:
-        return Links(device, "127.0.0.1", self.medium, self.latencies, self.medium.piece_bytes)
+        return Links(device, self.secret, self.medium, self.latencies, self.medium.piece_bytes)
 
     def restart(self) -> None:
         self.medium.restart()

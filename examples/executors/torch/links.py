@@ -4,11 +4,15 @@
 One transport for everything (activations, gradients, rings, copies), because every byte has to pass the same pacing and
 because a connection whose other end dies is nobody else's business; a process group would die as a whole. What is sent
 has a key; whoever needs it waits for the key. Keys begin with an epoch: what was meant for an earlier one is dropped.
+
+A connection is that of another worker of the run (greeting.py), or nothing is read from it. Then come messages, each with a header
+of fixed size: a key, as JSON, that opens a flow of so many bytes; or a piece of a flow. Sizes are checked before memory is taken
+for them, and who breaks the rules is hung up on.
 """
 
 import contextlib
 import itertools
-import pickle
+import json
 import socket
 import struct
 import threading
@@ -18,15 +22,38 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 import numpy
 
 from documents import Chunk
+from greeting import GREETING_SECONDS, admit, greet
 from pacing import PIECE_SECONDS, Medium
 from problems import CannotGoOn
 
 HEADER = struct.Struct("<BIQI")  # what follows (0: a key, 1: a piece), flow, total bytes or offset, length
-Key = Tuple[Any, ...]
+MOST_KEY_BYTES = 4096
+MOST_PIECE_BYTES = 1 << 30
+MOST_FLOW_BYTES = 1 << 36
+Key = Tuple[Any, ...]  # an epoch, then numbers and texts
 
 
 class Aborted(Exception):
     """The iteration is called off."""
+
+
+class BadMessage(Exception):
+    """No worker sends this."""
+
+
+def key_text(key: Key) -> bytes:
+    return json.dumps(key).encode()
+
+
+def read_key(text: bytes) -> Key:
+    """Throws BadMessage."""
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise BadMessage("a key that is no JSON") from e
+    if not isinstance(parts, list) or not parts or type(parts[0]) is not int or any(type(p) not in (int, str) for p in parts):
+        raise BadMessage("a key that is no epoch with numbers and texts")
+    return tuple(parts)
 
 
 class Piece(NamedTuple):
@@ -127,7 +154,7 @@ class Outgoing(threading.Thread):
             self.connection = self.links.connect(self.target)
         if not flow.opened:
             if len(flow.data) == 0 or flow.reserved:
-                key = pickle.dumps(flow.key)
+                key = key_text(flow.key)
                 self.connection.sendall(HEADER.pack(0, flow.number, len(flow.data), len(key)) + key)
                 flow.opened = True
             elif self.links.medium:
@@ -168,8 +195,9 @@ class Outgoing(threading.Thread):
 class Links:
     """All that a worker sends and receives."""
 
-    def __init__(self, device: str, address: str, medium: Optional[Medium], latencies: Dict[Tuple[str, str], float],
-                 piece_bytes: Callable[[Tuple[str, str]], int], buffer_bytes: int = 0):
+    def __init__(self, device: str, secret: bytes, medium: Optional[Medium], latencies: Dict[Tuple[str, str], float],
+                 piece_bytes: Callable[[Tuple[str, str]], int], buffer_bytes: int = 0, address: str = "127.0.0.1"):
+        self.secret = secret
         self.device, self.medium, self.latencies, self.piece_bytes, self.buffer_bytes = device, medium, latencies, piece_bytes, buffer_bytes
         self.listener = socket.create_server((address, 0), backlog=64)
         self.peers: Dict[str, Tuple[str, int]] = {}
@@ -183,7 +211,12 @@ class Links:
     def connect(self, target: str) -> socket.socket:
         if target not in self.peers:
             raise ConnectionError(target)
-        connection = socket.create_connection(self.peers[target], timeout=10)
+        connection = socket.create_connection(self.peers[target], timeout=GREETING_SECONDS)
+        try:
+            greet(connection, self.secret)
+        except OSError:
+            connection.close()
+            raise
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.buffer_bytes:  # a shaped wire: fill it at once, whatever the machine's habit is
@@ -245,33 +278,55 @@ class Links:
 
     def _accept(self) -> None:
         while True:
-            connection, _ = self.listener.accept()
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                if self.listener.fileno() == -1:  # closed
+                    return
+                continue
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
 
     def _receive(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError, BadMessage):
+            connection.settimeout(GREETING_SECONDS)
+            admit(connection, self.secret)
+            connection.settimeout(None)
+            self._read(connection)
+
+    def _read(self, connection: socket.socket) -> None:
+        """Until the other end is gone. Throws BadMessage."""
         header, open_flows = bytearray(HEADER.size), {}
-        with connection:
-            while _fill(connection, memoryview(header)):
-                what, number, position, length = HEADER.unpack(header)
-                if what == 0:
-                    text = bytearray(length)
-                    if not _fill(connection, memoryview(text)):
-                        return
-                    key, data, left = pickle.loads(text), numpy.empty(position, numpy.uint8), position
-                    open_flows = {n: f for n, f in open_flows.items() if f[0][0] >= self.epoch}
-                else:
-                    key, data, left = open_flows.get(number) or ((-1,), numpy.empty(position + length, numpy.uint8), 1 << 62)
-                    if not _fill(connection, memoryview(data)[position:position + length]):
-                        return
-                    left -= length
-                open_flows[number] = (key, data, left)
-                if left == 0:
-                    del open_flows[number]
-                    with self.changed:
-                        if key[0] >= self.epoch:
-                            self.arrived[key] = (data, time.monotonic())
-                            self.changed.notify_all()
+        while _fill(connection, memoryview(header)):
+            what, number, position, length = HEADER.unpack(header)
+            if what == 0:
+                if length > MOST_KEY_BYTES or position > MOST_FLOW_BYTES:
+                    raise BadMessage("a flow that is too large")
+                text = bytearray(length)
+                if not _fill(connection, memoryview(text)):
+                    return
+                key, data, left = read_key(bytes(text)), numpy.empty(position, numpy.uint8), position
+                open_flows = {n: f for n, f in open_flows.items() if f[0][0] >= self.epoch}
+            elif what == 1 and length <= MOST_PIECE_BYTES:
+                # Of a flow that is forgotten the rest is read and dropped.
+                key, data, left = open_flows.get(number) or ((-1,), None, 1 << 62)
+                if data is not None and position + length > len(data):
+                    raise BadMessage("a piece beyond its flow")
+                piece = numpy.empty(length, numpy.uint8) if data is None else data[position:position + length]
+                if not _fill(connection, memoryview(piece)):
+                    return
+                left -= length
+            else:
+                raise BadMessage("no key and no piece")
+            if data is None:
+                continue
+            open_flows[number] = (key, data, left)
+            if left <= 0:
+                del open_flows[number]
+                with self.changed:
+                    if key[0] >= self.epoch:
+                        self.arrived[key] = (data, time.monotonic())
+                        self.changed.notify_all()
 
 
 def _fill(connection: socket.socket, view: memoryview) -> bool:

@@ -19,6 +19,7 @@ import threading
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from documents import Cluster
+from greeting import new_key
 from links import Links
 from pacing import PIECE_SECONDS
 
@@ -91,7 +92,7 @@ class Namespaces:
     name = "namespaces"
 
     def __init__(self, cluster: Cluster):
-        self.capacities, self.routes = cluster.capacities, cluster.routes
+        self.capacities, self.routes, self.secret = cluster.capacities, cluster.routes, new_key()
         self.address = {d: f"10.77.{i >> 8}.{(i & 255) + 1}" for i, d in enumerate(cluster.kinds)}
         self.latencies = {pair: r.latency for pair, r in self.routes.items()}
         self.ends: Dict[Tuple[str, str], int] = {}  # ("device", name), ("in", resource), ("out", resource): descriptors
@@ -175,7 +176,8 @@ class Namespaces:
         _enter(self.ends["device", device])
         slowest = max((max(self.capacities[r] for r, _ in route.via) for (a, _), route in self.routes.items() if a == device), default=1e9)
         # Small buffers: what is in them can no longer be overtaken.
-        return Links(device, self.address[device], None, self.latencies, self.piece_bytes, max(32768, int(2 * PIECE_SECONDS * slowest)))
+        return Links(device, self.secret, None, self.latencies, self.piece_bytes, max(32768, int(2 * PIECE_SECONDS * slowest)),
+                     self.address[device])
 
     def piece_bytes(self, pair: Tuple[str, str]) -> int:
         return max(1024, int(PIECE_SECONDS * min(self.capacities[r] for r, _ in self.routes[pair].via)))
