@@ -23,7 +23,7 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
     }
     const evaluation& e = *row.best->predicted;
     std::printf("%-19s %10s %10s %10s %8.1f %%  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(),
-                readable(e.bound).c_str(), 100 * e.gap);
+                readable(e.bound).c_str(), 100 * readable_gap(e.gap));
     for (const device& d : devices.devices()) {
       const device_evaluation& x = e.devices[d.id.index()];
       if (x.used) std::printf(" %s %s, %s;", d.name.c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());

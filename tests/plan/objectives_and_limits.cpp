@@ -225,6 +225,12 @@ TEST_CASE("a description has a line per stage, and per used device once the plan
   p.predicted->bound = 2_s;
   p.predicted->gap = 1;
   CHECK(describe(p, chain(3), devices(3)).find("at most 100 % slower than the best plan") != std::string::npos);
+  for (const double rounding : {2.22e-16, -2.22e-16, 0.0}) {
+    p.predicted->gap = p.predicted->schedule_gap = rounding;
+    const std::string text = describe(p, chain(3), devices(3));
+    CHECK(text.find("at most 0 % slower than the best plan, 0 % slower than this plan's own bound\n") != std::string::npos);
+  }
+  p.predicted->gap = 1;
 }
 
 }  // namespace test_objectives_and_limits

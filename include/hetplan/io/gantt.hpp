@@ -108,7 +108,7 @@ class gantt_painter {
     const std::string response = e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");
     out_.text(right, 42, response, {.size = 18, .anchor = "end", .weight = 600});
     std::string gap = e.time_between_tokens ? "all tokens: " + engineering(e.latency.value(), "s") : "latency";
-    if (e.bound.value() > 0) gap += ", at most " + fixed(100 * e.gap, e.gap < 1 ? 1 : 0) + " % slower than the best plan";
+    if (e.bound.value() > 0) gap += ", at most " + fixed(100 * readable_gap(e.gap), e.gap < 1 ? 1 : 0) + " % slower than the best plan";
     out_.text(right, 63, gap, {.size = 12, .fill = palette::quiet, .anchor = "end"});
     return 80;
   }

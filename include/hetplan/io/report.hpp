@@ -32,7 +32,7 @@ namespace detail {
   return fixed(100 * share, share < 0.1 ? 2 : share < 1 ? 1 : 0) + " %";
 }
 
-[[nodiscard]] inline std::string at_most(double share) { return (share >= 5e-5 ? "≤ " : "") + percent(share); }
+[[nodiscard]] inline std::string at_most(double gap) { return (gap >= 5e-5 ? "≤ " : "") + percent(readable_gap(gap)); }
 
 [[nodiscard]] inline std::string page(std::string_view title, std::string_view body) {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

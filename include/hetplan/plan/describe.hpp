@@ -66,9 +66,9 @@ template <class... Args>
   if (e.time_between_tokens) text += ", between tokens " + readable(*e.time_between_tokens);
   text += ", energy " + readable(e.energy());
   text += "\n  ";
-  if (e.bound.value() > 0) text += detail::format_line("at most %.3g %% slower than the best plan, ", 100 * e.gap);
+  if (e.bound.value() > 0) text += detail::format_line("at most %.3g %% slower than the best plan, ", 100 * readable_gap(e.gap));
   if (e.contention_bound.value() <= 0) {
-    text += detail::format_line("%.3g %% slower than this plan's own bound\n", 100 * e.schedule_gap);
+    text += detail::format_line("%.3g %% slower than this plan's own bound\n", 100 * readable_gap(e.schedule_gap));
   } else if (const double gap = e.latency / e.contention_bound - 1; gap > 1e-9) {
     text += detail::format_line("at most %.3g %% slower than with its transfers in the best order\n", 100 * gap);
   } else {

@@ -2,6 +2,7 @@
 #pragma once
 /// What a plan costs, as the simulator judged it.
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -47,5 +48,8 @@ struct evaluation {
 
   friend bool operator==(const evaluation&, const evaluation&) = default;
 };
+
+/// A gap as people read it: 0 where nothing but rounding is left of it.
+[[nodiscard]] inline double readable_gap(double gap) { return std::abs(gap) <= 1e-9 ? 0 : gap; }
 
 }  // namespace hetplan
