@@ -51,20 +51,20 @@ void print(const cluster& c) {
 }  // namespace
 
 int show(const common_options& options, const show_options& o) {
-  const auto present = [&](const auto& noun, const auto& document) {
+  const auto present = [&](const auto& noun, const auto& document_of) {
     if (!o.dot.empty()) io::write_atomically(o.dot, io::dot(noun));
     if (options.json) {
-      std::cout << document;
+      std::cout << document_of(noun);
     } else {
       print(noun);
     }
   };
   if (names_a_cluster(o.what)) {
     const cluster c = load_cluster(o.what);
-    present(c, io::write_cluster(c));
+    present(c, io::write_cluster);
   } else {
     const planning_graph model = load_model(options, o.what);
-    present(model, io::describe_model(model));
+    present(model, [](const planning_graph& m) { return io::describe_model(m); });
   }
   return 0;
 }

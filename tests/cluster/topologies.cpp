@@ -180,4 +180,44 @@ TEST_CASE("a resource that a route lists twice adds its weights, and the peak is
   CHECK(peak_MB_per_s(c, "a", "c") == std::numeric_limits<double>::infinity());  // infinitely fast after the latency
 }
 
+TEST_CASE("a network asks a model that prepares its routes once, and gets what the model says of each pair") {
+  struct counting {
+    int* prepared;
+    [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {{"air", 1_MB_per_s}}; }
+    [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id, device_id) const {
+      FAIL("asked for a single pair");
+      return std::nullopt;
+    }
+    [[nodiscard]] auto route_finder(std::span<const device> devices) const {
+      ++*prepared;
+      return [devices](device_id from, device_id to) -> std::optional<route> {
+        return route{seconds(static_cast<double>(10 * from.index() + to.index() + devices.size())), {}};
+      };
+    }
+  };
+  static_assert(check_network_model<counting>() && prepares_routes<counting> && prepares_routes<hierarchical> && !prepares_routes<mesh>);
+  int prepared = 0;
+  const cluster c("c", named("abc"), counting{&prepared});
+  CHECK(prepared == 1);
+  CHECK(way(c, "b", "c") == ": 15000 ms");
+}
+
+TEST_CASE("hundreds of groups are joined as pair by pair") {
+  hierarchical h{.capacity = 1_MB_per_s, .latency = 5_ms, .groups = {}};
+  std::vector<device> devices;
+  for (int g = 0; g < 150; ++g) {
+    h.groups.push_back({"g" + std::to_string(g), {}, bytes_per_second(1e6 + g), seconds(1e-3 * g)});
+    for (const char* letter : {"a", "b"}) {
+      devices.push_back({.name = letter + std::to_string(g), .memory = 1_GB});
+      h.groups.back().devices.push_back(devices.back().name);
+    }
+  }
+  const cluster c("c", devices, h);
+  for (std::size_t i = 0; i < c.size(); i += 7) {
+    for (std::size_t j = 0; j < c.size(); j += 11) {
+      if (i != j) REQUIRE(*c.network().find(device_id(i), device_id(j)) == h.find_route(c.devices(), device_id(i), device_id(j)));
+    }
+  }
+}
+
 }  // namespace test_topologies

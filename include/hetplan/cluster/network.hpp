@@ -53,17 +53,29 @@ concept finds_routes = requires(const M& m, std::span<const device> devices, dev
 template <class M>
 concept network_model = lists_resources<M> && finds_routes<M>;
 
+/// A refinement, for models that must look something up for each device: what answers for all pairs, as find_route would.
+template <class M>
+concept prepares_routes = network_model<M> && requires(const M& m, std::span<const device> devices, device_id from, device_id to) {
+  { m.route_finder(devices)(from, to) } -> std::same_as<std::optional<route>>;  // used while model and devices live
+};
+/// Has a member of that name, whatever it is: a slip in its signature is an error, not "absent".
+template <class M>
+concept names_route_finder = requires { &M::route_finder; };
+
 template <class M>
 consteval bool check_network_model() {
   static_assert(lists_resources<M>, "network_model needs: std::vector<resource> resources(std::span<const device>) const");
   static_assert(finds_routes<M>,
                 "network_model needs: std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const");
+  static_assert(prepares_routes<M> || !names_route_finder<M>,
+                "a network_model's route finder is: auto route_finder(std::span<const device>) const, called with (device_id from, device_id to), "
+                "which answers std::optional<route>");
   return network_model<M>;
 }
 
 /// A network model worked out for given devices: what the simulator and the planners read.
 ///
-/// Complexity  construction asks the model for all N^2 pairs.
+/// Complexity  construction asks the model, or its route finder, for all N^2 pairs.
 /// Throws      invalid_model where the model breaks its rules.
 class network {
  public:
@@ -72,18 +84,17 @@ class network {
   template <network_model M>
   network(const M& model, std::span<const device> devices)
       : resources_(model.resources(devices)), devices_(devices.size()), routes_(devices_ * devices_) {
-    std::unordered_set<std::string_view> names;
-    for (const resource& r : resources_) {
-      if (!names.insert(r.name).second) throw invalid_model("network: resource \"" + r.name + "\" appears twice");
-      if (!is_finite(r.capacity) || r.capacity.value() <= 0) {
-        throw invalid_model("network: resource \"" + r.name + "\" has capacity " + to_text(r.capacity.value()) +
-                            " B/s; expected finite > 0");
-      }
-    }
+    static_assert(check_network_model<M>());
+    check_resources();
+    const auto find = [&] {
+      if constexpr (prepares_routes<M>) return model.route_finder(devices);
+      else return [&](device_id from, device_id to) { return model.find_route(devices, from, to); };
+    }();
+    std::vector<std::size_t> at(resources_.size(), none);
     for (const device& a : devices) {
       for (const device& b : devices) {
         if (a.id == b.id) continue;
-        if (auto found = model.find_route(devices, a.id, b.id)) set(a, b, std::move(*found));
+        if (auto found = find(a.id, b.id)) set(a, b, std::move(*found), at);
       }
     }
   }
@@ -110,23 +121,43 @@ class network {
   friend bool operator==(const network&, const network&) = default;
 
  private:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+  void check_resources() const {
+    std::unordered_set<std::string_view> names;
+    names.reserve(resources_.size());
+    for (const resource& r : resources_) {
+      if (!names.insert(r.name).second) throw invalid_model("network: resource \"" + r.name + "\" appears twice");
+      if (!is_finite(r.capacity) || r.capacity.value() <= 0) {
+        throw invalid_model("network: resource \"" + r.name + "\" has capacity " + to_text(r.capacity.value()) +
+                            " B/s; expected finite > 0");
+      }
+    }
+  }
   /// Checks a route and adds up the weights of a resource that it lists twice.
-  void set(const device& a, const device& b, route given) {
+  ///
+  /// @param at  by resource: `none`, before and after.
+  void set(const device& a, const device& b, route given, std::vector<std::size_t>& at) {
     const auto fail = [&](const std::string& what) {
       throw invalid_model("network: route \"" + a.name + "\" -> \"" + b.name + "\" " + what);
     };
     if (!is_finite(given.latency) || given.latency.value() < 0) {
       fail("has latency " + to_text(given.latency.value()) + " s; expected finite >= 0");
     }
-    route merged{given.latency, {}};
-    for (const resource_use& u : given.via) {
+    std::size_t kept = 0;
+    for (const resource_use u : given.via) {
       if (!u.resource.valid() || u.resource.index() >= resources_.size()) fail("uses an unknown resource");
       if (!std::isfinite(u.weight) || u.weight <= 0) fail("has weight " + to_text(u.weight) + "; expected finite > 0");
-      const auto same = [&](const resource_use& m) { return m.resource == u.resource; };
-      const auto it = std::find_if(merged.via.begin(), merged.via.end(), same);
-      if (it == merged.via.end()) merged.via.push_back(u); else it->weight += u.weight;
+      if (at[u.resource.index()] == none) {
+        at[u.resource.index()] = kept;
+        given.via[kept++] = u;
+      } else {
+        given.via[at[u.resource.index()]].weight += u.weight;
+      }
     }
-    routes_[a.id.index() * devices_ + b.id.index()] = std::move(merged);
+    given.via.resize(kept);
+    for (const resource_use& u : given.via) at[u.resource.index()] = none;
+    routes_[a.id.index() * devices_ + b.id.index()] = std::move(given);
   }
 
   std::vector<resource> resources_;

@@ -6,6 +6,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
@@ -33,6 +36,7 @@ struct mesh {
 
   [[nodiscard]] std::vector<resource> resources(std::span<const device> devices) const {
     std::vector<resource> all;
+    all.reserve(devices.size() * devices.size() / (wires == duplex::half ? 2 : 1));
     for (const device& a : devices) {
       for (const device& b : devices) {
         if (a.id == b.id || (wires == duplex::half && a.id > b.id)) continue;
@@ -151,7 +155,21 @@ struct hierarchical {
     return all;
   }
   [[nodiscard]] std::optional<route> find_route(std::span<const device> devices, device_id from, device_id to) const {
-    const std::size_t a = group_of(devices[from.index()]), b = group_of(devices[to.index()]);
+    return between(group_of(devices[from.index()]), group_of(devices[to.index()]));
+  }
+  /// For all pairs: looks each device's group up once.
+  [[nodiscard]] auto route_finder(std::span<const device> devices) const {
+    const auto known = groups_by_device_name();
+    std::vector<std::size_t> of_device;
+    for (const device& d : devices) {
+      const auto it = known.find(d.name);
+      of_device.push_back(it == known.end() ? group_of(d) : it->second.front());
+    }
+    return [this, of_device = std::move(of_device)](device_id from, device_id to) { return between(of_device[from.index()], of_device[to.index()]); };
+  }
+
+ private:
+  [[nodiscard]] std::optional<route> between(std::size_t a, std::size_t b) const {
     const std::size_t each = wires == duplex::half ? 2 : 3;
     if (a == b) return route{groups[a].latency, {{resource_id(each * a), 1}}};
     return route{groups[a].latency + latency + groups[b].latency,
@@ -160,8 +178,14 @@ struct hierarchical {
                   {resource_id(each * b + each - 1), 1},
                   {resource_id(each * b), 1}}};
   }
-
- private:
+  /// The groups that name a device, ascending.
+  [[nodiscard]] std::unordered_map<std::string_view, std::vector<std::size_t>> groups_by_device_name() const {
+    std::unordered_map<std::string_view, std::vector<std::size_t>> all;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (const std::string& name : groups[g].devices) all[name].push_back(g);
+    }
+    return all;
+  }
   [[nodiscard]] std::size_t group_of(const device& d) const {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       for (const std::string& name : groups[g].devices) {
@@ -171,9 +195,10 @@ struct hierarchical {
     throw invalid_input("hierarchical topology: device \"" + d.name + "\" is in no group");
   }
   void check(std::span<const device> devices) const {
+    const auto known = groups_by_device_name();
     for (const device& d : devices) {
-      std::size_t found = 0;
-      for (const group& g : groups) found += static_cast<std::size_t>(std::count(g.devices.begin(), g.devices.end(), d.name));
+      const auto it = known.find(d.name);
+      const std::size_t found = it == known.end() ? 0 : it->second.size();
       if (found != 1) {
         throw invalid_input("hierarchical topology: device \"" + d.name + "\" is in " + std::to_string(found) +
                             " groups; expected exactly one");

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -161,11 +162,15 @@ class cluster_reader {
   /// Device and group names may make two resources of one name, which results could not tell apart.
   template <class Network>
   cluster named(const json_node& n, const Network& network) {
-    std::unordered_map<std::string, std::size_t> seen;
     std::vector<device> numbered = devices_;
     for (std::size_t i = 0; i < numbered.size(); ++i) numbered[i].id = device_id(i);
-    for (const resource& r : at_node(n, [&] { return network.resources(numbered); })) {
-      if (!seen.emplace(r.name, seen.size()).second) n.fail_with("expected names that give every resource a name of its own, got " + in_quotes(r.name) + " twice");
+    {  // a mesh has a million: gone before the cluster makes its own
+      const std::vector<resource> all = at_node(n, [&] { return network.resources(numbered); });
+      std::unordered_set<std::string_view> seen;
+      seen.reserve(all.size());
+      for (const resource& r : all) {
+        if (!seen.insert(r.name).second) n.fail_with("expected names that give every resource a name of its own, got " + in_quotes(r.name) + " twice");
+      }
     }
     return joined(n, network);
   }
@@ -304,40 +309,36 @@ inline json write_device(const device& d) {
 
 /// The cluster file with resources and routes spelled out; reading it gives the identical cluster.
 [[nodiscard]] inline std::string write_cluster(const cluster& c) {
-  json o;
-  o["format"] = cluster_format;
-  o["name"] = c.name();
-  o["devices"] = json::array();
-  for (const device& d : c.devices()) o["devices"].push_back(detail::write_device(d));
+  object_text out;
+  out.add("format", cluster_format);
+  out.add("name", c.name());
+  out.add_list("devices", c.size(), [&](std::size_t d) { return std::optional(detail::write_device(c[device_id(d)])); });
   const network& net = c.network();
-  if (c.size() == 1 && net.resources().empty()) return json_text(o);
-  o["resources"] = json::array();
-  for (const resource& r : net.resources()) {
+  if (c.size() == 1 && net.resources().empty()) return std::move(out).text();
+  out.add_list("resources", net.resources().size(), [&](std::size_t r) {
     json x;
-    x["name"] = r.name;
-    put(x, "capacity", r.capacity);
-    o["resources"].push_back(std::move(x));
-  }
-  o["routes"] = json::array();
-  for (const device& a : c.devices()) {
-    for (const device& b : c.devices()) {
-      const route* r = a.id == b.id ? nullptr : net.find(a.id, b.id);
-      if (r == nullptr) continue;
-      json x, via = json::array();
-      x["from"] = a.name;
-      x["to"] = b.name;
-      for (const resource_use& u : r->via) {
-        json use;
-        use["resource"] = net[u.resource].name;
-        put_unless(use, "weight", u.weight, 1.0);
-        via.push_back(std::move(use));
-      }
-      x["via"] = std::move(via);
-      put_unless(x, "latency", r->latency, seconds{});
-      o["routes"].push_back(std::move(x));
+    x["name"] = net.resources()[r].name;
+    put(x, "capacity", net.resources()[r].capacity);
+    return std::optional(std::move(x));
+  });
+  out.add_list("routes", c.size() * c.size(), [&](std::size_t pair) -> std::optional<json> {
+    const device &a = c[device_id(pair / c.size())], &b = c[device_id(pair % c.size())];
+    const route* r = a.id == b.id ? nullptr : net.find(a.id, b.id);
+    if (r == nullptr) return std::nullopt;
+    json x, via = json::array();
+    x["from"] = a.name;
+    x["to"] = b.name;
+    for (const resource_use& u : r->via) {
+      json use;
+      use["resource"] = net[u.resource].name;
+      put_unless(use, "weight", u.weight, 1.0);
+      via.push_back(std::move(use));
     }
-  }
-  return json_text(o);
+    x["via"] = std::move(via);
+    put_unless(x, "latency", r->latency, seconds{});
+    return x;
+  });
+  return std::move(out).text();
 }
 
 }  // namespace hetplan::io

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -63,9 +66,11 @@ inline bool write_line(std::string& out, const json& value, std::size_t width) {
   return out.size() <= width;
 }
 
+inline constexpr std::size_t line_width = 120;
+
 /// What fits stands on one line; long arrays of scalars are filled.
 inline void write_json(std::string& out, const json& value, std::size_t indent, std::size_t column) {
-  constexpr std::size_t width = 120;
+  constexpr std::size_t width = line_width;
   std::string line;
   if (write_line(line, value, width - std::min(width, column)) || value.is_primitive()) {
     out += line;
@@ -103,5 +108,63 @@ inline void write_json(std::string& out, const json& value, std::size_t indent, 
   detail::write_json(out, document, 0, 0);
   return out + "\n";
 }
+
+/// The text of an object whose lists are too long to be held as documents: their elements are made, written and forgotten one by
+/// one. The same text as that of json_text.
+class object_text {
+ public:
+  void add(const std::string& key, const json& value) {
+    begin(key);
+    detail::write_json(out_, value, 2, column_);
+    if (short_) whole_[key] = value;
+  }
+  /// @param make  (i) -> std::optional<json>: the element, an object or an array, or nothing; for i = 0 ... count - 1.
+  template <class Make>
+  void add_list(const std::string& key, std::size_t count, const Make& make) {
+    begin(key);
+    json row = json::array();  // while it fits on one line
+    std::string line = "[]";
+    bool fits = true, first = true;
+    const auto put_down = [&](const json& element) {
+      out_ += first ? "[\n    " : ",\n    ";
+      first = false;
+      detail::write_json(out_, element, 4, 4);
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      std::optional<json> element = make(i);
+      if (!element) continue;
+      if (fits) {
+        row.push_back(std::move(*element));
+        line.clear();
+        fits = detail::write_line(line, row, detail::line_width - std::min(detail::line_width, column_));
+        if (!fits) std::for_each(row.begin(), row.end(), put_down);
+      } else {
+        put_down(*element);
+      }
+    }
+    out_ += fits ? line : "\n  ]";
+    short_ = short_ && fits;
+    if (short_) whole_[key] = std::move(row);
+  }
+  [[nodiscard]] std::string text() && {
+    std::string line;
+    if (short_ && detail::write_line(line, whole_, detail::line_width)) return line + "\n";
+    out_ += "\n}\n";
+    return std::move(out_);
+  }
+
+ private:
+  void begin(const std::string& key) {
+    const std::string name = detail::scalar_text(json(key)) + ": ";
+    out_ += out_.empty() ? "{\n  " : ",\n  ";
+    out_ += name;
+    column_ = 2 + name.size();
+  }
+
+  std::string out_;
+  std::size_t column_ = 0;
+  json whole_ = json::object();  ///< as long as all of it may fit on one line
+  bool short_ = true;
+};
 
 }  // namespace hetplan::io
