@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -74,6 +76,46 @@ void check_sound(const device_space& s, int largest_group) {
 
 classes classes_of(const cluster& c) {
   return device_classes(c, [](const device& a, const device& b) { return a.compute == b.compute; });
+}
+/// The definition: some renaming of resources makes every route between two devices that of the pair with a and b exchanged.
+bool exchangeable(const cluster& c, device_id a, device_id b) {
+  const auto other = [&](device_id d) { return d == a ? b : d == b ? a : d; };
+  std::map<resource_id, resource_id> image, preimage;
+  for (const device& x : c.devices()) {
+    for (const device& y : c.devices()) {
+      const route *r = c.network().find(x.id, y.id), *s = c.network().find(other(x.id), other(y.id));
+      if (r == nullptr || s == nullptr) {
+        if (r != s) return false;
+        continue;
+      }
+      if (r->latency != s->latency || r->via.size() != s->via.size()) return false;
+      for (std::size_t i = 0; i < r->via.size(); ++i) {
+        const resource_use &u = r->via[i], &v = s->via[i];
+        if (u.weight != v.weight || c.network()[u.resource].capacity != c.network()[v.resource].capacity) return false;
+        if (image.emplace(u.resource, v.resource).first->second != v.resource) return false;
+        if (preimage.emplace(v.resource, u.resource).first->second != u.resource) return false;
+      }
+    }
+  }
+  return true;
+}
+/// Few devices, few resources, weights and latencies, so that many of them are alike.
+cluster drawn_cluster(test::random_source& random) {
+  std::vector<device> devices = test::workers(random.integer(2, 6));
+  route_table t;
+  const int resources = random.integer(1, 5);
+  for (int r = 0; r < resources; ++r) t.listed.push_back({"r" + std::to_string(r), bytes_per_second(1e6 * random.integer(1, 2))});
+  const auto way = [&] {
+    route w{seconds(random.integer(0, 1)), {}};
+    for (int r = random.integer(0, 2); r > 0; --r) w.via.push_back({resource_id(random.integer(0, resources - 1)), random.chance(0.8) ? 1.0 : 2.0});
+    return w;
+  };
+  if (random.chance(0.8)) t.rules.push_back({"*", "*", way()});
+  for (int n = random.integer(0, 6); n > 0; --n) {
+    const auto end = [&] { return random.chance(0.3) ? std::string("*") : devices[random.index(devices.size())].name; };
+    t.rules.push_back({end(), end(), way()});
+  }
+  return {"c", devices, t};
 }
 classes numbers(const std::vector<std::vector<int>>& wanted) {
   classes all;
@@ -177,9 +219,34 @@ TEST_CASE("neighbours in a ring are not exchangeable where a third device tells 
   // In a ring of three everyone neighbours everyone; in one of four only opposite devices see the same neighbours.
   CHECK(classes_of(cluster("c", test::workers(3), ring{1_MB_per_s, 1_ms})) == numbers({{0, 1, 2}}));
   const cluster four("c", test::workers(4), ring{1_MB_per_s, 1_ms});
-  CHECK_FALSE(exchangeable(four, device_id(0), device_id(1)));
+  CHECK_FALSE(exchange_test(four)(device_id(0), device_id(1)));
   const cluster five("c", test::workers(5), ring{1_MB_per_s, 1_ms});
-  for (int i = 1; i < 5; ++i) CHECK_FALSE(exchangeable(five, device_id(0), device_id(i)));
+  for (int i = 1; i < 5; ++i) CHECK_FALSE(exchange_test(five)(device_id(0), device_id(i)));
+}
+
+TEST_CASE("devices are exchangeable where some renaming of resources makes all routes change places") {
+  const std::uint64_t seed = 20261122;
+  INFO("seed " << seed);
+  test::random_source random(seed);
+  int alike = 0, different = 0;
+  for (int run = 0; run < 1500; ++run) {
+    const cluster c = drawn_cluster(random);
+    exchange_test test(c);
+    for (int question = 0; question < 6; ++question) {
+      const device_id a(random.index(c.size())), b(random.index(c.size()));
+      const bool expected = exchangeable(c, a, b);
+      REQUIRE(test(a, b) == expected);
+      if (a != b) ++(expected ? alike : different);
+    }
+  }
+  CHECK(alike > 500);
+  CHECK(different > 500);
+}
+
+TEST_CASE("hundreds of devices fall into their classes") {
+  const auto devices = test::workers(128);
+  CHECK(classes_of(cluster("c", devices, mesh{1_MB_per_s, 1_ms})).size() == 1);
+  CHECK(classes_of(cluster("c", devices, shared_medium{1_MB_per_s, 1_ms})).size() == 1);
 }
 
 TEST_CASE("groups of a hierarchical network are classes of their own") {
@@ -188,7 +255,7 @@ TEST_CASE("groups of a hierarchical network are classes of their own") {
                          .groups = {{"a", {"d0", "d2"}, 10_MB_per_s, 1_ms}, {"b", {"d1", "d3", "d4"}, 10_MB_per_s, 1_ms}}};
   const cluster c("c", test::workers(5), net);
   CHECK(classes_of(c) == numbers({{0, 2}, {1, 3, 4}}));
-  CHECK_FALSE(exchangeable(c, device_id(0), device_id(1)));
+  CHECK_FALSE(exchange_test(c)(device_id(0), device_id(1)));
 }
 
 TEST_CASE("a wire of another width tells devices apart, and so does a shared one") {
@@ -209,5 +276,6 @@ TEST_CASE("a wire of another width tells devices apart, and so does a shared one
   CHECK(classes_of(joined(5e6, 5e6, true)) == numbers({{0, 1}, {2}}));
   CHECK(classes_of(joined(5e6, 4e6, false)) == numbers({{0}, {1}, {2}}));
   // 1 and 2 reach 0 over the same resource, so 0's wire to 1 cannot be 0's alone.
-  CHECK_FALSE(exchangeable(joined(5e6, 5e6, true), device_id(0), device_id(2)));
+  const cluster one_wire = joined(5e6, 5e6, true);
+  CHECK_FALSE(exchange_test(one_wire)(device_id(0), device_id(2)));
 }

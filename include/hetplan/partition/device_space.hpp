@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -49,42 +50,90 @@ struct device_space {
 
 /// Does exchanging two devices leave the network as it is, up to the names of its resources?
 ///
-/// Complexity  O(devices^2 * resources on a route).
+/// Only routes of the two change. A resource that another route uses too keeps its name.
+///
+/// Complexity  O(devices^2 * resources on a route) to build; O(devices * resources on a route) to ask.
 /// Source      own.
-[[nodiscard]] inline bool exchangeable(const cluster& c, device_id a, device_id b) {
-  const auto other = [&](device_id d) { return d == a ? b : d == b ? a : d; };
-  std::map<resource_id, resource_id> image, preimage;
-  const auto same = [&](const route* x, const route* y) {
-    if ((x == nullptr) != (y == nullptr)) return false;
-    if (x == nullptr) return true;
+class exchange_test {
+ public:
+  explicit exchange_test(const cluster& c)
+      : cluster_(c), uses_(c.network().resources().size(), 0), of_the_two_(uses_), image_(uses_.size()), preimage_(uses_.size()) {
+    for (const device& x : c.devices()) {
+      const route* r = nullptr;
+      for (const device& y : c.devices()) {
+        if ((r = c.network().find(x.id, y.id)) == nullptr) continue;
+        for (const resource_use& u : r->via) ++uses_[u.resource.index()];
+      }
+    }
+  }
+
+  [[nodiscard]] bool operator()(device_id a, device_id b) {
+    if (a == b) return true;
+    const bool same = match(a, b);
+    for (const resource_id r : seen_) {
+      of_the_two_[r.index()] = 0;
+      image_[r.index()].reset();
+      preimage_[r.index()].reset();
+    }
+    seen_.clear();
+    return same;
+  }
+
+ private:
+  [[nodiscard]] bool match(device_id a, device_id b) {
+    const auto trade = [&](device_id from, device_id to, device_id other_from, device_id other_to) {
+      return trade_places(cluster_.network().find(from, to), cluster_.network().find(other_from, other_to));
+    };
+    if (!trade(a, b, b, a)) return false;
+    for (const device& x : cluster_.devices()) {
+      if (x.id != a && x.id != b && !(trade(a, x.id, b, x.id) && trade(x.id, a, x.id, b))) return false;
+    }
+    return std::all_of(seen_.begin(), seen_.end(), [&](resource_id r) {
+      const std::size_t i = r.index();
+      return uses_[i] == of_the_two_[i] || (image_[i].value_or(r) == r && preimage_[i].value_or(r) == r);
+    });
+  }
+  /// May two routes trade places? Then their resources do.
+  [[nodiscard]] bool trade_places(const route* x, const route* y) {
+    if (x == nullptr || y == nullptr) return x == y;
     if (x->latency != y->latency || x->via.size() != y->via.size()) return false;
     for (std::size_t i = 0; i < x->via.size(); ++i) {
       const resource_use &u = x->via[i], &v = y->via[i];
-      if (u.weight != v.weight || c.network()[u.resource].capacity != c.network()[v.resource].capacity) return false;
-      if (image.emplace(u.resource, v.resource).first->second != v.resource) return false;
-      if (preimage.emplace(v.resource, u.resource).first->second != u.resource) return false;
+      if (u.weight != v.weight || cluster_.network()[u.resource].capacity != cluster_.network()[v.resource].capacity) return false;
+      seen_.push_back(u.resource);
+      seen_.push_back(v.resource);
+      ++of_the_two_[u.resource.index()];
+      ++of_the_two_[v.resource.index()];
+      if (!become(u.resource, v.resource) || !become(v.resource, u.resource)) return false;
     }
     return true;
-  };
-  for (const device& x : c.devices()) {
-    for (const device& y : c.devices()) {
-      if (x.id != y.id && !same(c.network().find(x.id, y.id), c.network().find(other(x.id), other(y.id)))) return false;
-    }
   }
-  return true;
-}
+  [[nodiscard]] bool become(resource_id u, resource_id v) {
+    auto &image = image_[u.index()], &preimage = preimage_[v.index()];
+    if (image.value_or(v) != v || preimage.value_or(u) != u) return false;
+    image = v;
+    preimage = u;
+    return true;
+  }
+
+  const cluster& cluster_;
+  std::vector<std::uint32_t> uses_, of_the_two_;  ///< by resource: routes that use it, of all and of the two devices
+  std::vector<std::optional<resource_id>> image_, preimage_;
+  std::vector<resource_id> seen_;
+};
 
 /// Classes of devices: alike in all that `same(a, b)` compares, and exchangeable in the network.
 ///
-/// Complexity   O(devices x classes) questions to `same` and to `exchangeable`.
+/// Complexity   O(devices x classes) questions to `same` and to exchange_test.
 /// Determinism  ordered by their first device; ids ascend inside.
 /// Source       own.
 template <std::predicate<const device&, const device&> Same>
 [[nodiscard]] std::vector<std::vector<device_id>> device_classes(const cluster& c, Same&& same) {
   std::vector<std::vector<device_id>> classes;
+  exchange_test exchangeable(c);
   for (const device& d : c.devices()) {
     const auto belongs = [&](const auto& members) {
-      return same(c[members.front()], d) && exchangeable(c, members.front(), d.id);
+      return same(c[members.front()], d) && exchangeable(members.front(), d.id);
     };
     const auto it = std::find_if(classes.begin(), classes.end(), belongs);
     if (it == classes.end()) classes.push_back({d.id}); else it->push_back(d.id);

@@ -17,7 +17,7 @@ namespace hetplan::partition {
 ///
 /// Complexity  O(classes^2 * resources on a route^2) to build, O(parts of both groups) to ask.
 /// Source      Dora, section 4.1: every pair has its peak bandwidth; Asteroid, section 3.2: the slowest pair is charged for
-///             its groups (peak_exchange). Own: by classes instead of devices, which exchangeable allows.
+///             its groups (peak_exchange). Own: by classes instead of devices, which exchange_test allows.
 class group_links {
  public:
   group_links(const device_space& space, const network& net) : space_(space) {

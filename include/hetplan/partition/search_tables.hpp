@@ -14,7 +14,7 @@ namespace hetplan::partition {
 
 /// The sequence's times, bytes and cuts, and the classes of devices that nothing in them tells apart.
 ///
-/// Complexity  that of stage_table; classes: O(N * classes * (N^2 + blocks * max_share)) for N devices.
+/// Complexity  that of stage_table; classes: O(N * classes * (N + blocks * max_share)) for N devices.
 /// Throws      invalid_model where a model answers what its concept forbids.
 /// Source      the inputs of Dora's Algorithm 1; interchangeable devices as classes: our own.
 struct search_tables {
