@@ -190,8 +190,9 @@ TEST_CASE("what stages of random cuts of a random DAG read and send is what the 
       }
     }
     for (std::size_t b = 0; b <= s.size(); ++b) {  // the order that the docstring promises
-      REQUIRE(std::is_sorted(cuts.ports(b).begin(), cuts.ports(b).end()));
-      const auto& all = cuts.crossings(b);
+      const ports through = cuts.ports(b);
+      REQUIRE(std::is_sorted(through.begin(), through.end()));
+      const auto all = cuts.crossings(b);
       REQUIRE(std::is_sorted(all.begin(), all.end(), [](const crossing& x, const crossing& y) {
         return x.from != y.from ? x.from > y.from : std::pair(x.tensor, x.port) < std::pair(y.tensor, y.port);
       }));
@@ -199,6 +200,28 @@ TEST_CASE("what stages of random cuts of a random DAG read and send is what the 
   }
   CHECK(fed > 400);
   CHECK(several > 200);
+}
+
+TEST_CASE("a tensor that thousands of layers read is kept once, not at every boundary before each of them") {
+  const int readers = 4000;  // 8 million crossings
+  std::vector<layer_edge> edges;
+  for (int r = 1; r <= readers; ++r) {
+    edges.push_back(edge(0, r, r == 3000 ? 70 : 10, 5));
+    if (r > 1) edges.push_back(edge(r - 1, r, 1, 1));
+  }
+  const planning_graph g = build(readers + 1, edges);
+  const layer_sequence s = sequence_of(g);
+  const sequence_cuts cuts(g, s);
+  CHECK(cuts.bytes_in(1, s.size()) == bytes_pair{70, 5});
+  CHECK(cuts.bytes_in(2, s.size()) == bytes_pair{71, 6});
+  CHECK(cuts.bytes_in(2, 100) == bytes_pair{11, 6});
+  CHECK(cuts.bytes_in(3001, s.size()) == bytes_pair{11, 6});
+  CHECK(cuts.ports(3990).size() == 11);
+  CHECK(cuts.crossings(3990).size() == 12);
+  CHECK_FALSE(cuts.serial());
+  double carried = 0;
+  for (std::size_t b = 0; b < s.size(); ++b) carried += cuts.bytes_in(b, s.size()).first;
+  CHECK(carried == 3000 * 70 + 1000 * 10 + 3999);
 }
 
 }  // namespace test_sequence_cuts

@@ -27,7 +27,7 @@ struct seen_behind {
 /// Source      own: the step_rule of chains on a graph of stages, which Dora's plans are (section 4.1).
 class graph_tails {
  public:
-  graph_tails(const sequence_cuts& cuts, const group_links& links, const step_rule& rule) : cuts_(cuts), links_(links), rule_(rule) {}
+  graph_tails(const crossing_table& cuts, const group_links& links, const step_rule& rule) : cuts_(cuts), links_(links), rule_(rule) {}
 
   /// A stage of blocks [first, last) on a group before a partial plan that begins at `last`. A tensor goes to each
   /// stage that reads it once, with the most bytes that it reads.
@@ -94,7 +94,7 @@ class graph_tails {
     bool used = false;
   };
 
-  const sequence_cuts& cuts_;
+  const crossing_table& cuts_;
   const group_links& links_;
   const step_rule& rule_;
   std::vector<flow_to> flows_;  ///< by port, at the first port of each stage

@@ -23,13 +23,14 @@ struct search_tables {
   const hetplan::cluster& cluster;
   stage_table table;
   sequence_cuts cuts;
+  crossing_table crossings;
   std::vector<energy_slopes> slopes;            ///< by device
   std::vector<std::vector<device_id>> classes;  ///< largest memory first, then the faster, then the smaller id
 
   template <cost_model Cost, memory_model Memory, energy_model Energy>
   search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c, const Cost& cost, const Memory& memory,
                 const Energy& energy, const workload& w, int max_share)
-      : model(m), sequence(s), cluster(c), table(m, s, c, cost, memory, w, max_share), cuts(m, s) {
+      : model(m), sequence(s), cluster(c), table(m, s, c, cost, memory, w, max_share), cuts(m, s), crossings(cuts) {
     for (const device& d : c.devices()) slopes.push_back(slopes_of(energy, d));
     classes = device_classes(c, [&](const device& a, const device& b) {
       if (a.usable_memory() != b.usable_memory() || a.energy_budget != b.energy_budget || a.max_busy != b.max_busy ||

@@ -36,7 +36,7 @@ class substate_search {
         rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
               options.steps),
         costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
-        bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.cuts, links_, rule_),
+        bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.crossings, links_, rule_),
         memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
         reach_(costs_, space, boundaries_, options.max_stages, [&](int depth) { return in_flight(serial_ ? depth : 1); }),
         threshold_(known_score), start_(space.states()) {
@@ -169,7 +169,7 @@ class substate_search {
 
   [[nodiscard]] link_step serial_link(const exchange_cost& x, std::size_t block) const {
     double forward = 0, gradient = 0;
-    for (const crossing& c : t_.cuts.crossings(block)) {
+    for (const crossing& c : t_.crossings.crossings(block)) {
       forward += c.forward_bytes;
       gradient += c.gradient_bytes;
     }
