@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <limits>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,16 +49,22 @@ class partial_store {
   void keep(const partial_node& next, std::size_t cell) {
     if (covered(cell, next)) return;
     auto& c = cells_[cell].kept;
-    std::erase_if(c, [&](const partial_node& n) { return policy_.covers(next, n) && comparable(next, n); });
-    if (c.size() >= capacity_) c.pop_back();
+    std::erase_if(c, [&](const partial_node& n) {
+      const bool gone = policy_.covers(next, n) && comparable(next, n);
+      if (gone) release(n.ports);
+      return gone;
+    });
+    if (c.size() >= capacity_) {
+      release(c.back().ports);
+      c.pop_back();
+    }
     const auto at = std::upper_bound(c.begin(), c.end(), next.rank, [](double rank, const partial_node& n) { return rank < n.rank; });
     partial_node& mine = *c.insert(at, next);
-    if (!next.ports.empty()) {
-      ports_.emplace_back(next.ports.begin(), next.ports.end());
-      mine.ports = ports_.back();
-    }
+    if (!next.ports.empty()) mine.ports = own(next.ports);
     cells_[cell].bar = c.size() < capacity_ ? std::numeric_limits<double>::infinity() : c.back().rank;
   }
+  /// Lists of ports that were ever allocated: those of dropped partial plans serve others.
+  [[nodiscard]] std::size_t lists_of_ports() const { return ports_.size(); }
   [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c].kept; }
   /// Moves a cell's partial plans, by rank, to their final place: [first, second) of the closed ones.
   std::pair<std::size_t, std::size_t> close(std::size_t cell) {
@@ -69,6 +76,22 @@ class partial_store {
   }
 
  private:
+  [[nodiscard]] std::span<const tail> own(std::span<const tail> ports) {
+    if (free_.size() <= ports.size()) free_.resize(ports.size() + 1);
+    auto& free = free_[ports.size()];
+    if (free.empty()) {
+      ports_.push_back(std::make_unique<tail[]>(ports.size()));
+      free.push_back(ports_.back().get());
+    }
+    tail* mine = free.back();
+    free.pop_back();
+    std::copy(ports.begin(), ports.end(), mine);
+    return {mine, ports.size()};
+  }
+  void release(std::span<const tail> ports) {
+    if (!ports.empty()) free_[ports.size()].push_back(const_cast<tail*>(ports.data()));  // from own(), which made it
+  }
+
   /// Does whatever is put before them cost both the same?
   [[nodiscard]] static bool comparable(const partial_plan& x, const partial_plan& y) {
     if (x.finished.group != y.finished.group) return false;
@@ -89,7 +112,8 @@ class partial_store {
   std::size_t capacity_;
   std::vector<filling> cells_;
   std::vector<partial_node> closed_;
-  std::deque<std::vector<tail>> ports_;
+  std::vector<std::unique_ptr<tail[]>> ports_;
+  std::vector<std::vector<tail*>> free_;  ///< lists of dropped partial plans, by length
 };
 
 }  // namespace hetplan::partition
