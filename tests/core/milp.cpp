@@ -299,6 +299,39 @@ TEMPLATE_TEST_CASE("a limit of time ends the search with what was found", "", MI
   }
 }
 
+TEST_CASE("an attempt that a limit ends without an answer does not lose the answer of the one before") {
+  // x <= 1e9 y, y binary, x >= 1: a solver's y = 1e-9 is 0 once rounded, and then x fits nowhere. y = 1 does.
+  milp_problem p;
+  const int x = p.relaxation.add_column(0, 1, 10), y = p.relaxation.add_column(1, 0, 1);
+  p.integers = {y};
+  p.relaxation.rows.push_back({.terms = {{x, 1}, {y, -1e9}}, .upper = 0});
+  std::vector<double> asked;
+  const milp_solution s = detail::solve_exactly(glpk_lp{}, p, [&](const milp_problem&, double tolerance) {
+    asked.push_back(tolerance);
+    if (asked.size() > 1) return milp_solution{.nodes = 5};
+    return milp_solution{.status = milp_status::optimal, .objective = 0.5, .x = {1, 1}, .nodes = 7};  // claims too much
+  });
+  CHECK(asked == std::vector<double>{1e-6, 1e-8});
+  CHECK(s.status == milp_status::feasible);
+  CHECK(s.objective == 1);
+  CHECK(s.bound == 0.5);
+  CHECK(s.nodes == 12);
+}
+
+TEST_CASE("a solver's limit of time runs from its call on, whatever it tries") {
+  const detail::time_left forever{seconds(inf)}, none{0_s}, hour{3600_s};
+  CHECK(forever() == seconds(inf));
+  CHECK(none() == 0_s);
+  const seconds first = hour(), second = hour();
+  CHECK(second <= first);
+  CHECK(first <= 3600_s);
+  std::mt19937_64 random(29);
+  const milp_problem p = knapsack(random, 150, 30);
+  const glpk_milp at_once{.time_limit = 0_s};
+  const milp_solution s = at_once.solve(p);
+  CHECK((s.status == milp_status::feasible || s.status == milp_status::unsolved));
+}
+
 TEMPLATE_TEST_CASE("a mixed-integer program that a solver would choke on is refused with its place", "", MILP_SOLVERS) {
   std::mt19937_64 random(1);
   const milp_problem good = knapsack(random, 4, 1);

@@ -277,6 +277,26 @@ TEST_CASE("without transfers that drain the given schedule is the optimum") {
   CHECK(same_but_for_status(s, given));
 }
 
+TEST_CASE("few transfers among many tasks take memory for the tasks, not for their square") {
+  const cluster c = wireless(2);
+  tasks::task_graph_builder b(2);
+  const auto way = b.add_route(*c.network().find(device_id(0), device_id(1)));
+  tasks::task_graph_builder::handle last;
+  for (int i = 0; i < 60'000; ++i) {  // squared, 3.6 GB
+    last = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(0), .microbatch = i, .duration_s = 1e-3});
+    b.append_to_order(last);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto t = b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .microbatch = i, .route = way, .volume_bytes = 1});
+    b.depend(last, t);
+  }
+  const random_cep r{c, std::move(b).build()};
+  const cep_graph cep(r.graph, r.cluster.network());
+  const network_schedule s = schedule::exact_schedule(cep, schedule::uncontrolled(cep), glpk_milp{});
+  CHECK(s.status.ok());
+  CHECK(s.gap < 1e-6);
+}
+
 TEST_CASE("a given schedule at its bound may be given to the exact program") {
   int at_bound = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 150; ++seed) {

@@ -20,28 +20,39 @@ struct exact_options {
 
 namespace detail {
 
-/// Which nodes of a CEP graph can be reached from which. Complexity O(nodes * (nodes + dependencies)).
+/// Which of a few nodes of a CEP graph can be reached from which nodes. Complexity O((nodes + dependencies) * targets / 64).
 class reachability {
  public:
-  explicit reachability(const cep_graph& cep) : nodes_(cep.tasks().size()), reached_(nodes_ * nodes_, 0) {
+  reachability(const cep_graph& cep, const std::vector<tasks::node_id>& targets)
+      : number_(cep.tasks().size(), none), words_((targets.size() + 63) / 64), reached_(cep.tasks().size() * words_, 0) {
+    std::uint32_t numbers = 0;
+    for (const tasks::node_id n : targets) {
+      if (number_[n] == none) number_[n] = numbers++;
+    }
     const tasks::task_graph& g = cep.tasks();
     const std::vector<tasks::node_id> order = tasks::longest_paths(g, cep.network()).order, next = tasks::detail::next_on_device(g);
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      char* mine = &reached_[*it * nodes_];
-      mine[*it] = 1;
+      std::uint64_t* mine = &reached_[*it * words_];
+      if (number_[*it] != none) mine[number_[*it] / 64] |= std::uint64_t{1} << number_[*it] % 64;
       const auto join = [&](tasks::node_id m) {
-        for (std::size_t i = 0; i < nodes_; ++i) mine[i] = static_cast<char>(mine[i] | reached_[m * nodes_ + i]);
+        for (std::size_t i = 0; i < words_; ++i) mine[i] |= reached_[m * words_ + i];
       };
       for (const tasks::node_id m : g.successors_of(*it)) join(m);
-      if (g.is_compute(*it) && next[*it] < nodes_) join(next[*it]);
+      if (g.is_compute(*it) && next[*it] < g.size()) join(next[*it]);
     }
   }
   /// Is there a path from a to b, or are they one?
-  [[nodiscard]] bool operator()(tasks::node_id a, tasks::node_id b) const { return reached_[a * nodes_ + b] != 0; }
+  ///
+  /// @param b  a target.
+  [[nodiscard]] bool operator()(tasks::node_id a, tasks::node_id b) const {
+    return (reached_[a * words_ + number_[b] / 64] >> number_[b] % 64 & 1) != 0;
+  }
 
  private:
-  std::size_t nodes_;
-  std::vector<char> reached_;
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> number_;  ///< by node, among the targets
+  std::size_t words_;
+  std::vector<std::uint64_t> reached_;
 };
 
 /// The mixed-integer program: order_program where the order is a variable.
@@ -151,9 +162,16 @@ class order_choice {
   /// Orders that every schedule keeps, or that some optimal one does: they cut the search, not the optimum.
   void known_orders() {
     const tasks::task_graph& g = cep_.tasks();
-    const reachability reaches(cep_);
     const std::vector<std::vector<tasks::node_id>> before = predecessors();
     const auto& f = timing_.draining();
+    std::vector<tasks::node_id> asked;  // the transfers, what they wait for and what waits for them
+    for (const std::uint32_t t : f) {
+      const tasks::node_id n = g.node_of_transfer(t);
+      asked.push_back(n);
+      asked.insert(asked.end(), before[n].begin(), before[n].end());
+      asked.insert(asked.end(), g.successors_of(n).begin(), g.successors_of(n).end());
+    }
+    const reachability reaches(cep_, asked);
     for (std::size_t a = 0; a < f.size(); ++a) {
       for (std::size_t b = 0; b < f.size(); ++b) {
         const tasks::node_id na = g.node_of_transfer(f[a]), nb = g.node_of_transfer(f[b]);

@@ -33,31 +33,32 @@ namespace hetplan {
 struct cbc_milp {
   long long max_nodes = 100'000;
   int max_iterations = 1'000'000;  ///< pivots of each linear program that Clp solves; Cbc does not count
-  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of Cbc
+  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of Cbc, all that `solve` tries together
 
   [[nodiscard]] milp_solution solve(const milp_problem& p) const {
     check_milp_problem(p);
     if (!(time_limit.value() >= 0)) throw invalid_input("cbc_milp: time_limit = " + to_text(time_limit.value()) + " s; expected >= 0");
+    const detail::time_left left(time_limit);
     return detail::solve_exactly(clp_lp{.max_iterations = max_iterations}, p,
-                                 [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance); });
+                                 [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance, left); });
   }
 
  private:
-  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance) const {
+  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance, const detail::time_left& left) const {
     const lp_solution relaxed = clp_lp{.max_iterations = max_iterations}.solve(p.relaxation);
     if (relaxed.status != lp_status::optimal) return detail::to_milp(lp_solution(relaxed));
     const detail::by_columns<CoinBigIndex> columns(p.relaxation);
     static std::mutex cbc_is_in_use;
     const std::lock_guard lock(cbc_is_in_use);
     try {
-      return run(p, columns, relaxed.objective, tolerance);
+      return run(p, columns, relaxed.objective, tolerance, left());
     } catch (...) {  // CoinError, which no header of C tells of, and std::bad_alloc
       return {.bound = relaxed.objective};
     }
   }
 
   [[nodiscard]] milp_solution run(const milp_problem& p, const detail::by_columns<CoinBigIndex>& a, double relaxed,
-                                  double tolerance) const {
+                                  double tolerance, seconds limit) const {
     const std::unique_ptr<Cbc_Model, void (*)(Cbc_Model*)> owner(Cbc_newModel(), Cbc_deleteModel);
     Cbc_Model* model = owner.get();
     const lp_problem& lp = p.relaxation;
@@ -76,7 +77,7 @@ struct cbc_milp {
     }
     Cbc_setParameter(model, "increment", "1e-9");  // else it drops what is better by little
     Cbc_setMaximumNodes(model, static_cast<int>(std::clamp<long long>(max_nodes, 0, std::numeric_limits<int>::max())));
-    if (is_finite(time_limit)) Cbc_setMaximumSeconds(model, time_limit.value());
+    if (is_finite(limit)) Cbc_setMaximumSeconds(model, limit.value());
     Cbc_solve(model);
 
     milp_solution s;

@@ -202,13 +202,14 @@ struct glpk_milp {
   long long max_nodes = 100'000;
   int max_iterations = 1'000'000;  ///< pivots of all nodes together
   int max_memory_MB = std::numeric_limits<int>::max();
-  seconds time_limit = seconds(std::numeric_limits<double>::infinity());
+  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of the search, all that `solve` tries together
 
   [[nodiscard]] milp_solution solve(const milp_problem& p) const {
     check_milp_problem(p);
     if (!(time_limit.value() >= 0)) throw invalid_input("glpk_milp: time_limit = " + to_text(time_limit.value()) + " s; expected >= 0");
     const glpk_lp rest{.max_iterations = max_iterations, .max_memory_MB = max_memory_MB};
-    return detail::solve_exactly(rest, p, [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance); });
+    const detail::time_left left(time_limit);
+    return detail::solve_exactly(rest, p, [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance, left); });
   }
 
  private:
@@ -219,12 +220,12 @@ struct glpk_milp {
     double bound = -std::numeric_limits<double>::infinity();
   };
 
-  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance) const {
+  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance, const detail::time_left& left) const {
     detail::glpk_loader loader(p.relaxation);
     search state{.max_nodes = max_nodes, .max_iterations = max_iterations};
     milp_solution s;
     s.x.resize(p.relaxation.objective.size());
-    if (!detail::guard_glpk(max_memory_MB, [&] { run(p, tolerance, loader, state, s); })) return {};
+    if (!detail::guard_glpk(max_memory_MB, [&] { run(p, tolerance, left, loader, state, s); })) return {};
     s.nodes = state.nodes;
     if (s.status == milp_status::feasible || s.status == milp_status::unsolved) s.bound = state.bound;
     return s;
@@ -241,7 +242,11 @@ struct glpk_milp {
     if (nodes > state.max_nodes || glp_get_it_cnt(glp_ios_get_prob(tree)) >= state.max_iterations) glp_ios_terminate(tree);
   }
 
-  void run(const milp_problem& p, double tolerance, detail::glpk_loader& loader, search& state, milp_solution& s) const {
+  [[nodiscard]] static int milliseconds(const detail::time_left& left) {
+    return static_cast<int>(std::min(left().value() * 1e3, static_cast<double>(std::numeric_limits<int>::max())));
+  }
+
+  void run(const milp_problem& p, double tolerance, const detail::time_left& left, detail::glpk_loader& loader, search& state, milp_solution& s) const {
     glp_prob* lp = glp_create_prob();
     loader.load(lp);
     for (const int c : p.integers) glp_set_col_kind(lp, c + 1, GLP_IV);
@@ -249,10 +254,10 @@ struct glpk_milp {
     glp_init_smcp(&simplex);
     simplex.msg_lev = GLP_MSG_OFF;
     simplex.it_lim = max_iterations;
-    simplex.tm_lim = static_cast<int>(std::min(time_limit.value() * 1e3, static_cast<double>(std::numeric_limits<int>::max())));
+    simplex.tm_lim = milliseconds(left);
     glp_simplex(lp, &simplex);
     switch (glp_get_status(lp)) {
-      case GLP_OPT: branch(lp, tolerance, simplex.tm_lim, state, s); break;
+      case GLP_OPT: branch(lp, tolerance, milliseconds(left), state, s); break;
       case GLP_UNBND: s.status = milp_status::unbounded; break;
       default: s.status = glp_get_prim_stat(lp) == GLP_NOFEAS ? milp_status::infeasible : milp_status::unsolved; break;
     }

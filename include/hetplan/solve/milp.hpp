@@ -3,6 +3,7 @@
 /// Mixed-integer linear programs: the problem, the answer, and the door for solvers.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace hetplan {
@@ -120,7 +122,22 @@ template <lp_solver Lp>
   }
 }
 
-/// Asks `attempt(problem, tolerance)` with ever smaller tolerances until its integers survive being rounded.
+/// What is left of a limit on the wall clock, which runs from its construction on.
+class time_left {
+ public:
+  explicit time_left(seconds limit) : limit_(limit) {}
+  [[nodiscard]] seconds operator()() const {
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin_;
+    return seconds(std::max(0.0, limit_.value() - gone.count()));
+  }
+
+ private:
+  seconds limit_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// Asks `attempt(problem, tolerance)` with ever smaller tolerances until its integers survive being rounded. Where a limit ends an
+/// attempt without any, the answer is the best one before.
 template <lp_solver Lp, class Attempt>
 [[nodiscard]] milp_solution solve_exactly(const Lp& lp, milp_problem p, const Attempt& attempt) {
   if (p.integers.empty()) return to_milp(lp.solve(p.relaxation));
@@ -130,14 +147,20 @@ template <lp_solver Lp, class Attempt>
     return s;
   }
   long long nodes = 0;
+  milp_solution before;
   for (const double tolerance : {1e-6, 1e-8, 1e-10}) {
     s = attempt(std::as_const(p), tolerance);
     s.nodes = nodes += s.nodes;
+    if (s.status == milp_status::unsolved && before.status == milp_status::feasible) {
+      before.nodes = nodes;
+      return before;
+    }
     if (s.status != milp_status::optimal && s.status != milp_status::feasible) {
       s.x.clear();
       break;
     }
     if (settle(lp, p, s)) break;
+    before = s;
   }
   return s;
 }
