@@ -617,4 +617,29 @@ TEST_CASE("an observer sees time pass and may end it") {
   CHECK(h.iterations == 2);
 }
 
+TEST_CASE("a timeline that time itself could not pass through is refused before anything runs") {
+  const world_by_hand x(mode::inference, wireless(3), 0);
+  scripted policy{[&](const situation&) { return reaction{.next = x.apart(0, 1)}; }};
+  CHECK_THROWS_WITH(adapt::live(x.problem(), {seconds(3.6e23), {}}, policy), Catch::Contains("duration = 3.6e+23 s; expected seconds > 0, at most 1e+09"));
+  CHECK(policy.asked.empty());
+  CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, policy).status.ok());
+}
+
+TEST_CASE("what makes work without end is stopped by its budget, and years of calm need none") {
+  const world_by_hand x(mode::training, wireless(3), 1);
+  adapt::static_plan policy(x.apart(0, 1));
+  adapt::life_options<> o{.steps = 1000};
+  CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, policy, o).status.ok());
+  o.storage.backups = adapt::backup_routine{.period = 1};
+  const adapt::history h = adapt::live(x.problem(), {adapt::longest_timeline, {at(9, air(0.5))}}, policy, o);
+  CHECK(h.status.result == outcome::stopped);
+  CHECK_THAT(h.status.reason, Catch::Contains("stopped by its budget of 1016 steps at "));
+  CHECK(h.iterations > 100);
+  scripted restless{[&](const situation& s) -> reaction {
+    if (s.running == nullptr) return {.next = x.apart(0, 1), .ask_again = s.now};
+    return {.ask_again = s.now, .rest = true};
+  }};
+  CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, restless, {.steps = 1000}).iterations == 1);
+}
+
 }  // namespace test_life

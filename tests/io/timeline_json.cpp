@@ -109,6 +109,8 @@ TEST_CASE("a bad timeline file ends in one message that points at the event") {
   CHECK(message(R"({"format": "hetplan/timeline/2", "duration": 1})") == "t.json: /format: expected \"hetplan/timeline/1\", got \"hetplan/timeline/2\"");
   CHECK(message(R"({"format": "hetplan/timeline/1"})") == "t.json: /duration: expected seconds > 0, got nothing");
   CHECK(message(R"({"format": "hetplan/timeline/1", "duration": "0 s"})") == "t.json: /duration: expected seconds > 0, got \"0 s\"");
+  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": "1e20 h"})") ==
+        "t.json: /duration: expected seconds > 0, at most 1e+09 (30 years), got \"1e20 h\"");
   CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "event": []})") == "t.json: /event: expected a known key, got \"event\"; did you mean \"events\"?");
   CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "events": {}})") == "t.json: /events: expected an array of events, got an empty object");
   CHECK(error("3") == "/events/0: expected an event, got 3");
@@ -198,8 +200,9 @@ TEST_CASE("a timeline that a program makes is checked with the index of its even
       return 0;
     });
   };
-  CHECK(fault(0, {}) == "timeline: duration = 0; expected seconds > 0");
-  CHECK(fault(nan, {}) == "timeline: duration = nan; expected seconds > 0");
+  CHECK(fault(0, {}) == "timeline: duration = 0 s; expected seconds > 0, at most 1e+09 (30 years)");
+  CHECK(fault(nan, {}) == "timeline: duration = nan s; expected seconds > 0, at most 1e+09 (30 years)");
+  CHECK(fault(3.6e23, {}) == "timeline: duration = 3.6e+23 s; expected seconds > 0, at most 1e+09 (30 years)");
   CHECK(fault(9, {{1_s, adapt::speed_becomes{laptop, 1}}, {seconds(0.5), adapt::speed_becomes{laptop, 1}}}) ==
         "timeline: event 1 at 0.5 s: expected a time >= 1 s, that of the event before it");
   CHECK(fault(9, {{seconds(nan), adapt::speed_becomes{laptop, 1}}}) == "timeline: event 0 at nan s: expected a finite time >= 0");

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <hetplan/adapt/ledger.hpp>
+#include <hetplan/adapt/life_options.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 #include <hetplan/adapt/weight_keeper.hpp>
 #include <hetplan/adapt/world.hpp>
@@ -23,28 +24,13 @@
 
 namespace hetplan::adapt {
 
-template <failure_detector Detector = heartbeat>
-struct life_options {
-  Detector detector = {};
-  storage_options storage = {};
-};
-template <class Detector>
-life_options(Detector, storage_options) -> life_options<Detector>;
-
-/// The job has come this far; for progress and for stopping.
-struct lived {
-  seconds now;
-  seconds duration;
-  const history& so_far;
-};
-
 namespace detail {
 
 template <class Problem, class Policy, class Detector, class... Observers>
 class life_loop {
  public:
   life_loop(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
-      : problem_(problem), policy_(policy), duration_(t.duration.value()),
+      : problem_(problem), policy_(policy), duration_(t.duration.value()), most_steps_(options.steps + 16 * std::ssize(t.events)),
         world_(problem.cluster, t, options.detector, problem.job.qoe), books_(problem.cluster.size()),
         weights_(problem, options.storage), observers_(observers...) {}
 
@@ -76,6 +62,7 @@ class life_loop {
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr std::size_t most_seen = 4096;  ///< conditions of a long timeline may never come again
 
   /// A plan on its way to be adopted.
   struct adopting {
@@ -90,9 +77,11 @@ class life_loop {
   [[nodiscard]] bool goes_on() {
     history& h = books_.open();
     if (problem_.job.qoe.iterations && done() >= *problem_.job.qoe.iterations) h.finished_s = now_;
-    if (std::apply([&](auto&... o) { return notify(lived{seconds(now_), seconds(duration_), h}, o...); }, observers_) == flow::stop) {
+    std::string by = steps_++ < most_steps_ || h.finished_s ? "" : "its budget of " + std::to_string(most_steps_) + " steps";
+    if (std::apply([&](auto&... o) { return notify(lived{seconds(now_), seconds(duration_), h}, o...); }, observers_) == flow::stop) by = "an observer";
+    if (!by.empty()) {
       stopped_ = true;
-      h.status = {outcome::stopped, "stopped by an observer at " + to_text(now_) + " s"};
+      h.status = {outcome::stopped, "stopped by " + by + " at " + to_text(now_) + " s"};
     }
     return !stopped_ && !h.finished_s && now_ < duration_;
   }
@@ -212,6 +201,7 @@ class life_loop {
     } else {
       const auto halt = [&](double horizon) { return world_.next_halt(runner_->devices(), runner_->resources(), asked_s_, horizon); };
       std::tie(i, until) = under_change(runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
+      if (seen_.size() >= most_seen) seen_.clear();
       if (quiet && i.ended && now_ + i.took_s <= world_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
     }
     if (!i.ended) {
@@ -219,7 +209,8 @@ class life_loop {
       books_.passed(activity::cut_off, now_, until, running_, i.device_J);
       return go_on_to(until, i.background_left);
     }
-    if (!(i.took_s > 0)) throw invalid_input("live: an iteration of the running plan takes 0 s, so that time would stand still; expected more");
+    if (!(now_ + i.took_s > now_))
+      throw invalid_input("live: an iteration of the running plan takes " + to_text(i.took_s) + " s, so that time would stand still; expected more");
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);
     const long long count = repetitions(i);
@@ -322,6 +313,7 @@ class life_loop {
   const Problem& problem_;
   Policy& policy_;
   double duration_;
+  long long most_steps_, steps_ = 0;
   world world_;
   ledger books_;
   weight_keeper<Problem> weights_;

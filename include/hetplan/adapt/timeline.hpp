@@ -67,6 +67,9 @@ struct timeline {
   friend bool operator==(const timeline&, const timeline&) = default;
 };
 
+/// Thirty years. Beyond, a second holds so few of a clock's last digits that short iterations would not move it.
+inline constexpr seconds longest_timeline(1e9);
+
 /// A broken rule: the event that breaks it, none where the timeline itself does, and what was given and expected.
 struct timeline_violation {
   std::optional<std::size_t> event;
@@ -146,8 +149,10 @@ class timeline_validator {
 /// last device leaving, a wish that says nothing or is not above zero.
 /// Events at or after the end never happen, but are checked all the same.
 [[nodiscard]] inline std::optional<timeline_violation> find_violation(const timeline& t, const cluster& c) {
-  if (!std::isfinite(t.duration.value()) || t.duration.value() <= 0)
-    return timeline_violation{{}, "duration = " + to_text(t.duration.value()) + "; expected seconds > 0"};
+  if (!(t.duration.value() > 0 && t.duration <= longest_timeline)) {
+    return timeline_violation{{}, "duration = " + to_text(t.duration.value()) + " s; expected seconds > 0, at most " +
+                                      to_text(longest_timeline.value()) + " (30 years)"};
+  }
   detail::timeline_validator validator(c);
   for (std::size_t i = 0; i < t.events.size(); ++i) {
     if (std::string fault = validator.fault(t.events[i]); !fault.empty()) return timeline_violation{i, std::move(fault)};

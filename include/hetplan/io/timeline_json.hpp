@@ -48,6 +48,9 @@ class timeline_reader {
 
   adapt::timeline read() {
     adapt::timeline t{top_.required_amount<seconds>("duration", range::above_zero)};
+    if (t.duration > adapt::longest_timeline) {
+      top_.find("duration")->fail("seconds > 0, at most " + to_text(adapt::longest_timeline.value()) + " (30 years)");
+    }
     if (const auto traces = top_.find("traces")) {
       for (const json_node n : traces->elements("an array of traces")) read_trace(n, t.duration);
     }

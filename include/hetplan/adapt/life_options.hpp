@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a life is told beside its policy, and what its observers are told.
+
+#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/history.hpp>
+#include <hetplan/adapt/weight_keeper.hpp>
+
+namespace hetplan::adapt {
+
+template <failure_detector Detector = heartbeat>
+struct life_options {
+  Detector detector = {};
+  storage_options storage = {};
+  /// Runs, waits and questions to the policy, beside sixteen for each event of the timeline. Backups and policies that ask to be
+  /// asked make work without events: years of it would have no end.
+  long long steps = 1'000'000;
+};
+template <class Detector>
+life_options(Detector, storage_options) -> life_options<Detector>;
+
+/// The job has come this far; for progress and for stopping.
+struct lived {
+  seconds now;
+  seconds duration;
+  const history& so_far;
+};
+
+}  // namespace hetplan::adapt
