@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/export_llama_cpp.hpp>
+#include <hetplan/io/export_prima_cpp.hpp>
 
 #include "io/reading.hpp"
 #include "io/runtime_split.hpp"
@@ -23,7 +24,7 @@ namespace {
 /// goes to the first device whose share is larger than its position's. `counts_head` is how newer versions find the first of
 /// those layers, the others do without the head; for all layers both must agree.
 std::vector<int> owners_in_llama_cpp(const std::string& command, int n_layer, bool counts_head) {
-  const std::string line = test::split_text(command, '\n')[2];
+  const std::string line = test::split_text(command, '\n')[4];
   const std::vector<std::string> servers = test::split_text(test::option(line, "--rpc"), ',');
   const std::vector<std::string> names = test::split_text(test::option(line, "--device"), ',');
   std::vector<int> devices;  // of the cluster, in the order of --device
@@ -71,6 +72,8 @@ TEST_CASE("the command line for llama.cpp, by hand") {
   // Layers 0 to 3 on d1, 4, 5 and the head on d0.
   const block_split two{{4, 2}};
   CHECK(io::llama_cpp_command(two.plan(), test::block_model(6), devices) ==
+        "# rpc-server asks nobody who they are, and with --host 0.0.0.0 it listens on every network of the device: start it only where\n"
+        "# nobody but you can reach it, or give it the address of that one network instead; never on the internet\n"
         "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n"
         "# on d1, which reads the tokens:\n"
         "llama-cli -m MODEL.gguf --rpc d1:50052,d0:50052 --device RPC0,RPC1 -ngl 7 -ts 4,3\n");
@@ -108,13 +111,16 @@ TEST_CASE("what llama.cpp cannot run is refused") {
   CHECK(refusal(block_split{std::vector<int>(16, 1)}.plan(), 16) == "export to llama.cpp: its -ts takes 15 devices; the plan has 16");
 }
 
-TEST_CASE("a device's name cannot end the word or the line that it stands in") {
-  const cluster odd("odd", {{.name = "a b;'c\nd", .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "e", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
-                    shared_medium{1_GB_per_s});
-  const std::string command = io::llama_cpp_command(block_split{{1, 1}}.plan(), test::block_model(2), odd);
-  CHECK(command.find(" --rpc 'e:50052,a b;'\\''c\nd:50052' --device") != std::string::npos);
-  const std::string host = io::llama_cpp_command(block_split{{2}}.plan(), test::block_model(2), odd);
-  CHECK(host.find("# on a b;'c\\nd, which") != std::string::npos);
+TEST_CASE("a device's name that is no address is refused where a command line has it for one") {
+  for (const std::string name : {"a b;'c\nd", "-rf d1", "-x", "a,b", "a:1", "\x1B[2J", ".", "k\u00FCche"}) {
+    const cluster odd("odd", {{.name = name, .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "e", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+                      shared_medium{1_GB_per_s});
+    const std::string why = "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got ";
+    CHECK(test::message_of([&] { return io::llama_cpp_command(block_split{{1, 1}}.plan(), test::block_model(2), odd); }) ==
+          "export to llama.cpp: " + why + io::in_quotes(name));
+    CHECK(test::message_of([&] { return io::prima_cpp_commands(block_split{{1, 1}}.plan(), test::block_model(2), odd); }) ==
+          "export to prima.cpp: " + why + io::in_quotes(name));
+  }
   CHECK(io::shell_word("") == "''");
   CHECK(io::shell_word("10.0.0.7:50052,home-1") == "10.0.0.7:50052,home-1");
 }

@@ -53,19 +53,23 @@ struct llama_cpp_split {
   return split;
 }
 
-/// The command line, every device an RPC server of one device under its name, which stands for its address.
+/// The command line, every device an RPC server of one device under its name, which stands for its address; with what upstream says
+/// of servers that listen to everybody.
 ///
-/// Throws  as split_for_llama_cpp.
+/// Throws  as split_for_llama_cpp; invalid_input for a device whose name is no address.
+/// Source  ggml-org/llama.cpp, tools/rpc/README.md (the example is fragile and insecure; never on an open network).
 [[nodiscard]] inline std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c) {
   const llama_cpp_split split = split_for_llama_cpp(p, model);
   std::string servers, devices, shares;
   for (std::size_t k = 0; k < split.devices.size(); ++k) {
     const char* comma = k == 0 ? "" : ",";
-    servers += comma + c[split.devices[k]].name + ":50052";
+    servers += comma + detail::address_of(c[split.devices[k]], "llama.cpp") + ":50052";
     devices += comma + ("RPC" + std::to_string(k));
     shares += comma + std::to_string(split.tensor_split[k]);
   }
-  return "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " + escaped(c[split.host].name) +
+  return "# rpc-server asks nobody who they are, and with --host 0.0.0.0 it listens on every network of the device: start it only where\n"
+         "# nobody but you can reach it, or give it the address of that one network instead; never on the internet\n"
+         "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " + escaped(c[split.host].name) +
          ", which reads the tokens:\nllama-cli -m MODEL.gguf --rpc " + shell_word(servers) + " --device " + devices + " -ngl " +
          std::to_string(split.gpu_layers) + " -ts " + shares + "\n";
 }

@@ -49,15 +49,15 @@ struct prima_cpp_split {
 
 /// A command line for each device, rank 0 first; a device's name stands for its address.
 ///
-/// Throws  as split_for_prima_cpp.
+/// Throws  as split_for_prima_cpp; invalid_input for a device whose name is no address.
 [[nodiscard]] inline std::string prima_cpp_commands(const plan& p, const planning_graph& model, const cluster& c) {
   const prima_cpp_split split = split_for_prima_cpp(p, model);
   const std::size_t world = split.devices.size();
-  const auto name = [&](std::size_t rank) -> const std::string& { return c[split.devices[rank % world]].name; };
+  const auto name = [&](std::size_t rank) -> const std::string& { return detail::address_of(c[split.devices[rank % world]], "prima.cpp"); };
   std::string windows, text;
   for (const std::size_t w : split.layer_windows) windows += (windows.empty() ? "" : ",") + std::to_string(w);
   for (std::size_t rank = 0; rank < world; ++rank) {
-    text += "# on " + escaped(name(rank)) + ":\nllama-cli -m MODEL.gguf --world " + std::to_string(world) + " --rank " + std::to_string(rank) +
+    text += "# on " + name(rank) + ":\nllama-cli -m MODEL.gguf --world " + std::to_string(world) + " --rank " + std::to_string(rank) +
             " --master " + shell_word(name(0)) + " --next " + shell_word(name(rank + 1)) + (rank == 0 ? " -lw " + windows : "") + "\n";
   }
   return text;

@@ -120,6 +120,21 @@ inline void require_inference(const plan& p, std::string_view runtime) {
   if (p.workload.mode == mode::training) refuse_export(runtime, "it runs inference; the plan is for training");
 }
 
+/// A device's name, where a command line has it for an address: a comma would make two of it, a hyphen at its begin an option.
+///
+/// Throws invalid_input for a name that no machine has.
+/// Source  RFC 1123, section 2.1 (names of machines: letters, digits, hyphens, dots), and the underscore that many have all the same.
+inline const std::string& address_of(const device& d, std::string_view runtime) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  bool fits = !d.name.empty() && plain(d.name.front());
+  for (const char c : d.name) fits = fits && (plain(c) || c == '-' || c == '.' || c == '_');
+  if (!fits) {
+    refuse_export(runtime, "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got " +
+                               in_quotes(d.name));
+  }
+  return d.name;
+}
+
 /// Throws invalid_input for a stage that has nothing but the embedding or the head.
 inline void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std::string_view runtime) {
   for (const runtime_stage& s : stages) {
