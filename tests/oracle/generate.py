@@ -74,6 +74,7 @@ def features_of(kind, rng):
         f["savers"] = True
         f["several"] = f["explicit"] = rng.random() < 0.5
         f["pipelines"], f["sizes"], f["tied"] = (rng.random() < 0.2 for _ in range(3))
+        f["transfers"] = rng.choice(["overlap", "overlap", "block"])
         f["tensor_parallel"] = rng.random() < 0.2
     elif kind == "mixed":
         for name in ("dag", "explicit", "pipelines", "sizes", "tied", "frozen", "tensor_parallel"):
@@ -552,7 +553,7 @@ def random_case(rng, kind, number):
             expected = semantics.simulate(case)
         except semantics.BadInput:
             # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see
-            if kind not in ("microbatch_sizes", "mixed", "block"):
+            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers"):
                 raise
             continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
