@@ -33,6 +33,7 @@ class event_loop {
         background_(options, net) {
     if constexpr (!rates_are_given) {
       if (access_ == route_access::unlimited) fluid_.stop_sharing();
+      if (options.record) fluid_.report_crowds();
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) devices_[d].held_bytes = g.static_bytes[d];
     out_.computes.resize(g.computes.size());

@@ -3,12 +3,15 @@
 /// Transfers as fluids: weighted max-min rates on shared resources, in tiers, brought up to date locally.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/simulate/crowd.hpp>
+#include <hetplan/simulate/max_min.hpp>
 
 namespace hetplan {
 
@@ -18,7 +21,8 @@ namespace hetplan {
 /// Where sharing has stopped, every flow has the peak rate of its route, whatever others do.
 ///
 /// Flows keep their rate until something that can reach it over shared resources changes, so a change
-/// costs the size of its connected component, and rates of other flows keep every bit.
+/// costs the size of its connected component, and rates of other flows keep every bit. Where a thousand flows and more all
+/// cross the resource that limits them, they have one rate, and a change costs a logarithm (detail::crowd).
 /// Units  seconds, bytes, B/s.  Determinism  independent of anything but the order of calls.
 class fluid_network {
  public:
@@ -30,6 +34,9 @@ class fluid_network {
 
   /// From now on nobody is in anybody's way. Call before the first flow starts.
   void stop_sharing() { shares_ = false; }
+
+  /// Calls for changed rates are wanted for flows in a crowd, too.
+  void report_crowds() { reports_ = true; }
 
   /// Starts a flow now; its route has at least one resource. The handle returns with its end.
   flow_id start(double now, double volume_bytes, std::span<const resource_use> via, int tier, std::uint32_t tag) {
@@ -55,30 +62,25 @@ class fluid_network {
       fresh_.push_back(f);
       return f;
     }
+    x.at.clear();
     for (const resource_use& u : via) {
-      resources_[u.resource.index()].flows.push_back(f);
+      state& s = resources_[u.resource.index()];
+      if (s.flows.empty()) used_.push_back(static_cast<std::uint32_t>(u.resource.index()));
+      x.at.push_back(static_cast<std::uint32_t>(s.flows.size()));
+      s.flows.push_back(f);
+      s.total += u.weight;
+      whole_weights_ = whole_weights_ && std::floor(u.weight) == u.weight;
       touch(u.resource.index());
     }
+    if (crowded_) crowd_.add(now, f, volume_bytes);
+    one_tier_ = one_tier_ && tier == flows_[active_.front()].tier;
     return f;
   }
 
   /// Ends a flow, finished or not.
   void stop(flow_id f) {
-    flow& x = flows_[f];
-    for (const resource_use& u : shares_ ? x.via : std::span<const resource_use>()) {
-      auto& here = resources_[u.resource.index()].flows;
-      const auto it = std::find(here.begin(), here.end(), f);
-      *it = here.back();
-      here.pop_back();
-      touch(u.resource.index());
-    }
-    active_[x.slot] = active_.back();
-    ends_[x.slot] = ends_.back();
-    flows_[active_[x.slot]].slot = x.slot;
-    active_.pop_back();
-    ends_.pop_back();
-    next_end_known_ = false;
-    free_.push_back(f);
+    if (crowded_) crowd_.remove(f);
+    forget(f);
   }
 
   void set_capacity(std::size_t r, double capacity) {
@@ -96,6 +98,8 @@ class fluid_network {
       forget_changes();
       return;
     }
+    if (active_.size() >= least_crowd && go_together(now, changed)) return forget_changes();
+    if (crowded_) scatter(now);
     for (const std::uint32_t r : dirty_) {
       if (resources_[r].dirty) collect(r);
       if (!component_.empty()) fill(now, changed);
@@ -105,6 +109,7 @@ class fluid_network {
 
   /// The time of the next end at the present rates; infinite if none.
   [[nodiscard]] double next_end() {
+    if (crowded_) return crowd_.next_end();
     if (!next_end_known_) {
       next_end_ = never;
       for (const double end : ends_) next_end_ = std::min(next_end_, end);
@@ -117,42 +122,101 @@ class fluid_network {
   template <class Done>
   void finish_until(double time, Done&& done) {
     finished_.clear();
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
+    if (crowded_) crowd_.take_until(time, finished_);
+    for (std::size_t i = 0; i < ends_.size() && !crowded_; ++i) {
       if (ends_[i] <= time) finished_.push_back(active_[i]);
     }
     std::sort(finished_.begin(), finished_.end(), [&](flow_id a, flow_id b) { return flows_[a].tag < flows_[b].tag; });
     for (const flow_id f : finished_) {
       const std::uint32_t tag = flows_[f].tag;
-      stop(f);
+      forget(f);
       done(tag);
     }
   }
 
   [[nodiscard]] std::size_t active() const { return active_.size(); }
-  [[nodiscard]] double rate(flow_id f) const { return flows_[f].rate; }
+  [[nodiscard]] double rate(flow_id f) const { return crowded_ ? crowd_.rate() : flows_[f].rate; }
   /// Bytes that an active flow has not moved by now, which is no later than its end.
   [[nodiscard]] double left(flow_id f, double now) const {
+    if (crowded_) return crowd_.left(f, now);
     return std::max(0.0, flows_[f].remaining - flows_[f].rate * (now - flows_[f].since));
   }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr double unset = -1, collected = -2;
+  static constexpr double unset = detail::max_min::unset, collected = -2;
 
-  struct flow {
-    std::span<const resource_use> via;
-    double remaining = 0, rate = 0, since = 0;
-    double next_rate = unset;  ///< while filling: unset, collected, or fixed
-    int tier = 0;
-    std::uint32_t tag = 0, slot = 0;
-  };
-  struct state {
-    double capacity = 0;
-    double left = 0, weight = 0;  ///< while filling: capacity not given out, weight of flows not fixed
-    std::size_t pending = 0;      ///< while filling: flows not fixed
-    std::vector<flow_id> flows;
-    bool dirty = false, visited = false;
-  };
+  using flow = detail::fluid_flow;
+  using state = detail::fluid_resource;
+
+  void forget(flow_id f) {
+    flow& x = flows_[f];
+    for (std::size_t k = 0; shares_ && k < x.via.size(); ++k) {
+      const std::size_t r = x.via[k].resource.index();
+      state& s = resources_[r];
+      const flow_id moved = s.flows.back();
+      const auto last = static_cast<std::uint32_t>(s.flows.size() - 1);
+      for (std::size_t j = 0; j < flows_[moved].via.size(); ++j) {
+        if (flows_[moved].via[j].resource.index() == r && flows_[moved].at[j] == last) flows_[moved].at[j] = x.at[k];
+      }
+      s.flows[x.at[k]] = moved;
+      s.flows.pop_back();
+      s.total -= x.via[k].weight;
+      if (s.flows.empty()) used_.erase(std::find(used_.begin(), used_.end(), static_cast<std::uint32_t>(r)));
+      touch(r);
+    }
+    active_[x.slot] = active_.back();
+    ends_[x.slot] = ends_.back();
+    flows_[active_[x.slot]].slot = x.slot;
+    active_.pop_back();
+    ends_.pop_back();
+    next_end_known_ = false;
+    free_.push_back(f);
+    one_tier_ = one_tier_ || active_.empty();
+  }
+
+  // --- crowds ---
+
+  /// The rate of all flows where they cross one resource and none limits them more; else unset.
+  [[nodiscard]] double common_rate() const {
+    if (!whole_weights_ || !one_tier_) return unset;
+    double share = never;
+    bool common = false;
+    for (const std::uint32_t r : used_) {
+      const state& s = resources_[r];
+      const double mine = s.capacity / s.total;
+      if (mine <= share) common = (mine == share && common) || s.flows.size() == active_.size();
+      share = std::min(share, mine);
+    }
+    return common ? share : unset;
+  }
+
+  /// Sets the one rate of all flows; false: they have several.
+  template <class Changed>
+  bool go_together(double now, Changed&& changed) {
+    const double rate = common_rate();
+    if (rate == unset || (!crowded_ && active_.size() < 2 * least_crowd)) return false;
+    if (!crowded_) {
+      crowd_.begin(now);
+      for (const flow_id f : active_) crowd_.add(now, f, left(f, now));
+      crowded_ = true;
+    }
+    crowd_.set_rate(now, rate);
+    for (std::size_t i = 0; i < active_.size() && reports_; ++i) changed(flows_[active_[i]].tag, rate);
+    return true;
+  }
+  void scatter(double now) {
+    crowded_ = false;
+    for (const flow_id f : active_) {
+      flow& x = flows_[f];
+      x.remaining = crowd_.left(f, now);
+      x.since = now;
+      x.rate = crowd_.rate();
+      ends_[x.slot] = x.rate > 0 ? now + x.remaining / x.rate : never;
+    }
+    next_end_known_ = false;
+    for (const std::uint32_t r : used_) touch(r);
+  }
 
   void touch(std::size_t r) {
     if (resources_[r].dirty) return;
@@ -196,7 +260,7 @@ class fluid_network {
     for (std::size_t begin = 0; begin < members_.size();) {
       std::size_t end = begin;
       while (end < members_.size() && flows_[members_[end]].tier == flows_[members_[begin]].tier) ++end;
-      fill_tier(std::span(members_).subspan(begin, end - begin));
+      filler_.fill(std::span(members_).subspan(begin, end - begin), flows_, resources_);
       begin = end;
     }
     for (const flow_id f : members_) {
@@ -230,79 +294,20 @@ class fluid_network {
     dirty_.clear();
   }
 
-  /// A flow that has its tier to itself takes what is left on its route.
-  void fill_alone(flow& x) {
-    double share = never;
-    for (const resource_use& u : x.via) {
-      const state& s = resources_[u.resource.index()];
-      if (s.left < share * u.weight) share = s.left / u.weight;
-    }
-    x.next_rate = std::max(0.0, share);
-    for (const resource_use& u : x.via) {
-      state& s = resources_[u.resource.index()];
-      s.left -= u.weight * x.next_rate;
-      if (s.left < saturated * s.capacity) s.left = 0;
-    }
-  }
-
-  /// Progressive filling: the resource with the smallest fair share fixes its flows; repeat.
-  void fill_tier(std::span<const flow_id> tier) {
-    if (tier.size() == 1) return fill_alone(flows_[tier.front()]);
-    open_.clear();
-    for (const flow_id f : tier) {
-      flows_[f].next_rate = unset;
-      for (const resource_use& u : flows_[f].via) {
-        state& s = resources_[u.resource.index()];
-        if (s.pending++ == 0) {
-          open_.push_back(static_cast<std::uint32_t>(u.resource.index()));
-          s.weight = 0;
-        }
-        s.weight += u.weight;
-      }
-    }
-    double level = 0;
-    for (std::size_t unfixed = tier.size(); unfixed > 0;) {
-      double share = never;
-      std::uint32_t bottleneck = open_.front();
-      std::size_t kept = 0;
-      for (const std::uint32_t r : open_) {
-        const state& s = resources_[r];
-        if (s.pending == 0) continue;
-        open_[kept++] = r;
-        if (s.left < share * s.weight) {
-          share = s.left / s.weight;
-          bottleneck = r;
-        }
-      }
-      open_.resize(kept);
-      level = std::max(level, share);  // rounding may not lower the water
-      for (const flow_id f : resources_[bottleneck].flows) {
-        flow& x = flows_[f];
-        if (x.next_rate != unset) continue;
-        x.next_rate = level;
-        --unfixed;
-        for (const resource_use& u : x.via) {
-          state& s = resources_[u.resource.index()];
-          --s.pending;
-          s.weight -= u.weight;
-          s.left -= u.weight * level;
-          if (s.left < saturated * s.capacity) s.left = 0;
-        }
-      }
-    }
-  }
-
-  static constexpr double saturated = 1e-12;  ///< of a capacity: rounding, not bandwidth, for the tiers below
+  static constexpr std::size_t least_crowd = 512;  ///< it comes together at twice as many
 
   std::vector<state> resources_;
   std::vector<flow> flows_;
-  bool shares_ = true;
+  bool shares_ = true, reports_ = false, crowded_ = false, one_tier_ = true, whole_weights_ = true;
+  detail::crowd crowd_;
+  std::vector<std::uint32_t> used_;  ///< resources with flows
   std::vector<flow_id> active_, free_, members_, finished_;
   std::vector<flow_id> fresh_;  ///< where nobody shares: started and without a rate yet
   std::vector<double> ends_;  ///< beside active_
   double next_end_ = never;   ///< the smallest of ends_, if known
   bool next_end_known_ = true;
-  std::vector<std::uint32_t> dirty_, component_, open_;
+  std::vector<std::uint32_t> dirty_, component_;
+  detail::max_min filler_;
 };
 
 }  // namespace hetplan
