@@ -77,5 +77,5 @@ TEST_CASE("traces and evaluations have the same bytes with every compiler and bu
         "1a715a8d0d059712\n"
         "67c4938986619928\n"
         "de639e272c5ec943\n"
-        "1975f6edaacaae7b\n");
+        "1880cf499c2aab81\n");
 }
