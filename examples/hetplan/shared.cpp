@@ -80,7 +80,8 @@ job load_job(const std::string& file) {
 }
 
 void warn_of_unused(const job& j) {
-  if (j.memory_savers != memory_savers{}) warn("memory_savers: no planner makes use of them yet; plans keep activations and whole optimizer states");
+  if (j.memory_savers == memory_savers{}) return;
+  warn("memory_savers: no planner makes use of them yet; plans keep activations and whole optimizer states");
 }
 
 progress::progress(const common_options& options, std::string label)

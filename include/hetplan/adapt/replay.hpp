@@ -229,7 +229,9 @@ inline std::string reason_not_to_replay(const plan& p) {
   if (p.schedule.kind == schedule_kind::explicit_orders) return "replay knows pipeline schedules; the running plan lists explicit orders";
   for (const stage& s : p.stages) {
     if (s.recompute) return "replay counts on stages that keep their activations; stage \"" + s.name + "\" recomputes them";
-    if (s.state_shards() > 1) return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
+    if (s.state_shards() > 1) {
+      return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
+    }
   }
   return "";
 }

@@ -82,7 +82,9 @@ class row_painter {
       const hetplan::stage& here = plan_.stages[s];
       const bool mine = std::any_of(here.devices.begin(), here.devices.end(), [&](const assignment& a) { return a.device == d; });
       if (mine && here.recompute) hover += "\n" + view_.stage_name(stage_id(s)) + " recomputes its activations";
-      if (mine && here.state_shards() > 1) hover += "\n" + view_.stage_name(stage_id(s)) + ": one of " + std::to_string(here.state_shards()) + " parts of the optimizer's state";
+      if (mine && here.state_shards() > 1) {
+        hover += "\n" + view_.stage_name(stage_id(s)) + ": one of " + std::to_string(here.state_shards()) + " parts of the optimizer's state";
+      }
     }
     std::string outline = "M" + fixed(axis_.left) + " " + fixed(box.level(state / full));
     for (const auto& [at, held] : levels) outline += "H" + fixed(axis_.at(at)) + "V" + fixed(box.level(held / full));
