@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,8 +59,9 @@ bool somebody_leaves(const adapt::timeline& t) {
 
 /// The plan that runs where nothing ever changes: for a deadline the most frugal one that ends in time, else the planner's best.
 template <class Planner>
-std::optional<hetplan::plan> best_single(const problem& p, const Planner& planner, std::string& why_not) {
-  const plan_result found = planner(p);
+std::optional<hetplan::plan> best_single(const problem& p, const Planner& planner, std::shared_ptr<adapt::planning_memory> memory,
+                                         std::string& why_not) {
+  const plan_result& found = adapt::replanning(p, planner, std::move(memory))(adapt::nominal(p.cluster), {}, p.job.qoe);
   why_not = found.status.reason;
   adapt::known_plans known(p);
   const auto best = known.best(adapt::wish(p.job, p.job.qoe, {}, 0), adapt::nominal(p.cluster), {}, found.plans);
@@ -108,12 +110,14 @@ int adapt(const common_options& options, const adapt_options& o) {
   }
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
-  const bool has_deadline = wanted.qoe.deadline && wanted.qoe.iterations;
   const auto seed = static_cast<std::uint64_t>(options.seed);
   const recipes::dora_planner planner{.options = {.network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}}};
-  const auto any_planner = [&](const auto& q) { return has_deadline ? adapt::plan_menu{planner}(q) : planner(q); };
+  const auto any_planner = [&](const auto& q) {
+    return q.job.qoe.deadline && q.job.qoe.iterations ? adapt::plan_menu{planner}(q) : planner(q);
+  };
+  const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};  // all ask the same planner
   std::string why_not;
-  const std::optional<hetplan::plan> first = best_single(p, any_planner, why_not);
+  const std::optional<hetplan::plan> first = best_single(p, any_planner, common.memory, why_not);
   const long long period = o.backups.value_or(wanted.workload.mode == mode::training && somebody_leaves(t) ? 10 : 0);
   adapt::storage_options storage{.archive = adapt::elect_coordinator(devices, adapt::nominal(devices))};
   if (period > 0) storage.backups = adapt::backup_routine{.period = period};
@@ -128,11 +132,11 @@ int adapt(const common_options& options, const adapt_options& o) {
     if (!first) h.status = {outcome::infeasible, why_not};
     else if (name == "static") h = live(adapt::static_plan(*first), beats);
     else if (name == "network-only") h = live(adapt::network_only(p, *first), beats);
-    else if (name == "dora") h = live(recipes::dora_adapter(p, {.planner = planner}), beats);
-    else if (name == "replan-always") h = live(adapt::replan_always(p, any_planner), beats);
+    else if (name == "dora") h = live(recipes::dora_adapter(p, {.planner = planner, .ladder = {.common = common}, .mixing = {.common = common}}), beats);
+    else if (name == "replan-always") h = live(adapt::replan_always(p, any_planner, common), beats);
     else if (name == "replay") h = live(adapt::replay_policy(p, *first), beats);
-    else if (name == "heavy-rescheduling") h = live(adapt::rescheduling_policy(p, *first, any_planner), beats);
-    else h = live(adapt::oracle(p, any_planner), adapt::immediate{});
+    else if (name == "heavy-rescheduling") h = live(adapt::rescheduling_policy(p, *first, any_planner, common), beats);
+    else h = live(adapt::oracle(p, any_planner, common), adapt::immediate{});
     any = any || h.status.result != outcome::infeasible;
     rows.push_back({name, std::move(h)});
   }

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -119,14 +122,13 @@ TEST_CASE("a static plan is never anything else") {
   CHECK(h.adoptions.empty());
 }
 
-TEST_CASE("the ladder does nothing about changes below ten percent, however many") {
+TEST_CASE("told to ignore changes below ten percent, the ladder does nothing about them, however many") {
   const home x;
   int asked = 0;
-  watched policy{adapt::ladder(x.problem(), few_plans{&asked})};
   adapt::timeline t{200_s, {}};
   for (int i = 0; i < 50; ++i) t.events.push_back(at(2 + i, air(x.devices, i % 2 == 0 ? 0.93 : 1.02)));
   const auto problem = x.problem();
-  watched mine{adapt::ladder(problem, few_plans{&asked})};
+  watched mine{adapt::ladder(problem, few_plans{&asked}, {.common = {.ignore = 0.1}})};
   const adapt::history h = adapt::live(problem, t, mine);
   CHECK(h.adoptions.empty());
   CHECK(asked == 1);
@@ -151,6 +153,172 @@ TEST_CASE("a ladder whose options make no sense is refused with the option's nam
   CHECK(message({.patience = seconds(std::nan(""))}) == "ladder: patience = nan; expected finite seconds >= 0");
   CHECK(message({.tolerance = -0.1}) == "ladder: tolerance = -0.1; expected a finite number >= 0");
   CHECK(message({.spare = 1}) == "ladder: spare = 1; expected a share >= 0 and < 1");
+}
+
+TEST_CASE("a change within ten percent has the transfers scheduled anew, and no more") {
+  // Three stages on one medium: the transfers of one microbatch hinder those of the next, unless somebody orders them.
+  home x;
+  x.devices = three(4_GB, 2000_Mbit_per_s);
+  plan p{.model = x.model.name(), .cluster = x.devices.name(), .workload = x.what.workload, .microbatch_size = 1, .microbatches = 8};
+  for (int s = 0; s < 3; ++s) {
+    p.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
+  }
+  adapt::conditions now = adapt::nominal(x.devices);
+  now.capacity[0] = 0.95 * now.capacity[0];
+  const auto problem = x.problem();
+  adapt::known_plans plans(problem);
+  const auto scheduled = plans.reschedule(plans.add(p), now, {}, {}, {});
+  REQUIRE(scheduled);
+  REQUIRE(plans.try_out(*scheduled, now, {}).took_s < 0.999 * plans.try_out(0, now, {}).took_s);
+  int asked = 0;
+  const auto planner = [&](const auto& there) {
+    ++asked;
+    plan_result r;
+    r.plans = {p};
+    r.plans[0].predicted = judge(p, there.model, there.cluster, there.cost, there.models).evaluation;
+    return r;
+  };
+  const adapt::timeline t{60_s, {at(10, air(x.devices, 0.95))}};
+  const auto lives = [&](auto policy) { return adapt::live(problem, t, policy); };
+  for (const adapt::history& h : {lives(adapt::ladder(problem, planner)), lives(adapt::network_only(problem, p))}) {
+    REQUIRE(h.adoptions.size() == 1);
+    CHECK(h.adoptions[0].step == rung::network);
+    CHECK(h.adoptions[0].caused_s == 10);
+    CHECK(h.switches == 0);
+    CHECK(h.plans.back() == plans[*scheduled]);
+  }
+  CHECK(asked == 1);
+  CHECK(lives(adapt::ladder(problem, planner, {.common = {.ignore = 0.1}})).adoptions.empty());
+  CHECK(lives(adapt::replan_always(problem, planner)).adoptions.empty());
+  job ends = x.what;
+  ends.qoe = {.deadline = 60_s, .iterations = 100000};
+  const planning_problem mixed{x.model, x.devices, roofline{}, ends};
+  adapt::mixing_policy policy(mixed, planner);
+  const adapt::history h = adapt::live(mixed, t, policy);
+  REQUIRE(h.adoptions.size() == 1);
+  CHECK(h.adoptions[0].step == rung::network);
+}
+
+TEST_CASE("where planning brings nothing, the planner is asked ever less often, and what is remembered has a bound") {
+  // 500 changes by more than 10 %. Nothing can be done about any of them: latency and deadline are out of reach.
+  home x;
+  for (const bool ends : {false, true}) {
+    INFO((ends ? "a deadline" : "a latency"));
+    x.what.qoe = ends ? qoe_target{.deadline = 600_s, .iterations = 100'000'000} : qoe_target{.latency = 1_us};
+    const auto problem = x.problem();
+    adapt::timeline t{600_s, {}};
+    random_source random(first_seed());
+    INFO("seed " << first_seed());
+    for (int i = 0; i < 500; ++i) t.events.push_back(at(5 + i, air(x.devices, random.spread(0.05, 5))));
+    const auto asked_by = [&](const auto& make) {
+      int asked = 0;
+      const auto memory = std::make_shared<adapt::planning_memory>();
+      auto policy = make(few_plans{&asked}, adapt::policy_options{.memory = memory});
+      const adapt::history h = adapt::live(problem, t, policy);
+      CHECK(h.iterations > 0);
+      CHECK(memory->size() <= adapt::planning_memory::most);
+      return asked;
+    };
+    CHECK(asked_by([&](auto planner, auto common) { return adapt::replan_always(problem, planner, common); }) <= 30);
+    CHECK(asked_by([&](auto planner, auto common) { return adapt::oracle(problem, planner, common); }) <= 30);
+    if (ends) {
+      CHECK(asked_by([&](auto planner, auto common) { return adapt::mixing_policy(problem, adapt::plan_menu{planner}, {.common = common}); }) <= 30);
+    } else {
+      CHECK(asked_by([&](auto planner, auto common) { return adapt::ladder(problem, planner, {.common = common}); }) <= 30);
+    }
+  }
+}
+
+TEST_CASE("a search is repeated where the world differs, and not where it is alike") {
+  const home x;
+  const auto problem = x.problem();
+  int asked = 0;
+  adapt::plan_search search(problem, few_plans{&asked});
+  adapt::known_plans known(problem);
+  adapt::conditions now = adapt::nominal(x.devices);
+  const adapt::holdings held(x.model, x.devices.size());
+  qoe_target wanted;
+  const auto ask = [&](double air_factor) {
+    now.capacity[0] = air_factor * x.devices.network().resources()[0].capacity;
+    const adapt::situation s{.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = wanted};
+    const bool expected = search.may_pay(s, wanted);
+    const int before = asked;
+    CHECK_FALSE(search(known, s, wanted).plans.empty());
+    CHECK(expected == (asked > before));
+    return asked > before;
+  };
+  CHECK(ask(1));
+  CHECK_FALSE(ask(1));
+  CHECK_FALSE(ask(0.95));
+  CHECK_FALSE(ask(1.09));
+  CHECK(ask(0.01));        // all is different: a device alone
+  now.present[0] = 0;
+  CHECK(ask(0.01));        // other devices
+  now.present[0] = 1;
+  CHECK_FALSE(ask(0.01));  // as before
+  wanted.latency = 1_s;
+  CHECK(ask(0.01));        // other wishes
+  int more = 0;
+  for (int i = 1; i < 60; ++i) more += ask(0.01 / (1 + 0.2 * i)) ? 1 : 0;  // a device alone, ever again
+  CHECK(more >= 2);
+  CHECK(more <= 10);
+}
+
+TEST_CASE("plans that are of no use are forgotten, those in use are not, and answers about them have a bound") {
+  const home x;
+  const auto problem = x.problem();
+  adapt::known_plans known(problem);
+  plan p{.model = x.model.name(), .cluster = x.devices.name(), .workload = x.what.workload, .microbatch_size = 1, .microbatches = 8};
+  p.stages = {{.name = "all", .layers = all_layers(x.model), .devices = {{device_id(0), 1}}}};
+  const plan first = p;
+  known.add(first);
+  for (int i = 1; i < 100; ++i) {
+    p.stages[0].name = "all" + std::to_string(i);
+    known.add(p);
+    known.add(first);  // it runs
+    known.forget(8);
+    CHECK(known.size() <= 8);
+  }
+  CHECK(known.size() == 8);
+  CHECK(known.add(first) < 8);
+  CHECK(known.add(p) < 8);
+  adapt::conditions now = adapt::nominal(x.devices);
+  for (int i = 0; i < 1000; ++i) {
+    now.speed[0] = 1 + 0.001 * i;
+    CHECK(known.try_out(0, now, {}).ended);
+  }
+  CHECK(known.remembered() <= 2 * adapt::known_plans<std::remove_cvref_t<decltype(problem)>>::most_remembered * known.size());
+}
+
+TEST_CASE("policies that share a memory ask the planner once for the same moment") {
+  const home x;
+  const auto problem = x.problem();
+  int asked = 0;
+  const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};
+  adapt::oracle one(problem, few_plans{&asked}, common);
+  adapt::replan_always other(problem, few_plans{&asked}, common);
+  const adapt::timeline t{60_s, {}};
+  CHECK(adapt::live(problem, t, one).iterations == adapt::live(problem, t, other).iterations);
+  CHECK(asked == 1);
+  CHECK(common.memory->plannings() == 1);
+}
+
+TEST_CASE("a menu for a job that nothing ends in time is the fastest plans alone") {
+  home x;
+  int asked = 0;
+  const adapt::plan_menu menu{few_plans{&asked}};
+  const auto plans_for = [&](double deadline_s) {
+    asked = 0;
+    x.what.qoe = {.deadline = seconds(deadline_s), .iterations = 10};
+    return menu(x.problem()).plans;
+  };
+  const double fastest = 10 * x.best_s();
+  const auto all = plans_for(1.1 * fastest);
+  CHECK(asked == 6);
+  const auto late = plans_for(0.9 * fastest);
+  CHECK(asked == 1);
+  REQUIRE_FALSE(late.empty());
+  CHECK(late.front() == all.front());
 }
 
 TEST_CASE("the ladder keeps a plan that keeps the latency, whatever changes") {

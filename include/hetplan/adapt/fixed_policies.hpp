@@ -3,6 +3,7 @@
 /// The policies that others are compared with: never change, change the network's schedule only, always re-plan, and know
 /// everything at no cost.
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <hetplan/adapt/known_plans.hpp>
+#include <hetplan/adapt/plan_search.hpp>
 
 namespace hetplan::adapt {
 
@@ -24,9 +26,13 @@ struct thinking_times {
 
 /// What most policies are told.
 struct policy_options {
-  double ignore = 0.1;  ///< a smaller relative change of the conditions is none (Dora, section 5)
+  double small = 0.1;  ///< a smaller relative change of the conditions needs no other partition: the network's schedule alone
+                       ///< answers it (Dora, section 5)
+  double ignore = 0;   ///< a smaller one is none at all; ours
   thinking_times thinking = {};
   schedule::refine_options network = {};
+  std::size_t most_plans = 40;                   ///< that are remembered
+  std::shared_ptr<planning_memory> memory = {};  ///< shared with others that ask the same planner; none: its own
 };
 
 /// Runs one plan, come what may.
@@ -46,25 +52,33 @@ class static_plan {
 
 namespace detail {
 
-/// Tells news from noise: conditions against those of the last answer, traffic and wishes against the last ones heard.
+/// What a change calls for.
+enum class heard { nothing, small_change, news };
+
+/// Tells news from small changes and noise: conditions against those of the last news, and for what is small of the last
+/// change; traffic and wishes against the last ones heard.
 class attention {
  public:
-  explicit attention(double ignore) : ignore_(ignore) {}
+  explicit attention(const policy_options& o) : large_(std::max(o.small, o.ignore)), ignore_(o.ignore) {}
   /// Is there anything to answer? What is answered is remembered.
-  [[nodiscard]] bool is_news(const situation& s) {
-    const bool news = !answered_ || change(*answered_, s.noticed) >= ignore_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
+  [[nodiscard]] heard listen(const situation& s) {
+    const bool news = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
                       !s.can_run || !s.dropped.empty();
-    if (news) {
-      answered_ = s.noticed;
-      traffic_ = list(s.traffic);
-      wanted_ = s.wanted;
+    if (!news) {
+      const double since = change(*last_, s.noticed);
+      if (since == 0 || since < ignore_) return heard::nothing;
+      last_ = s.noticed;
+      return heard::small_change;
     }
-    return news;
+    answered_ = last_ = s.noticed;
+    traffic_ = list(s.traffic);
+    wanted_ = s.wanted;
+    return heard::news;
   }
 
  private:
-  double ignore_;
-  std::optional<conditions> answered_;
+  double large_, ignore_;
+  std::optional<conditions> answered_, last_;
   using flow_list = std::vector<std::tuple<device_id, device_id, int>>;
   [[nodiscard]] static flow_list list(std::span<const foreign_traffic> traffic) {
     flow_list all;
@@ -75,6 +89,19 @@ class attention {
   qoe_target wanted_;
 };
 
+/// Phase two alone: the running plan with its transfers in an order that serves better now, where there is one.
+template <class Problem>
+[[nodiscard]] std::optional<reaction> reorder_transfers(const Problem& problem, known_plans<Problem>& known, const situation& s,
+                                                        const policy_options& options) {
+  const std::size_t running = known.add(*s.running);
+  const auto scheduled = known.reschedule(running, s.noticed, s.traffic, s.wanted, options.network);
+  if (!scheduled) return std::nullopt;
+  const wish wanted(problem.job, s);
+  const auto serves = [&](std::size_t i) { return wanted.of(known.try_out(i, s.noticed, s.traffic)); };
+  if (serves(*scheduled) >= serves(running)) return std::nullopt;
+  return reaction{.next = known[*scheduled], .step = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
+}
+
 }  // namespace detail
 
 /// Keeps who computes what, and schedules the transfers anew when conditions change.
@@ -84,19 +111,14 @@ template <class Problem>
 class network_only {
  public:
   network_only(const Problem& problem, plan first, policy_options options = {})
-      : problem_(&problem), first_(std::move(first)), options_(options), known_(problem), attention_(options.ignore) {}
+      : problem_(&problem), first_(std::move(first)), options_(options), known_(problem), attention_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
-    const bool news = attention_.is_news(s);
+    const bool calm = attention_.listen(s) == detail::heard::nothing;
     if (s.running == nullptr) return {.next = first_};
-    if (!news || !s.can_run) return {};
-    const std::size_t running = known_.add(*s.running);
-    const auto scheduled = known_.reschedule(running, s.noticed, s.traffic, s.wanted, options_.network);
-    if (!scheduled) return {};
-    const wish wanted(problem_->job, s);
-    const auto serves = [&](std::size_t i) { return wanted.of(known_.try_out(i, s.noticed, s.traffic)); };
-    if (serves(*scheduled) >= serves(running)) return {};
-    return {.next = known_[*scheduled], .step = rung::network, .thinking = options_.thinking.reschedule, .reason = "transfers in another order"};
+    if (calm || !s.can_run) return {};
+    known_.forget(options_.most_plans);
+    return detail::reorder_transfers(*problem_, known_, s, options_).value_or(reaction{});
   }
 
  private:
@@ -107,57 +129,66 @@ class network_only {
   detail::attention attention_;
 };
 
-/// Plans anew at every change and switches to the answer, however little it is better: what planners without a runtime do.
+/// Plans anew at every change that is not small and switches to the answer, however little it is better: what planners without a
+/// runtime do. Where planning has brought nothing for long it plans less often (plan_search), and runs the best of the last
+/// answer for such a moment.
 ///
 /// Source  Dora, section 4.3, which replaces it.
 template <class Problem, class Planner>
 class replan_always {
  public:
   replan_always(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.ignore) {}
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.memory), attention_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
-    if (!attention_.is_news(s)) return {};
-    const plan_result& found = plan_(s.noticed, s.traffic, s.wanted);
-    if (found.plans.empty()) return {.reason = found.status.reason};
+    if (attention_.listen(s) != detail::heard::news && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
+      return {.ask_again = plan_.ask_again()};
+    }
+    known_.forget(options_.most_plans);
+    const plan_result& found = plan_(known_, s, s.wanted);
+    if (found.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
     const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, found.plans);
-    if (!best) return {.reason = "no plan of the planner's can run"};
-    if (s.running != nullptr && known_[*best] == *s.running) return {};
+    if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
+    if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
     return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan,
-            .reason = "the planner's answer to the change"};
+            .ask_again = plan_.ask_again(), .reason = "the planner's answer to the change"};
   }
 
  private:
   const Problem* problem_;
   policy_options options_;
   known_plans<Problem> known_;
-  replanning<Problem, Planner> plan_;
+  plan_search<Problem, Planner> plan_;
   detail::attention attention_;
 };
 
-/// Knows every change as it happens, and at once runs the best of all plans it ever met and of those that the planner finds
-/// for the moment, at no cost. What the others could reach at most with this planner, but for luck; not a bound for jobs
+/// Knows every change as it happens, and at once runs the best of all plans it remembers and of those that the planner finds
+/// for the moment where asking it may pay (plan_search), at no cost. What the others could reach at most with this planner, but for luck; not a bound for jobs
 /// with a deadline, whose future it does not know (clairvoyant.hpp).
 ///
 /// Source  the "optimal oracle" of Dora, section 6.3, Fig 16.
 template <class Problem, class Planner>
 class oracle {
  public:
-  oracle(const Problem& problem, Planner planner) : problem_(&problem), known_(problem), plan_(problem, std::move(planner)) {}
+  oracle(const Problem& problem, Planner planner, policy_options options = {})
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.memory) {}
 
   [[nodiscard]] reaction react(const situation& s) {
-    const plan_result& found = plan_(s.noticed, s.traffic, s.wanted);
+    known_.forget(options_.most_plans);
+    const plan_result& found = plan_(known_, s, s.wanted);
     for (const plan& p : found.plans) known_.add(p);
     const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic);
-    if (!best) return {.reason = found.status.reason};
-    if (s.running != nullptr && known_[*best] == *s.running) return {};
-    return {.next = known_[*best], .how = switching::at_no_cost, .step = rung::known_plan, .reason = "the best plan of the moment"};
+    if (!best) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
+    if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
+    return {.next = known_[*best], .how = switching::at_no_cost, .step = rung::known_plan, .ask_again = plan_.ask_again(),
+            .reason = "the best plan of the moment"};
   }
 
  private:
   const Problem* problem_;
+  policy_options options_;
   known_plans<Problem> known_;
-  replanning<Problem, Planner> plan_;
+  plan_search<Problem, Planner> plan_;
 };
 
 }  // namespace hetplan::adapt

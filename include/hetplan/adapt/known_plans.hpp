@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a policy remembers: the plans it has met, what they do under which conditions, and what its planner answered.
+/// What a policy remembers: the plans it has met, and what they do under which conditions.
 
 #include <algorithm>
-#include <concepts>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/adapt/reschedule.hpp>
 #include <hetplan/adapt/wish.hpp>
-#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::adapt {
 
-template <class P, class Problem>
-concept plans_problem = requires(const P& p, const Problem& problem) {
-  { p(problem) } -> std::same_as<plan_result>;  // plans of that problem, best first; deterministic
-};
-/// What re-planning calls: any recipe behind a callable, for the problem of the moment. Its job says what is wanted.
-template <class P, class Problem>
-concept planner = plans_problem<P, Problem>;
-
-/// Plans that can be tried under any conditions. The same question is simulated once.
+/// Plans that can be tried under any conditions. The same question is simulated once, while it is remembered: conditions of a
+/// long timeline need not come again.
 ///
 /// Source  the plans that Dora's adapter keeps (section 4.3); that they are tried again under new conditions is ours.
 template <class Problem>
@@ -40,13 +28,37 @@ class known_plans {
   /// Takes a plan in, unless it is known; its index.  Throws  as tasks::expand.
   std::size_t add(plan p) {
     p.predicted.reset();
-    for (std::size_t i = 0; i < runners_.size(); ++i) {
-      if (runners_[i].what() == p) return i;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i].runner.what() == p) return touch(i);
     }
-    runners_.emplace_back(*problem_, std::move(p));
-    seen_.emplace_back();
-    scheduled_.emplace_back();
-    return runners_.size() - 1;
+    all_.push_back({plan_runner<Problem>(*problem_, std::move(p)), {}, {}, 0});
+    return touch(all_.size() - 1);
+  }
+  /// It has been of use: such plans are forgotten last.
+  std::size_t touch(std::size_t i) {
+    all_[i].used = ++uses_;
+    return i;
+  }
+  /// Forgets those beyond `most` that have been of no use for longest. True: what is left has other indices.
+  bool forget(std::size_t most) {
+    if (all_.size() <= most) return false;
+    std::vector<long long> uses;
+    for (const entry& e : all_) uses.push_back(e.used);
+    std::nth_element(uses.begin(), uses.end() - static_cast<std::ptrdiff_t>(most), uses.end());
+    const long long oldest = uses[uses.size() - most];
+    std::vector<std::optional<std::size_t>> now(all_.size());
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i].used >= oldest) now[i] = left++;
+    }
+    std::erase_if(all_, [&](const entry& e) { return e.used < oldest; });
+    for (entry& e : all_) {
+      std::erase_if(e.scheduled, [&](const auto& found) { return found.second && !now[*found.second]; });
+      for (auto& [moment, found] : e.scheduled) {
+        if (found) found = now[*found];
+      }
+    }
+    return true;
   }
   /// The same plan with its transfers scheduled for the moment (reschedule), as another known plan; nothing where that
   /// finds none.  Complexity: that of adapt::reschedule, if the moment is new.
@@ -54,16 +66,28 @@ class known_plans {
                                         const schedule::refine_options& options) {
     std::vector<double> k = felt(i, offered(now, traffic, problem_->cluster.network()));
     k.push_back(wanted.latency ? wanted.latency->value() : -1);
-    const auto it = scheduled_[i].find(k);
-    if (it != scheduled_[i].end()) return it->second;
+    const auto it = all_[i].scheduled.find(k);
+    if (it != all_[i].scheduled.end()) return it->second;
     std::optional<std::size_t> found;
-    if (auto p = adapt::reschedule(*problem_, runners_[i].what(), now, traffic, wanted, options)) found = add(std::move(*p));
-    scheduled_[i].emplace(std::move(k), found);
+    if (auto p = adapt::reschedule(*problem_, all_[i].runner.what(), now, traffic, wanted, options)) {
+      const std::size_t before = size();
+      found = add(std::move(*p));
+      if (*found == before) all_[*found].used -= never_used;  // made for the moment: forgotten first, unless it is of use
+    }
+    if (all_[i].scheduled.size() >= most_remembered) all_[i].scheduled.clear();
+    all_[i].scheduled.emplace(std::move(k), found);
     return found;
   }
-  [[nodiscard]] std::size_t size() const { return runners_.size(); }
-  [[nodiscard]] const plan& operator[](std::size_t i) const { return runners_[i].what(); }
-  [[nodiscard]] std::span<const device_id> devices(std::size_t i) const { return runners_[i].devices(); }
+  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  [[nodiscard]] const plan& operator[](std::size_t i) const { return all_[i].runner.what(); }
+  [[nodiscard]] std::span<const device_id> devices(std::size_t i) const { return all_[i].runner.devices(); }
+  /// Answers that are kept, of all plans: at most 2 * `most_remembered` for each.
+  [[nodiscard]] std::size_t remembered() const {
+    std::size_t sum = 0;
+    for (const entry& e : all_) sum += e.seen.size() + e.scheduled.size();
+    return sum;
+  }
+  static constexpr std::size_t most_remembered = 256;
 
   /// The index of the plan that serves best, of all or of some; nothing if none of them can run. Ties: the first.
   /// Complexity  that of try_out for each.
@@ -83,14 +107,17 @@ class known_plans {
     } else {
       for (std::size_t i = 0; i < size(); ++i) offer(i);
     }
+    if (found) touch(*found);
     return found;
   }
 
   /// An iteration while nothing changes; infinite where the plan cannot run.  Complexity: one simulation, if it is new.
   [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {
-    if (!traffic.empty()) return runners_[i].rehearse(now, traffic);
-    auto [it, is_new] = seen_[i].try_emplace(felt(i, now));
-    if (is_new) it->second = runners_[i].rehearse(now);
+    entry& e = all_[i];
+    if (!traffic.empty()) return e.runner.rehearse(now, traffic);
+    if (e.seen.size() >= most_remembered) e.seen.clear();
+    auto [it, is_new] = e.seen.try_emplace(felt(i, now));
+    if (is_new) it->second = e.runner.rehearse(now);
     return it->second;
   }
 
@@ -98,48 +125,22 @@ class known_plans {
   /// Of the conditions, what a plan feels: its own devices, and the network.
   [[nodiscard]] std::vector<double> felt(std::size_t i, const conditions& now) const {
     std::vector<double> k;
-    for (const device_id d : runners_[i].devices()) k.push_back(now.present[d.index()] != 0 ? now.speed[d.index()] : -1);
+    for (const device_id d : devices(i)) k.push_back(now.present[d.index()] != 0 ? now.speed[d.index()] : -1);
     for (const bytes_per_second c : now.capacity) k.push_back(c.value());
     return k;
   }
 
+  static constexpr long long never_used = 1LL << 62;
+  struct entry {
+    plan_runner<Problem> runner;
+    std::map<std::vector<double>, iteration> seen;  ///< by what the plan feels
+    std::map<std::vector<double>, std::optional<std::size_t>> scheduled;
+    long long used = 0;
+  };
+
   const Problem* problem_;
-  std::vector<plan_runner<Problem>> runners_;
-  std::vector<std::map<std::vector<double>, iteration>> seen_;                         ///< by plan and what it feels
-  std::vector<std::map<std::vector<double>, std::optional<std::size_t>>> scheduled_;
-};
-
-/// A planner asked for the problem of the moment; the same moment is planned once.
-template <class Problem, class Planner>
-class replanning {
- public:
-  replanning(const Problem& problem, Planner planner) : problem_(&problem), planner_(std::move(planner)) {}
-
-  /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
-  [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic, const qoe_target& wanted) {
-    const conditions now = offered(noticed, traffic, problem_->cluster.network());
-    std::vector<double> k{wanted.latency ? wanted.latency->value() : -1, wanted.deadline ? wanted.deadline->value() : -1,
-                          wanted.iterations ? static_cast<double>(*wanted.iterations) : -1};
-    for (std::size_t d = 0; d < now.speed.size(); ++d) k.push_back(now.present[d] != 0 ? now.speed[d] : -1);
-    for (const bytes_per_second c : now.capacity) k.push_back(c.value());
-    auto [it, is_new] = answers_.try_emplace(std::move(k));
-    if (!is_new) return it->second;
-    bool any = false;
-    for (const device& d : problem_->cluster.devices()) any = any || now.works(d.id);
-    if (!any) {
-      it->second.status = {outcome::infeasible, "no device works"};
-      return it->second;
-    }
-    const present_problem there(*problem_, now, wanted);
-    static_assert(planner<Planner, std::remove_cvref_t<decltype(*there)>>,
-                  "a planner needs: hetplan::plan_result operator()(const auto& problem) const");
-    return it->second = there.outside(planner_(*there));
-  }
-
- private:
-  const Problem* problem_;
-  Planner planner_;
-  std::map<std::vector<double>, plan_result> answers_;
+  std::vector<entry> all_;
+  long long uses_ = 0;
 };
 
 }  // namespace hetplan::adapt

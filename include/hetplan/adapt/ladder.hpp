@@ -36,8 +36,8 @@ inline void check_ladder_options(const ladder_options& o) {
   require(is_finite(o.payback) && o.payback > seconds{}, "payback", o.payback.value(), "finite seconds > 0");
 }
 
-/// Climbs only as far as it must: nothing below a change of 10 %; the running plan's transfers in another order; another
-/// plan that is known; a new plan. A rung is taken if it holds what is wanted; if none does, the best of them is.
+/// Climbs only as far as it must: the running plan's transfers in another order; another plan that is known; a new plan. A rung is
+/// taken if it holds what is wanted; if none does, the best of them is. A change within 10 % never climbs higher than the first.
 ///
 /// What is wanted is the job's latency. Where it names none, a plan holds while it stays within `tolerance` of what it did
 /// when it was adopted and of the best plan known for the moment.
@@ -55,18 +55,31 @@ template <class Problem, class Planner>
 class ladder {
  public:
   ladder(const Problem& problem, Planner planner, ladder_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.common.ignore) {
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
+        attention_(options.common) {
     check_ladder_options(options);
   }
 
   [[nodiscard]] reaction react(const situation& s) {
-    const bool news = attention_.is_news(s);
-    if (!news && !(postponed_ && s.now >= *postponed_)) return {.ask_again = postponed_};
+    const detail::heard heard = attention_.listen(s);
+    const bool news = heard == detail::heard::news;
+    known_.forget(options_.common.most_plans);
+    if (!news && !(postponed_ && s.now >= *postponed_)) {
+      reaction r;
+      if (heard == detail::heard::small_change && s.running != nullptr && s.coming == nullptr) {
+        r = detail::reorder_transfers(*problem_, known_, s, options_.common).value_or(reaction{});
+      }
+      r.ask_again = postponed_;
+      return r;
+    }
     postponed_.reset();
     const wish wanted(problem_->job, s);
     if (s.running == nullptr || !s.can_run) {
       const std::optional<choice> best = best_of(s, wanted, everything(s));
-      if (!best) return {.reason = answer(s).status.reason};
+      if (!best) {
+        postponed_ = plan_.ask_again();
+        return {.ask_again = postponed_, .reason = answer(s).status.reason};
+      }
       if (s.running == nullptr) return first(*best);
       return adopt(s, *best, switching::delta, "the running plan cannot go on");
     }
@@ -101,8 +114,10 @@ class ladder {
     if (best) best->thinking = std::max(best->thinking, options_.common.thinking.replan);  // the search was for it
     if (best && beats(*best, mine)) return adopt(s, *best, switching::background, "a new plan for new conditions");
     reference_ = mine.now.response_s;  // nothing better is to be had
-    if (mine.plan != running) return adopt(s, mine, switching::delta, "the network alone is the best that helps");
-    return {};
+    postponed_ = plan_.ask_again();
+    reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone is the best that helps") : reaction{};
+    r.ask_again = postponed_;
+    return r;
   }
 
  private:
@@ -135,7 +150,7 @@ class ladder {
       }
     };
     if (s.running != nullptr && !s.can_run) {
-      take(lightweight_replay(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed)), options_.common.thinking.replay);
+      take(replay_(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed)), options_.common.thinking.replay);
     }
     take(answer(s), options_.common.thinking.replan);
     return all;
@@ -144,7 +159,7 @@ class ladder {
   [[nodiscard]] const plan_result& answer(const situation& s) {
     qoe_target wanted = s.wanted;
     if (wanted.latency) *wanted.latency *= 1 - options_.spare;
-    return plan_(s.noticed, s.traffic, wanted);
+    return plan_(known_, s, wanted);
   }
   [[nodiscard]] choice judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {
     choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
@@ -203,6 +218,7 @@ class ladder {
       const choice x = judged(s, wanted, c.plan, c.step, c.thinking);
       if (x.now.ended && (!best || rank(wanted, x) < rank(wanted, *best))) best = x;
     }
+    if (best) known_.touch(best->plan);
     return best;
   }
   /// Those that keep the latency first, and of these those that also would if things got a little worse.
@@ -241,7 +257,8 @@ class ladder {
   const Problem* problem_;
   ladder_options options_;
   known_plans<Problem> known_;
-  replanning<Problem, Planner> plan_;
+  plan_search<Problem, Planner> plan_;
+  remembered_replay replay_;
   detail::attention attention_;
   std::size_t running_ = 0;             ///< where it can run
   double reference_ = 0;                ///< the response when the running plan was adopted

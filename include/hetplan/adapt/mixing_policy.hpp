@@ -22,9 +22,10 @@ struct mixing_options {
 /// Uniform progress over the plans of a Pareto set: what they do under present conditions gives their rates, delta
 /// migrations between them the costs of switching; the controller says which one runs, and for how long.
 ///
-/// Conditions that change by less than `ignore` change nothing. Else rates and costs are looked up again, which changes the
-/// mixture. If no mixture ends in time, the transfers of all plans are scheduled anew, and if that does not help either the
-/// planner is asked for plans for the moment.
+/// A small change of the conditions has the transfers of the running plan scheduled anew, and nothing else. After any other,
+/// rates and costs are looked up again, which changes the mixture. If no mixture ends in time, the transfers of the fastest plans
+/// are scheduled anew, and if that does not help either the planner is asked for plans for the moment; where asking will not pay
+/// (plan_search), only the plan that runs next is scheduled.
 ///
 /// With a deadline a latency is not looked at.
 /// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (plan_menu.hpp).
@@ -33,7 +34,7 @@ template <class Problem, class Planner>
 class mixing_policy {
  public:
   mixing_policy(const Problem& problem, Planner planner, mixing_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner)), attention_(options.common.ignore) {
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory), attention_(options.common) {
     controller_.options = options.progress;
   }
 
@@ -41,32 +42,51 @@ class mixing_policy {
     if (!s.wanted.deadline || !s.wanted.iterations) {
       throw invalid_input("mixing_policy: nothing says when the job should end; expected qoe.deadline and qoe.iterations");
     }
-    const bool news = attention_.is_news(s);
+    const detail::heard heard = attention_.listen(s);
+    const bool news = heard == detail::heard::news;
+    for (const plan& p : menu_) known_.add(p);
+    bool look = known_.forget(options_.common.most_plans) || news;
     if (s.running == nullptr) {
-      const plan_result& found = plan_(s.noticed, s.traffic, s.wanted);
+      const plan_result& found = plan_(known_, s, s.wanted);
       take(found);
       if (known_.size() == 0) return {.reason = found.status.reason};
     }
     std::optional<std::size_t> running;
     if (s.running != nullptr) running = known_.add(*s.running);
     if (news) begun_.reset();  // other rates, another horizon
-    if (news || running != running_) look_up(s, running);
+    look = look || running != running_ || controller_.rates.plans.size() != known_.size();
+    if (look) look_up(s, running);
     running_ = running;
     decision d = decide(s, running);
     rung step = rung::known_plan;
     seconds thinking = options_.common.thinking.choose;
-    if (news && is_late(d) && s.running != nullptr) {
+    if ((news || (plan_.ask_again() && s.now >= *plan_.ask_again())) && is_late(d) && s.running != nullptr) {
+      const bool search = plan_.may_pay(s, s.wanted);
       const std::size_t before = known_.size();
-      for (std::size_t i = 0; i < before; ++i) static_cast<void>(known_.reschedule(i, s.noticed, s.traffic, s.wanted, options_.common.network));
-      look_up(s, running);
-      d = decide(s, running);
-      thinking = options_.common.thinking.reschedule * static_cast<double>(before);
-      if (is_late(d)) {
-        take(plan_(s.noticed, s.traffic, s.wanted));
+      const std::vector<plan_rate> rates = controller_.rates.plans;
+      double fastest = 0;
+      for (const plan_rate& r : rates) fastest = std::max(fastest, r.rate);
+      int scheduled = 0;
+      for (std::size_t i = 0; i < before; ++i) {
+        if (d.plan != i && !(search && rates[i].rate >= 0.9 * fastest)) continue;
+        static_cast<void>(known_.reschedule(i, s.noticed, s.traffic, s.wanted, options_.common.network));
+        ++scheduled;
+      }
+      thinking = options_.common.thinking.reschedule * scheduled;
+      const auto again = [&](std::size_t known) {
+        if (known_.size() == known) return;
         look_up(s, running);
         d = decide(s, running);
-        step = rung::replanned;
-        thinking = options_.common.thinking.replan;
+      };
+      again(before);
+      if (is_late(d)) {
+        const std::size_t known = known_.size();
+        take(plan_(known_, s, s.wanted));
+        again(known);
+        if (search) {
+          step = rung::replanned;
+          thinking = options_.common.thinking.replan;
+        }
       }
     }
     begun_ = question{s.now.value(), s.done, d};
@@ -75,6 +95,12 @@ class mixing_policy {
     reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan && any,
                .reason = any ? d.status.reason : "no plan can run now"};
     r.cancel = s.coming != nullptr;  // unless it is the answer again
+    if (heard == detail::heard::small_change && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
+      if (auto other_order = detail::reorder_transfers(*problem_, known_, s, options_.common)) {
+        other_order->ask_again = r.ask_again;
+        return *other_order;
+      }
+    }
     if (!d.plan || d.plan == running) return r;
     if (s.running != nullptr && same_placement(known_[*d.plan], *s.running)) r.step = rung::network;
     r.next = known_[*d.plan];
@@ -115,6 +141,7 @@ class mixing_policy {
   }
   void take(const plan_result& r) {
     for (const plan& p : r.plans) known_.add(p);
+    if (!r.plans.empty()) menu_ = r.plans;
   }
   /// Rates and switching costs under present conditions.
   void look_up(const situation& s, std::optional<std::size_t> running) {
@@ -141,7 +168,8 @@ class mixing_policy {
   const Problem* problem_;
   mixing_options options_;
   known_plans<Problem> known_;
-  replanning<Problem, Planner> plan_;
+  plan_search<Problem, Planner> plan_;
+  std::vector<plan> menu_;  ///< the planner's last answer: not to be forgotten
   detail::attention attention_;
   uniform_progress controller_;
   std::optional<std::size_t> running_;

@@ -17,9 +17,10 @@
 namespace hetplan::adapt {
 
 /// Asks a planner for least latency, for least energy, and for least energy within latencies between these two, in equal
-/// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first.
+/// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first. Where not even the fastest plan does
+/// the job's iterations by its deadline, nobody is asked for more.
 ///
-/// Complexity  2 + `between` calls of the planner.
+/// Complexity  2 + `between` calls of the planner, or one.
 /// Source      Dora, section 4.3: "the QoE-compliant, Pareto-optimal plans generated earlier"; how many, and from which runs
 ///             of the search, is not said there.
 template <class Planner>
@@ -56,11 +57,15 @@ struct plan_menu {
       if (!p.predicted) throw invalid_input("plan_menu: the planner's plan has no prediction; expected plans that were judged");
     }
     const double fastest = all.plans.front().predicted->response().value();
-    const std::size_t from = all.plans.size();
-    ask(objective_kind::energy, std::nullopt);
-    const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;
-    for (int i = 1; i <= between && frugal > fastest; ++i) {
-      ask(objective_kind::qoe, seconds(rounded(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1)))));
+    const qoe_target& qoe = problem.job.qoe;
+    const double whole_s = qoe.iterations ? all.plans.front().predicted->latency.value() * static_cast<double>(*qoe.iterations) : 0;
+    if (!qoe.deadline || whole_s <= qoe.deadline->value()) {
+      const std::size_t from = all.plans.size();
+      ask(objective_kind::energy, std::nullopt);
+      const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;
+      for (int i = 1; i <= between && frugal > fastest; ++i) {
+        ask(objective_kind::qoe, seconds(rounded(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1)))));
+      }
     }
     std::vector<plan> kept;
     const auto front = pareto_plans(std::span<const plan>(all.plans), response_time{}, total_energy{});
