@@ -109,7 +109,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     throw invalid_input("--policies: expected some of " + all + ", got \"" + name + "\"");
   }
 
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   const auto seed = static_cast<std::uint64_t>(options.seed);
   const recipes::dora_planner planner{.options = {.network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}}};
   const auto any_planner = [&](const auto& q) {

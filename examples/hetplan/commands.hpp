@@ -18,6 +18,7 @@ struct common_options {
   bool quiet = false;
   int seed = 1;     ///< of the searches that draw
   int threads = 1;  ///< of the searches that run side by side; never changes an answer
+  long long budget = hetplan::standard_steps;  ///< steps that a planner may take
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;

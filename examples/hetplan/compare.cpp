@@ -29,6 +29,7 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
       if (x.used) std::printf(" %s %s, %s;", d.name.c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
     }
     std::printf("\n");
+    if (!row.status.ok()) std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + row.status.reason).c_str());
   }
 }
 
@@ -39,7 +40,7 @@ int compare(const common_options& options, const compare_options& o) {
   const cluster devices = load_cluster(o.cluster);
   const job wanted = load_job(o.job);
   io::check_together(model, devices, o.cluster, wanted.workload.mode);
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   std::vector<io::comparison_row> rows;
   bool any = false;
   for (const std::string& name : o.planners.empty() ? planner_names() : o.planners) {

@@ -20,6 +20,9 @@ class command_line {
     app_.add_flag("--quiet", common_.quiet, "no progress");
     app_.add_option("--seed", common_.seed, "seed of randomised planners")->check(CLI::NonNegativeNumber);
     app_.add_option("--threads", common_.threads, "threads of parallel planners")->check(CLI::PositiveNumber);
+    app_.add_option("--budget", common_.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(CLI::PositiveNumber);
     app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")->delimiter(',')->expected(3)->check(CLI::PositiveNumber);
     app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));

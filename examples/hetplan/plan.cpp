@@ -39,7 +39,7 @@ int plan(const common_options& options, const plan_options& o) {
   check_job(wanted);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
 
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   plan_result result;
   {
     progress bar(options, o.planner);

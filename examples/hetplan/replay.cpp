@@ -37,7 +37,7 @@ int replay(const common_options& options, const replay_options& o) {
   io::check_together(model, devices, o.cluster, running.workload.mode);
   const std::vector<device_id> lost = devices_of(o.lost, devices);
 
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, {}};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, {}, options.budget};
   const plan_result result = adapt::lightweight_replay(p, running, lost);
   if (!result.plans.empty() && !o.out.empty()) io::write_atomically(o.out, io::write_plan(result.plans.front(), model, devices));
   return answer(options, result, model, devices);

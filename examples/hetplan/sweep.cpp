@@ -130,7 +130,9 @@ std::string sweep_cases::key(std::size_t i) const {
   d = digest(d, number(clusters_[p.cluster].digest));
   d = digest(d, number(jobs_[p.job].digest));
   d = digest(d, planners_[p.planner]);
-  return hexadecimal(digest(d, std::to_string(options_.seed)));
+  d = digest(d, std::to_string(options_.seed));
+  if (options_.budget != standard_steps) d = digest(d, number(static_cast<std::uint64_t>(options_.budget)));
+  return hexadecimal(d);
 }
 
 std::string sweep_cases::title(std::size_t i) const {
@@ -149,7 +151,7 @@ case_outcome sweep_cases::run(std::size_t i) const {
 std::string sweep_cases::row(std::size_t i) const {
   const position at_i = at(i);
   const job& wanted = jobs_[at_i.job].value;
-  const problem p{models_[at_i.model].value, clusters_[at_i.cluster].value, any_cost_model(profiled_or_roofline{}), wanted, {}, {}};
+  const problem p{models_[at_i.model].value, clusters_[at_i.cluster].value, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options_.budget};
   common_options quiet = options_;
   quiet.quiet = true;
   progress nobody(quiet, "");

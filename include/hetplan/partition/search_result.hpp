@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct search_options {
   latency_rule steps = latency_rule::dominant_step;  ///< the estimate that is minimised
   bool keep_budgets = true;  ///< energy and busy share; memory is always kept
   bool prune = true;         ///< by the best plans known and what completions cost at least
+  long long most_extensions = std::numeric_limits<long long>::max();  ///< weighed by each run, about; then it stops with the best so far
   std::size_t coarse_boundaries = 40;  ///< of the first run that finds plans to prune with; 0: none
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -57,7 +58,8 @@ class substate_search {
     }
     for (const partial_node& whole : whole_) r.plans.push_back(rebuild(whole));
     r.counts.extended = extended_;
-    if (stopped) r.status = {outcome::stopped, "stopped by an observer"};
+    const bool spent = extended_ >= options_.most_extensions;
+    if (stopped) r.status = {outcome::stopped, spent ? "stopped after " + std::to_string(extended_) + " extensions" : "stopped by an observer"};
     else if (whole_.empty()) r.status = {outcome::infeasible, "no plan of the searched space keeps the limits"};
     return r;
   }
@@ -100,6 +102,7 @@ class substate_search {
   }
 
   flow extend_from(std::size_t p, std::size_t state, search_counts& counts) {
+    if (extended_ >= options_.most_extensions) return flow::stop;
     behind_.ranges.clear();
     if (p + 1 == boundaries_.size()) {
       if (state == 0) behind_.ranges.push_back({.begin = 0, .end = 1, .stages = 0});

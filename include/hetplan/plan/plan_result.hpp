@@ -13,12 +13,14 @@
 namespace hetplan {
 
 /// Plans best first, each with its prediction. Infeasible: no plan, and the reason names the limit that
-/// binds, the device and the smallest overflow. Stopped: the best so far.
+/// binds, the device and the smallest overflow. Stopped, by an observer or a budget: the best so far.
 struct plan_result {
   hetplan::status status;
   std::optional<broken_limit> binding = {};  ///< infeasible: of the candidate that came nearest
   std::vector<plan> plans;
   long long candidates = 0;  ///< plans that were judged
+  long long steps = 0;       ///< that it took; see step_budget
+  bool out_of_steps = false; ///< stopped by the budget
   seconds elapsed = {};
 };
 

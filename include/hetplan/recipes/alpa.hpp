@@ -21,8 +21,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result alpa(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(problem.cluster);
-  plan chosen = choose_on_view(problem, "alpa", chain, view, {.steps = latency_rule::sum_and_largest});
-  return judge_choice(problem, objective, std::move(chosen), observers...);
+  return plan_on_view(problem, objective, "alpa", chain, view, {.steps = latency_rule::sum_and_largest}, observers...);
 }
 
 }  // namespace hetplan::recipes

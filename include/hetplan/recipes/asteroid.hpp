@@ -28,7 +28,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result asteroid(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster, duplex::half);  // eq. 6: activations and gradients take turns
-  return judge_choice(problem, objective, choose_on_view(problem, "asteroid", chain, view, asteroid_search), observers...);
+  return plan_on_view(problem, objective, "asteroid", chain, view, asteroid_search, observers...);
 }
 
 }  // namespace hetplan::recipes

@@ -21,9 +21,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result dapple(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  plan chosen = choose_on_view(problem, "dapple", chain, view,
-                               {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}});
-  return judge_choice(problem, objective, std::move(chosen), observers...);
+  return plan_on_view(problem, objective, "dapple", chain, view,
+                      {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}}, observers...);
 }
 
 }  // namespace hetplan::recipes

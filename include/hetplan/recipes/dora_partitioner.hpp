@@ -34,7 +34,8 @@ struct partitioner_options {
 /// An objective that is not monotone in (response, energy) cannot steer the search: then latency does, and the
 /// objective ranks what is found.
 ///
-/// @return     infeasible: the limit that binds in the plan that comes nearest, on which device, by how much.
+/// @return     infeasible: the limit that binds in the plan that comes nearest, on which device, by how much. Stopped: the budget
+///             of the problem was spent.
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
 ///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; stages may
@@ -52,9 +53,14 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   ranking best(problem, objective, std::max(keep, options.k));
   const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
   const auto search = [&](const search_tables& tables, const device_space& space, const plan& blank, warmup_rule warmup, bool keep_budgets) {
-    const search_options how{.plans = options.k, .max_stages = options.max_stages, .warmup = warmup, .keep_budgets = keep_budgets};
-    if constexpr (monotone_objective<Objective>) return two_substate_dp(tables, space, blank, objective, top_k{options.k}, how).plans;
-    else return two_substate_dp(tables, space, blank, minimize_latency{}, top_k{options.k}, how).plans;
+    const search_options how{.plans = options.k, .max_stages = options.max_stages, .warmup = warmup, .keep_budgets = keep_budgets,
+                             .most_extensions = best.budget().extensions_left()};
+    search_result found;
+    if constexpr (monotone_objective<Objective>) found = two_substate_dp(tables, space, blank, objective, top_k{options.k}, how);
+    else found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{options.k}, how);
+    best.budget().spend_extensions(found.counts.extended);
+    if (found.status.result == outcome::stopped) static_cast<void>(best.out_of_steps());
+    return std::move(found.plans);
   };
   std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
   const auto judge_new = [&](plan p) {
@@ -78,6 +84,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
                                problem.job.workload, problem.job.largest_share());
     for (const int size : sizes) {
+      if (best.any_fitted() && best.out_of_steps()) break;
       const plan blank = problem.blank("dora", size);
       for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
         for (const warmup_rule warmup : warmup_rules) {
@@ -99,9 +106,10 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result(keep);
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }
-  for (plan& p : polish(problem, objective, best.kept(), rows, options.polish)) {
+  for (plan& p : polish(problem, objective, best.kept(), rows, options.polish, best.budget())) {
     if (judge_new(std::move(p)) == flow::stop) break;
   }
+  static_cast<void>(best.out_of_steps());
   return std::move(best).result(keep);
 }
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>

@@ -30,15 +30,23 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
                                               Observers&&... observers) {
   check_keep(keep, "dora_with_baselines");
-  plan_result all = dora_partitioner(problem, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
+  Problem part = problem;
+  part.steps = std::max(1LL, problem.steps / 2);
+  plan_result all = dora_partitioner(part, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
+  /// A budget that is spent ends its part only; who said stop is not asked again.
+  const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
   const auto add = [&](const auto& ask) {
-    if (all.status.result == outcome::stopped) return;  // who said stop is not asked again
+    if (told_to_stop(all)) return;
+    part.steps = std::max(1LL, (problem.steps - all.steps) / 2);  // the other half is for those behind, and for the transfers
     plan_result other = ask();
     all.candidates += other.candidates;
     all.elapsed += other.elapsed;
+    all.steps += other.steps;
+    all.out_of_steps = all.out_of_steps || other.out_of_steps;
     const bool nearer = other.binding && (!all.binding || other.binding->overflow() < all.binding->overflow());
     for (plan& p : other.plans) all.plans.push_back(std::move(p));
-    if (other.status.result == outcome::stopped || (all.plans.empty() && nearer)) {
+    if (told_to_stop(other) || (all.plans.empty() && nearer)) {
+      if (told_to_stop(other)) all.out_of_steps = false;
       all.status = std::move(other.status);
       all.binding = other.binding;
     } else if (!all.plans.empty()) {
@@ -46,17 +54,18 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       all.binding.reset();
     }
   };
-  add([&] { return on_device(problem, objective, 1, observers...); });
-  add([&] { return data_parallel(problem, objective, 1, observers...); });
-  add([&] { return pipeline(problem, objective, 1, observers...); });
-  add([&] { return gpipe(problem, objective, 1, observers...); });
-  add([&] { return pipedream(problem, objective, 1, observers...); });
-  add([&] { return dapple(problem, objective, 1, observers...); });
-  add([&] { return hetpipe(problem, objective, 1, observers...); });
-  add([&] { return edgeshard(problem, objective, 1, observers...); });
-  add([&] { return alpa(problem, objective, 1, observers...); });
-  add([&] { return metis(problem, objective, 1, observers...); });
-  add([&] { return asteroid(problem, objective, 1, observers...); });
+  add([&] { return on_device(part, objective, 1, observers...); });
+  add([&] { return data_parallel(part, objective, 1, observers...); });
+  add([&] { return pipeline(part, objective, 1, observers...); });
+  add([&] { return gpipe(part, objective, 1, observers...); });
+  add([&] { return pipedream(part, objective, 1, observers...); });
+  add([&] { return dapple(part, objective, 1, observers...); });
+  add([&] { return hetpipe(part, objective, 1, observers...); });
+  add([&] { return edgeshard(part, objective, 1, observers...); });
+  add([&] { return alpa(part, objective, 1, observers...); });
+  add([&] { return metis(part, objective, 1, observers...); });
+  add([&] { return asteroid(part, objective, 1, observers...); });
+  if (all.plans.empty() && all.out_of_steps) all.status = {outcome::stopped, out_of_steps(problem.steps, all.candidates)};
   if (!all.status.ok()) {
     std::stable_sort(all.plans.begin(), all.plans.end(), [&](const plan& a, const plan& b) {
       return std::pair(score(objective, *a.predicted), a.stages.size()) < std::pair(score(objective, *b.predicted), b.stages.size());
@@ -64,10 +73,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     if (all.plans.size() > static_cast<std::size_t>(keep)) all.plans.resize(static_cast<std::size_t>(keep));
     return all;
   }
-  plan_result best = schedule::refine(problem, objective, all.plans, keep, options.network, observers...);
-  best.candidates += all.candidates;
-  best.elapsed += all.elapsed;
-  return best;
+  return detail::scheduled(problem, objective, std::move(all), keep, options.network, observers...);
 }
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {

@@ -21,9 +21,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result gpipe(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = without_network_costs(homogeneous(without_memory_limits(problem.cluster)));
-  plan chosen = choose_on_view(problem, "gpipe", chain, view,
-                               {.steps = latency_rule::largest_step, .schedule = schedule_kind::gpipe, .largest_group = 1});
-  return judge_choice(problem, objective, std::move(chosen), observers...);
+  return plan_on_view(problem, objective, "gpipe", chain, view,
+                      {.steps = latency_rule::largest_step, .schedule = schedule_kind::gpipe, .largest_group = 1}, observers...);
 }
 
 }  // namespace hetplan::recipes

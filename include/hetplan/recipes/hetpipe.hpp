@@ -60,6 +60,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   for (const bytes_per_second r : rates) slowest_rate = std::min(slowest_rate, r.value());
   const double exchange_s = 2 * trainable_bytes(chain, {.layers = all_layers(chain)}) / slowest_rate;
 
+  step_budget budget(problem.steps);
   std::optional<plan> best;
   seconds shortest;
   for (std::size_t workers = 1; workers <= view.size(); ++workers) {
@@ -67,7 +68,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     job share = problem.job;
     share.batch /= static_cast<int>(workers);
     for (const int size : problem.job.candidate_microbatch_sizes()) {
-      if (share.batch % size != 0) continue;
+      if (share.batch % size != 0 || (best && budget.spent())) continue;
       share.microbatch_sizes = {size};
       plan p = problem.blank("hetpipe", size);
       p.schedule.kind = schedule_kind::one_f_one_b;  // as inside the workers
@@ -75,8 +76,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       for (const auto& members : detail::virtual_workers(view, workers)) {
         const cluster_part part = part_of(view, members, rates);
         planning_problem own{chain, part.devices, problem.cost, share, problem.models};
-        const plan inside = choose_on_view(own, "hetpipe", chain, part.devices, {.steps = latency_rule::largest_step, .largest_group = 1});
-        round = std::max(round, estimate(inside, chain, part.devices, problem.cost, problem.models.memory, problem.models.energy).latency);
+        const plan inside = choose_on_view(own, "hetpipe", chain, part.devices, {.steps = latency_rule::largest_step, .largest_group = 1}, budget);
+        round = std::max(round, detail::estimated_latency(own, inside, chain, part.devices));
         for (stage s : rename_devices(inside, part.original, view.size()).stages) {
           s.name = "w" + std::to_string(p.pipelines.size()) + s.name;
           s.pipeline = static_cast<int>(p.pipelines.size());
@@ -95,7 +96,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       shortest = round;
     }
   }
-  return judge_choice(problem, objective, *std::move(best), observers...);
+  return judge_choice(problem, objective, *std::move(best), budget, observers...);
 }
 
 }  // namespace hetplan::recipes

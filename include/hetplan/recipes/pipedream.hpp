@@ -22,8 +22,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result pipedream(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  plan chosen = choose_on_view(problem, "pipedream", chain, view, {.steps = latency_rule::largest_step});
-  return judge_choice(problem, objective, std::move(chosen), observers...);
+  return plan_on_view(problem, objective, "pipedream", chain, view, {.steps = latency_rule::largest_step}, observers...);
 }
 
 }  // namespace hetplan::recipes

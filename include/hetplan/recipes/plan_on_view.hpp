@@ -27,11 +27,23 @@ struct view_search {
   int k = 100;                                           ///< partial plans per cell; exact where no cell has more that matter
 };
 
+namespace detail {
+
+/// Infinite where a plan has too many tasks to be judged.
+template <class Problem>
+[[nodiscard]] seconds estimated_latency(const Problem& problem, const plan& p, const planning_graph& model, const cluster& devices) {
+  if (size_of_expansion(p, make_stage_graph(p, model)).total() > max_expansion) return seconds(std::numeric_limits<double>::infinity());
+  return estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
+}
+
+}  // namespace detail
+
 /// The best plan of a view by the planner's own search: exact for its estimate where k and the orders allow. Among
 /// microbatch sizes it takes the one whose iteration is shortest by the dominant-step estimate, still on the view.
 ///
 /// @param model    as the planner sees it: layers keep their numbers.
 /// @param devices  as the planner sees them: devices keep theirs.
+/// @param budget   is spent; when it is, the best so far is the answer.
 /// @return         where nothing fits the view, what comes nearest to fitting, with the last of the planner's warm-ups.
 /// Complexity      sizes x orders x partition::two_substate_dp without energy.
 /// Throws          as two_substate_dp.
@@ -39,7 +51,7 @@ struct view_search {
 ///                 every microbatch size of the job competes.
 template <class Problem>
 [[nodiscard]] plan choose_on_view(const Problem& problem, const char* planner, const planning_graph& model, const cluster& devices,
-                                  const view_search& how) {
+                                  const view_search& how, step_budget& budget) {
   using namespace partition;
   const layer_sequence row = sequence_of(model);
   const auto sizes = problem.job.candidate_microbatch_sizes(std::min(devices.size(), static_cast<std::size_t>(how.largest_group)));
@@ -60,13 +72,16 @@ template <class Problem>
   std::optional<plan> best;
   seconds shortest;
   for (const warmup_rule warmup : how.warmups) {
-    const search_options options{.plans = 1, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
+    search_options options{.plans = 1, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
     for (const int size : sizes) {
       for (const device_space& space : spaces(size)) {
+        if (budget.spent()) break;
+        options.most_extensions = budget.extensions_left();
         search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, top_k{how.k}, options);
+        budget.spend_extensions(found.counts.extended);
         if (found.plans.empty()) continue;
         plan& p = found.plans.front().plan;
-        const seconds t = estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
+        const seconds t = detail::estimated_latency(problem, p, model, devices);
         if (best && t >= shortest) continue;
         best = std::move(p);
         shortest = t;
@@ -78,6 +93,13 @@ template <class Problem>
   plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front()));
   set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
   return nearest;
+}
+
+template <class Problem>
+[[nodiscard]] plan choose_on_view(const Problem& problem, const char* planner, const planning_graph& model, const cluster& devices,
+                                  const view_search& how) {
+  step_budget budget(problem.steps);
+  return choose_on_view(problem, planner, model, devices, how, budget);
 }
 
 namespace detail {
@@ -99,12 +121,30 @@ inline void keep_own_degrees(plan& p, const planning_graph& model, const cluster
 /// A planner's one answer, judged on the cluster as it is: infeasible where it breaks a limit there, memory first of all, or
 /// needs a route that is missing. A device that has fewer accelerators than in the view, or a profile, which is of one
 /// accelerator, splits tensors as far as it can.
+///
+/// @param budget  of which the choice took its part: spent, the answer is `stopped`.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result judge_choice(const Problem& problem, const Objective& objective, plan chosen, Observers&... observers) {
+[[nodiscard]] plan_result judge_choice(const Problem& problem, const Objective& objective, plan chosen, const step_budget& budget,
+                                       Observers&... observers) {
   detail::keep_own_degrees(chosen, problem.model, problem.cluster);
-  ranking only(problem, objective, 1);
+  ranking only(problem, objective, 1, budget);
+  if (budget.spent()) only.cut();
   static_cast<void>(only.consider(std::move(chosen), 1, observers...));
   return std::move(only).result();
+}
+
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result judge_choice(const Problem& problem, const Objective& objective, plan chosen, Observers&... observers) {
+  return judge_choice(problem, objective, std::move(chosen), step_budget(problem.steps), observers...);
+}
+
+/// The choice of a planner on its view, judged on the cluster as it is: choose_on_view and judge_choice with one budget.
+template <class Problem, objective Objective, observer<candidate_judged>... Observers>
+[[nodiscard]] plan_result plan_on_view(const Problem& problem, const Objective& objective, const char* planner, const planning_graph& model,
+                                       const cluster& devices, const view_search& how, Observers&... observers) {
+  step_budget budget(problem.steps);
+  plan chosen = choose_on_view(problem, planner, model, devices, how, budget);
+  return judge_choice(problem, objective, std::move(chosen), budget, observers...);
 }
 
 }  // namespace hetplan::recipes

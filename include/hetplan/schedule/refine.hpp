@@ -3,7 +3,9 @@
 /// Joint refinement: every candidate plan gets the best schedule of its transfers, and the best of all wins.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include <hetplan/core/numbered_work.hpp>
+#include <hetplan/core/step_budget.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -21,26 +24,47 @@ struct refine_options {
   int threads = 1;                          ///< 0: as many as the machine runs at once; never changes the answer
   local_search_options search = {};         ///< of each candidate
   order_search_options orders = {.solves = 10, .most_rows = 250};  ///< of each candidate that keeps a gap; solves = 0: none
+  long long transfers_per_solve = 400;      ///< orders are left alone where that many each are more than the solves reach
+  long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, for each candidate, about
+  bool predicted = false;                   ///< the candidates' predictions are of this very problem, and need no second judgement
   std::optional<seconds> time_limit = {};   ///< on the wall clock, for all local searches; reached, the answer is `stopped`
 };
 
 /// A schedule that devices can follow: local_search's; where that leaves a gap and cuts no transfer, also the order of ends
 /// that order_search finds, as priorities.
 ///
-/// @return      never slower than transfers left alone; status as local_search's.
+/// @return      never slower than transfers left alone; status as local_search's, or stopped by options.steps.
 /// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  the seeds decide, but for a time limit.
 template <lp_solver Lp = no_lp>
 [[nodiscard]] network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options = {}, const Lp& lp = {}) {
   constexpr double optimal = 1e-9;
-  network_schedule best = local_search(cep, options.search);
+  // A run with rules of its own takes about twice the work of one without, a solve ten times, and what its rows take.
+  const auto nodes = static_cast<long long>(cep.tasks().size()), of_run = 2 * std::max(1LL, nodes), of_solve = 10 * nodes + 10'000;
+  local_search_options search = options.search;
+  search.steps = std::min(search.steps, std::max(1LL, options.steps / of_run));
+  network_schedule best = local_search(cep, search);
+  best.work = best.steps * of_run;
+  const auto out_of_steps = [&] {
+    best.out_of_steps = true;
+    best.status = {outcome::stopped, "schedule_transfers: stopped by its limit of " + std::to_string(options.steps) + " steps"};
+    return best;
+  };
+  if (best.gap <= optimal || !best.status.ok()) return best;
+  if (best.steps >= search.steps && search.steps < options.search.steps) return out_of_steps();
   const bool whole = std::all_of(best.rules.begin(), best.rules.end(), [](const auto& chunks) { return chunks.size() == 1; });
-  if (std::is_same_v<Lp, no_lp> || best.gap <= optimal || !best.status.ok() || !whole || options.orders.solves < 1) return best;
-  const order_search_result solved = order_search(cep, best, lp, options.orders);
+  if (std::is_same_v<Lp, no_lp> || !whole || options.orders.solves < 1) return best;
+  if (static_cast<long long>(cep.tasks().transfers.size()) > options.transfers_per_solve * options.orders.solves) return best;
+  order_search_options orders = options.orders;
+  orders.solves = std::min(orders.solves, (options.steps - best.work) / of_solve);
+  if (orders.solves < 1) return out_of_steps();
+  const order_search_result solved = order_search(cep, best, lp, orders);
+  best.work += solved.schedule.steps * of_solve;
   if (solved.order.empty()) return best;
   network_schedule followed = follow(cep, rules_of_sequence(cep.flows(), sequence_of_order(cep, solved.order)));
-  const long long steps = best.steps + solved.schedule.steps + followed.steps;
+  const long long steps = best.steps + solved.schedule.steps + followed.steps, work = best.work + of_run;
   if (followed.latency < best.latency) best = std::move(followed);
   best.steps = steps;
+  best.work = work;
   return best;
 }
 
@@ -49,33 +73,60 @@ namespace detail {
 struct refined_plan {
   hetplan::plan plan;
   hetplan::evaluation evaluation;
-  bool stopped = false;
+  bool late = false;  ///< its search was stopped by the time limit
+  bool cut = false;   ///< or by the limit of steps
+  long long steps = 0;
 };
+
+/// A plan as it was judged, without bounds over all plans.
+[[nodiscard]] inline refined_plan as_predicted(const plan& given) {
+  refined_plan p{given, *given.predicted};
+  p.plan.predicted.reset();
+  p.evaluation.bound = {};
+  p.evaluation.gap = 0;
+  return p;
+}
 
 /// A plan and its own schedule's better version of it, whichever the objective prefers; ties: as given.
 template <class Problem, objective Objective>
 [[nodiscard]] refined_plan refine_one(const Problem& problem, const Objective& objective, const plan& given, const refine_options& options) {
+  long long steps = 0;
   const auto judged = [&](plan p) {
     p.predicted.reset();
-    evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
-    return refined_plan{std::move(p), std::move(e)};
+    judgement j = judge(p, problem.model, problem.cluster, problem.cost, problem.models);
+    steps += static_cast<long long>(j.graph.size());
+    return refined_plan{std::move(p), std::move(j.evaluation)};
   };
-  refined_plan best = judged(given);
-  if (given.transfers == transfer_mode::block) return best;  // its engine runs transfers as steps of its work
+  refined_plan best = options.predicted && given.predicted ? as_predicted(given) : judged(given);
+  if (given.transfers == transfer_mode::block) {  // its engine runs transfers as steps of its work
+    best.steps = steps;
+    return best;
+  }
+  // Expanded, run once alone and once scheduled, and judged.
+  const double least_steps = 4 * size_of_expansion(given, make_stage_graph(given, problem.model)).total();
+  if (least_steps > static_cast<double>(options.steps)) {
+    best.cut = true;
+    best.steps = std::max(steps, options.steps);
+    return best;
+  }
   plan alone = given;  // without rules of its own
   alone.network = sharing::fair_share;
   alone.schedule.transfers.clear();
   const cep_graph cep(tasks::expand(alone, problem.model, problem.cluster, problem.cost, problem.models.memory), problem.cluster.network());
   const network_schedule s = schedule_transfers(cep, options, problem.lp);
-  best.stopped = !s.status.ok();
+  best.cut = s.out_of_steps;
+  best.late = !s.status.ok() && !best.cut;
+  best.steps = steps += s.work;
   if (s.network == sharing::fair_share && given.network == sharing::fair_share && given.schedule.transfers.empty()) return best;  // as given
   const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
   refined_plan scheduled = judged(apply(std::move(alone), cep, s));
   const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
   if (keeps_limits(scheduled) != keeps_limits(best) ? keeps_limits(scheduled) : better) {
-    scheduled.stopped = best.stopped;
+    scheduled.late = best.late;
+    scheduled.cut = best.cut;
     best = std::move(scheduled);
   }
+  best.steps = steps;
   return best;
 }
 
@@ -88,7 +139,8 @@ template <class Problem, objective Objective>
 /// The search runs under `priority`, whatever network policy a plan or the problem names; the judgement follows theirs.
 ///
 /// @return            the `keep` best; no candidate is worse than it was given. Stopped by an observer: only the candidates
-///                    judged so far compete. Stopped by the time limit: the rest compete as given, or left alone.
+///                    judged so far compete. Stopped by the time limit: the rest compete as given, or left alone. Stopped by the
+///                    problem's budget of steps: the rest compete as given where `options.predicted`, else they are left out.
 /// Complexity         per candidate see schedule_transfers; candidates side by side.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
 /// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers hear of candidates in their
@@ -102,8 +154,11 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   ranking best(problem, objective, keep);
   bool out_of_time = false;
   {
+    std::atomic<bool> spent = false;  // spares work that would not count
     const auto work = [&](std::size_t i) {
+      if (spent) return detail::refined_plan{};
       refine_options mine = options;
+      mine.steps = std::min(options.steps, std::max(1LL, problem.steps / 4));  // one candidate does not take what all need
       if (options.time_limit) {
         const seconds left(std::max(0.0, seconds_left()));
         mine.search.time_limit = std::min(left, mine.search.time_limit.value_or(left));
@@ -112,8 +167,18 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     };
     numbered_work crew(candidates.size(), options.threads, work);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (i > 0 && best.budget().spent()) {
+        spent = true;
+        best.cut();
+        if (!options.predicted || !candidates[i].predicted) continue;
+        detail::refined_plan given = detail::as_predicted(candidates[i]);
+        if (best.consider(std::move(given.plan), std::move(given.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop) break;
+        continue;
+      }
       detail::refined_plan r = crew.take(i);
-      out_of_time = out_of_time || r.stopped;
+      best.budget().spend(r.steps);
+      if (r.cut) best.cut();
+      out_of_time = out_of_time || r.late;
       if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop) break;
     }
   }

@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/step_budget.hpp>
 #include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
-#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/quick_judgement.hpp>
 
 namespace hetplan {
 
@@ -25,6 +26,7 @@ struct polish_options {
 /// Moves the boundaries of the best plans, and their stages among devices, to where the judge likes them best.
 ///
 /// @param ranked  plans with their scores, best first.
+/// @param budget  is spent; when it is, plans stay as they are by then.
 /// @param rows    sequences that the plans' stages were cut from; a plan that is no cut of any stays as it is.
 /// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
 /// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any.
@@ -32,7 +34,7 @@ struct polish_options {
 template <class Problem, objective Objective>
 [[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
                                        const std::vector<std::pair<double, plan>>& ranked, const std::vector<layer_sequence>& rows,
-                                       const polish_options& options = {}) {
+                                       const polish_options& options, step_budget& budget) {
   const auto same_part = [&](const assignment& x, const assignment& y) {
     return x.samples == y.samples && problem.cluster[x.device].kind == problem.cluster[y.device].kind;
   };
@@ -49,10 +51,12 @@ template <class Problem, objective Objective>
     if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
   }
   const auto score_of = [&](plan& p) {
+    if (budget.spent()) return std::numeric_limits<double>::infinity();
     fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
     drop_usual_warmup(p, problem.model);
     try {
-      const evaluation e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
+      const auto [e, steps] = judge_quickly(problem, p);
+      budget.spend(steps);
       return find_broken_limit(e, problem.cluster) ? std::numeric_limits<double>::infinity() : score(objective, e);
     } catch (const missing_route&) {  // neighbours of a plan may need one
       return std::numeric_limits<double>::infinity();
@@ -71,6 +75,13 @@ template <class Problem, objective Objective>
     }
   }
   return chosen;
+}
+template <class Problem, objective Objective>
+[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
+                                       const std::vector<std::pair<double, plan>>& ranked, const std::vector<layer_sequence>& rows,
+                                       const polish_options& options = {}) {
+  step_budget budget(problem.steps);
+  return polish(problem, objective, ranked, rows, options, budget);
 }
 
 }  // namespace hetplan

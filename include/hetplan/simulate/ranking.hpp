@@ -12,10 +12,11 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/core/step_budget.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/quick_judgement.hpp>
 
 namespace hetplan {
 
@@ -31,6 +32,7 @@ struct planning_problem {
   hetplan::job job = {};
   Models models = {};
   Lp lp = {};
+  long long steps = standard_steps;  ///< that a planner may take; see step_budget
 
   /// A plan of this job with nothing decided yet.
   [[nodiscard]] plan blank(std::string planner, int microbatch_size) const {
@@ -62,7 +64,11 @@ inline void check_keep(int keep, const char* who) {
 }
 
 /// Simulates candidates as they come and ranks them: score first, then fewer stages, then first come. Bounds
-/// come last, for the plans that are kept: an objective sees them as 0.
+/// come last, for the plans that are kept: an objective sees them as 0. Runs that are long are judged quickly, and in full where
+/// they are kept.
+///
+/// It keeps to the problem's budget: when that is spent, further candidates are not judged, but for the first, and the answer
+/// is `stopped`.
 ///
 /// Determinism  yes, but for `elapsed`.
 /// Throws       invalid_input (keep < 1).
@@ -72,20 +78,22 @@ class ranking {
   ranking(const Problem& problem, const Objective& objective, int keep) : problem_(problem), objective_(objective), keep_(keep) {
     check_keep(keep, "planner");
   }
+  /// With a budget of which a search has spent some.
+  ranking(const Problem& problem, const Objective& objective, int keep, const step_budget& budget) : ranking(problem, objective, keep) {
+    budget_ = budget;
+  }
 
   /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
   /// observers say.
   template <class... Observers>
   flow consider(plan candidate, long long total, Observers&... observers) {
-    evaluation e;
-    try {
-      e = judge(candidate, problem_.model, problem_.cluster, problem_.cost, problem_.models).evaluation;
-    } catch (const missing_route& m) {
-      if (not_joined_.empty()) not_joined_ = m.what();
+    if (judged_ > 0 && out_of_steps()) return flow::stop;
+    std::optional<evaluation> e = judged(candidate, true);
+    if (!e) {
       last_fitted_ = false;
       return tell(total, observers...);
     }
-    return consider(std::move(candidate), std::move(e), total, observers...);
+    return consider(std::move(candidate), *std::move(e), total, observers...);
   }
   /// The same for a candidate that the simulator has judged already.
   template <class... Observers>
@@ -103,7 +111,15 @@ class ranking {
   /// Did the last candidate keep all limits?
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
   [[nodiscard]] bool any_fitted() const { return !best_.empty(); }
-  [[nodiscard]] bool stopped() const { return stopped_; }
+  /// What searches beside the ranking take, too.
+  [[nodiscard]] step_budget& budget() { return budget_; }
+  /// For who has more to do: does the budget forbid it? Then the answer will say so.
+  [[nodiscard]] bool out_of_steps() {
+    cut_ = cut_ || budget_.spent();
+    return cut_;
+  }
+  /// Something was left out for the budget's sake.
+  void cut() { cut_ = true; }
   /// The best so far with their scores, best first.
   [[nodiscard]] const std::vector<std::pair<double, plan>>& kept() const { return best_; }
 
@@ -111,6 +127,7 @@ class ranking {
   [[nodiscard]] plan_result result() && { return std::move(*this).result(keep_); }
   /// No more than `keep` of them.
   [[nodiscard]] plan_result result(int keep) && {
+    if (any_long_) judge_in_full(keep);
     if (best_.size() > static_cast<std::size_t>(keep)) best_.resize(static_cast<std::size_t>(keep));
     plan_result r;
     r.candidates = judged_;
@@ -128,11 +145,15 @@ class ranking {
     }
     if (stopped_) {
       r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(judged_) + " candidates"};
+    } else if (cut_) {
+      r.status = {outcome::stopped, hetplan::out_of_steps(problem_.steps, judged_)};
+      r.out_of_steps = true;
     } else if (r.plans.empty()) {
       r.binding = nearest_;
-      const std::string none = not_joined_.empty() ? "no candidate plan exists" : not_joined_;
+      const std::string none = not_judged_.empty() ? "no candidate plan exists" : not_judged_;
       r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : none};
     }
+    r.steps = budget_.used();
     r.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
     return r;
   }
@@ -144,6 +165,53 @@ class ranking {
     const flow answer = notify(candidate_judged{judged_, total, best_.empty() ? nullptr : &best_.front().second}, observers...);
     stopped_ = stopped_ || answer == flow::stop;
     return answer;
+  }
+
+  /// Nothing where the simulator cannot say: a route is missing, or there are too many tasks.
+  std::optional<evaluation> judged(const plan& p, bool quickly) {
+    any_long_ = any_long_ || runs_long(p);
+    if (p.microbatches * tasks_per_microbatch(p.workload) > 1e5) {
+      if (const double size = size_of_expansion(p, make_stage_graph(p, problem_.model)).total(); size > max_expansion) {
+        if (not_judged_.empty()) {
+          not_judged_ = "a plan of " + to_text(size) + " tasks and transfers; at most " + to_text(max_expansion) + " can be simulated";
+        }
+        return std::nullopt;
+      }
+    }
+    try {
+      if (quickly) {
+        quick_judgement q = judge_quickly(problem_, p);
+        budget_.spend(q.steps);
+        return std::move(q.evaluation);
+      }
+      judgement j = judge(p, problem_.model, problem_.cluster, problem_.cost, problem_.models);
+      budget_.spend(static_cast<long long>(j.graph.size()));
+      return std::move(j.evaluation);
+    } catch (const missing_route& m) {
+      if (not_judged_.empty()) not_judged_ = m.what();
+      return std::nullopt;
+    }
+  }
+  /// The best so far, those that run long judged in full and ranked anew: as many as wanted, and as the budget has room for.
+  void judge_in_full(int keep) {
+    std::vector<std::pair<double, plan>> drafts;
+    drafts.swap(best_);
+    int fitting = 0;
+    for (auto& [score, p] : drafts) {
+      if (fitting == keep) break;
+      if (fitting > 0 && budget_.spent() && runs_long(p)) {
+        cut_ = true;
+        continue;
+      }
+      std::optional<evaluation> e = runs_long(p) ? judged(p, false) : *std::move(p.predicted);
+      if (!e) continue;
+      if (const auto limit = find_broken_limit(*e, problem_.cluster)) {
+        if (!nearest_ || limit->overflow() < nearest_->overflow()) nearest_ = limit;
+        continue;
+      }
+      ++fitting;
+      insert(std::move(p), *std::move(e));
+    }
   }
   void insert(plan&& p, evaluation&& e) {
     const double score = hetplan::score(objective_, e);
@@ -161,9 +229,12 @@ class ranking {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<std::pair<double, plan>> best_;
   std::optional<broken_limit> nearest_;
-  std::string not_joined_;  ///< of the first candidate that needs a missing route
+  std::string not_judged_;  ///< why the first candidate that could not be simulated could not be
+  step_budget budget_{problem_.steps};
   long long judged_ = 0;
   bool last_fitted_ = false, stopped_ = false;
+  bool cut_ = false;       ///< by the budget
+  bool any_long_ = false;  ///< has been judged quickly
 };
 
 }  // namespace hetplan
