@@ -14,12 +14,11 @@
 #include <hetplan/io/adapt_results_json.hpp>
 #include <hetplan/io/adaptation_report.hpp>
 #include <hetplan/io/adaptation_svg.hpp>
-#include <hetplan/io/check_together.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -82,7 +81,7 @@ void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t
     if (h.finished_s) std::printf("   done at %s%s", readable(seconds(*h.finished_s)).c_str(), h.missed_deadline ? ", after the deadline" : "");
     else if (h.missed_deadline) std::printf("   missed the deadline");
     if (h.lost > 0) std::printf("   %lld done again", h.lost);
-    if (!h.status.ok()) std::printf("   %s: %s", std::string(to_string(h.status.result)).c_str(), h.status.reason.c_str());
+    if (!h.status.ok()) std::printf("   %s: %s", std::string(to_string(h.status.result)).c_str(), escaped(h.status.reason).c_str());
     std::printf("\n");
   }
 }
@@ -97,16 +96,30 @@ const std::vector<std::string>& policy_names() {
 int adapt(const common_options& options, const adapt_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  const job wanted = load_job(o.job);
-  io::check_together(model, devices, o.cluster, wanted.workload.mode);
-  const adapt::timeline t = io::read_timeline(io::json_document::parse(io::read_text(o.timeline), o.timeline), devices);
+  const io::json_document document = io::json_document::load(o.timeline);
+  const adapt::timeline t = io::read_timeline(document, devices);
+  const auto asks = [&](auto&& what) {
+    return std::any_of(t.events.begin(), t.events.end(), [&](const adapt::event& e) {
+      const auto* q = std::get_if<adapt::qoe_becomes>(&e.what);
+      return q != nullptr && what(*q);
+    });
+  };
+  const job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
+  if (!wanted.qoe.iterations && asks([](const auto& q) { return q.deadline.has_value(); })) {
+    warn(o.timeline + ": a deadline is asked for, and without qoe.iterations the job has no end; not used");
+  }
+  check_pair(model, devices, o.cluster, wanted.workload.mode);
+  std::vector<std::string> read = io::trace_files(document);
+  read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
+  outputs files({{"--html", o.html}, {"--svg", o.svg}}, read);
   std::vector<std::string> names = o.policies;
+  require_each_once("--policies", names);
   if (names.empty()) names = {"static", "network-only", "dora", "replan-always", "oracle"};
   for (const std::string& name : names) {
     if (std::find(policy_names().begin(), policy_names().end(), name) != policy_names().end()) continue;
     std::string all;
     for (const std::string& n : policy_names()) all += (all.empty() ? "" : ", ") + n;
-    throw invalid_input("--policies: expected some of " + all + ", got \"" + name + "\"");
+    throw invalid_input("--policies: expected some of " + all + ", got " + io::in_quotes(name) + io::suggestion(name, policy_names()));
   }
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
@@ -140,14 +153,15 @@ int adapt(const common_options& options, const adapt_options& o) {
     any = any || h.status.result != outcome::infeasible;
     rows.push_back({name, std::move(h)});
   }
-  if (!o.svg.empty()) io::write_atomically(o.svg, io::adaptation_svg(rows, t, model, devices, wanted.qoe));
-  if (!o.html.empty()) io::write_atomically(o.html, io::adaptation_report_html(rows, t, model, devices, wanted));
+  if (!o.svg.empty()) files.put(o.svg, io::adaptation_svg(rows, t, model, devices, wanted.qoe));
+  if (!o.html.empty()) files.put(o.html, io::adaptation_report_html(rows, t, model, devices, wanted));
   if (options.json) {
     std::cout << io::write_histories(rows, model, devices);
   } else {
     if (period > 0) std::printf("backups: after every %lld iterations\n", period);
     print(rows, t);
   }
+  files.commit();
   return any ? 0 : 1;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/io/unused_job_fields.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 namespace cli {
@@ -89,13 +90,27 @@ int list(const common_options&, const std::string& what);
 /// silences progress alone: nothing that a file or an option asks is ignored in silence.
 void warn(const std::string& text);
 
-/// A file, or a built-in name.
+/// A file, or a built-in name. Throws invalid_input for an option of built-in models that this one has no use for.
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
+/// The options without those of built-in models that this one has no use for.
+common_options options_for(const common_options&, const std::string& model);
+/// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.
+void require_no_model_options(const common_options&, const std::string& who, bool dtype = false);
 hetplan::cluster load_cluster(const std::string& name);
-/// Names what a job asks for and no planner does.
-void warn_of_unused(const hetplan::job&);
-/// Without a file: training, batch 32.
-hetplan::job load_job(const std::string& file);
+/// Without a file: training, batch 32. Warns of what is not used.
+///
+/// @param objective  takes the place of the job's; "": its own.
+hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "");
+/// Throws where a model and a cluster do not go together (io::check_together), and warns of profiles that are not used.
+void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
+                std::optional<hetplan::mode> mode = {});
+/// Warns where the plan was made for another model or cluster.
+hetplan::plan load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices);
+/// Warns where a plan's file predicts other numbers than the simulator gives.
+void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::evaluation& simulated, const hetplan::planning_graph& model,
+                      const hetplan::cluster& devices);
+/// Throws invalid_input where a name of an option's list stands twice.
+void require_each_once(const char* option, const std::vector<std::string>& names);
 
 using problem = hetplan::planning_problem<hetplan::any_cost_model, hetplan::judge_models<>, hetplan::glpk_lp>;
 
@@ -122,7 +137,8 @@ const std::vector<std::string>& planner_names();
 const std::vector<std::string>& policy_names();
 /// Dora's two phases, and each alone.
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
-/// Throws invalid_input for a name that is no planner.
+/// Throws invalid_input for a name that is no planner, given by this option.
+void require_planner(const char* option, const std::string& name);
 hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
                                  dora_phase phase = dora_phase::both);
 

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <iostream>
 
-#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"
@@ -18,7 +17,7 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
   for (const io::comparison_row& row : rows) {
     if (!row.best) {
       const char* what = row.broken == limit_kind::memory ? "out of " : "no plan fits: ";  // the reason begins with the limit
-      std::printf("%-19s %s%s\n", row.planner.c_str(), what, row.status.reason.c_str());
+      std::printf("%-19s %s%s\n", row.planner.c_str(), what, escaped(row.status.reason).c_str());
       continue;
     }
     const evaluation& e = *row.best->predicted;
@@ -26,10 +25,10 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
                 readable(e.bound).c_str(), 100 * readable_gap(e.gap));
     for (const device& d : devices.devices()) {
       const device_evaluation& x = e.devices[d.id.index()];
-      if (x.used) std::printf(" %s %s, %s;", d.name.c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
+      if (x.used) std::printf(" %s %s, %s;", escaped(d.name).c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
     }
     std::printf("\n");
-    if (!row.status.ok()) std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + row.status.reason).c_str());
+    if (!row.status.ok()) std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + escaped(row.status.reason)).c_str());
   }
 }
 
@@ -39,7 +38,9 @@ int compare(const common_options& options, const compare_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   const job wanted = load_job(o.job);
-  io::check_together(model, devices, o.cluster, wanted.workload.mode);
+  check_pair(model, devices, o.cluster, wanted.workload.mode);
+  for (const std::string& name : o.planners) require_planner("--planners", name);
+  require_each_once("--planners", o.planners);
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   std::vector<io::comparison_row> rows;
   bool any = false;

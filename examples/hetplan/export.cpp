@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <iostream>
 
-#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/export_llama_cpp.hpp>
 #include <hetplan/io/export_prima_cpp.hpp>
 #include <hetplan/io/export_torch.hpp>
 #include <hetplan/io/export_vllm.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
 #include <hetplan/io/whole_blocks.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -24,13 +23,14 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "prima.cpp") return io::prima_cpp_commands(p, model, devices);
   if (o.to == "vllm") return io::vllm_command(p, model, devices);
   if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
-  io::check_together(model, devices, o.cluster, p.workload.mode);
-  if (o.to == "tasks") {
-    io::require_tasks_file(p, model);
-    return io::write_tasks(p, model, devices, judge(p, model, devices, profiled_or_roofline{}));
-  }
+  check_pair(model, devices, o.cluster, p.workload.mode);
+  if (o.to == "tasks") io::require_tasks_file(p, model);
+  const judgement judged = o.to == "tasks" ? judge(p, model, devices, profiled_or_roofline{})
+                                           : evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{});
+  if (!o.whole_blocks) check_prediction(o.plan, p, judged.evaluation, model, devices);
+  if (o.to == "tasks") return io::write_tasks(p, model, devices, judged);
   hetplan::plan predicted = p;
-  predicted.predicted = evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{}).evaluation;
+  predicted.predicted = judged.evaluation;
   return io::write_plan(predicted, model, devices);
 }
 
@@ -40,13 +40,14 @@ int export_plan(const common_options& options, const export_options& o) {
   if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  hetplan::plan p = io::read_plan(io::json_document::load(o.plan), model, devices);
+  hetplan::plan p = load_plan(o.plan, model, devices);
+  outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   if (o.whole_blocks) {
-    io::check_together(model, devices, o.cluster, p.workload.mode);
+    check_pair(model, devices, o.cluster, p.workload.mode);
     p = io::with_whole_blocks(p, model, o.to);
     if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
       const std::string reason = "with whole blocks: " + to_string(*limit, devices);
-      std::cout << (options.json ? io::json_text(io::json{{"status", "infeasible"}, {"reason", reason}}) : "infeasible: " + reason + "\n");
+      std::cout << (options.json ? io::json_text(io::json{{"status", "infeasible"}, {"reason", reason}}) : "infeasible: " + escaped(reason) + "\n");
       return 1;
     }
   }
@@ -55,8 +56,9 @@ int export_plan(const common_options& options, const export_options& o) {
     std::cout << (options.json && o.to != "tasks" && o.to != "plan" ? io::json_text(io::json{{"text", text}}) : text);
     return 0;
   }
-  io::write_atomically(o.out, text);
+  files.put(o.out, text);
   if (options.json) std::cout << io::json_text(io::json{{"written", io::json::array({o.out})}});
+  files.commit();
   return 0;
 }
 

@@ -4,7 +4,6 @@
 #include <iostream>
 
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/pipedream_graph.hpp>
 #include <hetplan/io/pipeedge_yaml.hpp>
@@ -12,6 +11,7 @@
 #include <hetplan/io/sailor_profile.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -86,27 +86,32 @@ imported read(const common_options& options, const import_options& o) {
 }  // namespace
 
 int import_model(const common_options& options, const import_options& o) {
+  if (o.onto.empty()) require_no_model_options(options, "hetplan import " + o.format, o.format == "pipeedge");
+  outputs files({{"--out", o.out}, {"--cluster", o.cluster}}, {o.file, o.types, o.sizes, o.onto});
   const imported result = read(options, o);
   const std::string model = io::write_model(result.model);
-  if (result.devices) io::write_atomically(o.cluster, io::write_cluster(*result.devices));
+  if (result.devices) files.put(o.cluster, io::write_cluster(*result.devices));
   if (o.out.empty()) {
     std::cout << model;
+    files.commit();
     return 0;
   }
-  io::write_atomically(o.out, model);
+  files.put(o.out, model);
   io::json written = io::json::array({o.out});
   if (result.devices) written.push_back(o.cluster);
   if (options.json) {
     std::cout << io::json_text(io::json{{"written", written}});
+    files.commit();
     return 0;
   }
-  std::printf("%s: %zu layers, %zu edges, measured on", result.model.name().c_str(), result.model.size(), result.model.edges().size());
+  std::printf("%s: %zu layers, %zu edges, measured on", escaped(result.model.name()).c_str(), result.model.size(), result.model.edges().size());
   const char* separator = " ";
   for (const layer_profile& p : result.model[layer_id(0)].profiles) {
-    std::printf("%s%s", separator, p.device_kind.c_str());
+    std::printf("%s%s", separator, escaped(p.device_kind).c_str());
     separator = ", ";
   }
   std::printf("\n");
+  files.commit();
   return 0;
 }
 

@@ -5,10 +5,11 @@
 #include <iostream>
 #include <string_view>
 
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/shell_word.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -92,27 +93,31 @@ constexpr std::array starters{
 }  // namespace
 
 int init(const common_options& options, const std::string& folder) {
+  require_no_model_options(options, "hetplan init");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw invalid_input(folder + ": cannot make the folder: " + error.message());
+  if (error) throw invalid_input(escaped(folder) + ": cannot make the folder: " + error.message());
   io::json written = io::json::array();
+  outputs files({}, {});
   for (const starter& s : starters) {
     const std::string path = (std::filesystem::path(folder) / s.name).string();
     if (std::filesystem::exists(path)) {
-      if (!options.quiet) std::fprintf(stderr, "hetplan: %s exists and is kept\n", path.c_str());
+      if (!options.quiet) std::fprintf(stderr, "hetplan: %s exists and is kept\n", escaped(path).c_str());
       continue;
     }
-    io::write_atomically(path, s.text);
+    files.put(path, s.text);
     written.push_back(path);
-    if (!options.json) std::printf("%s\n", path.c_str());
+    if (!options.json) std::printf("%s\n", escaped(path).c_str());
   }
   if (options.json) {
     std::cout << io::json_text(io::json{{"written", written}});
   } else {
-    const char* const f = folder.c_str();
+    const std::string word = escaped(io::shell_word(folder));
+    const char* const f = word.c_str();
     std::printf("now try: hetplan plan %s/model.json %s/cluster.json %s/job.json --svg plan.svg\n", f, f, f);
     std::printf("then: hetplan adapt %s/model.json %s/cluster.json %s/job.json %s/timeline.json --html report.html\n", f, f, f, f);
   }
+  files.commit();
   return 0;
 }
 

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 // hetplan: plan, simulate and compare from the command line. A thin program over the headers.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
+#include <hetplan/io/text.hpp>
+
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace {
 
@@ -19,7 +26,7 @@ class command_line {
     app_.add_flag("--json", common_.json, "print one JSON document on standard output");
     app_.add_flag("--quiet", common_.quiet, "no progress");
     app_.add_option("--seed", common_.seed, "seed of randomised planners")->check(CLI::NonNegativeNumber);
-    app_.add_option("--threads", common_.threads, "threads of parallel planners")->check(CLI::PositiveNumber);
+    app_.add_option("--threads", common_.threads, "threads of parallel planners")->check(CLI::Range(1, 1024));
     app_.add_option("--budget", common_.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
@@ -127,6 +134,7 @@ class command_line {
 
     CLI::App* list = command("list", "what is built in", [this] { return cli::list(common_, listed_); });
     list->add_option("what", listed_, "one kind only")->check(CLI::IsMember({"models", "clusters", "devices", "planners", "policies"}));
+    require_values(app_);
   }
 
   int run(int argc, char** argv) {
@@ -134,8 +142,11 @@ class command_line {
       app_.parse(argc, argv);
     } catch (const CLI::Success& help) {
       return app_.exit(help);
+    } catch (const CLI::RequiredError& e) {
+      std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", hetplan::escaped(what_is_required(e)).c_str());
+      return 2;
     } catch (const CLI::ParseError& e) {
-      std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", e.what());
+      std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", hetplan::escaped(e.what()).c_str());
       return 2;
     }
     return status_();
@@ -152,6 +163,29 @@ class command_line {
   static void model_and_cluster(CLI::App* c, std::string& model, std::string& cluster) {
     c->add_option("model", model, "a file or a built-in name")->required()->type_name("MODEL");
     c->add_option("cluster", cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
+  }
+
+  /// An empty text is a value that somebody's script has lost, never "not given".
+  static void require_values(CLI::App& app) {
+    for (CLI::Option* o : app.get_options()) {
+      if (o->get_items_expected_max() == 0) continue;
+      o->check(CLI::Validator([](const std::string& value) { return value.empty() ? "expected a value, got nothing" : ""; }, ""));
+    }
+    for (CLI::App* command : app.get_subcommands({})) require_values(*command);
+  }
+  /// What CLI11 says; for a command that is missing because there is none of that name, the name.
+  [[nodiscard]] std::string what_is_required(const CLI::RequiredError& e) const {
+    const CLI::App* app = &app_;
+    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    std::vector<std::string> known;
+    for (const CLI::App* command : app->get_subcommands([](const CLI::App* c) { return !c->get_name().empty(); })) known.push_back(command->get_name());
+    for (const std::string& given : app_.remaining(true)) {
+      if (known.empty() || given.starts_with("-")) continue;
+      std::string names;
+      for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+      return "expected one of " + names + ", got " + hetplan::io::in_quotes(given) + hetplan::io::suggestion(given, known);
+    }
+    return e.what();
   }
 
   CLI::App* format(CLI::App* parent, const char* name, const char* text) {
@@ -190,10 +224,17 @@ class command_line {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A descriptor that is closed would become that of the next file which is opened, and what is printed would land there.
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) == -1) static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that gets too large is an error like a full disk
   try {
-    return command_line().run(argc, argv);
+    const int status = command_line().run(argc, argv);
+    cli::flush_standard_output();
+    return status;
   } catch (const std::exception& e) {  // bad input, a model that misbehaves, no memory, a full disk: one line each
-    std::fprintf(stderr, "hetplan: %s\n", e.what());
+    std::fprintf(stderr, "hetplan: %s\n", hetplan::escaped(e.what()).c_str());
     return 2;
   }
 }

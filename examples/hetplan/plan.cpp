@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
 
-#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/chrome_trace.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/report.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -31,14 +30,12 @@ void print_best(const std::vector<hetplan::plan>& plans) {
 int plan(const common_options& options, const plan_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  job wanted = load_job(o.job);
-  io::check_together(model, devices, o.cluster, wanted.workload.mode);
-  for (const auto kind : {objective_kind::latency, objective_kind::throughput, objective_kind::energy, objective_kind::qoe}) {
-    if (o.objective == to_string(kind)) wanted.objective = kind;
-  }
-  check_job(wanted);
+  const job wanted = load_job(o.job, {}, o.objective);
+  check_pair(model, devices, o.cluster, wanted.workload.mode);
+  require_planner("--planner", o.planner);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
 
+  outputs files({{"--out", o.out}, {"--svg", o.svg}, {"--html", o.html}, {"--trace", o.trace}}, {o.model, o.cluster, o.job});
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   plan_result result;
   {
@@ -48,20 +45,21 @@ int plan(const common_options& options, const plan_options& o) {
   judgement judged;
   if (!result.plans.empty()) {
     const hetplan::plan& best = result.plans.front();
-    if (!o.out.empty()) io::write_atomically(o.out, io::write_plan(best, model, devices));
+    if (!o.out.empty()) files.put(o.out, io::write_plan(best, model, devices));
     if (!o.svg.empty() || !o.trace.empty() || !o.html.empty()) {
       judged = judge(best, model, devices, p.cost, p.models, {.record = true});
       judged.evaluation = *best.predicted;
-      if (!o.svg.empty()) io::write_atomically(o.svg, io::gantt_svg(best, devices, judged));
-      if (!o.trace.empty()) io::write_atomically(o.trace, io::chrome_trace(best, devices, judged));
+      if (!o.svg.empty()) files.put(o.svg, io::gantt_svg(best, devices, judged));
+      if (!o.trace.empty()) files.put(o.trace, io::chrome_trace(best, devices, judged));
     }
   }
-  if (!o.html.empty()) io::write_atomically(o.html, io::report_html(result, model, devices, judged));  // also says why there is no plan
+  if (!o.html.empty()) files.put(o.html, io::report_html(result, model, devices, judged));  // also says why there is no plan
   const int status = answer(options, result, model, devices);
   if (status == 0 && !options.json) {
     std::printf("  best of %lld candidates\n", result.candidates);
     if (o.top) print_best(result.plans);
   }
+  files.commit();
   return status;
 }
 

@@ -53,6 +53,14 @@ const std::vector<std::string>& planner_names() {
   return names;
 }
 
+void require_planner(const char* option, const std::string& name) {
+  const std::vector<std::string>& known = planner_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  std::string names;
+  for (const std::string& n : known) names += (names.empty() ? "" : ", ") + n;
+  throw invalid_input(std::string(option) + ": expected one of " + names + ", got " + io::in_quotes(name) + io::suggestion(name, known));
+}
+
 plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer, dora_phase phase) {
   const objective_of_job objective(p.job);
   const auto seed = static_cast<std::uint64_t>(options.seed);
@@ -67,10 +75,8 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   for_each_planner([&](const char* known, auto&& planner) {
     if (name == known) answer = planner(p, objective, keep, observer);
   });
-  if (answer) return *std::move(answer);
-  std::string names;
-  for (const std::string& n : planner_names()) names += (names.empty() ? "" : ", ") + n;
-  throw invalid_input("--planner: expected one of " + names + ", got \"" + name + "\"");
+  HETPLAN_ASSERT(answer.has_value());  // require_planner
+  return *std::move(answer);
 }
 
 }  // namespace cli

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 
 #include <hetplan/adapt/replay.hpp>
-#include <hetplan/io/check_together.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/plan_json.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -33,14 +32,18 @@ std::vector<device_id> devices_of(const std::vector<std::string>& names, const c
 int replay(const common_options& options, const replay_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  const hetplan::plan running = io::read_plan(io::json_document::load(o.plan), model, devices);
-  io::check_together(model, devices, o.cluster, running.workload.mode);
+  const hetplan::plan running = load_plan(o.plan, model, devices);
+  check_pair(model, devices, o.cluster, running.workload.mode);
+  require_each_once("--lost", o.lost);
   const std::vector<device_id> lost = devices_of(o.lost, devices);
 
+  outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, {}, options.budget};
   const plan_result result = adapt::lightweight_replay(p, running, lost);
-  if (!result.plans.empty() && !o.out.empty()) io::write_atomically(o.out, io::write_plan(result.plans.front(), model, devices));
-  return answer(options, result, model, devices);
+  if (!result.plans.empty() && !o.out.empty()) files.put(o.out, io::write_plan(result.plans.front(), model, devices));
+  const int status = answer(options, result, model, devices);
+  files.commit();
+  return status;
 }
 
 }  // namespace cli

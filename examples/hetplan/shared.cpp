@@ -6,11 +6,14 @@
 
 #include <unistd.h>
 
+#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/unused_profiles.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 
@@ -60,8 +63,29 @@ void warn(const std::string& text) {
   if (told.insert(text).second) std::fprintf(stderr, "hetplan: warning: %s\n", io::escaped(text).c_str());
 }
 
+common_options options_for(const common_options& options, const std::string& model) {
+  common_options o = options;
+  const bool built_in = contains(zoo::model_names(), model) && !std::filesystem::exists(model);
+  if (!built_in || !zoo::takes_tokens(model)) o.tokens.reset();
+  if (!built_in || zoo::takes_tokens(model)) o.input.reset();
+  if (!built_in) o.dtype.clear();
+  return o;
+}
+
+void require_no_model_options(const common_options& o, const std::string& who, bool dtype) {
+  const char* given = o.tokens ? "--tokens" : o.input ? "--input" : o.dtype.empty() || dtype ? nullptr : "--dtype";
+  if (given == nullptr) return;
+  throw invalid_input(std::string(given) + ": only a built-in " + (o.tokens ? "language " : o.input ? "vision " : "") + "model takes it, not " + who);
+}
+
 planning_graph load_model(const common_options& options, const std::string& name) {
-  if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) return zoo::model(name, model_options(options));
+  common_options left = options;  // what the model has no use for
+  const common_options used = options_for(options, name);
+  if (used.tokens) left.tokens.reset();
+  if (used.input) left.input.reset();
+  if (!used.dtype.empty()) left.dtype.clear();
+  require_no_model_options(left, name);
+  if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) return zoo::model(name, model_options(used));
   require_file("model", name, zoo::model_names());
   return io::read_model(parse(name));
 }
@@ -72,16 +96,64 @@ cluster load_cluster(const std::string& name) {
   return io::read_cluster(parse(name));
 }
 
-job load_job(const std::string& file) {
-  if (file.empty()) return {};
-  job j = io::read_job(parse(file));
-  warn_of_unused(j);
-  return j;
+job load_job(const std::string& file, const io::job_use& use, const std::string& objective) {
+  job wanted;
+  std::optional<io::json_document> document;
+  if (!file.empty()) wanted = io::read_job(document.emplace(io::json_document::load(file)));
+  for (const auto kind : {objective_kind::latency, objective_kind::throughput, objective_kind::energy, objective_kind::qoe}) {
+    if (objective == to_string(kind)) wanted.objective = kind;
+  }
+  check_job(wanted);
+  if (document) {
+    for (const std::string& line : io::unused_job_fields(io::json_node(*document), wanted, use)) warn(line);
+  }
+  return wanted;
 }
 
-void warn_of_unused(const job& j) {
-  if (j.memory_savers == memory_savers{}) return;
-  warn("memory_savers: no planner makes use of them yet; plans keep activations and whole optimizer states");
+void check_pair(const planning_graph& model, const cluster& devices, const std::string& cluster, std::optional<mode> mode) {
+  io::check_together(model, devices, cluster, mode);
+  if (const auto line = io::unused_profiles(model, devices)) warn(*line);
+}
+
+hetplan::plan load_plan(const std::string& file, const planning_graph& model, const cluster& devices) {
+  hetplan::plan p = io::read_plan(io::json_document::load(file), model, devices);
+  const auto differs = [&](const char* what, const std::string& of, const std::string& here) {
+    if (of != here) warn(file + ": /" + what + ": the plan was made for " + io::in_quotes(of) + " and is used for " + io::in_quotes(here));
+  };
+  differs("model", p.model, model.name());
+  differs("cluster", p.cluster, devices.name());
+  return p;
+}
+
+void check_prediction(const std::string& file, const hetplan::plan& p, const evaluation& simulated, const planning_graph& model, const cluster& devices) {
+  if (!p.predicted || p.model != model.name() || p.cluster != devices.name()) return;  // of another, which load_plan tells
+  constexpr double tolerance = 1e-9;
+  bool told = false;
+  const auto differs = [&](const std::string& what, double given, double found) {
+    if (told || std::abs(given - found) <= tolerance * std::max(std::abs(given), std::abs(found))) return;
+    told = true;
+    warn(file + ": /predicted/" + what + ": " + to_text(given) + " is predicted and " + to_text(found) + " simulated; the simulated numbers count");
+  };
+  const evaluation& all = *p.predicted;
+  differs("latency", all.latency.value(), simulated.latency.value());
+  if (all.time_between_tokens && simulated.time_between_tokens)
+    differs("time_between_tokens", all.time_between_tokens->value(), simulated.time_between_tokens->value());
+  const bool energy = all.energy().value() > 0, memory = all.peak_memory().value() > 0;  // else left out
+  for (const device& d : devices.devices()) {
+    const device_evaluation& given = all.devices[d.id.index()];
+    const device_evaluation& found = simulated.devices[d.id.index()];
+    if (!given.used) continue;  // a file need not name all
+    if (energy) differs("energy/" + d.name, given.energy.value(), found.energy.value());
+    if (memory) differs("peak_memory/" + d.name, given.peak_memory.value(), found.peak_memory.value());
+  }
+  if (all.bound.value() > 0 && simulated.bound.value() > 0) differs("bound", all.bound.value(), simulated.bound.value());
+}
+
+void require_each_once(const char* option, const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second) throw invalid_input(std::string(option) + ": expected every name once, got " + io::in_quotes(name) + " again");
+  }
 }
 
 progress::progress(const common_options& options, std::string label)
@@ -105,7 +177,7 @@ int answer(const common_options& options, const plan_result& result, const plann
   if (options.json) {
     std::cout << io::write_plan_result(result, model, devices);
   } else if (result.plans.empty()) {
-    std::cout << to_string(result.status.result) << ": " << result.status.reason << "\n";
+    std::cout << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
   } else {
     std::cout << describe(result.plans.front(), model, devices);
     if (!result.status.ok()) std::cout << "  " << to_string(result.status.result) << ": " << result.status.reason << "\n";

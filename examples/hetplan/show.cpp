@@ -12,6 +12,7 @@
 #include <hetplan/zoo/settings.hpp>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -28,31 +29,32 @@ bool names_a_cluster(const std::string& what) {
 }
 
 void print(const planning_graph& model) {
-  std::printf("%s: %zu layers, %zu edges, %.4g M parameters, %.4g GFLOP forward per sample", model.name().c_str(), model.size(),
+  std::printf("%s: %zu layers, %zu edges, %.4g M parameters, %.4g GFLOP forward per sample", escaped(model.name()).c_str(), model.size(),
               model.edges().size(), model.parameters() / 1e6, model.forward_flops().value() / 1e9);
   if (model.tokens_per_sample() > 1) std::printf(" of %d tokens", model.tokens_per_sample());
   std::printf("\n%5s  %-28s %-14s %12s %10s %10s\n", "", "layer", "kind", "GFLOP", "weight", "kept");
   for (const layer& l : model.layers()) {
-    std::printf("%5d  %-28s %-14s %12.4g %10s %10s%s\n", l.id.value, l.name.c_str(), l.kind.c_str(), l.forward_flops.value() / 1e9,
+    std::printf("%5d  %-28s %-14s %12.4g %10s %10s%s\n", l.id.value, escaped(l.name).c_str(), escaped(l.kind).c_str(), l.forward_flops.value() / 1e9,
                 readable(l.weight).c_str(), readable(l.activation).c_str(), l.trainable || l.weight.value() == 0 ? "" : "  frozen");
   }
 }
 
 void print(const cluster& c) {
-  std::printf("%s: %zu devices, %zu network resources\n", c.name().c_str(), c.size(), c.network().resources().size());
+  std::printf("%s: %zu devices, %zu network resources\n", escaped(c.name()).c_str(), c.size(), c.network().resources().size());
   std::printf("  %-12s %-20s %14s %12s %14s %14s\n", "device", "kind", "compute", "memory", "bandwidth", "power");
   for (const device& d : c.devices()) {
-    std::printf("  %-12s %-20s %8.4g TFLOP/s %12s %9.4g GB/s %6.3g..%.3g W\n", d.name.c_str(), d.kind.c_str(), d.compute.value() / 1e12,
+    std::printf("  %-12s %-20s %8.4g TFLOP/s %12s %9.4g GB/s %6.3g..%.3g W\n", escaped(d.name).c_str(), escaped(d.kind).c_str(), d.compute.value() / 1e12,
                 readable(d.usable_memory()).c_str(), d.memory_bandwidth.value() / 1e9, d.power.idle.value(), d.power.active.value());
   }
-  for (const resource& r : c.network().resources()) std::printf("  %-33s %8.4g Mbit/s\n", r.name.c_str(), r.capacity.value() * 8 / 1e6);
+  for (const resource& r : c.network().resources()) std::printf("  %-33s %8.4g Mbit/s\n", escaped(r.name).c_str(), r.capacity.value() * 8 / 1e6);
 }
 
 }  // namespace
 
 int show(const common_options& options, const show_options& o) {
+  outputs files({{"--dot", o.dot}}, {o.what});
   const auto present = [&](const auto& noun, const auto& document_of) {
-    if (!o.dot.empty()) io::write_atomically(o.dot, io::dot(noun));
+    if (!o.dot.empty()) files.put(o.dot, io::dot(noun));
     if (options.json) {
       std::cout << document_of(noun);
     } else {
@@ -60,16 +62,19 @@ int show(const common_options& options, const show_options& o) {
     }
   };
   if (names_a_cluster(o.what)) {
+    require_no_model_options(options, "a cluster");
     const cluster c = load_cluster(o.what);
     present(c, io::write_cluster);
   } else {
     const planning_graph model = load_model(options, o.what);
     present(model, [](const planning_graph& m) { return io::describe_model(m); });
   }
+  files.commit();
   return 0;
 }
 
 int list(const common_options& options, const std::string& what) {
+  require_no_model_options(options, "hetplan list");
   io::json document;
   for (const std::string kind : {"models", "clusters", "devices", "planners", "policies"}) {
     if (!what.empty() && what != kind) continue;

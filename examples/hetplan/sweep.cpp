@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "sweep.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -19,8 +20,11 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/sweep_json.hpp>
+#include <hetplan/io/unused_profiles.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
+
+#include "outputs.hpp"
 
 namespace cli {
 
@@ -57,18 +61,57 @@ auto below(const std::string& file, const std::string& pointer, F&& f) {
 
 std::string on_one_line(const json& row) { return row.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+constexpr std::string_view row_begin = "{\"key\":\"", check_begin = ",\"check\":\"";
+constexpr std::size_t key_length = 16;
+
+/// The row and, at its end, a digest of the rest: who finds it later sees whether it is still what was written.
+std::string with_check(std::string row) {
+  const std::string check = hexadecimal(digest("row", row));
+  row.pop_back();
+  return row.append(check_begin).append(check).append("\"}");
+}
+
+bool is_intact(const std::string& row) {
+  const std::size_t at = row.rfind(check_begin);
+  return row.starts_with(row_begin) && at != std::string::npos && with_check(row.substr(0, at) + "}") == row;
+}
+
+/// What an interruption may have left of a row, and nothing that ends like another file.
+bool may_be_begun(const std::string& row) {
+  constexpr std::string_view then = "\",\"model\":\"";
+  const std::string_view all(row), begin = all.substr(0, row_begin.size()), key = all.substr(begin.size(), key_length),
+                               rest = all.substr(begin.size() + key.size(), then.size());
+  return row_begin.starts_with(begin) && key.find_first_not_of("0123456789abcdef") == std::string_view::npos && then.starts_with(rest) &&
+         (rest.size() < then.size() || json::parse(row, nullptr, false).is_discarded() || is_intact(row));
+}
+
+/// What the command itself asks rows for; false for one that was made up, check and all.
+bool has_what_is_asked(const json& row) {
+  const auto all = [&](std::initializer_list<const char*> keys, auto&& fits) {
+    return std::all_of(keys.begin(), keys.end(), [&](const char* key) { return row.contains(key) && fits(row[key]); });
+  };
+  if (!row.is_object() || !all({"key", "model", "cluster", "job", "planner", "status"}, [](const json& v) { return v.is_string(); })) return false;
+  for (const char* key : {"target", "score", "latency", "energy", "peak_memory"}) {
+    if (row.contains(key) && !row[key].is_number()) return false;
+  }
+  return !row.contains("reason") || row["reason"].is_string();
+}
+
 std::string best_text(const json& row) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", row.at("planner").get<std::string>().c_str(),
-                readable(seconds(row.at("latency").get<double>())).c_str(), readable(joules(row.at("energy").get<double>())).c_str(),
-                readable(bytes(row.at("peak_memory").get<double>())).c_str());
+  const auto shown = [&]<class Quantity>(const char* key, Quantity) {  // a number that is not finite is left out
+    return row.contains(key) ? readable(Quantity(row.at(key).get<double>())) : std::string("-");
+  };
+  std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", escaped(row.at("planner").get<std::string>()).c_str(), shown("latency", seconds()).c_str(),
+                shown("energy", joules()).c_str(), shown("peak_memory", bytes()).c_str());
   return text;
 }
 
 }  // namespace
 
-sweep_cases::sweep_cases(const common_options& options, const std::string& file) : options_(options) {
-  const io::sweep s = io::read_sweep(io::json_document::load(file), planner_names());
+sweep_cases::sweep_cases(const common_options& options, const std::string& file) : options_(options), files_{file} {
+  const io::json_document document = io::json_document::load(file);
+  const io::sweep s = io::read_sweep(document, planner_names());
   if (!options_.tokens) options_.tokens = s.tokens;
   if (options_.dtype.empty()) options_.dtype = s.dtype;
   const auto where = [](const char* list, std::size_t i) { return std::string(list) + std::to_string(i); };
@@ -76,16 +119,28 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
   const auto path = [folder = std::filesystem::path(file).parent_path()](const std::string& name) { return (folder / name).string(); };
   const auto load = [&](const auto& built_in, const std::string& name, auto&& read) {
     const bool known = std::find(built_in.begin(), built_in.end(), name) != built_in.end();
-    return read(known && !std::filesystem::exists(path(name)) ? name : path(name));
+    if (known && !std::filesystem::exists(path(name))) return read(name);
+    files_.push_back(path(name));
+    return read(files_.back());
+  };
+  common_options left = options_;  // what no model has a use for
+  const auto used_options = [&](const common_options& o) {
+    if (o.tokens) left.tokens.reset();
+    if (o.input) left.input.reset();
+    if (!o.dtype.empty()) left.dtype.clear();
   };
   for (std::size_t i = 0; i < s.models.size(); ++i) {
     const std::string& name = s.models[i];
     planning_graph model = below(file, where("/models/", i), [&] {
-      return load(zoo::model_names(), name, [&](const std::string& from) { return load_model(options_, from); });
+      return load(zoo::model_names(), name, [&](const std::string& from) {
+        used_options(options_for(options_, from));
+        return load_model(options_for(options_, from), from);
+      });
     });
     const std::uint64_t d = digest(name, io::write_model(model));
     models_.push_back({name, std::move(model), d});
   }
+  require_no_model_options(left, "any of " + file);
   for (std::size_t i = 0; i < s.clusters.size(); ++i) {
     const std::string& name = s.clusters[i];
     cluster c = below(file, where("/clusters/", i),
@@ -93,9 +148,22 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
     const std::uint64_t d = digest(name, io::write_cluster(c));
     clusters_.push_back({name, std::move(c), d});
   }
+  std::vector<io::json_node> job_nodes;
+  for (const io::json_node n : io::json_object(io::json_node(document), io::keys::sweep).at("jobs", "").elements("")) job_nodes.push_back(n);
   for (std::size_t i = 0; i < s.jobs.size(); ++i) {
-    job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return load_job(path(s.jobs[i].name)); });
-    warn_of_unused(wanted);
+    std::optional<io::json_document> job_file;
+    if (!s.jobs[i].job) {
+      files_.push_back(path(s.jobs[i].name));
+      job_file = below(file, where("/jobs/", i), [&] { return io::json_document::load(files_.back()); });
+    }
+    job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return io::read_job(*job_file); });
+    job asked = wanted;
+    if (!s.latencies.empty()) asked.qoe.latency = s.latencies.front();
+    for (std::string& line : io::unused_job_fields(job_file ? io::json_node(*job_file) : job_nodes[i], asked)) warnings_.push_back(std::move(line));
+    if (!s.latencies.empty() && asked.effective_objective() != objective_kind::qoe) {
+      warnings_.push_back(file + ": /latencies: the objective of job " + io::in_quotes(s.jobs[i].name) + ", " +
+                          io::in_quotes(to_string(asked.effective_objective())) + ", does not ask for a latency; not used");
+    }
     const auto add = [&] { jobs_.push_back({s.jobs[i].name, wanted, digest(s.jobs[i].name, io::write_job(wanted))}); };
     if (s.latencies.empty()) add();
     for (const seconds latency : s.latencies) {
@@ -103,7 +171,10 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
       add();
     }
     for (std::size_t m = 0; m < models_.size(); ++m) {
-      for (const auto& c : clusters_) io::check_together(models_[m].value, c.value, c.name, wanted.workload.mode);
+      for (const auto& c : clusters_) {
+        io::check_together(models_[m].value, c.value, c.name, wanted.workload.mode);
+        if (auto line = io::unused_profiles(models_[m].value, c.value)) warnings_.push_back(std::move(*line));
+      }
     }
   }
   planners_ = s.planners.empty() ? planner_names() : s.planners;
@@ -183,7 +254,7 @@ std::string sweep_cases::row(std::size_t i) const {
     o["microbatches"] = best.microbatches;
   }
   o["candidates"] = result.candidates;
-  return on_one_line(o);
+  return with_check(on_one_line(o));
 }
 
 namespace {
@@ -225,15 +296,13 @@ class sweep_table {
   }
 
   /// The rows of the cases and no others, in their order.
-  void finish() {
-    std::string text;
-    for (const std::string& row : rows_) text += row + "\n";
-    io::write_atomically(path_, text);
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const std::string& row : rows_) all += row + "\n";
+    return all;
   }
 
  private:
-  static constexpr std::string_view row_begin = "{\"key\":\"";
-
   /// Opens the file, made if missing; again where another sweep put its table there between the opening and the lock. A file system
   /// that has no locks is done without.
   void lock() {
@@ -264,7 +333,7 @@ class sweep_table {
     if (in.bad()) io::detail::fail_file(path_, "cannot read", errno);
     if (row.empty()) return;
     // The last line without an end is what an interruption left of a row: it is done again.
-    if (!row.starts_with(row_begin.substr(0, row.size()))) fail_row("the last line");
+    if (!may_be_begun(row)) fail_row("the last line");
     std::error_code code;
     std::filesystem::resize_file(path_, whole, code);
     if (code) io::detail::fail_file(path_, "cannot write", code.value());
@@ -275,8 +344,11 @@ class sweep_table {
                         ": expected a row of a sweep's table; a file of something else is not written over");
   }
   [[nodiscard]] std::string key_of(const std::string& row, std::size_t line) const {
+    const std::string where = "line " + std::to_string(line);
     const json o = json::parse(row, nullptr, false);
-    if (!row.starts_with(row_begin) || o.is_discarded()) fail_row("line " + std::to_string(line));
+    if (!row.starts_with(row_begin) || !o.is_object() || !o.contains("check")) fail_row(where);
+    if (!is_intact(row) || !has_what_is_asked(o))
+      throw invalid_input(io::escaped(path_) + ": " + where + ": expected a row as it was written, got another; without the line its case is done again");
     return o["key"].get<std::string>();
   }
 
@@ -286,9 +358,11 @@ class sweep_table {
   io::detail::file_handle file_;
 };
 
-/// One field, quoted where it must be. Source: RFC 4180, section 2.
+/// One field, quoted where it must be; a text that a spreadsheet would take for a formula begins with an apostrophe, which makes it
+/// text there. Source: RFC 4180, section 2; OWASP, "CSV Injection".
 std::string csv_field(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+  if (value.is_string() && !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
@@ -319,14 +393,14 @@ std::vector<const json*> best_rows(const std::vector<json>& rows, std::size_t pl
   std::vector<const json*> best;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i % planners == 0) best.push_back(nullptr);
-    if (rows[i].at("status") != "feasible") continue;
+    if (rows[i].at("status") != "feasible" || !rows[i].contains("score")) continue;
     if (best.back() == nullptr || rows[i].at("score").get<double>() < best.back()->at("score").get<double>()) best.back() = &rows[i];
   }
   return best;
 }
 
 void print_best(const std::vector<json>& rows, const std::vector<const json*>& best, std::size_t planners) {
-  const auto text = [](const json& row, const char* key) { return row.at(key).get<std::string>(); };
+  const auto text = [](const json& row, const char* key) { return escaped(row.at(key).get<std::string>()); };
   std::size_t model = 5, cluster = 7, job = 3;
   for (const json& row : rows) {
     model = std::max(model, text(row, "model").size());
@@ -351,9 +425,9 @@ void print_best(const std::vector<json>& rows, const std::vector<const json*>& b
 
 int sweep(const common_options& options, const sweep_options& o, const case_runner& run) {
   const sweep_cases cases(options, o.sweep);
+  for (const std::string& line : cases.warnings()) warn(line);
+  outputs files({{"--out", o.out}, {"--csv", o.csv}}, cases.files());
   sweep_table table(o.out, cases);
-  std::error_code ignored;
-  if (std::filesystem::equivalent(o.csv, o.out, ignored)) throw invalid_input("--csv: expected another file than that of --out");
   const std::vector<std::size_t> missing = table.missing();
   const bool visible = !options.quiet && isatty(STDERR_FILENO) != 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -362,7 +436,7 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
     if (!visible) return;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::fprintf(stderr, "\r\033[K%zu of %zu cases, %s%s%s", done, cases.size(), readable(seconds(elapsed)).c_str(),
-                 last.empty() ? "" : "; last ", last.c_str());
+                 last.empty() ? "" : "; last ", escaped(last).c_str());
     std::fflush(stderr);
   };
   show("");
@@ -381,11 +455,11 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
     throw std::runtime_error(failures.begin()->second + " (" + std::to_string(failures.size()) + " of " + std::to_string(cases.size()) +
                              " cases failed, the rest is in " + io::escaped(o.out) + ")");
   }
-  table.finish();
+  files.put(o.out, table.text());
 
   std::vector<json> rows;
   for (const std::string& row : table.rows()) rows.push_back(json::parse(row));
-  if (!o.csv.empty()) io::write_atomically(o.csv, csv_table(rows));
+  if (!o.csv.empty()) files.put(o.csv, csv_table(rows));
   const std::vector<const json*> best = best_rows(rows, cases.planners());
   if (options.json) {
     json document;
@@ -401,8 +475,9 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
     print_best(rows, best, cases.planners());
     std::printf("%zu cases, %zu computed now", cases.size(), missing.size());
     if (table.others() > 0) std::printf(", %zu rows of other cases dropped", table.others());
-    std::printf(": %s\n", o.out.c_str());
+    std::printf(": %s\n", escaped(o.out).c_str());
   }
+  files.commit();
   return std::any_of(best.begin(), best.end(), [](const json* b) { return b != nullptr; }) ? 0 : 1;
 }
 

@@ -32,6 +32,10 @@ class sweep_cases {
   [[nodiscard]] case_outcome run(std::size_t i) const;
   /// "toy on home, tight, dora".
   [[nodiscard]] std::string title(std::size_t i) const;
+  /// What was read: the sweep and the files that it names.
+  [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+  /// What of it is not used, a line each.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   [[nodiscard]] std::size_t planners() const { return planners_.size(); }
 
  private:
@@ -48,6 +52,7 @@ class sweep_cases {
   [[nodiscard]] std::string row(std::size_t i) const;
 
   common_options options_;
+  std::vector<std::string> files_, warnings_;
   std::vector<named<hetplan::planning_graph>> models_;
   std::vector<named<hetplan::cluster>> clusters_;
   std::vector<named<hetplan::job>> jobs_;

@@ -200,7 +200,7 @@ class one_process(sweep_test):
     def test_the_table_for_spreadsheets_does_not_take_the_place_of_the_table(self):
         whole = self.table()
         for name in ("table.jsonl", "./table.jsonl"):
-            self.assertIn("--csv: expected another file", self.refused(self.run_sweep("--csv", name)))
+            self.assertIn("--csv: expected a file of its own", self.refused(self.run_sweep("--csv", name)))
         self.assertIn("nowhere/t.csv: cannot write", self.refused(self.run_sweep("--csv", "nowhere/t.csv")))
         self.assertEqual((self.path / "table.jsonl").read_bytes(), whole)
 
@@ -238,6 +238,31 @@ class one_process(sweep_test):
             self.assertEqual((self.path / "notes").read_text(), text)
         self.assertIn("cannot write", self.refused(self.run_sweep(out="nowhere/table.jsonl")))
         self.assertIn("expected a file", self.refused(self.run_sweep(out=".")))
+
+    def test_somebody_elses_lines_are_not_dropped_and_forged_or_damaged_rows_not_believed(self):
+        whole = self.table()
+        rows = whole.decode().splitlines(keepends=True)
+        best = next(i for i, r in enumerate(rows) if '"feasible"' in r and '"stages":1,' in r)
+        number = json.loads(rows[best])["latency"]
+        key = json.loads(rows[best])["key"]
+        for place, text in [
+            (0, json.dumps({"key": "abc", "value": 1}) + "\n"), (0, '{"key":"abc","value":1}\n'), (0, '{"key":"%s","model":"m"}\n' % key),
+            (5, rows[5][:40] + "\x00" + rows[5][41:]), (5, rows[5][:-20] + "\n"), (5, "\n"), (5, rows[5].replace('"model"', '"modell"')),
+            (best, rows[best].replace(str(number), str(number / 2))), (best, rows[best].replace('"stages":1,', "")),
+            (best, rows[best].replace('"feasible"', '"infeasible"')), (best, rows[best].replace(',"check":"', ',"check":"0')),
+            (len(rows), '{"key":"abc","value":1}'), (len(rows), '{"key":"%s","model":"m"}' % key), (len(rows), '{"key":"0","va'),
+        ]:
+            changed = "".join(rows[:place] + [text] + rows[place + (text.endswith("\n") and place > 0):])
+            self.assertNotEqual(changed.encode(), whole)
+            (self.path / "table.jsonl").write_text(changed)
+            said = self.refused(self.run_sweep())
+            where = "the last line" if place == len(rows) else f"line {place + 1}"
+            self.assertRegex(said, f"^hetplan: table.jsonl: {where}: expected a row", text)
+            self.assertEqual((self.path / "table.jsonl").read_bytes(), changed.encode())
+        # As the message says: without its line a case is done again, and nothing else.
+        (self.path / "table.jsonl").write_text("".join(rows[:best] + rows[best + 1:]))
+        self.assertEqual(json.loads(self.run_sweep("--json").stdout)["computed"], 1)
+        self.assertEqual((self.path / "table.jsonl").read_bytes(), whole)
 
 
 def wait_for_rows(path, rows):

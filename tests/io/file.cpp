@@ -96,4 +96,33 @@ TEST_CASE("a link stays a link, permissions stay, devices are written to directl
   }
 }
 
+TEST_CASE("a staged file is not in its place before it is committed, and gone where it never is") {
+  const folder f;
+  io::write_atomically(f / "a", "old");
+  {
+    const io::staged_file staged(f / "a", "new");
+    CHECK(io::read_text(f / "a") == "old");
+    CHECK(io::read_text(staged.temporary()) == "new");
+    CHECK(f.files() == 2);
+  }
+  CHECK(f.files() == 1);
+  io::staged_file first(f / "a", "new");
+  io::staged_file moved(std::move(first));
+  moved.commit();
+  CHECK(moved.temporary().empty());
+  CHECK(io::read_text(f / "a") == "new");
+  CHECK(f.files() == 1);
+}
+
+TEST_CASE("leftovers of killed programs never use up the temporary names, and a long name has one too") {
+  const folder f;
+  for (int i = 0; i <= 1001; ++i) std::ofstream(f / ("x.tmp" + std::to_string(i)).c_str()).put('x');
+  io::write_atomically(f / "x", "written");
+  CHECK(io::read_text(f / "x") == "written");
+  CHECK(f.files() == 1003);
+  const std::string longest(255, 'y');
+  io::write_atomically(f / longest.c_str(), "written");
+  CHECK(io::read_text(f / longest.c_str()) == "written");
+}
+
 }  // namespace test_file

@@ -99,6 +99,13 @@ TEST_CASE("a comparison has one row per planner") {
   CHECK(j[2]["status"] == "infeasible");
 }
 
+TEST_CASE("control characters of both blocks are escaped in documents and read back the same") {
+  const std::string name = "\x1B[2J\n\x7F\u009B\u00A0\u00C4";
+  const std::string text = io::json_text(io::json{{name, name}});
+  CHECK(text == "{\"\\u001b[2J\\n\\u007F\\u009B\u00A0\u00C4\": \"\\u001b[2J\\n\\u007F\\u009B\u00A0\u00C4\"}\n");
+  CHECK(io::json::parse(text) == io::json{{name, name}});
+}
+
 TEST_CASE("documents are laid out for people and end with a line break") {
   const std::string text = io::json_text(nlohmann::ordered_json::parse(R"({"a": [1, [2, {"b": null}]], "c": {}})"));
   CHECK(text == "{\"a\": [1, [2, {\"b\": null}]], \"c\": {}}\n");

@@ -85,6 +85,17 @@ TEST_CASE("language models default to bf16 and 512 tokens, vision models to fp32
   CHECK(zoo::model("resnet50").tokens_per_sample() == 1);
 }
 
+TEST_CASE("a model says whether it takes tokens or an input: the other changes nothing") {
+  for (const std::string_view name : zoo::model_names()) {
+    INFO(name);
+    const auto flops_of = [&](const zoo::model_options& o) { return zoo::model(name, o).forward_flops(); };
+    const bool tokens = flops_of({.tokens = 64}) != flops_of({.tokens = 128});
+    const bool input = flops_of({.input = zoo::image_shape{3, 64, 64}}) != flops_of({.input = zoo::image_shape{3, 128, 128}});
+    CHECK(tokens == zoo::takes_tokens(name));
+    CHECK(input == !zoo::takes_tokens(name));
+  }
+}
+
 TEST_CASE("parameter counts are the published ones") {
   const auto parameters = [](std::string_view name) { return zoo::model(name).parameters(); };
   CHECK(parameters("bert-base") == Approx(110e6).epsilon(0.012));

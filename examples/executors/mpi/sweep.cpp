@@ -16,6 +16,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <hetplan/core/escaped.hpp>
+
 #include "../../hetplan/sweep.hpp"
 
 namespace {
@@ -99,7 +101,7 @@ int lead(int ranks, const cli::common_options& options, const cli::sweep_options
       }
     });
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "hetplan_sweep_mpi: %s\n", e.what());
+    std::fprintf(stderr, "hetplan_sweep_mpi: %s\n", hetplan::escaped(e.what()).c_str());
     if (handing_out) MPI_Abort(MPI_COMM_WORLD, 2);  // the others may plan for long yet; what is in the table stays
   }
   for (int rank = 1; rank < ranks; ++rank) send(rank, stop, "");
@@ -125,7 +127,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return rank == 0 ? app.exit(help) : 0;
   } catch (const CLI::ParseError& e) {
-    if (rank == 0) std::fprintf(stderr, "hetplan_sweep_mpi: %s (see hetplan_sweep_mpi --help)\n", e.what());
+    if (rank == 0) std::fprintf(stderr, "hetplan_sweep_mpi: %s (see hetplan_sweep_mpi --help)\n", hetplan::escaped(e.what()).c_str());
     return 2;
   }
   if (rank == 0) return lead(ranks, options, o);

@@ -3,12 +3,15 @@
 /// Whole files in and out, with errors that name the path.
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/text.hpp>
@@ -42,15 +45,6 @@ using file_handle = std::unique_ptr<std::FILE, file_closer>;
   return code != 0 ? code : errno != 0 ? errno : EIO;
 }
 
-/// Removes the temporary file unless it got its name.
-struct temporary_file {
-  std::string path;
-  bool keep = false;
-  ~temporary_file() {
-    if (!keep) std::remove(path.c_str());
-  }
-};
-
 }  // namespace detail
 
 /// The bytes of a file, a pipe or /dev/stdin.
@@ -76,43 +70,89 @@ struct temporary_file {
   }
 }
 
+/// A file that is written whole, and not in its place before `commit`: until then it has a temporary name beside it. Destroyed
+/// without `commit` it leaves nothing behind.
+///
+/// Something that is no regular file (a pipe, /dev/stdout) is written to directly, by `commit`. A link stays a link.
+class staged_file {
+ public:
+  /// Throws  invalid_input that names the path and the system's reason.
+  staged_file(std::string path, std::string_view text) : path_(std::move(path)) {
+    namespace fs = std::filesystem;
+    std::error_code code;
+    const fs::file_status status = fs::status(path_, code);
+    if (fs::is_directory(status)) detail::fail_file(path_, "expected a file to write, got a folder");
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      direct_ = text;
+      return;
+    }
+    target_ = path_;
+    if (fs::is_symlink(fs::symlink_status(path_, code)) && fs::exists(status)) {
+      const fs::path real = fs::canonical(path_, code);
+      if (!code) target_ = real.string();
+    }
+    detail::file_handle f = open_temporary();
+    if (const int failed = detail::write_and_close(std::move(f), text)) {
+      std::remove(temporary_.c_str());
+      detail::fail_file(path_, "cannot write", failed);
+    }
+    if (fs::exists(status)) fs::permissions(temporary_, status.permissions(), code);
+  }
+  staged_file(staged_file&& other) noexcept
+      : path_(std::move(other.path_)), target_(std::move(other.target_)), direct_(std::move(other.direct_)),
+        temporary_(std::exchange(other.temporary_, {})) {}
+  staged_file& operator=(staged_file&&) = delete;
+  ~staged_file() {
+    if (!temporary_.empty()) std::remove(temporary_.c_str());
+  }
+
+  /// Where it waits for its name; "" where it has none: written directly, or already in its place.
+  [[nodiscard]] const std::string& temporary() const { return temporary_; }
+
+  /// Puts the file in its place, once: readers see the old bytes or the new ones.
+  ///
+  /// Throws  invalid_input that names the path and the system's reason.
+  void commit() {
+    if (target_.empty()) {
+      errno = 0;
+      detail::file_handle f(std::fopen(path_.c_str(), "wb"));
+      if (!f) detail::fail_file(path_, "cannot write", errno);
+      if (const int failed = detail::write_and_close(std::move(f), direct_)) detail::fail_file(path_, "cannot write", failed);
+      return;
+    }
+    std::error_code code;
+    std::filesystem::rename(temporary_, target_, code);
+    if (code) detail::fail_file(path_, "cannot write", code.value());
+    temporary_.clear();
+  }
+
+ private:
+  /// Six letters from the clock, the next ones where they are taken: however many files killed programs have left, a name is free.
+  detail::file_handle open_temporary() {
+    constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyz";
+    constexpr std::size_t longest = 200;  // so that the temporary name is not too long where the file's is not
+    const std::filesystem::path place(target_);
+    const std::string begin = (place.parent_path() / place.filename().string().substr(0, longest)).string() + ".tmp";
+    auto number = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    for (;; ++number) {
+      std::string name = begin;
+      for (std::uint64_t rest = number, i = 0; i < 6; rest /= letters.size(), ++i) name += letters[rest % letters.size()];
+      errno = 0;
+      detail::file_handle f(std::fopen(name.c_str(), "wbx"));  // "x": never somebody else's file, and two writers get two names
+      if (!f && errno != EEXIST) detail::fail_file(path_, "cannot write", errno);
+      if (!f) continue;
+      temporary_ = std::move(name);
+      return f;
+    }
+  }
+
+  std::string path_, target_, direct_, temporary_;
+};
+
 /// Writes a file under a temporary name beside it and renames: readers see the old bytes or the new ones.
 ///
 /// Something that is no regular file (a pipe, /dev/stdout) is written to directly. A link stays a link.
 /// Throws  invalid_input that names the path and the system's reason; nothing is left behind.
-inline void write_atomically(const std::string& path, std::string_view text) {
-  namespace fs = std::filesystem;
-  std::error_code code;
-  const fs::file_status status = fs::status(path, code);
-  if (fs::is_directory(status)) detail::fail_file(path, "expected a file to write, got a folder");
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    errno = 0;
-    detail::file_handle f(std::fopen(path.c_str(), "wb"));
-    if (!f) detail::fail_file(path, "cannot write", errno);
-    if (const int failed = detail::write_and_close(std::move(f), text)) detail::fail_file(path, "cannot write", failed);
-    return;
-  }
-  std::string target = path;
-  if (fs::is_symlink(fs::symlink_status(path, code)) && fs::exists(status)) {
-    const fs::path real = fs::canonical(path, code);
-    if (!code) target = real.string();
-  }
-  detail::file_handle f;
-  detail::temporary_file temporary;
-  // "x": never somebody else's file, and two writers get two names.
-  for (int i = 0; !f; ++i) {
-    temporary.keep = true;
-    temporary.path = target + ".tmp" + std::to_string(i);
-    errno = 0;
-    f.reset(std::fopen(temporary.path.c_str(), "wbx"));
-    if (!f && (errno != EEXIST || i == 1000)) detail::fail_file(path, "cannot write", errno);
-  }
-  temporary.keep = false;
-  if (const int failed = detail::write_and_close(std::move(f), text)) detail::fail_file(path, "cannot write", failed);
-  if (fs::exists(status)) fs::permissions(temporary.path, status.permissions(), code);
-  fs::rename(temporary.path, target, code);
-  if (code) detail::fail_file(path, "cannot write", code.value());
-  temporary.keep = true;
-}
+inline void write_atomically(const std::string& path, std::string_view text) { staged_file(path, text).commit(); }
 
 }  // namespace hetplan::io

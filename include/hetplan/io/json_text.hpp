@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan::io {
@@ -47,7 +48,9 @@ namespace detail {
 
 inline std::string scalar_text(const json& value) {
   // Names from a program may be no UTF-8; a result with a replacement character is better than none.
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  // JSON escapes the first block of control characters alone; a terminal obeys those behind it, too.
+  return text.find_first_of("\x7F\xC2") == std::string::npos ? text : escaped(text);
 }
 
 /// The value on one line; false as soon as that takes more than `width`.

@@ -193,6 +193,19 @@ class timeline_reader {
   return detail::timeline_reader(d, c, folder.empty() ? std::filesystem::path(d.file()).parent_path() : folder).read();
 }
 
+/// The trace files that a timeline which read_timeline takes names, as it finds them.
+[[nodiscard]] inline std::vector<std::string> trace_files(const json_document& d, const std::filesystem::path& folder = {}) {
+  const json_object top = open_document(d, timeline_format, keys::timeline);
+  const std::filesystem::path beside = folder.empty() ? std::filesystem::path(d.file()).parent_path() : folder;
+  std::vector<std::string> files;
+  if (const auto traces = top.find("traces")) {
+    for (const json_node n : traces->elements("an array of traces")) {
+      files.push_back((beside / json_object(n, keys::bandwidth_trace).at("file", "the name of a file").text()).string());
+    }
+  }
+  return files;
+}
+
 namespace detail {
 
 inline json event_json(const adapt::event& e, const cluster& c) {

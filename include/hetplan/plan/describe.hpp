@@ -6,6 +6,7 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
@@ -36,16 +37,16 @@ template <class... Args>
   return j.value() >= 1e4 ? detail::format_line("%.4g kJ", j.value() / 1e3) : detail::format_line("%.4g J", j.value());
 }
 
-/// One line per stage, then one per used device with what it costs there, then the totals.
+/// One line per stage whatever the names hold, then one per used device with what it costs there, then the totals.
 [[nodiscard]] inline std::string describe(const plan& p, const planning_graph& model, const cluster& c) {
-  std::string text = detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", p.model.c_str(), p.cluster.c_str(), p.planner.c_str(),
-                                         std::string(to_string(p.workload.mode)).c_str(), p.microbatches, p.microbatch_size,
-                                         p.transfers == transfer_mode::block ? ", transfers block" : "");
+  std::string text = detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
+                                         escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches,
+                                         p.microbatch_size, p.transfers == transfer_mode::block ? ", transfers block" : "");
   for (const stage& s : p.stages) {
-    text += detail::format_line("  %-6s %4zu layers  %s .. %s  on", s.name.c_str(), s.layers.size(), model[s.layers.front()].name.c_str(),
-                                model[s.layers.back()].name.c_str());
+    text += detail::format_line("  %-6s %4zu layers  %s .. %s  on", escaped(s.name).c_str(), s.layers.size(),
+                                escaped(model[s.layers.front()].name).c_str(), escaped(model[s.layers.back()].name).c_str());
     for (const assignment& a : s.devices) {
-      text += " " + c[a.device].name;
+      text += " " + escaped(c[a.device].name);
       if (s.devices.size() > 1) text += detail::format_line(" (%d)", a.samples);
       if (a.tensor_parallel > 1) text += detail::format_line(" x%d", a.tensor_parallel);
     }
@@ -58,7 +59,7 @@ template <class... Args>
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
     if (!x.used) continue;
-    text += detail::format_line("  %-12s busy %5.1f %%   memory %9s of %9s   energy %9s\n", d.name.c_str(),
+    text += detail::format_line("  %-12s busy %5.1f %%   memory %9s of %9s   energy %9s\n", escaped(d.name).c_str(),
                                 e.latency.value() > 0 ? 100 * (x.busy / e.latency) : 0.0, readable(x.peak_memory).c_str(),
                                 readable(d.usable_memory()).c_str(), readable(x.energy).c_str());
   }

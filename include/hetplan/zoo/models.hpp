@@ -2,6 +2,7 @@
 #pragma once
 /// The built-in models by name.
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -24,6 +25,12 @@ inline constexpr std::array<std::string_view, 12> model_names{
 
 /// All names that `model` knows.
 [[nodiscard]] inline std::span<const std::string_view> model_names() { return detail::model_names; }
+
+/// Whether a built-in model has a use for model_options::tokens; the others have one for model_options::input.
+[[nodiscard]] inline bool takes_tokens(std::string_view name) {
+  constexpr std::array<std::string_view, 4> vision{"resnet50", "resnet101", "efficientnet-b1", "mobilenetv2"};
+  return std::find(vision.begin(), vision.end(), name) == vision.end();
+}
 
 /// A built-in model as a planning graph at operator granularity.
 ///

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What a file or an option asks is used, refused, or warned about in one line: nothing is ignored in silence."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+CLI = os.environ["HETPLAN_CLI"]
+MODEL = {
+    "format": "hetplan/model/1", "name": "toy",
+    "layers": [{"name": f"l{i}", "forward_flops": "1 GFLOP", "weight": "4 MB", "activation": "600 kB"} for i in range(3)],
+    "edges": [{"from": f"l{i}", "to": f"l{i + 1}", "bytes": "300 kB"} for i in range(2)],
+}
+CLUSTER = {
+    "format": "hetplan/cluster/1", "name": "home",
+    "devices": [{"name": f"d{i}", "kind": "phone", "memory": "2 GB", "compute": f"{2 - i} TFLOP/s", "power": {"active": "9 W"}} for i in range(2)],
+    "topology": {"kind": "shared", "capacity": "600 Mbit/s"},
+}
+JOB = {"format": "hetplan/job/1", "mode": "training", "batch": 4}
+
+
+class asked(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+        self.write("m.json", MODEL)
+        self.write("c.json", CLUSTER)
+        self.write("j.json", JOB)
+        self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s"})
+        self.plan = ("plan", "m.json", "c.json", "j.json", "--planner", "on-device")
+        self.adapt = ("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, document):
+        (self.path / name).write_text(json.dumps(document))
+
+    def run_it(self, *arguments):
+        return subprocess.run([CLI, *map(str, arguments)], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+    def refused(self, *arguments):
+        result = self.run_it(*arguments)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), (arguments, result))
+        return result.stderr
+
+    def warned(self, *arguments):
+        """The warnings of a command that is done."""
+        result = self.run_it(*arguments)
+        self.assertEqual(result.returncode, 0, (arguments, result.stderr))
+        lines = result.stderr.splitlines()
+        self.assertEqual([x for x in lines if not x.startswith("hetplan: warning: ")], [])
+        quiet = self.run_it(*arguments, "--quiet", "--json")
+        self.assertEqual(quiet.stderr, result.stderr)  # a warning is no progress
+        return [x.removeprefix("hetplan: warning: ") for x in lines]
+
+    def test_options_of_built_in_models_are_for_those_that_take_them(self):
+        self.assertEqual(self.refused(*self.plan, "--tokens", "7"), "hetplan: --tokens: only a built-in language model takes it, not m.json\n")
+        self.assertIn("--input: only a built-in vision model takes it, not m.json", self.refused(*self.plan, "--input", "3,64,64"))
+        self.assertIn("--dtype: only a built-in model takes it, not m.json", self.refused(*self.plan, "--dtype", "bf16"))
+        self.assertIn("not resnet50", self.refused("show", "resnet50", "--tokens", "7"))
+        self.assertIn("not gpt2", self.refused("show", "gpt2", "--input", "3,64,64"))
+        for command in (("show", "smart-home-1"), ("show", "c.json"), ("list",), ("init", "new")):
+            for option in (("--tokens", "7"), ("--input", "3,64,64"), ("--dtype", "bf16")):
+                self.assertIn(option[0] + ": only a built-in", self.refused(*command, *option))
+        self.assertFalse((self.path / "new").exists())
+        for command in (("show", "qwen-omni", "--tokens", "64", "--dtype", "fp32"), ("show", "resnet50", "--input", "3,64,64", "--dtype", "bf16")):
+            self.assertEqual(self.warned(*command), [])
+
+    def test_a_sweep_gives_them_to_the_models_that_take_them(self):
+        sweep = {"format": "hetplan/sweep/1", "models": ["bert-small", "m.json"], "clusters": ["smart-home-1"], "planners": ["on-device"],
+                 "jobs": ["j.json"], "tokens": 32, "dtype": "bf16"}
+        self.write("s.json", sweep)
+        self.assertEqual(self.warned("sweep", "s.json", "--out", "rows"), [])
+        self.write("s.json", {**sweep, "models": ["m.json"]})
+        self.assertIn("--tokens: only a built-in language model takes it, not any of s.json", self.refused("sweep", "s.json", "--out", "rows2"))
+
+    def test_an_empty_value_is_not_no_value(self):
+        for command in [(*self.plan, "--out", ""), (*self.plan, "--svg="), ("plan", "m.json", "c.json", ""), (*self.plan[:-1], ""),
+                        ("compare", "m.json", "c.json", "--planners", ""), ("sweep", "s.json", "--out", ""), ("list", ""), ("init", "")]:
+            self.refused(*command)
+        self.assertRegex(self.refused(*self.plan, "--out", ""), "^hetplan: --out: .*expected a value, got nothing")
+        self.assertIn("--planners: ", self.refused("compare", "m.json", "c.json", "--planners", ""))
+        self.assertIn("--planners: expected one of", self.refused("compare", "m.json", "c.json", "--planners", "gpipe,magic"))
+
+    def test_a_name_stands_once_in_a_list(self):
+        self.assertIn('--planners: expected every name once, got "gpipe" again', self.refused("compare", "m.json", "c.json", "--planners", "gpipe,gpipe"))
+        self.assertIn('--policies: expected every name once, got "static" again', self.refused(*self.adapt[:-1], "static,static"))
+        self.run_it(*self.plan, "--out", "p.json")
+        self.assertIn('--lost: expected every name once, got "d1" again',
+                      self.refused("replay", "m.json", "c.json", "p.json", "--lost", "d1", "--lost", "d1"))
+
+    def test_threads_that_no_machine_has_are_refused(self):
+        self.assertIn("--threads", self.refused(*self.plan, "--threads", "100000"))
+        self.assertIn("--threads", self.refused(*self.plan, "--threads", "0"))
+
+    def test_a_command_that_is_none_is_named(self):
+        self.assertRegex(self.refused("pln"), r'^hetplan: expected one of plan, .*, got "pln"; did you mean "plan"\?')
+        self.assertRegex(self.refused("import", "pipdream"), r'expected one of pipedream, .*, got "pipdream"; did you mean "pipedream"\?')
+        self.assertIn("--planner: expected one of", self.refused(*self.plan[:-1], "dra"))
+        self.assertIn('did you mean "dora"?', self.refused(*self.plan[:-1], "dra"))
+
+    def test_fields_of_a_job_that_nobody_looks_at(self):
+        def plan(**fields):
+            self.write("j.json", {**JOB, **fields})
+            return self.warned(*self.plan)
+
+        self.assertEqual(plan(), [])
+        self.assertEqual(plan(optimizer_factor=2, schedule="gpipe", objective="energy", microbatch_sizes=[1, 2]), [])
+        self.assertEqual(plan(tokens=16), ["j.json: /tokens: only generation makes tokens; not used"])
+        self.assertEqual(plan(mode="inference", optimizer_factor=2), ["j.json: /optimizer_factor: only training has an optimizer; not used"])
+        self.assertEqual(plan(mode="generation", tokens=4, schedule="1f1b"), ["j.json: /schedule: only training has a backward to schedule; not used"])
+        self.assertEqual(plan(microbatch_sizes=[2, 3]), ["j.json: /microbatch_sizes/1: 3 does not divide the batch 4; not used"])
+        self.assertEqual(plan(qoe={"latency": 1, "lambda": 5}), [])
+        self.assertEqual(plan(qoe={"lambda": 5}), ['j.json: /qoe/lambda: objective "latency" has no latency that could be missed; not used'])
+        self.assertEqual(plan(objective="latency", qoe={"latency": 1}),
+                         ['j.json: /qoe/latency: objective "latency" does not ask for a latency; not used'])
+        for field in ("deadline", "iterations"):
+            self.assertEqual(plan(qoe={field: 9}), [f"j.json: /qoe/{field}: the end of a job matters to `hetplan adapt` alone; not used"])
+        # The command line's objective takes the place of the job's.
+        self.write("j.json", {**JOB, "qoe": {"latency": 1}})
+        self.assertEqual(self.warned(*self.plan, "--objective", "energy"),
+                         ['j.json: /qoe/latency: objective "energy" does not ask for a latency; not used'])
+
+    def test_fields_of_a_job_over_time(self):
+        def lives(events=(), **fields):
+            self.write("j.json", {**JOB, **fields})
+            self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s", "events": list(events)})
+            return self.warned(*self.adapt)
+
+        self.assertEqual(lives(), [])
+        self.assertEqual(lives(qoe={"deadline": 9, "iterations": 3}), [])
+        self.assertEqual(lives(qoe={"iterations": 3}), [])
+        self.assertEqual(lives(objective="latency", qoe={"latency": 3}), [])  # counts as kept or not
+        self.assertEqual(lives(qoe={"deadline": 9}), ["j.json: /qoe/deadline: without qoe.iterations a job has no end; not used"])
+        self.assertEqual(lives([{"at": 1, "qoe": {"deadline": 9}}]),
+                         ["t.json: a deadline is asked for, and without qoe.iterations the job has no end; not used"])
+        self.assertEqual(lives(objective="energy", qoe={"deadline": 9, "iterations": 3}),
+                         ["j.json: /objective: a job with a deadline is to end in time, then with the least energy; not used"])
+        self.assertEqual(lives([{"at": 1, "qoe": {"latency": 1}}], qoe={"lambda": 5}), [])
+        self.assertEqual(len(lives(qoe={"lambda": 5})), 1)
+
+    def test_jobs_of_a_sweep(self):
+        self.write("j.json", {**JOB, "tokens": 3})
+        sweep = {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "planners": ["on-device"],
+                 "jobs": ["j.json", {"name": "x", "mode": "inference", "batch": 4, "optimizer_factor": 1, "objective": "energy"}], "latencies": [1]}
+        self.write("s.json", sweep)
+        self.assertEqual(self.warned("sweep", "s.json", "--out", "rows"),
+                         [f"{self.path_of('j.json')}: /tokens: only generation makes tokens; not used",
+                          "s.json: /jobs/1/optimizer_factor: only training has an optimizer; not used",
+                          's.json: /latencies: the objective of job "x", "energy", does not ask for a latency; not used'])
+
+    @staticmethod
+    def path_of(name):
+        return name
+
+    def test_a_plan_for_something_else_and_one_that_predicts_what_is_not_so(self):
+        self.run_it(*self.plan, "--out", "p.json")
+        judge = ("simulate", "m.json", "c.json", "p.json")
+        self.assertEqual(self.warned(*judge), [])
+        plan = json.loads((self.path / "p.json").read_text())
+        self.write("p.json", {**plan, "model": "another", "cluster": "elsewhere"})
+        self.assertEqual(self.warned(*judge), ['p.json: /model: the plan was made for "another" and is used for "toy"',
+                                               'p.json: /cluster: the plan was made for "elsewhere" and is used for "home"'])
+        self.assertEqual(len(self.warned("replay", "m.json", "c.json", "p.json", "--lost", "d1")), 2)
+        self.assertEqual(len(self.warned("export", "m.json", "c.json", "p.json", "--to", "tasks")), 2)
+        for field, value in (("latency", 1e-3), ("energy", {"d0": 1e-3}), ("peak_memory", {"d0": 5}), ("bound", 1e-9)):
+            self.write("p.json", {**plan, "predicted": {**plan["predicted"], field: value}})
+            for command in (judge, ("export", "m.json", "c.json", "p.json", "--to", "plan", "--out", "q.json")):
+                warned = self.warned(*command)
+                self.assertEqual(len(warned), 1, warned)
+                self.assertRegex(warned[0], rf"^p.json: /predicted/{field}.*: .* is predicted and .* simulated; the simulated numbers count$")
+        self.write("p.json", {**plan, "predicted": {"latency": plan["predicted"]["latency"]}})
+        self.assertEqual(self.warned(*judge), [])
+        self.assertEqual(self.warned(*judge, "--network", "exclusive"), [])
+
+    def test_a_profile_for_a_kind_that_is_not_there(self):
+        def with_profiles(*kinds):
+            times = {"batch": [1, 4], "forward": [0.01, 0.03], "backward": [0.02, 0.06]}
+            self.write("m.json", {**MODEL, "layers": [{**layer, "profile": {k: times for k in kinds}} for layer in MODEL["layers"]]})
+            return self.warned(*self.plan)
+
+        self.assertEqual(with_profiles("phone"), [])
+        self.assertEqual(with_profiles("phone", "laptop"), [])  # every device is measured
+        self.assertEqual(with_profiles("phnoe"), [
+            'model "toy": layer "l0" has a profile for kind "phnoe", which no device of cluster "home" is, and none for kind "phone" of "d0", '
+            'which is timed by FLOP; did you mean "phone"?'])
+
+    def test_what_is_built_in_and_written_by_init_has_no_warnings(self):
+        self.run_it("init", "start")
+        files = [f"start/{name}.json" for name in ("model", "cluster", "job", "timeline")]
+        self.assertEqual(self.warned("plan", *files[:3], "--planner", "pipeline"), [])
+        self.assertEqual(self.warned("adapt", *files, "--policies", "static"), [])
+        self.assertEqual(self.warned("plan", "bert-small", "smart-home-1", "--planner", "pipeline"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

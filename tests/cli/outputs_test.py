@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What a command leaves behind: standard output and files, all of it or nothing."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+CLI = os.environ["HETPLAN_CLI"]
+FULL = pathlib.Path("/dev/full")
+MODEL = {
+    "format": "hetplan/model/1", "name": "toy",
+    "layers": [{"name": f"l{i}", "forward_flops": "1 GFLOP", "weight": "4 MB", "activation": "600 kB"} for i in range(3)],
+    "edges": [{"from": f"l{i}", "to": f"l{i + 1}", "bytes": "300 kB"} for i in range(2)],
+}
+CLUSTER = {
+    "format": "hetplan/cluster/1", "name": "home",
+    "devices": [{"name": f"d{i}", "memory": "2 GB", "compute": f"{2 - i} TFLOP/s"} for i in range(2)],
+    "topology": {"kind": "shared", "capacity": "600 Mbit/s"},
+}
+SWEEP = {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"], "planners": ["on-device"]}
+PIPEDREAM = """node1 -- Input -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=8.0, parameter_size=0.0
+node2 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, activation_size=8.0, parameter_size=128.0
+\tnode1 -- node2
+"""
+
+
+class outputs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+        self.write("m.json", MODEL)
+        self.write("c.json", CLUSTER)
+        self.write("j.json", {"format": "hetplan/job/1", "mode": "training", "batch": 4})
+        self.write("t.json", {"format": "hetplan/timeline/1", "duration": "10 s", "traces": [{"resource": "shared", "file": "wifi.txt"}]})
+        self.write("s.json", SWEEP)
+        (self.path / "wifi.txt").write_text("0 600\n5 300\n")
+        (self.path / "g.txt").write_text(PIPEDREAM)
+        self.plan = ("plan", "m.json", "c.json", "j.json", "--planner", "on-device")
+        self.done(*self.plan, "--out", "p.json")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, document):
+        (self.path / name).write_text(json.dumps(document))
+
+    def run_with(self, stdout, *arguments, before=None):
+        return subprocess.run([CLI, *arguments], cwd=self.path, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                              timeout=60, preexec_fn=before)
+
+    def done(self, *arguments):
+        result = self.run_with(subprocess.PIPE, *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), arguments)
+        return result.stdout
+
+    def refused(self, *arguments):
+        before = self.contents()
+        result = self.run_with(subprocess.PIPE, *arguments)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), (arguments, result))
+        self.assertEqual(self.contents(), before, arguments)
+        return result.stderr
+
+    def contents(self):
+        return {str(p.relative_to(self.path)): p.read_bytes() for p in self.path.rglob("*") if p.is_file()}
+
+    COMMANDS = [
+        ("plan", "m.json", "c.json", "--planner", "on-device", "--out", "new"), ("simulate", "m.json", "c.json", "p.json", "--svg", "new"),
+        ("compare", "m.json", "c.json", "--planners", "on-device"), ("export", "m.json", "c.json", "p.json", "--to", "tasks"),
+        ("export", "m.json", "c.json", "p.json", "--to", "plan", "--out", "new", "--json"),
+        ("replay", "m.json", "c.json", "p.json", "--lost", "d1", "--out", "new"),
+        ("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static", "--svg", "new"),
+        ("show", "m.json", "--dot", "new"), ("show", "c.json", "--json"), ("list", "planners"), ("import", "pipedream", "g.txt"),
+        ("import", "pipedream", "g.txt", "--out", "new"), ("init", "folder"), ("--help",), ("plan", "--help"), ("--version",)]
+
+    @unittest.skipUnless(FULL.exists(), "no /dev/full here")
+    def test_a_full_standard_output_is_an_error_of_every_command_and_leaves_no_file(self):
+        before = self.contents()
+        for command in self.COMMANDS:
+            with open(FULL, "wb") as full:
+                result = self.run_with(full, *command)
+            self.assertEqual(result.returncode, 2, command)
+            # What is longer than a buffer fails before the end, where the reason is known.
+            self.assertRegex(result.stderr, "^hetplan: standard output: cannot write(: No space left on device| all of it)\n$", command)
+            self.assertEqual(self.contents(), before, command)
+        with open(FULL, "wb") as full:
+            result = self.run_with(full, "sweep", "s.json", "--out", "rows")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("0 computed now", self.done("sweep", "s.json", "--out", "rows"))  # what was computed is kept
+
+    def test_a_closed_standard_output_is_an_error_and_no_file_takes_its_place(self):
+        before = self.contents()
+        result = self.run_with(None, *self.COMMANDS[0], before=lambda: os.close(1))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
+        self.assertEqual(self.contents(), before)
+
+    def test_an_output_is_not_an_input(self):
+        os.link(self.path / "m.json", self.path / "same model")
+        (self.path / "link").symlink_to("c.json")
+        for command in [
+            (*self.plan, "--out", "m.json"), (*self.plan, "--out", "./m.json"), (*self.plan, "--svg", "same model"), (*self.plan, "--html", "link"),
+            (*self.plan, "--trace", "j.json"), ("simulate", "m.json", "c.json", "p.json", "--svg", "p.json"),
+            ("export", "m.json", "c.json", "p.json", "--to", "plan", "--out", "p.json"),
+            ("replay", "m.json", "c.json", "p.json", "--lost", "d1", "--out", "p.json"),
+            ("adapt", "m.json", "c.json", "j.json", "t.json", "--svg", "t.json"), ("adapt", "m.json", "c.json", "j.json", "t.json", "--html", "wifi.txt"),
+            ("show", "m.json", "--dot", "m.json"), ("import", "pipedream", "g.txt", "--out", "g.txt"),
+            ("sweep", "s.json", "--out", "s.json"), ("sweep", "s.json", "--out", "rows", "--csv", "m.json"),
+            ("sweep", "s.json", "--out", "rows", "--csv", "s.json"), ("sweep", "s.json", "--out", "rows", "--csv", "j.json"),
+        ]:
+            self.assertRegex(self.refused(*command), r'^hetplan: --\w+: expected a file of its own, got ".*", which is read\n$')
+
+    def test_an_output_is_not_another_output(self):
+        (self.path / "folder").mkdir()
+        (self.path / "old").write_text("old")
+        for first, second in (("x", "x"), ("x", "./x"), ("folder/../x", "x"), ("old", "folder/../old")):
+            self.assertRegex(self.refused(*self.plan, "--out", first, "--svg", second), r'^hetplan: --svg: .*, which is that of --out\n$')
+        self.assertIn("--csv: expected a file of its own", self.refused("sweep", "s.json", "--out", "x", "--csv", "x"))
+        with open(self.path / "said", "wb") as said:
+            result = self.run_with(said, *self.plan, "--out", "/dev/stdout")
+        self.assertEqual((result.returncode, (self.path / "said").read_bytes()), (2, b""))
+        self.assertIn("where standard output goes", result.stderr)
+        self.done(*self.plan, "--out", "/dev/null", "--svg", "/dev/null")  # not files
+
+    def test_where_one_output_fails_none_is_written(self):
+        self.refused(*self.plan, "--out", "new.json", "--svg", "no/such/folder")
+        self.refused(*self.plan, "--out", "new.json", "--html", ".")
+        self.refused("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static", "--svg", "new.svg", "--html", "no/such/folder")
+        self.refused("sweep", "s.json", "--out", "no/such/folder", "--csv", "new.csv")
+        if FULL.exists():
+            self.assertIn("/dev/full: cannot write", self.run_with(subprocess.PIPE, *self.plan, "--out", "new.json", "--svg", "/dev/full").stderr)
+            self.assertFalse((self.path / "new.json").exists())
+
+    def test_an_interrupted_command_leaves_no_temporary_file(self):
+        # A large document into a pipe that nobody reads: the command waits with its file written and not yet in place.
+        before = self.contents()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            p = subprocess.Popen([CLI, "show", "qwen-omni", "--json", "--dot", "graph"], cwd=self.path, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+            end = time.monotonic() + 30
+            while not any(".tmp" in f.name for f in self.path.iterdir()):
+                self.assertIsNone(p.poll())
+                self.assertLess(time.monotonic(), end, "no temporary file")
+                time.sleep(0.001)
+            time.sleep(0.01)
+            p.send_signal(number)
+            self.assertEqual(p.wait(timeout=30), -number)
+            p.stdout.close()
+            p.stderr.close()
+            self.assertEqual(self.contents(), before)
+
+    def test_leftovers_of_killed_programs_never_use_up_the_names(self):
+        for i in range(1001):
+            (self.path / f"x.tmp{i}").write_text("")
+        self.done(*self.plan, "--out", "x")
+        self.assertEqual(json.loads((self.path / "x").read_text())["model"], "toy")
+        long_name = "y" * 255
+        self.done(*self.plan, "--out", long_name)
+        self.assertTrue((self.path / long_name).exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
