@@ -180,7 +180,7 @@ int answer(const common_options& options, const plan_result& result, const plann
     std::cout << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
   } else {
     std::cout << describe(result.plans.front(), model, devices);
-    if (!result.status.ok()) std::cout << "  " << to_string(result.status.result) << ": " << result.status.reason << "\n";
+    if (!result.status.ok()) std::cout << "  " << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
   }
   return result.plans.empty() ? 1 : 0;
 }
