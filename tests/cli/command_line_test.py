@@ -97,13 +97,15 @@ class a_first_session(folder_test):
         self.done("plan", "bert-base", "traffic-monitor", "--planner", "pipeline", "--out", "p.json")
         simulate = ("simulate", "bert-base", "traffic-monitor", "p.json")
         plan = json.loads((self.path / "p.json").read_text())
+        plan.pop("predicted")  # of the network that it was planned for
         latency = {}
         for network in ("fair_share", "exclusive", "per_link", "unlimited"):
             latency[network] = self.document(*simulate, "--network", network)["latency"]
             (self.path / "q.json").write_text(json.dumps({**plan, "network": network}))
             self.assertEqual(latency[network], self.document(*simulate[:3], "q.json")["latency"])
         self.assertNotEqual(latency["fair_share"], latency["exclusive"])
-        self.assertLess(latency["unlimited"], min(latency["fair_share"], latency["exclusive"], latency["per_link"]))
+        self.assertLess(latency["unlimited"], latency["fair_share"])
+        self.assertLessEqual(latency["unlimited"], min(latency["exclusive"], latency["per_link"]))  # no link has two transfers at once
 
 
 class documents(folder_test):
@@ -677,7 +679,11 @@ class reference_cases(folder_test):
         for case in cases[::9]:
             for part in ("model", "cluster", "plan"):
                 (self.path / f"{part}.json").write_text(json.dumps(case[part]))
-            got = self.document("simulate", "model.json", "cluster.json", "plan.json")
+            result = run("simulate", "model.json", "cluster.json", "plan.json", "--json", cwd=self.path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for line in result.stderr.splitlines():  # drawn kinds of devices need not be there
+                self.assertRegex(line, "^hetplan: warning: model .* has a profile for kind .*, which is timed by FLOP")
+            got = json.loads(result.stdout, parse_constant=self.fail)
             self.assertAlmostEqual(got["latency"] / case["expected"]["latency"], 1, delta=1e-9)
             for key in ("energy", "peak_memory", "busy"):
                 for device, value in case["expected"][key].items():
