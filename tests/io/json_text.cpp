@@ -10,6 +10,8 @@
 
 #include "support/random_source.hpp"
 
+namespace test_json_text {
+
 using namespace hetplan;
 using io::json;
 
@@ -52,3 +54,5 @@ TEST_CASE("an object written member by member and element by element has the tex
     REQUIRE(std::move(text).text() == io::json_text(whole));
   }
 }
+
+}  // namespace test_json_text

@@ -7,6 +7,8 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
 
+namespace test_step_budget {
+
 using namespace hetplan;
 
 namespace {
@@ -136,3 +138,5 @@ TEST_CASE("more steps never make the best plan worse, and enough of them are not
     CHECK(r.status.ok() == (steps == standard_steps));
   }
 }
+
+}  // namespace test_step_budget
