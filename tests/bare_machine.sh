@@ -44,8 +44,7 @@ fi
 
 packages=${XDG_CACHE_HOME:-$HOME/.cache}/hetplan/debian-12-packages
 mkdir -p "$packages"
-root=$(mktemp -d "${TMPDIR:-/var/tmp}/hetplan-bare.XXXXXX")
-chmod 755 "$root" # it is everybody's /
+root=
 running=
 # Nothing of the other namespace is mounted here: removing the folder cannot reach into the cache.
 end() {
@@ -54,11 +53,21 @@ end() {
     kill -KILL "$running" 2>/dev/null || true
     wait "$running" 2>/dev/null || true
   fi
+  [ -n "$root" ] || return 0
+  rm -f "$root.log"
+  # The last process in there may still be on its way out.
+  for _ in 1 2 3 4 5; do
+    rm -rf --one-file-system "$root" 2>/dev/null && return 0
+    sleep 1
+  done
   rm -rf --one-file-system "$root"
 }
 trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+
+root=$(mktemp -d "${TMPDIR:-/var/tmp}/hetplan-bare.XXXXXX")
+chmod 755 "$root" # it is everybody's /
 
 # run COMMAND...    in the background, because a shell hears signals only while it waits; its status is run's
 run() {
@@ -74,7 +83,6 @@ echo "bare_machine.sh: a minimal Debian 12 with git, in $root" >&2
 if ! run unshare --mount --pid --fork --kill-child debootstrap --variant=minbase --include=git --cache-dir="$packages" \
   bookworm "$root" "$mirror" >"$root.log" 2>&1; then
   tail -n 20 "$root.log" >&2
-  rm -f "$root.log"
   echo "bare_machine.sh: debootstrap failed" >&2
   exit 1
 fi

@@ -388,12 +388,12 @@ std::string csv_table(const std::vector<json>& rows) {
   return text;
 }
 
-/// Of each group of `planners` rows the best: smallest score, on a tie the first; none where no plan is feasible.
+/// Of each group of `planners` rows the best: smallest score, on a tie the first; none where no row has a plan.
 std::vector<const json*> best_rows(const std::vector<json>& rows, std::size_t planners) {
   std::vector<const json*> best;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i % planners == 0) best.push_back(nullptr);
-    if (rows[i].at("status") != "feasible" || !rows[i].contains("score")) continue;
+    if (!rows[i].contains("score")) continue;
     if (best.back() == nullptr || rows[i].at("score").get<double>() < best.back()->at("score").get<double>()) best.back() = &rows[i];
   }
   return best;

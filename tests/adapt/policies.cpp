@@ -153,6 +153,9 @@ TEST_CASE("a ladder whose options make no sense is refused with the option's nam
   CHECK(message({.patience = seconds(std::nan(""))}) == "ladder: patience = nan; expected finite seconds >= 0");
   CHECK(message({.tolerance = -0.1}) == "ladder: tolerance = -0.1; expected a finite number >= 0");
   CHECK(message({.spare = 1}) == "ladder: spare = 1; expected a share >= 0 and < 1");
+  CHECK(message({.common = {.most_plans = 0}}) == "ladder: most_plans = 0; expected at least 1");
+  CHECK_THROWS_WITH(adapt::oracle(problem, few_plans{}, {.most_plans = 0}), "oracle: most_plans = 0; expected at least 1");
+  CHECK_THROWS_WITH(adapt::replan_always(problem, few_plans{}, {.small = -1}), "replan_always: small = -1; expected a finite number >= 0");
 }
 
 TEST_CASE("a change within ten percent has the transfers scheduled anew, and no more") {

@@ -139,6 +139,13 @@ class one_process(sweep_test):
         self.assertEqual((row["latency"], len(plan["stages"])), (plan["predicted"]["latency"], row["stages"]))
         self.assertAlmostEqual(row["energy"], sum(plan["predicted"]["energy"].values()))
 
+    def test_a_row_that_the_budget_cut_short_counts(self):
+        self.write("sweep.json", {**SWEEP, "clusters": ["home.json"], "planners": ["dora"]})
+        result = json.loads(self.run_sweep("--json", "--budget", "1").stdout)
+        rows = [json.loads(line) for line in (self.path / "table.jsonl").read_text().splitlines()]
+        self.assertIn("stopped", {r["status"] for r in rows})
+        self.assertEqual(result["best"], rows)
+
     def test_the_best_planner_is_told_for_every_job(self):
         rows = [json.loads(line) for line in self.table("--quiet").splitlines()]
         document = json.loads(self.run_sweep("--json").stdout)

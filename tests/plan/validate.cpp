@@ -215,6 +215,29 @@ TEST_CASE("a plan is small enough to be expanded") {
         }) == "/microbatches: " + most + "6e+06 tasks and 6e+06 transfers");
 }
 
+TEST_CASE("what is too large to be expanded is told as validate tells it, for pipelines of many devices, too") {
+  const int devices = 42;
+  std::vector<layer_spec> layers;
+  std::vector<test::tensor> edges;
+  plan p{.model = "by hand", .cluster = "wireless", .microbatch_size = 1};
+  for (int d = 0; d < devices; ++d) {
+    layers.push_back(test::work_of("l" + std::to_string(d), 1, 1, 1));
+    if (d > 0) edges.push_back({d - 1, d, 1, 1});
+    p.stages.push_back(test::stage_of({d}, {{d, 1}}));
+  }
+  const planning_graph model = test::model_of(std::move(layers), edges);
+  const cluster home = test::wireless(devices);
+  const double per_microbatch = 2 * devices + 2 * (devices - 1);
+  for (const int microbatches : {100, 24'096, 24'097, 25'000}) {
+    INFO(microbatches);
+    p.microbatches = microbatches;
+    const auto too_large = too_large_an_expansion(p, model);
+    CHECK(too_large.has_value() == (microbatches * per_microbatch > max_expansion));
+    CHECK(too_large.has_value() == validate(p, model, home).has_value());
+    if (too_large) CHECK(*too_large == microbatches * per_microbatch);
+  }
+}
+
 TEST_CASE("a device that holds several stages needs explicit orders") {
   const auto shared = [](schedule_kind kind) {
     return answer(two_stages(), [&](plan& p) {

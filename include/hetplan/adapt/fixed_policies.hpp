@@ -3,15 +3,18 @@
 /// The policies that others are compared with: never change, change the network's schedule only, always re-plan, and know
 /// everything at no cost.
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/plan_search.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::adapt {
 
@@ -34,6 +37,17 @@ struct policy_options {
   std::size_t most_plans = 40;                   ///< that are remembered
   std::shared_ptr<planning_memory> memory = {};  ///< shared with others that ask the same planner; none: its own
 };
+
+/// The same options. Throws invalid_input naming the policy, the option, its value and what was expected.
+[[nodiscard]] inline policy_options checked_options(policy_options o, const char* who) {
+  const auto require = [who](bool ok, const char* option, double given, const char* expected) {
+    if (!ok) throw invalid_input(std::string(who) + ": " + option + " = " + to_text(given) + "; expected " + expected);
+  };
+  require(std::isfinite(o.small) && o.small >= 0, "small", o.small, "a finite number >= 0");
+  require(std::isfinite(o.ignore) && o.ignore >= 0, "ignore", o.ignore, "a finite number >= 0");
+  require(o.most_plans >= 1, "most_plans", static_cast<double>(o.most_plans), "at least 1");
+  return o;
+}
 
 /// Runs one plan, come what may.
 ///
@@ -111,7 +125,7 @@ template <class Problem>
 class network_only {
  public:
   network_only(const Problem& problem, plan first, policy_options options = {})
-      : problem_(&problem), first_(std::move(first)), options_(options), known_(problem), attention_(options) {}
+      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem), attention_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
     const bool calm = attention_.listen(s) == detail::heard::nothing;
@@ -138,7 +152,8 @@ template <class Problem, class Planner>
 class replan_always {
  public:
   replan_always(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.memory), attention_(options) {}
+      : problem_(&problem), options_(checked_options(options, "replan_always")), known_(problem), plan_(problem, std::move(planner), options.memory),
+        attention_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
     if (attention_.listen(s) != detail::heard::news && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
@@ -163,15 +178,15 @@ class replan_always {
 };
 
 /// Knows every change as it happens, and at once runs the best of all plans it remembers and of those that the planner finds
-/// for the moment where asking it may pay (plan_search), at no cost. What the others could reach at most with this planner, but for luck; not a bound for jobs
-/// with a deadline, whose future it does not know (clairvoyant.hpp).
+/// for the moment where asking it may pay (plan_search), at no cost. What the others could reach at most with this planner, but for
+/// luck; not a bound for jobs with a deadline, whose future it does not know (clairvoyant.hpp).
 ///
 /// Source  the "optimal oracle" of Dora, section 6.3, Fig 16.
 template <class Problem, class Planner>
 class oracle {
  public:
   oracle(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.memory) {}
+      : problem_(&problem), options_(checked_options(options, "oracle")), known_(problem), plan_(problem, std::move(planner), options.memory) {}
 
   [[nodiscard]] reaction react(const situation& s) {
     known_.forget(options_.most_plans);

@@ -71,7 +71,8 @@ template <class Problem, class Planner>
 class rescheduling_policy {
  public:
   rescheduling_policy(const Problem& problem, plan first, Planner planner, policy_options options = {})
-      : first_(std::move(first)), options_(options), known_(problem), plan_(problem, std::move(planner), options.memory) {}
+      : first_(std::move(first)), options_(checked_options(options, "rescheduling_policy")), known_(problem),
+        plan_(problem, std::move(planner), options.memory) {}
 
   [[nodiscard]] reaction react(const situation& s) {
     if (s.running == nullptr) return {.next = first_};

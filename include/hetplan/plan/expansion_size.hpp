@@ -2,7 +2,9 @@
 #pragma once
 /// How large a plan's task graph would be, before anyone builds it.
 
+#include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include <hetplan/plan/stage_graph.hpp>
 
@@ -53,6 +55,18 @@ inline constexpr double expansion_bytes = 250;
     }
   }
   size.transfers += static_cast<double>(p.schedule.transfers.size()) * steps;
+  return size;
+}
+
+/// What a plan that is too large to be simulated would expand to; nothing for others, most of which are told without a stage graph.
+[[nodiscard]] inline std::optional<double> too_large_an_expansion(const plan& p, const planning_graph& model) {
+  double intervals = 0;
+  for (const stage& s : p.stages) intervals += static_cast<double>(p.microbatches_of(s)) * static_cast<double>(s.devices.size());
+  // Every interval has its tasks, and overlaps with a neighbour each way at most in all other stages.
+  const double stages = static_cast<double>(p.stages.size()), per_interval = std::max(2.0, tasks_per_microbatch(p.workload));
+  if (p.schedule.transfers.empty() && intervals * per_interval * (1 + 2 * stages) <= max_expansion) return std::nullopt;
+  const double size = size_of_expansion(p, make_stage_graph(p, model)).total();
+  if (size <= max_expansion) return std::nullopt;
   return size;
 }
 

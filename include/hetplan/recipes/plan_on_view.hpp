@@ -32,7 +32,7 @@ namespace detail {
 /// Infinite where a plan has too many tasks to be judged.
 template <class Problem>
 [[nodiscard]] seconds estimated_latency(const Problem& problem, const plan& p, const planning_graph& model, const cluster& devices) {
-  if (size_of_expansion(p, make_stage_graph(p, model)).total() > max_expansion) return seconds(std::numeric_limits<double>::infinity());
+  if (too_large_an_expansion(p, model)) return seconds(std::numeric_limits<double>::infinity());
   return estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
 }
 

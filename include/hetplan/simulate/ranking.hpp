@@ -170,13 +170,11 @@ class ranking {
   /// Nothing where the simulator cannot say: a route is missing, or there are too many tasks.
   std::optional<evaluation> judged(const plan& p, bool quickly) {
     any_long_ = any_long_ || runs_long(p);
-    if (p.microbatches * tasks_per_microbatch(p.workload) > 1e5) {
-      if (const double size = size_of_expansion(p, make_stage_graph(p, problem_.model)).total(); size > max_expansion) {
-        if (not_judged_.empty()) {
-          not_judged_ = "a plan of " + to_text(size) + " tasks and transfers; at most " + to_text(max_expansion) + " can be simulated";
-        }
-        return std::nullopt;
+    if (const auto size = too_large_an_expansion(p, problem_.model)) {
+      if (not_judged_.empty()) {
+        not_judged_ = "a plan of " + to_text(*size) + " tasks and transfers; at most " + to_text(max_expansion) + " can be simulated";
       }
+      return std::nullopt;
     }
     try {
       if (quickly) {

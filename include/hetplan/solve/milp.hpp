@@ -160,7 +160,7 @@ template <lp_solver Lp, class Attempt>
       break;
     }
     if (settle(lp, p, s)) break;
-    before = s;
+    if (s.status == milp_status::feasible) before = s;
   }
   return s;
 }
