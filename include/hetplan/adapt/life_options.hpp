@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a life is told beside its policy, and what its observers are told.
+/// Options of a job over a timeline beside its policy, and what its observers are told.
 
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/history.hpp>
@@ -8,6 +8,7 @@
 
 namespace hetplan::adapt {
 
+/// Source  semantics, section 10.
 template <failure_detector Detector = heartbeat>
 struct life_options {
   Detector detector = {};
