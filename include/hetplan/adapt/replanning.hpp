@@ -28,7 +28,7 @@ concept planner = plans_problem<P, Problem>;
 /// A planner's last answers, by the moments that it was asked for. Policies that ask the same planner about the same problem may
 /// share one; it changes nothing but how often the planner works.
 ///
-/// Source  ours; Dora, section 4.3, re-plans for every moment anew.
+/// Source  ours.
 class planning_memory {
  public:
   static constexpr std::size_t most = 64;
