@@ -137,7 +137,7 @@ void compare_estimates(const problem& p, const Objective& o, std::array<distance
     if (found.empty())
       by_k[k].lost();
     else
-      by_k[k].add(found.front().score, best->score);
+      by_k[k].add(score(o, found.front().estimate), best->score);
   }
 }
 
