@@ -2,6 +2,7 @@
 """The torch executor from outside: it learns what one device would, whoever is killed, and leaves nothing behind."""
 
 import contextlib
+import errno
 import importlib.util
 import io
 import json
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
@@ -431,11 +433,94 @@ class links_between_workers(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.a.meet({"b": listener.getsockname()})
             self.a.send("b", (0, "secret"), numpy.ones(100, numpy.float32))
-            with listener.accept()[0] as heard:
-                heard.sendall(bytes(greeting.NONCE_BYTES))
-                answer = greeting.receive(heard, greeting.NONCE_BYTES + greeting.PROOF_BYTES)
-                heard.sendall(answer[greeting.NONCE_BYTES:])
-                self.assertEqual(heard.recv(1), b"")
+            with listener.accept()[0] as accepted:
+                accepted.sendall(bytes(greeting.NONCE_BYTES))
+                answer = greeting.receive(accepted, greeting.NONCE_BYTES + greeting.PROOF_BYTES, time.monotonic() + 10)
+                accepted.sendall(answer[greeting.NONCE_BYTES:])
+                self.assertEqual(accepted.recv(1), b"")
+
+    def test_a_greeting_has_one_deadline_however_slowly_the_other_end_speaks(self):
+        for speak, size in ((greeting.admit, greeting.NONCE_BYTES + greeting.PROOF_BYTES), (greeting.greet, greeting.NONCE_BYTES)):
+            ours, theirs = socket.socketpair()
+            with ours, theirs, mock.patch.object(greeting, "GREETING_SECONDS", 0.2):
+                said = []
+
+                def dribble():
+                    with contextlib.suppress(OSError):
+                        for _ in range(size):
+                            theirs.sendall(b"x")
+                            said.append(b"x")
+                            time.sleep(0.05)  # never as long as the deadline
+
+                peer = threading.Thread(target=dribble)
+                peer.start()
+                with self.assertRaises(TimeoutError):
+                    speak(ours, self.secret)
+                self.assertLess(len(said), size)
+                ours.close()
+                peer.join(10)
+
+    def test_greetings_under_way_are_bounded_and_the_oldest_ends_for_a_new_one(self):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(links, "MOST_GREETINGS", 4))
+            silent = []
+            for n in range(9):
+                silent.append(stack.enter_context(socket.create_connection(self.b.listener.getsockname(), timeout=10)))
+                silent[-1].recv(greeting.NONCE_BYTES, socket.MSG_WAITALL)  # accepted in this order
+                self.assertLessEqual(len(self.b.greeting), 4)
+            for stranger in silent[:5]:
+                self.assert_hung_up(stranger)
+            for stranger in silent[5:]:
+                stranger.setblocking(False)
+                with self.assertRaises(BlockingIOError):
+                    stranger.recv(1)
+            self.test_what_is_sent_arrives_whole_under_its_key()
+
+    class scripted_listener:
+        """Accepts what it is told to, then is closed."""
+
+        def __init__(self, *accepted):
+            self.accepted = list(accepted)
+
+        def accept(self):
+            if not self.accepted:
+                raise OSError(errno.EBADF, "closed")
+            answer = self.accepted.pop(0)
+            if isinstance(answer, OSError):
+                raise answer
+            return answer, None
+
+        def fileno(self):
+            return 3 if self.accepted else -1
+
+        def close(self):
+            pass
+
+    def test_a_process_without_descriptors_waits_before_it_accepts_again_and_ends_the_oldest_greeting(self):
+        ours, theirs = socket.socketpair()
+        with ours, theirs, mock.patch.object(links.time, "sleep") as sleep:
+            self.b.greeting.append(ours)
+            errors = [errno.EMFILE, errno.ECONNABORTED, errno.ENFILE]
+            self.b.listener.close()
+            self.b.listener = self.scripted_listener(*(OSError(e, "accept") for e in errors), OSError(errno.EBADF, "closed"))
+            self.b._accept()
+            self.assertEqual(sleep.mock_calls, [mock.call(links.EXHAUSTED_SECONDS)] * 2)
+            self.assertEqual(theirs.recv(1), b"")
+            self.assertEqual(self.b.greeting, [])
+
+    def test_a_connection_for_which_there_is_no_thread_is_closed_and_the_next_is_accepted(self):
+        pairs = [socket.socketpair() for _ in range(2)]
+        self.b.listener.close()
+        self.b.listener = self.scripted_listener(*(ours for ours, _ in pairs))
+        with mock.patch.object(links.threading.Thread, "start", side_effect=[RuntimeError("can't start new thread"), None]) as start, \
+                mock.patch.object(socket.socket, "setsockopt"):
+            self.b._accept()
+        self.assertEqual(start.call_count, 2)
+        self.assertEqual(pairs[0][1].recv(1), b"")
+        self.assertEqual(self.b.greeting, [pairs[1][0]])
+        for ours, theirs in pairs:
+            ours.close()
+            theirs.close()
 
     def test_messages_that_no_worker_sends_end_the_connection_before_memory_is_taken(self):
         key = links.key_text((0, "k"))

@@ -11,9 +11,10 @@ Source: Bellare, Canetti, Krawczyk, "Keying Hash Functions for Message Authentic
 import hmac
 import secrets
 import socket
+import time
 
 NONCE_BYTES, PROOF_BYTES = 32, 32
-GREETING_SECONDS = 10.0
+GREETING_SECONDS = 10.0  # for all of it, however slowly the other end speaks
 
 
 class Stranger(ConnectionError):
@@ -25,22 +26,24 @@ def new_key() -> bytes:
 
 
 def greet(connection: socket.socket, key: bytes) -> None:
-    """The end that connected. Throws Stranger; OSError."""
-    theirs, ours = receive(connection, NONCE_BYTES), secrets.token_bytes(NONCE_BYTES)
-    connection.sendall(ours + _proof(key, b"connects", theirs, ours))
-    if not hmac.compare_digest(receive(connection, PROOF_BYTES), _proof(key, b"accepts", theirs, ours)):
+    """The end that connected; changes the connection's timeout. Throws Stranger; OSError."""
+    end = time.monotonic() + GREETING_SECONDS
+    theirs, ours = receive(connection, NONCE_BYTES, end), secrets.token_bytes(NONCE_BYTES)
+    send(connection, ours + _proof(key, b"connects", theirs, ours), end)
+    if not hmac.compare_digest(receive(connection, PROOF_BYTES, end), _proof(key, b"accepts", theirs, ours)):
         raise Stranger("no worker of this run")
 
 
 def admit(connection: socket.socket, key: bytes) -> None:
-    """The end that was connected to. Throws Stranger; OSError."""
+    """The end that was connected to; changes the connection's timeout. Throws Stranger; OSError."""
+    end = time.monotonic() + GREETING_SECONDS
     ours = secrets.token_bytes(NONCE_BYTES)
-    connection.sendall(ours)
-    answer = receive(connection, NONCE_BYTES + PROOF_BYTES)
+    send(connection, ours, end)
+    answer = receive(connection, NONCE_BYTES + PROOF_BYTES, end)
     theirs = answer[:NONCE_BYTES]
     if not hmac.compare_digest(answer[NONCE_BYTES:], _proof(key, b"connects", ours, theirs)):
         raise Stranger("no worker of this run")
-    connection.sendall(_proof(key, b"accepts", ours, theirs))
+    send(connection, _proof(key, b"accepts", ours, theirs), end)
 
 
 def _proof(key: bytes, role: bytes, accepting: bytes, connecting: bytes) -> bytes:
@@ -48,10 +51,24 @@ def _proof(key: bytes, role: bytes, accepting: bytes, connecting: bytes) -> byte
     return hmac.digest(key, role + accepting + connecting, "sha256")
 
 
-def receive(connection: socket.socket, size: int) -> bytes:
-    """Exactly so many bytes, or Stranger."""
+def _wait_until(connection: socket.socket, end: float) -> None:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the greeting takes too long")
+    connection.settimeout(left)
+
+
+def send(connection: socket.socket, data: bytes, end: float) -> None:
+    """All of it by then (time.monotonic), or TimeoutError."""
+    _wait_until(connection, end)
+    connection.sendall(data)
+
+
+def receive(connection: socket.socket, size: int, end: float) -> bytes:
+    """Exactly so many bytes by then (time.monotonic), or Stranger or TimeoutError."""
     data = b""
     while len(data) < size:
+        _wait_until(connection, end)
         more = connection.recv(size - len(data))
         if not more:
             raise Stranger("the other end hung up")

@@ -11,6 +11,7 @@ for them, and who breaks the rules is hung up on.
 """
 
 import contextlib
+import errno
 import itertools
 import json
 import socket
@@ -30,6 +31,9 @@ HEADER = struct.Struct("<BIQI")  # what follows (0: a key, 1: a piece), flow, to
 MOST_KEY_BYTES = 4096
 MOST_PIECE_BYTES = 1 << 30
 MOST_FLOW_BYTES = 1 << 36
+MOST_GREETINGS = 64         # under way at a time: of peers that have not proved anything yet
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+EXHAUSTED_SECONDS = 0.1     # before the next attempt to accept: these errors come back at once
 Key = Tuple[Any, ...]  # an epoch, then numbers and texts
 
 
@@ -202,6 +206,8 @@ class Links:
         self.listener = socket.create_server((address, 0), backlog=64)
         self.peers: Dict[str, Tuple[str, int]] = {}
         self.outgoing: Dict[str, Outgoing] = {}
+        self.greeting: List[socket.socket] = []  # oldest first; guarded by greeting_changes
+        self.greeting_changes = threading.Lock()
         self.numbers = itertools.count(1)
         self.arrived: Dict[Key, Tuple[numpy.ndarray, float]] = {}
         self.changed = threading.Condition()
@@ -280,17 +286,42 @@ class Links:
         while True:
             try:
                 connection, _ = self.listener.accept()
-            except OSError:
+            except OSError as e:
                 if self.listener.fileno() == -1:  # closed
                     return
+                if e.errno in EXHAUSTED:
+                    self._end_oldest_greeting()
+                    time.sleep(EXHAUSTED_SECONDS)
                 continue
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
+            if len(self.greeting) >= MOST_GREETINGS:
+                self._end_oldest_greeting()
+            with self.greeting_changes:
+                self.greeting.append(connection)
+            try:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
+            except (OSError, RuntimeError):  # it is gone already; no more threads
+                self._forget_greeting(connection)
+                connection.close()
+
+    def _end_oldest_greeting(self) -> None:
+        """Of a peer that had more time than any other: a worker needs but an instant."""
+        with self.greeting_changes:
+            if self.greeting:
+                with contextlib.suppress(OSError):
+                    self.greeting.pop(0).shutdown(socket.SHUT_RDWR)  # its thread closes it
+
+    def _forget_greeting(self, connection: socket.socket) -> None:
+        with self.greeting_changes:
+            if connection in self.greeting:
+                self.greeting.remove(connection)
 
     def _receive(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, BadMessage):
-            connection.settimeout(GREETING_SECONDS)
-            admit(connection, self.secret)
+            try:
+                admit(connection, self.secret)
+            finally:
+                self._forget_greeting(connection)
             connection.settimeout(None)
             self._read(connection)
 
