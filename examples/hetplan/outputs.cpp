@@ -9,6 +9,7 @@
 #include <iostream>
 #include <system_error>
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,15 +24,23 @@ namespace {
 
 constexpr std::array ending_signals{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU};
 
-/// Temporary names that exist. Changes only while those signals wait, so that the handler never meets it half changed.
+/// Temporary names that exist. Read and changed by one thread, and changed only while it does not take those signals, so that the
+/// handler never meets it half changed.
 std::vector<std::string> unfinished;
+pthread_t writer;
 
+/// The system may deliver a signal to any thread: it is passed on to the one that writes.
 extern "C" void remove_unfinished(int signal) {
+  if (pthread_equal(pthread_self(), writer) == 0) {
+    pthread_kill(writer, signal);
+    return;
+  }
   for (const std::string& path : unfinished) unlink(path.c_str());
-  std::raise(signal);  // by default, as soon as this returns
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // as soon as this returns
 }
 
-/// Ending signals wait while this lives.
+/// The thread takes no ending signal until this is destroyed.
 class no_signals {
  public:
   no_signals() {
@@ -49,12 +58,12 @@ class no_signals {
 };
 
 void watch_signals() {
+  writer = pthread_self();
   for (const int s : ending_signals) {
     struct sigaction now {};
     if (sigaction(s, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // nohup, or another's handler
     struct sigaction ours {};
     ours.sa_handler = remove_unfinished;
-    ours.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(s, &ours, nullptr);
   }
 }

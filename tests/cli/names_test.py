@@ -4,10 +4,12 @@
 import csv
 import json
 import os
-import pathlib
 import subprocess
-import tempfile
+import sys
 import unittest
+
+sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
+import toy_problem  # noqa: E402
 
 CLI = os.environ["HETPLAN_CLI"]
 # Clears the screen, sets the title, forges a line, deletes, and once more by the second block of control characters.
@@ -26,22 +28,15 @@ def named(text):
     return model, cluster
 
 
-class names(unittest.TestCase):
+class names(toy_problem.folder_test):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
+        super().setUp()
         for kind, document in zip("mc", named(EVIL)):
             self.write(f"{kind}.json", document)
         for kind, document in zip("mc", named("")):
             self.write(f"plain-{kind}.json", document)
         self.write("j.json", {"format": "hetplan/job/1", "mode": "training", "batch": 4})
         self.write("t.json", {"format": "hetplan/timeline/1", "duration": "1 s"})
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def write(self, name, document):
-        (self.path / name).write_text(json.dumps(document))
 
     def run_it(self, *arguments):
         result = subprocess.run([CLI, *arguments], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)

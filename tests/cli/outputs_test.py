@@ -6,22 +6,15 @@ import os
 import pathlib
 import signal
 import subprocess
-import tempfile
+import sys
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
+import toy_problem  # noqa: E402
+
 CLI = os.environ["HETPLAN_CLI"]
 FULL = pathlib.Path("/dev/full")
-MODEL = {
-    "format": "hetplan/model/1", "name": "toy",
-    "layers": [{"name": f"l{i}", "forward_flops": "1 GFLOP", "weight": "4 MB", "activation": "600 kB"} for i in range(3)],
-    "edges": [{"from": f"l{i}", "to": f"l{i + 1}", "bytes": "300 kB"} for i in range(2)],
-}
-CLUSTER = {
-    "format": "hetplan/cluster/1", "name": "home",
-    "devices": [{"name": f"d{i}", "memory": "2 GB", "compute": f"{2 - i} TFLOP/s"} for i in range(2)],
-    "topology": {"kind": "shared", "capacity": "600 Mbit/s"},
-}
 SWEEP = {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"], "planners": ["on-device"]}
 PIPEDREAM = """node1 -- Input -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=8.0, parameter_size=0.0
 node2 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, activation_size=8.0, parameter_size=128.0
@@ -29,12 +22,11 @@ node2 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
 """
 
 
-class outputs(unittest.TestCase):
+class outputs(toy_problem.folder_test):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
-        self.write("m.json", MODEL)
-        self.write("c.json", CLUSTER)
+        super().setUp()
+        self.write("m.json", toy_problem.model(1, 1, 1))
+        self.write("c.json", toy_problem.cluster(d0=2, d1=1))
         self.write("j.json", {"format": "hetplan/job/1", "mode": "training", "batch": 4})
         self.write("t.json", {"format": "hetplan/timeline/1", "duration": "10 s", "traces": [{"resource": "shared", "file": "wifi.txt"}]})
         self.write("s.json", SWEEP)
@@ -42,12 +34,6 @@ class outputs(unittest.TestCase):
         (self.path / "g.txt").write_text(PIPEDREAM)
         self.plan = ("plan", "m.json", "c.json", "j.json", "--planner", "on-device")
         self.done(*self.plan, "--out", "p.json")
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def write(self, name, document):
-        (self.path / name).write_text(json.dumps(document))
 
     def run_with(self, stdout, *arguments, before=None):
         return subprocess.run([CLI, *arguments], cwd=self.path, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
@@ -152,11 +138,28 @@ class outputs(unittest.TestCase):
             p.stderr.close()
             self.assertEqual(self.contents(), before)
 
-    def test_leftovers_of_killed_programs_never_use_up_the_names(self):
-        for i in range(1001):
-            (self.path / f"x.tmp{i}").write_text("")
-        self.done(*self.plan, "--out", "x")
-        self.assertEqual(json.loads((self.path / "x").read_text())["model"], "toy")
+    def test_where_the_system_refuses_a_name_the_files_before_it_have_theirs(self):
+        # A large document into a pipe that is not read yet: the command waits with both files written, and a folder takes a name.
+        wordy = toy_problem.model(1, 1, 1)
+        wordy["edges"] = []
+        for layer in wordy["layers"]:
+            layer["name"] += 50000 * "x"
+        self.write("wordy.json", wordy)
+        p = subprocess.Popen([CLI, "plan", "wordy.json", *self.plan[2:], "--json", "--out", "first", "--svg", "second"], cwd=self.path,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        before = self.contents()
+        end = time.monotonic() + 30
+        while len([f for f in self.path.iterdir() if ".tmp" in f.name]) < 2:
+            self.assertIsNone(p.poll())
+            self.assertLess(time.monotonic(), end, "no temporary files")
+            time.sleep(0.001)
+        (self.path / "second").mkdir()
+        out, err = p.communicate(timeout=30)
+        self.assertEqual((p.returncode, err), (2, b"hetplan: second: cannot write: Is a directory\n"))
+        self.assertEqual(json.loads(out)["plans"][0], json.loads((self.path / "first").read_text()))
+        self.assertEqual(set(self.contents()) - set(before), {"first"})
+
+    def test_a_long_name(self):
         long_name = "y" * 255
         self.done(*self.plan, "--out", long_name)
         self.assertTrue((self.path / long_name).exists())

@@ -12,9 +12,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
+import toy_problem  # noqa: E402
 
 CLI = os.environ["HETPLAN_CLI"]
 MPI = pathlib.Path(CLI).parent / "hetplan_sweep_mpi"
@@ -22,17 +24,8 @@ MPIRUN = shutil.which("mpirun")
 SKIPPED = 77
 SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
 
-MODEL = {
-    "format": "hetplan/model/1", "name": "toy",
-    "layers": [{"name": f"l{i}", "forward_flops": f"{1 + i % 3} GFLOP", "weight": "4 MB", "activation": "600 kB"} for i in range(6)],
-    "edges": [{"from": f"l{i}", "to": f"l{i + 1}", "bytes": "300 kB"} for i in range(5)],
-}
-CLUSTER = {
-    "format": "hetplan/cluster/1", "name": "home",
-    "devices": [{"name": f"d{i}", "kind": "laptop" if i < 1 else "phone", "memory": "2 GB", "compute": f"{4 - i} TFLOP/s", "power": {"active": "9 W"}}
-                for i in range(3)],
-    "topology": {"kind": "shared", "capacity": "600 Mbit/s", "latency": "2 ms"},
-}
+MODEL = toy_problem.model(1, 2, 3, 1, 2, 3)
+CLUSTER = toy_problem.cluster(d0=4, d1=3, d2=2)
 TINY = {**CLUSTER, "name": "tiny", "devices": [{**d, "memory": "1 MB"} for d in CLUSTER["devices"]]}
 SWEEP = {
     "format": "hetplan/sweep/1", "models": ["toy.json"], "clusters": ["home.json", "tiny.json"],
@@ -56,10 +49,9 @@ def ranks(n):
     return [MPIRUN, "--quiet", "--allow-run-as-root", "--oversubscribe", "-n", str(n), MPI]
 
 
-class sweep_test(unittest.TestCase):
+class sweep_test(toy_problem.folder_test):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
+        super().setUp()
         self.write("toy.json", MODEL)
         self.write("home.json", CLUSTER)
         self.write("tiny.json", TINY)
@@ -68,12 +60,6 @@ class sweep_test(unittest.TestCase):
         self.write("job.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 4})
         self.write("sweep.json", SWEEP)
         self.write("slow.json", SLOW)
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def write(self, name, document):
-        (self.path / name).write_text(json.dumps(document))
 
     def run_sweep(self, *more, program=(CLI, "sweep"), out="table.jsonl", sweep="sweep.json"):
         return subprocess.run([*program, sweep, "--out", out, *more], cwd=self.path, env=ENVIRONMENT, capture_output=True, text=True,

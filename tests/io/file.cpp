@@ -114,15 +114,29 @@ TEST_CASE("a staged file is not in its place before it is committed, and gone wh
   CHECK(f.files() == 1);
 }
 
-TEST_CASE("leftovers of killed programs never use up the temporary names, and a long name has one too") {
+TEST_CASE("a temporary name that a killed program has left is taken by nobody else, and the next one is free") {
   const folder f;
-  for (int i = 0; i <= 1001; ++i) std::ofstream(f / ("x.tmp" + std::to_string(i)).c_str()).put('x');
-  io::write_atomically(f / "x", "written");
-  CHECK(io::read_text(f / "x") == "written");
-  CHECK(f.files() == 1003);
+  const auto make = [&](std::uint64_t number) {
+    const auto [file, name] = io::detail::make_new(f / "x.tmp", number);
+    REQUIRE(file);
+    REQUIRE(std::fputs("hers", file.get()) >= 0);
+    return fs::path(name).filename().string();
+  };
+  CHECK(make(35) == "x.tmpz00000");
+  CHECK(make(35) == "x.tmp010000");
+  fs::create_directory(f / "x.tmp110000");  // whatever has the name
+  CHECK(make(35) == "x.tmp210000");
+  CHECK(f.files() == 4);
+  CHECK(io::read_text(f / "x.tmpz00000") == "hers");
+  CHECK_FALSE(io::detail::make_new(f / "no/where", 0).first);
+}
+
+TEST_CASE("a long name has a temporary name too") {
+  const folder f;
   const std::string longest(255, 'y');
   io::write_atomically(f / longest.c_str(), "written");
   CHECK(io::read_text(f / longest.c_str()) == "written");
+  CHECK(f.files() == 1);
 }
 
 }  // namespace test_file

@@ -45,6 +45,20 @@ using file_handle = std::unique_ptr<std::FILE, file_closer>;
   return code != 0 ? code : errno != 0 ? errno : EIO;
 }
 
+/// Makes a file that was not there: `begin` and six letters for a number, those of the next one where they are taken.
+///
+/// @return  nothing for any other reason, which is in errno; the name.
+[[nodiscard]] inline std::pair<file_handle, std::string> make_new(const std::string& begin, std::uint64_t number) {
+  constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyz";
+  for (;; ++number) {
+    std::string name = begin;
+    for (std::uint64_t rest = number, i = 0; i < 6; rest /= letters.size(), ++i) name += letters[rest % letters.size()];
+    errno = 0;
+    file_handle f(std::fopen(name.c_str(), "wbx"));  // "x": never somebody else's file, and two writers get two names
+    if (f || errno != EEXIST) return {std::move(f), std::move(name)};
+  }
+}
+
 }  // namespace detail
 
 /// The bytes of a file, a pipe or /dev/stdin.
@@ -127,23 +141,15 @@ class staged_file {
   }
 
  private:
-  /// Six letters from the clock, the next ones where they are taken: however many files killed programs have left, a name is free.
+  /// A name from the clock: however many files killed programs have left, one is free.
   detail::file_handle open_temporary() {
-    constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyz";
     constexpr std::size_t longest = 200;  // so that the temporary name is not too long where the file's is not
     const std::filesystem::path place(target_);
     const std::string begin = (place.parent_path() / place.filename().string().substr(0, longest)).string() + ".tmp";
-    auto number = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-    for (;; ++number) {
-      std::string name = begin;
-      for (std::uint64_t rest = number, i = 0; i < 6; rest /= letters.size(), ++i) name += letters[rest % letters.size()];
-      errno = 0;
-      detail::file_handle f(std::fopen(name.c_str(), "wbx"));  // "x": never somebody else's file, and two writers get two names
-      if (!f && errno != EEXIST) detail::fail_file(path_, "cannot write", errno);
-      if (!f) continue;
-      temporary_ = std::move(name);
-      return f;
-    }
+    auto [f, name] = detail::make_new(begin, static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+    if (!f) detail::fail_file(path_, "cannot write", errno);
+    temporary_ = std::move(name);
+    return std::move(f);
   }
 
   std::string path_, target_, direct_, temporary_;
