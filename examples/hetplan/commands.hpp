@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,14 @@
 
 namespace cli {
 
-/// What every command understands.
+inline constexpr int standard_seed = 1;
+
+/// What every command understands, and what all commands that search do.
 struct common_options {
   bool json = false;
   bool quiet = false;
-  int seed = 1;     ///< of the searches that draw
-  int threads = 1;  ///< of the searches that run side by side; never changes an answer
+  std::optional<int> seed;                     ///< of the searches that draw
+  std::optional<int> threads;                  ///< of the searches that run side by side; never changes an answer
   long long budget = hetplan::standard_steps;  ///< steps that a planner may take
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
@@ -139,6 +142,8 @@ const std::vector<std::string>& policy_names();
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner, given by this option.
 void require_planner(const char* option, const std::string& name);
+/// What is given and none of these planners takes, a line each.
+std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase = dora_phase::both);
 hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
                                  dora_phase phase = dora_phase::both);
 

@@ -41,10 +41,12 @@ int compare(const common_options& options, const compare_options& o) {
   check_pair(model, devices, o.cluster, wanted.workload.mode);
   for (const std::string& name : o.planners) require_planner("--planners", name);
   require_each_once("--planners", o.planners);
+  const std::vector<std::string>& names = o.planners.empty() ? planner_names() : o.planners;
+  for (const std::string& line : unused_options(options, names)) warn(line);
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   std::vector<io::comparison_row> rows;
   bool any = false;
-  for (const std::string& name : o.planners.empty() ? planner_names() : o.planners) {
+  for (const std::string& name : names) {
     progress bar(options, name);
     plan_result result = run_planner(options, name, p, 1, bar);
     any = any || !result.plans.empty();

@@ -55,9 +55,9 @@ imported import_pipeedge(const common_options& options, const import_options& o)
   const auto types = io::read_pipeedge_device_types(o.types);
   const auto model = std::find_if(models.begin(), models.end(), [&](const io::pipeedge_model& m) { return m.name == o.model; });
   if (model == models.end()) {
-    std::string names;
-    for (const io::pipeedge_model& m : models) names += (names.empty() ? "" : ", ") + m.name;
-    throw invalid_input("--model: expected one of " + io::shortened(io::escaped(names), 400) + ", got " + io::in_quotes(o.model));
+    std::vector<std::string_view> names;
+    for (const io::pipeedge_model& m : models) names.push_back(m.name);
+    throw invalid_input("--model: expected one of " + io::shortened(io::escaped(io::joined(names)), 400) + ", got " + io::in_quotes(o.model));
   }
   imported result{io::pipeedge_graph(*model, types, options.dtype == "bf16" ? "torch.bfloat16" : "torch.float32")};
   if (o.cluster.empty()) return result;

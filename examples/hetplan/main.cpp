@@ -13,6 +13,7 @@
 
 #include "commands.hpp"
 #include "outputs.hpp"
+#include "search_options.hpp"
 
 namespace {
 
@@ -25,11 +26,6 @@ class command_line {
     app_.fallthrough();
     app_.add_flag("--json", common_.json, "print one JSON document on standard output");
     app_.add_flag("--quiet", common_.quiet, "no progress");
-    app_.add_option("--seed", common_.seed, "seed of randomised planners")->check(CLI::NonNegativeNumber);
-    app_.add_option("--threads", common_.threads, "threads of parallel planners")->check(CLI::Range(1, 1024));
-    app_.add_option("--budget", common_.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
     app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(CLI::PositiveNumber);
     app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")->delimiter(',')->expected(3)->check(CLI::PositiveNumber);
     app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));
@@ -45,6 +41,7 @@ class command_line {
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
     plan->add_option("--html", plan_.html, "write a report of the best plan (opens in a browser)");
     plan->add_option("--trace", plan_.trace, "write a trace of the best plan (opens in Perfetto)");
+    cli::add_search_options(*plan, common_);
 
     CLI::App* simulate = command("simulate", "judge a plan file", [this] { return cli::simulate(common_, simulate_); });
     model_and_cluster(simulate, simulate_.model, simulate_.cluster);
@@ -77,11 +74,13 @@ class command_line {
     model_and_cluster(compare, compare_.model, compare_.cluster);
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
     compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
+    cli::add_search_options(*compare, common_);
 
     CLI::App* sweep = command("sweep", "one table of models, clusters, jobs and planners", [this] { return cli::sweep(common_, sweep_); });
     sweep->add_option("sweep", sweep_.sweep, "sweep file")->required()->type_name("SWEEP");
     sweep->add_option("--out", sweep_.out, "the table, one JSON object a line; an interrupted one is gone on with")->required()->type_name("TABLE");
     sweep->add_option("--csv", sweep_.csv, "write the table for spreadsheets too");
+    cli::add_search_options(*sweep, common_);
 
     CLI::App* adapt = command("adapt", "a job over a timeline of changes, under several policies", [this] { return cli::adapt(common_, adapt_); });
     model_and_cluster(adapt, adapt_.model, adapt_.cluster);
@@ -92,6 +91,7 @@ class command_line {
         ->check(CLI::NonNegativeNumber);
     adapt->add_option("--html", adapt_.html, "write a report (opens in a browser)");
     adapt->add_option("--svg", adapt_.svg, "write a chart");
+    cli::add_search_options(*adapt, common_);
 
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
@@ -181,9 +181,7 @@ class command_line {
     for (const CLI::App* command : app->get_subcommands([](const CLI::App* c) { return !c->get_name().empty(); })) known.push_back(command->get_name());
     for (const std::string& given : app_.remaining(true)) {
       if (known.empty() || given.starts_with("-")) continue;
-      std::string names;
-      for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-      return "expected one of " + names + ", got " + hetplan::io::in_quotes(given) + hetplan::io::suggestion(given, known);
+      return "expected one of " + hetplan::io::joined(known) + ", got " + hetplan::io::in_quotes(given) + hetplan::io::suggestion(given, known);
     }
     return e.what();
   }

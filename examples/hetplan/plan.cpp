@@ -34,13 +34,15 @@ int plan(const common_options& options, const plan_options& o) {
   check_pair(model, devices, o.cluster, wanted.workload.mode);
   require_planner("--planner", o.planner);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
+  const auto phase = static_cast<dora_phase>(o.phase);
+  for (const std::string& line : unused_options(options, {&o.planner, 1}, phase)) warn(line);
 
   outputs files({{"--out", o.out}, {"--svg", o.svg}, {"--html", o.html}, {"--trace", o.trace}}, {o.model, o.cluster, o.job});
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   plan_result result;
   {
     progress bar(options, o.planner);
-    result = run_planner(options, o.planner, p, o.top.value_or(10), bar, static_cast<dora_phase>(o.phase));
+    result = run_planner(options, o.planner, p, o.top.value_or(10), bar, phase);
   }
   judgement judged;
   if (!result.plans.empty()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <hetplan/io/text.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
 #include <hetplan/recipes/even_split.hpp>
 
@@ -56,16 +57,24 @@ const std::vector<std::string>& planner_names() {
 void require_planner(const char* option, const std::string& name) {
   const std::vector<std::string>& known = planner_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  std::string names;
-  for (const std::string& n : known) names += (names.empty() ? "" : ", ") + n;
-  throw invalid_input(std::string(option) + ": expected one of " + names + ", got " + io::in_quotes(name) + io::suggestion(name, known));
+  throw invalid_input(std::string(option) + ": expected one of " + io::joined(known) + ", got " + io::in_quotes(name) + io::suggestion(name, known));
+}
+
+std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
+  std::vector<std::string> lines;
+  const auto schedules = [&](const std::string& name) { return name.starts_with("dora") && phase != dora_phase::partitioner; };
+  if (std::any_of(planners.begin(), planners.end(), schedules)) return lines;
+  const std::string why = ": only dora's search for schedules of transfers takes it; not used";
+  if (options.seed) lines.push_back("--seed" + why);
+  if (options.threads) lines.push_back("--threads" + why);
+  return lines;
 }
 
 plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer, dora_phase phase) {
   const objective_of_job objective(p.job);
-  const auto seed = static_cast<std::uint64_t>(options.seed);
+  const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
   const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},
-                                  .network = {.threads = options.threads, .search = {.seed = seed}, .orders = {.seed = seed}}};
+                                  .network = {.threads = options.threads.value_or(1), .search = {.seed = seed}, .orders = {.seed = seed}}};
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);

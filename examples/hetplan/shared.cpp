@@ -30,22 +30,13 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-template <class Names>
-std::string joined(const Names& names) {
-  std::string text;
-  for (const auto& n : names) text += (text.empty() ? "" : ", ") + std::string(n);
-  return text;
-}
-
 /// A name without a file behind it: say which names there are.
 template <class Names>
 void require_file(const char* what, const std::string& name, const Names& names) {
   if (!std::filesystem::exists(name)) {
-    throw invalid_input(name + ": expected a " + what + " file or one of " + joined(names) + "; there is neither");
+    throw invalid_input(name + ": expected a " + what + " file or one of " + io::joined(names) + "; there is neither");
   }
 }
-
-io::json_document parse(const std::string& path) { return io::json_document::parse(io::read_text(path), path); }
 
 zoo::model_options model_options(const common_options& o) {
   zoo::model_options m;
@@ -87,13 +78,13 @@ planning_graph load_model(const common_options& options, const std::string& name
   require_no_model_options(left, name);
   if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) return zoo::model(name, model_options(used));
   require_file("model", name, zoo::model_names());
-  return io::read_model(parse(name));
+  return io::read_model(io::json_document::load(name));
 }
 
 cluster load_cluster(const std::string& name) {
   if (contains(zoo::cluster_names(), name) && !std::filesystem::exists(name)) return zoo::cluster(name);
   require_file("cluster", name, zoo::cluster_names());
-  return io::read_cluster(parse(name));
+  return io::read_cluster(io::json_document::load(name));
 }
 
 job load_job(const std::string& file, const io::job_use& use, const std::string& objective) {

@@ -22,7 +22,7 @@ namespace {
 
 bool names_a_cluster(const std::string& what) {
   if (std::filesystem::exists(what)) {
-    return io::document_format(io::json_document::parse(io::read_text(what), what)) == io::cluster_format;
+    return io::document_format(io::json_document::load(what)) == io::cluster_format;
   }
   const auto& names = zoo::cluster_names();
   return std::find(names.begin(), names.end(), what) != names.end();

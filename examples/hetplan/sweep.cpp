@@ -178,6 +178,7 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
     }
   }
   planners_ = s.planners.empty() ? planner_names() : s.planners;
+  for (std::string& line : unused_options(options_, planners_)) warnings_.push_back(std::move(line));
   constexpr std::size_t most = 100'000;
   if (size() > most)
     throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
@@ -201,7 +202,7 @@ std::string sweep_cases::key(std::size_t i) const {
   d = digest(d, number(clusters_[p.cluster].digest));
   d = digest(d, number(jobs_[p.job].digest));
   d = digest(d, planners_[p.planner]);
-  d = digest(d, std::to_string(options_.seed));
+  d = digest(d, std::to_string(options_.seed.value_or(standard_seed)));
   if (options_.budget != standard_steps) d = digest(d, number(static_cast<std::uint64_t>(options_.budget)));
   return hexadecimal(d);
 }

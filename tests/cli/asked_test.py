@@ -3,41 +3,28 @@
 
 import json
 import os
-import pathlib
 import subprocess
-import tempfile
+import sys
 import unittest
 
+sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
+import toy_problem  # noqa: E402
+
 CLI = os.environ["HETPLAN_CLI"]
-MODEL = {
-    "format": "hetplan/model/1", "name": "toy",
-    "layers": [{"name": f"l{i}", "forward_flops": "1 GFLOP", "weight": "4 MB", "activation": "600 kB"} for i in range(3)],
-    "edges": [{"from": f"l{i}", "to": f"l{i + 1}", "bytes": "300 kB"} for i in range(2)],
-}
-CLUSTER = {
-    "format": "hetplan/cluster/1", "name": "home",
-    "devices": [{"name": f"d{i}", "kind": "phone", "memory": "2 GB", "compute": f"{2 - i} TFLOP/s", "power": {"active": "9 W"}} for i in range(2)],
-    "topology": {"kind": "shared", "capacity": "600 Mbit/s"},
-}
+MODEL = toy_problem.model(1, 1, 1)
+CLUSTER = toy_problem.cluster(d0=2, d1=1)
 JOB = {"format": "hetplan/job/1", "mode": "training", "batch": 4}
 
 
-class asked(unittest.TestCase):
+class asked(toy_problem.folder_test):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
+        super().setUp()
         self.write("m.json", MODEL)
         self.write("c.json", CLUSTER)
         self.write("j.json", JOB)
         self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s"})
         self.plan = ("plan", "m.json", "c.json", "j.json", "--planner", "on-device")
         self.adapt = ("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static")
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def write(self, name, document):
-        (self.path / name).write_text(json.dumps(document))
 
     def run_it(self, *arguments):
         return subprocess.run([CLI, *map(str, arguments)], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
@@ -92,6 +79,32 @@ class asked(unittest.TestCase):
         self.run_it(*self.plan, "--out", "p.json")
         self.assertIn('--lost: expected every name once, got "d1" again',
                       self.refused("replay", "m.json", "c.json", "p.json", "--lost", "d1", "--lost", "d1"))
+
+    def test_options_of_searches_are_for_commands_that_search(self):
+        self.run_it(*self.plan, "--out", "p.json")
+        judge = ("m.json", "c.json", "p.json")
+        for command in [("simulate", *judge), ("export", *judge, "--to", "tasks"), ("replay", *judge, "--lost", "d1"), ("show", "m.json"), ("list",),
+                        ("import", "pipedream", "g.txt"), ("init", "new")]:
+            for option in ("--seed", "--threads", "--budget"):
+                self.assertIn(option, self.refused(*command, f"{option}=3"), command)
+                self.assertNotIn(option, self.run_it(*command[:1], "--help").stdout, command)
+        self.assertFalse((self.path / "new").exists())
+        for command in ("plan", "compare", "sweep", "adapt"):
+            for option in ("--seed", "--threads", "--budget"):
+                self.assertIn(option, self.run_it(command, "--help").stdout, command)
+        self.assertEqual(self.warned("compare", "m.json", "c.json", "j.json", "--seed", "3", "--threads", "2", "--budget", "9999"), [])
+        self.assertEqual(self.warned(*self.adapt, "--seed", "3", "--threads", "2", "--budget", "9999"), [])
+
+    def test_a_seed_and_threads_that_no_planner_takes(self):
+        unused = [f"{option}: only dora's search for schedules of transfers takes it; not used" for option in ("--seed", "--threads")]
+        options = ("--seed", "3", "--threads", "2")
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"], "planners": ["gpipe"]})
+        dora = (*self.plan[:-1], "dora")
+        for command, lines in [(self.plan, unused), ((*dora, "--phase", "1"), unused), (dora, []), ((*dora, "--phase", "2"), []),
+                               (("compare", "m.json", "c.json", "--planners", "gpipe,on-device"), unused),
+                               (("compare", "m.json", "c.json", "--planners", "gpipe,dora"), []), (("sweep", "s.json", "--out", "rows"), unused)]:
+            self.assertEqual([x for x in self.warned(*command, *options) if x in unused], lines, command)
+        self.assertEqual(self.warned(*self.plan, "--budget", "9999"), [])
 
     def test_threads_that_no_machine_has_are_refused(self):
         self.assertIn("--threads", self.refused(*self.plan, "--threads", "100000"))

@@ -18,6 +18,7 @@
 
 #include <hetplan/core/escaped.hpp>
 
+#include "../../hetplan/search_options.hpp"
 #include "../../hetplan/sweep.hpp"
 
 namespace {
@@ -120,8 +121,7 @@ int run(int argc, char** argv) {
   app.add_option("--csv", o.csv, "write the table for spreadsheets too");
   app.add_flag("--json", options.json, "print one JSON document on standard output");
   app.add_flag("--quiet", options.quiet, "no progress");
-  app.add_option("--seed", options.seed, "seed of randomised planners")->check(CLI::NonNegativeNumber);
-  app.add_option("--threads", options.threads, "threads of parallel planners, per rank")->check(CLI::PositiveNumber);
+  cli::add_search_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -26,6 +26,14 @@ using hetplan::escaped;
   return "\"" + escaped(shortened(text, limit)) + "\"";
 }
 
+/// `a, b, c`.
+template <class Names>
+[[nodiscard]] std::string joined(const Names& names) {
+  std::string text;
+  for (const auto& name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
 /// Insertions, deletions, changes and swaps of neighbours that turn a into b.
 ///
 /// Complexity  O(|a| |b|).
