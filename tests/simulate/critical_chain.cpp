@@ -90,6 +90,21 @@ TEST_CASE("per link a transfer waits for the one that held its route, though the
   CHECK(chain[1].because == chain[0].node);
 }
 
+TEST_CASE("per link a transfer names the one that held its route, not one that left its port at the same time") {
+  transfers_alone x(4, {1, 1});
+  x.add(0, 1, 2, 0, {{0, 1}});  // the same sender on another wire, 0-2
+  x.add(2, 3, 2, 0, {{1, 1}});  // other devices on the wire of the last, 0-2
+  x.add(0, 3, 1, 0, {{1, 1}});
+  const tasks::task_graph g = std::move(x.builder).build();
+  const auto per_link = chain_of(g, x, exclusive_links{}), per_port = chain_of(g, x, exclusive_ports{});
+  REQUIRE(per_link.size() == 2);
+  check_link(per_link[1], 2, 3, wait_reason::links);
+  CHECK(per_link[1].because == g.node_of_transfer(1));
+  REQUIRE(per_port.size() == 2);
+  check_link(per_port[1], 2, 3, wait_reason::ports);
+  CHECK(per_port[1].because == g.node_of_transfer(0));
+}
+
 TEST_CASE("a device that slows down loses seconds, too") {
   const planning_graph m = model_of({work_of("a", 4)}, {});
   const cluster c = wired(1);

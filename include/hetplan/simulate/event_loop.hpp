@@ -36,6 +36,7 @@ class event_loop {
       if (options.record) fluid_.report_crowds();
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) devices_[d].held_bytes = g.static_bytes[d];
+    out_.access = access_;
     out_.computes.resize(g.computes.size());
     out_.transfers.resize(g.transfers.size());
     out_.busy_s.assign(devices_.size(), 0);

@@ -7,6 +7,7 @@
 
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
+#include <hetplan/simulate/network_policy.hpp>
 
 namespace hetplan {
 
@@ -36,6 +37,7 @@ struct memory_change {
 /// The trace of a run. Vectors are parallel to the task graph's; by device or resource where said.
 struct trace {
   hetplan::status status;               ///< `stopped` by an observer or by `until`: what happened so far
+  route_access access = route_access::shared;  ///< when transfers were allowed to start
   seconds latency = {};                 ///< T, the last end; where `until` stopped the run, that time
   std::vector<interval> computes;
   std::vector<interval> transfers;

@@ -106,8 +106,9 @@ class waits {
     const double start_s = when(n).start_s, release_s = graph_.transfer_at(n).release_s;
     const double ready_s = std::max(w.since_s, release_s), instant_s = same_time * trace_.latency.value();
     if (start_s > ready_s + instant_s) {
-      if (const tasks::node_id holder = port_holder(n); holder != no_node) return {wait_reason::ports, holder, when(holder).end_s};
-      if (const tasks::node_id holder = link_holder(n); holder != no_node) return {wait_reason::links, holder, when(holder).end_s};
+      const bool ports = trace_.access == route_access::exclusive_ports, links = trace_.access == route_access::exclusive_links;
+      const tasks::node_id holder = ports ? port_holder(n) : links ? link_holder(n) : no_node;
+      if (holder != no_node) return {ports ? wait_reason::ports : wait_reason::links, holder, when(holder).end_s};
     }
     if (release_s > w.since_s + instant_s) w.why = wait_reason::release;
     return w;
