@@ -150,7 +150,7 @@ TEST_CASE("polished plans are no worse under the judge") {
     const auto better = polish(problem, objective, ranked.kept(), {row});
     REQUIRE(better.size() <= 3);
     if (!ranked.any_fitted()) continue;
-    const double before = ranked.kept().front().first;
+    const double before = ranked.kept().front().predicted->response().value();
     const double after = judge(better.front(), i.model, i.cluster, roofline{}).evaluation.response().value();
     REQUIRE(after <= before * (1 + 1e-12));
     ++compared;

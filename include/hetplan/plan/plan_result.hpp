@@ -29,6 +29,7 @@ struct candidate_judged {
   long long judged = 0;
   long long total = 0;
   const plan* best = nullptr;  ///< null until one fits
+  bool estimated = false;      ///< what is predicted of the best so far is an estimate, for it runs long
 };
 
 }  // namespace hetplan

@@ -95,8 +95,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     }
     // The next row only for microbatch sizes that some of the best plans have.
     if (best.any_fitted()) {
-      const auto promising = [&](int b) {
-        return std::any_of(best.kept().begin(), best.kept().end(), [&](const auto& kept) { return kept.second.microbatch_size == b; });
+      const auto promising = [kept = best.kept()](int b) {
+        return std::any_of(kept.begin(), kept.end(), [&](const plan& p) { return p.microbatch_size == b; });
       };
       std::erase_if(sizes, [&](int b) { return !promising(b); });
       continue;

@@ -25,7 +25,7 @@ struct polish_options {
 
 /// Moves the boundaries of the best plans, and their stages among devices, to where the judge likes them best.
 ///
-/// @param ranked  plans with their scores, best first.
+/// @param ranked  plans, best first.
 /// @param budget  is spent; when it is, plans stay as they are by then.
 /// @param rows    sequences that the plans' stages were cut from; a plan that is no cut of any stays as it is.
 /// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
@@ -33,7 +33,7 @@ struct polish_options {
 /// Source         own; see partition::move_boundaries.
 template <class Problem, objective Objective>
 [[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
-                                       const std::vector<std::pair<double, plan>>& ranked, const std::vector<layer_sequence>& rows,
+                                       const std::vector<plan>& ranked, const std::vector<layer_sequence>& rows,
                                        const polish_options& options, step_budget& budget) {
   const auto same_part = [&](const assignment& x, const assignment& y) {
     return x.samples == y.samples && problem.cluster[x.device].kind == problem.cluster[y.device].kind;
@@ -45,9 +45,8 @@ template <class Problem, objective Objective>
     return a.microbatch_size == b.microbatch_size && std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_group);
   };
   std::vector<plan> chosen;
-  for (const auto& ranked_plan : ranked) {
+  for (const plan& p : ranked) {
     if (chosen.size() == static_cast<std::size_t>(options.plans)) break;
-    const plan& p = ranked_plan.second;
     if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
   }
   const auto score_of = [&](plan& p) {
@@ -78,7 +77,7 @@ template <class Problem, objective Objective>
 }
 template <class Problem, objective Objective>
 [[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
-                                       const std::vector<std::pair<double, plan>>& ranked, const std::vector<layer_sequence>& rows,
+                                       const std::vector<plan>& ranked, const std::vector<layer_sequence>& rows,
                                        const polish_options& options = {}) {
   step_budget budget(problem.steps);
   return polish(problem, objective, ranked, rows, options, budget);

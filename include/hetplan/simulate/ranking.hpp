@@ -7,7 +7,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -64,8 +63,11 @@ inline void check_keep(int keep, const char* who) {
 }
 
 /// Simulates candidates as they come and ranks them: score first, then fewer stages, then first come. Bounds
-/// come last, for the plans that are kept: an objective sees them as 0. Runs that are long are judged quickly, and in full where
-/// they are kept.
+/// come last, for the plans that are kept: an objective sees them as 0.
+///
+/// Runs that are long are judged quickly at first, which ranks them. Those that the answer holds are judged in full, and so is
+/// the candidate that comes nearest where none fits: an answer has no estimates. The next best take the places of those that
+/// break a limit in full.
 ///
 /// It keeps to the problem's budget: when that is spent, further candidates are not judged, but for the first, and the answer
 /// is `stopped`.
@@ -88,23 +90,15 @@ class ranking {
   template <class... Observers>
   flow consider(plan candidate, long long total, Observers&... observers) {
     if (judged_ > 0 && out_of_steps()) return flow::stop;
+    const bool estimated = runs_long(candidate);
     std::optional<evaluation> e = judged(candidate, true);
-    if (!e) {
-      last_fitted_ = false;
-      return tell(total, observers...);
-    }
-    return consider(std::move(candidate), *std::move(e), total, observers...);
+    last_fitted_ = e && take(std::move(candidate), *std::move(e), estimated);
+    return tell(total, observers...);
   }
   /// The same for a candidate that the simulator has judged already.
   template <class... Observers>
   flow consider(plan candidate, evaluation e, long long total, Observers&... observers) {
-    if (const auto limit = find_broken_limit(e, problem_.cluster)) {
-      if (!nearest_ || limit->overflow() < nearest_->overflow()) nearest_ = limit;
-      last_fitted_ = false;
-    } else {
-      last_fitted_ = true;
-      insert(std::move(candidate), std::move(e));
-    }
+    last_fitted_ = take(std::move(candidate), std::move(e), false);
     return tell(total, observers...);
   }
 
@@ -120,18 +114,24 @@ class ranking {
   }
   /// Something was left out for the budget's sake.
   void cut() { cut_ = true; }
-  /// The best so far with their scores, best first.
-  [[nodiscard]] const std::vector<std::pair<double, plan>>& kept() const { return best_; }
+  /// The best so far, best first; what is predicted of those that run long is an estimate.
+  [[nodiscard]] std::vector<plan> kept() const {
+    std::vector<plan> plans;
+    for (const ranked& r : best_) {
+      if (plans.size() < static_cast<std::size_t>(keep_)) plans.push_back(r.plan);
+    }
+    return plans;
+  }
 
   /// The K best, certified; or infeasible with the limit that binds in the candidate that came nearest, or the missing route.
   [[nodiscard]] plan_result result() && { return std::move(*this).result(keep_); }
   /// No more than `keep` of them.
   [[nodiscard]] plan_result result(int keep) && {
-    if (any_long_) judge_in_full(keep);
+    if (in_full_ != static_cast<int>(best_.size()) || best_.empty()) judge_in_full(keep);
     if (best_.size() > static_cast<std::size_t>(keep)) best_.resize(static_cast<std::size_t>(keep));
     plan_result r;
     r.candidates = judged_;
-    for (auto& [score, p] : best_) {
+    for (auto& [score, p, estimated] : best_) {
       evaluation& e = *p.predicted;
       const auto alike = [&](const plan& other) { return shards_state(other) == shards_state(p); };
       const auto known = std::find_if(r.plans.begin(), r.plans.end(), alike);
@@ -159,17 +159,23 @@ class ranking {
   }
 
  private:
+  struct ranked {
+    double score;
+    hetplan::plan plan;
+    bool estimated;  ///< judged quickly
+  };
+
   template <class... Observers>
   flow tell(long long total, Observers&... observers) {
     ++judged_;
-    const flow answer = notify(candidate_judged{judged_, total, best_.empty() ? nullptr : &best_.front().second}, observers...);
+    const plan* best = best_.empty() ? nullptr : &best_.front().plan;
+    const flow answer = notify(candidate_judged{judged_, total, best, best != nullptr && best_.front().estimated}, observers...);
     stopped_ = stopped_ || answer == flow::stop;
     return answer;
   }
 
   /// Nothing where the simulator cannot say: a route is missing, or there are too many tasks.
   std::optional<evaluation> judged(const plan& p, bool quickly) {
-    any_long_ = any_long_ || runs_long(p);
     if (const auto size = too_large_an_expansion(p, problem_.model)) {
       if (not_judged_.empty()) {
         not_judged_ = "a plan of " + to_text(*size) + " tasks and transfers; at most " + to_text(max_expansion) + " can be simulated";
@@ -190,49 +196,74 @@ class ranking {
       return std::nullopt;
     }
   }
-  /// The best so far, those that run long judged in full and ranked anew: as many as wanted, and as the budget has room for.
+  /// Estimates give way to judgements in full: of as many plans as wanted, and as the budget has room for; while none fits,
+  /// of the first `keep_`, whatever the budget.
   void judge_in_full(int keep) {
-    std::vector<std::pair<double, plan>> drafts;
+    std::vector<ranked> drafts;
     drafts.swap(best_);
-    int fitting = 0;
-    for (auto& [score, p] : drafts) {
-      if (fitting == keep) break;
-      if (fitting > 0 && budget_.spent() && runs_long(p)) {
-        cut_ = true;
-        continue;
+    in_full_ = 0;
+    int fitting = 0, tried = 0;
+    for (ranked& draft : drafts) {
+      if (!draft.estimated) {
+        ++fitting;
+        evaluation e = *std::move(draft.plan.predicted);
+        static_cast<void>(take(std::move(draft.plan), std::move(e), false));
+      } else if (fitting < keep) {
+        if (budget_.spent() && (fitting > 0 || tried >= keep_)) {
+          cut_ = true;
+          continue;
+        }
+        ++tried;
+        fitting += take_in_full(std::move(draft.plan)) ? 1 : 0;
       }
-      std::optional<evaluation> e = runs_long(p) ? judged(p, false) : *std::move(p.predicted);
-      if (!e) continue;
-      if (const auto limit = find_broken_limit(*e, problem_.cluster)) {
-        if (!nearest_ || limit->overflow() < nearest_->overflow()) nearest_ = limit;
-        continue;
-      }
-      ++fitting;
-      insert(std::move(p), *std::move(e));
     }
+    const bool is_nearest = nearest_estimate_ && (!nearest_ || nearest_estimate_->first < nearest_->overflow());
+    if (best_.empty() && is_nearest) static_cast<void>(take_in_full(std::move(nearest_estimate_->second)));
   }
-  void insert(plan&& p, evaluation&& e) {
+  bool take_in_full(plan&& p) {
+    std::optional<evaluation> e = judged(p, false);
+    return e && take(std::move(p), *std::move(e), false);
+  }
+  /// Ranks a plan that keeps all limits; of those that do not, the nearest is remembered. Does it?
+  bool take(plan&& p, evaluation&& e, bool estimated) {
+    const auto limit = find_broken_limit(e, problem_.cluster);
+    if (!limit) {
+      insert(std::move(p), std::move(e), estimated);
+    } else if (estimated) {
+      if (!nearest_estimate_ || limit->overflow() < nearest_estimate_->first) nearest_estimate_.emplace(limit->overflow(), std::move(p));
+    } else if (!nearest_ || limit->overflow() < nearest_->overflow()) {
+      nearest_ = limit;
+    }
+    return !limit;
+  }
+  /// A plan is of no use any more once `keep_` that were judged in full are before it.
+  void insert(plan&& p, evaluation&& e, bool estimated) {
     const double score = hetplan::score(objective_, e);
     if (std::isnan(score)) throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
     p.predicted = std::move(e);
     const auto key = [](double s, const plan& x) { return std::pair(s, x.stages.size()); };
-    const auto at = std::find_if(best_.begin(), best_.end(), [&](const auto& b) { return key(score, p) < key(b.first, b.second); });
-    best_.insert(at, {score, std::move(p)});
-    if (best_.size() > static_cast<std::size_t>(keep_)) best_.pop_back();
+    const auto at = std::find_if(best_.begin(), best_.end(), [&](const ranked& b) { return key(score, p) < key(b.score, b.plan); });
+    best_.insert(at, {score, std::move(p), estimated});
+    in_full_ += estimated ? 0 : 1;
+    while (in_full_ - (best_.back().estimated ? 0 : 1) >= keep_) {
+      in_full_ -= best_.back().estimated ? 0 : 1;
+      best_.pop_back();
+    }
   }
 
   const Problem& problem_;
   const Objective& objective_;
   int keep_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::vector<std::pair<double, plan>> best_;
-  std::optional<broken_limit> nearest_;
+  std::vector<ranked> best_;  ///< best first
+  int in_full_ = 0;           ///< of those, judged in full
+  std::optional<broken_limit> nearest_;  ///< in full
+  std::optional<std::pair<double, plan>> nearest_estimate_;  ///< overflow and candidate
   std::string not_judged_;  ///< why the first candidate that could not be simulated could not be
   step_budget budget_{problem_.steps};
   long long judged_ = 0;
   bool last_fitted_ = false, stopped_ = false;
-  bool cut_ = false;       ///< by the budget
-  bool any_long_ = false;  ///< has been judged quickly
+  bool cut_ = false;  ///< by the budget
 };
 
 }  // namespace hetplan
