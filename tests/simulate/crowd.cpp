@@ -49,6 +49,24 @@ TEST_CASE("flows in a crowd end when each of them would on its own") {
   }
 }
 
+TEST_CASE("the rates of a crowd are told when they change, and only then") {
+  // 1 500 alike flows on 3 000 B/s, one more from 10 s on; a wire that nobody uses changes all the time.
+  constexpr std::uint32_t n = 1500;
+  transfers_alone x(2, {2 * n, 1});
+  for (std::uint32_t i = 0; i < n; ++i) x.add(0, 1, 100, 0, {{0, 1}});
+  x.add(0, 1, 1, 10, {{0, 1}});
+  simulator_options options{.record = true};
+  for (int i = 1; i < 40; ++i) options.capacities.push_back({seconds(i), resource_id(1), bytes_per_second(1 + i % 2)});
+  const trace t = std::move(x).run(fair_share{}, options);
+  std::vector<double> rate(n + 1, 0);
+  for (const rate_change& c : t.rates) {
+    if (c.rate == rate[c.transfer]) FAIL("transfer " << c.transfer << " is told its rate again at " << c.at_s << " s");
+    rate[c.transfer] = c.rate;
+  }
+  // Each begins and ends; 1 500 get slower and faster again when the last comes and goes.
+  CHECK(t.rates.size() == 2 * (n + 1) + 2 * n);
+}
+
 TEST_CASE("tens of thousands of flows share a medium") {
   // One of each volume from 1 to n B on 1 B/s: when k have ended, n - k share, so k + 1 ends after another n - k seconds. Changing
   // each rate at each end would be 4.5e8 changes.

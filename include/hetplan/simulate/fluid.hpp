@@ -202,7 +202,12 @@ class fluid_network {
       crowded_ = true;
     }
     crowd_.set_rate(now, rate);
-    for (std::size_t i = 0; i < active_.size() && reports_; ++i) changed(flows_[active_[i]].tag, rate);
+    for (std::size_t i = 0; i < active_.size() && reports_ && !dirty_.empty(); ++i) {
+      flow& x = flows_[active_[i]];
+      if (x.rate == rate) continue;
+      x.rate = rate;
+      changed(x.tag, rate);
+    }
     return true;
   }
   void scatter(double now) {
