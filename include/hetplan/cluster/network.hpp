@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/names_member.hpp>
 
 namespace hetplan {
 
@@ -58,9 +59,17 @@ template <class M>
 concept prepares_routes = network_model<M> && requires(const M& m, std::span<const device> devices, device_id from, device_id to) {
   { m.route_finder(devices)(from, to) } -> std::same_as<std::optional<route>>;  // used while model and devices live
 };
-/// Has a member of that name, whatever it is: a slip in its signature is an error, not "absent".
+namespace detail {
+struct route_finder_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.route_finder(a...));
+  template <class M>
+  static auto address() -> decltype(&M::route_finder);
+};
+}  // namespace detail
+
 template <class M>
-concept names_route_finder = requires { &M::route_finder; };
+concept names_route_finder = prepares_routes<M> || names_member<M, detail::route_finder_call, std::span<const device>, device_id>;
 
 template <class M>
 consteval bool check_network_model() {

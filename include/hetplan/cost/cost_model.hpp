@@ -7,6 +7,7 @@
 
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
 namespace hetplan {
@@ -27,24 +28,16 @@ concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer
 };
 
 namespace detail {
-struct any_argument {
-  template <class T>
-  operator T() const;
+struct optimizer_step_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.optimizer_step(a...));
+  template <class M>
+  static auto address() -> decltype(&M::optimizer_step);
 };
-template <class M, class... Arguments>
-concept steps_with = requires(M& m, const Arguments&... a) { m.optimizer_step(a...); };
 }  // namespace detail
 
-/// Has a member of that name, whatever it takes: a slip in its signature is an error, not "absent". No address can be taken of a set of
-/// overloads, so they are called; a member whose own constraint fails is absent.
 template <class M>
-concept names_optimizer_step =
-    times_optimizer_step<M> || requires { &M::optimizer_step; } || detail::steps_with<M, layer, device> ||
-    detail::steps_with<M, device, layer> || detail::steps_with<M, layer> || detail::steps_with<M, device> ||
-    detail::steps_with<M, bytes> || detail::steps_with<M, double> || detail::steps_with<M, detail::any_argument> ||
-    detail::steps_with<M, layer, detail::any_argument> || detail::steps_with<M, detail::any_argument, device> ||
-    detail::steps_with<M, detail::any_argument, detail::any_argument> || detail::steps_with<M> ||
-    detail::steps_with<M, detail::any_argument, detail::any_argument, detail::any_argument>;
+concept names_optimizer_step = times_optimizer_step<M> || names_member<M, detail::optimizer_step_call, layer, device>;
 
 template <class M>
 consteval bool check_cost_model() {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
 namespace hetplan {
@@ -44,23 +44,25 @@ concept tells_optimizer_state = memory_model<M> && requires(const M& m, const la
 };
 
 namespace detail {
-template <class M, class... Arguments>
-concept splits_with = requires(M& m, const Arguments&... a) { m.activations_for_weights(a...); };
-template <class M, class... Arguments>
-concept tells_with = requires(M& m, const Arguments&... a) { m.optimizer_state(a...); };
+struct activations_for_weights_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.activations_for_weights(a...));
+  template <class M>
+  static auto address() -> decltype(&M::activations_for_weights);
+};
+struct optimizer_state_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.optimizer_state(a...));
+  template <class M>
+  static auto address() -> decltype(&M::optimizer_state);
+};
 }  // namespace detail
 
-/// Has a member of that name, whatever it takes, a set of overloads included: a slip in its signature is an error, not "absent".
 template <class M>
 concept names_activations_for_weights =
-    splits_activations<M> || requires { &M::activations_for_weights; } || detail::splits_with<M, layer, workload> ||
-    detail::splits_with<M, workload, layer> || detail::splits_with<M, detail::any_argument> ||
-    detail::splits_with<M, detail::any_argument, detail::any_argument> || detail::splits_with<M>;
+    splits_activations<M> || names_member<M, detail::activations_for_weights_call, layer, workload>;
 template <class M>
-concept names_optimizer_state =
-    tells_optimizer_state<M> || requires { &M::optimizer_state; } || detail::tells_with<M, layer, workload> ||
-    detail::tells_with<M, workload, layer> || detail::tells_with<M, detail::any_argument> ||
-    detail::tells_with<M, detail::any_argument, detail::any_argument> || detail::tells_with<M>;
+concept names_optimizer_state = tells_optimizer_state<M> || names_member<M, detail::optimizer_state_call, layer, workload>;
 
 template <class M>
 consteval bool check_memory_model() {
