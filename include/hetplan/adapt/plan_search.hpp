@@ -64,7 +64,8 @@ class plan_search {
   /// When the last question that was not passed on would be, if nothing changes until then.
   [[nodiscard]] std::optional<seconds> ask_again() const { return ask_again_; }
 
-  /// Plans of the whole cluster's numbering, best first, all of them known from now on.
+  /// Plans of the whole cluster's numbering, best first when they were found. Those of a search are known from then on, until they
+  /// are forgotten: who takes a remembered answer tries it anew.
   [[nodiscard]] const plan_result& operator()(known_plans<Problem>& known, const situation& s, const qoe_target& wanted) {
     const conditions now = offered(s.noticed, s.traffic, problem_->cluster.network());
     group& g = group_of(now, wanted);

@@ -74,8 +74,6 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
     const auto& stage = steps.stages[s];
     const double ring = training ? ring_share(stage.devices.size()) * trainable_bytes(model, p.stages[s]) : 0;
     const stage_traffic traffic = detail::traffic_per_sample(steps, s);
-    double inputs = 0;
-    for (const std::size_t l : stage.in) inputs += steps.links[l].forward_cut;
     for (std::size_t i = 0; i < stage.devices.size(); ++i) {
       const auto& d = stage.devices[i];
       const assignment& a = p.stages[s].devices[i];
@@ -86,7 +84,7 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
                              rates.receive_J_per_byte * (samples * traffic.received + ring);
       out.used = true;
       out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 W for ever: no NaN
-      const share_memory kept = stage_share_memory(memory, model, p.stages[s], a, p.workload, inputs);
+      const share_memory kept = stage_share_memory(memory, model, p.stages[s], a, p.workload, stage.input_bytes);
       out.peak_memory = bytes(stage_static_bytes(memory, model, p.stages[s], a, p.workload, p.microbatches) + kept.at_most(stage.in_flight));
     }
   }

@@ -11,7 +11,6 @@
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/validate.hpp>
 
 namespace hetplan {
 

@@ -32,6 +32,7 @@ struct pipeline_steps {
     double forward_s = 0;     ///< the largest of its devices
     double backward_s = 0;    ///< the largest of its devices
     double total_s = 0;       ///< the largest forward + backward of one device: at most the sum of the two above
+    double input_bytes = 0;   ///< per sample, from other stages
     double collective_s = 0;  ///< once an iteration: its ring, tensors shared with later stages, the optimizer's step
     int depth = 1;
     int in_flight = 1;  ///< K: microbatches whose activations it holds at once; 1 outside training
@@ -175,7 +176,8 @@ template <cost_model Cost>
 
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage_graph::node& node = graph.nodes[s];
-    pipeline_steps::stage_step step{.depth = node.depth, .in_flight = microbatches_in_flight(p, warmup[s]), .in = node.in, .out = node.out};
+    pipeline_steps::stage_step step{.input_bytes = input_bytes(graph, stage_id(s)), .depth = node.depth,
+                                    .in_flight = microbatches_in_flight(p, warmup[s]), .in = node.in, .out = node.out};
     for (const assignment& a : p.stages[s].devices) {
       step.devices.push_back(detail::time_device(p, p.stages[s], a, model, c, cost));
       const auto& d = step.devices.back();
