@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -497,6 +498,37 @@ TEST_CASE("a search that is stopped says so and returns the best plans of its co
     for (const found_plan& f : bare.plans) CHECK(f.plan.stages.size() == 1);
   }
   REQUIRE(known > 20);
+}
+
+TEST_CASE("coarse runs count against the limit of extensions, and a limit that is kept is not noticed") {
+  int stopped = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 30; ++seed) {
+    const test::search_instance i = sized_instance(seed + 7000, 12, 3, true, false);
+    INFO(i.what);
+    const search_tables t = test::tables_of(i);
+    const device_space space = test::any_order(t, i.blank);
+    const minimize_latency fastest;
+    const top_k few_each{3};
+    search_options options{.plans = 3, .coarse_boundaries = 3};
+    const search_result whole = two_substate_dp(t, space, i.blank, fastest, dominance{}, options);
+    const search_result first = partition::detail::substate_search(t, space, i.blank, fastest, few_each, options, partition::detail::even_boundaries(t, 3),
+                                                        std::numeric_limits<double>::infinity())
+                                    .run();
+    options.most_extensions = first.counts.extended;
+    const search_result nothing_left = two_substate_dp(t, space, i.blank, fastest, dominance{}, options);
+    CHECK(nothing_left.counts.extended == first.counts.extended);
+    CHECK(nothing_left.counts.cells == 0);
+    CHECK(nothing_left.status.result == outcome::stopped);
+    CHECK(nothing_left.plans.size() == first.plans.size());
+    CHECK(whole.counts.extended > first.counts.extended);
+    options.most_extensions = whole.counts.extended + 1;
+    const search_result enough = two_substate_dp(t, space, i.blank, fastest, dominance{}, options);
+    CHECK(enough.status.ok());
+    CHECK(scores_of(enough) == scores_of(whole));
+    CHECK(enough.counts.extended == whole.counts.extended);
+    ++stopped;
+  }
+  CHECK(stopped == 30);
 }
 
 }  // namespace test_search

@@ -241,6 +241,19 @@ TEST_CASE("a time limit of nothing leaves candidates as given or better, and say
   }
 }
 
+TEST_CASE("candidates that are too large for the limit of steps are charged what was done for them: nothing") {
+  small_problem s;
+  const std::vector<plan> given = s.candidates();
+  schedule::refine_options o = quick();
+  o.predicted = true;
+  o.steps = 50;
+  const plan_result r = schedule::refine(s.problem(), minimize_latency{}, given, 10, o);
+  CHECK(r.steps == 0);
+  CHECK(r.out_of_steps);
+  REQUIRE(r.plans.size() == given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) CHECK(as_given(r.plans[i], given[i]));
+}
+
 TEST_CASE("an invalid candidate is refused, whatever the threads") {
   small_problem s;
   const auto problem = s.problem();

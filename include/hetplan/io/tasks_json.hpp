@@ -187,7 +187,7 @@ inline void require_tasks_file(const plan& p, const planning_graph& model) {
   if (p.transfers == transfer_mode::block) {
     throw invalid_input("export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
   }
-  const expansion_size size = size_of_expansion(p, make_stage_graph(p, model));
+  const expansion_size size = size_of_expansion(p, model, make_stage_graph(p, model));
   if (size.total() <= max_tasks_file) return;
   throw invalid_input("export to tasks: plan: /microbatches: expected at most " + to_text(max_tasks_file) + " tasks and transfers, got " +
                       to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");

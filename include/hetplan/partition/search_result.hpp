@@ -38,7 +38,7 @@ struct search_options {
   latency_rule steps = latency_rule::dominant_step;  ///< the estimate that is minimised
   bool keep_budgets = true;  ///< energy and busy share; memory is always kept
   bool prune = true;         ///< by the best plans known and what completions cost at least
-  long long most_extensions = std::numeric_limits<long long>::max();  ///< weighed by each run, about; then it stops with the best so far
+  long long most_extensions = std::numeric_limits<long long>::max();  ///< weighed by all runs, about; then it stops with the best so far
   std::size_t coarse_boundaries = 40;  ///< of the first run that finds plans to prune with; 0: none
 };
 
@@ -74,7 +74,7 @@ struct found_plan {
 struct search_counts {
   long long cells = 0;     ///< that kept anything
   long long kept = 0;      ///< partial plans
-  long long extended = 0;  ///< extensions weighed
+  long long extended = 0;  ///< extensions weighed, those of coarse runs too
 };
 
 /// Plans best first. Infeasible: nothing in the space keeps the limits. Stopped: the best so far.

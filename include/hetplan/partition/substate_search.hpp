@@ -59,7 +59,7 @@ class substate_search {
     for (const partial_node& whole : whole_) r.plans.push_back(rebuild(whole));
     r.counts.extended = extended_;
     const bool spent = extended_ >= options_.most_extensions;
-    if (stopped) r.status = {outcome::stopped, spent ? "stopped after " + std::to_string(extended_) + " extensions" : "stopped by an observer"};
+    if (stopped) r.status = {outcome::stopped, spent ? "stopped by the limit of extensions" : "stopped by an observer"};
     else if (whole_.empty()) r.status = {outcome::infeasible, "no plan of the searched space keeps the limits"};
     return r;
   }

@@ -90,16 +90,21 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   // Ever finer runs that keep few partial plans per cell find plans to prune with.
   search_result coarse;
   double known = std::numeric_limits<double>::infinity();
+  search_options left = options;  // what one run weighs is not there for the next
+  long long weighed = 0;
   for (std::size_t wanted = options.coarse_boundaries; options.prune && wanted > 0 && wanted < all.size(); wanted *= 3) {
     auto few = detail::even_boundaries(tables, wanted);
     if (few.size() * 5 > all.size() * 4) break;
     const top_k few_each{3};
-    search_result next = detail::substate_search(tables, space, blank, objective, few_each, options, std::move(few), known).run();
+    search_result next = detail::substate_search(tables, space, blank, objective, few_each, left, std::move(few), known).run();
+    weighed += next.counts.extended;
+    left.most_extensions = std::max(0LL, options.most_extensions - weighed);
     if (next.plans.empty()) break;
     coarse = std::move(next);
     if (coarse.plans.size() == static_cast<std::size_t>(options.plans)) known = std::min(known, coarse.plans.back().score);
   }
-  search_result r = detail::substate_search(tables, space, blank, objective, policy, options, std::move(all), known, observers...).run();
+  search_result r = detail::substate_search(tables, space, blank, objective, policy, left, std::move(all), known, observers...).run();
+  r.counts.extended += weighed;
   // What the coarse run knows and a cell of limited capacity lost is not lost.
   for (found_plan& f : coarse.plans) {
     const auto same = [&](const found_plan& x) { return x.plan.stages == f.plan.stages; };

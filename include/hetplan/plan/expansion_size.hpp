@@ -6,13 +6,14 @@
 #include <numeric>
 #include <optional>
 
+#include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 
 /// Tasks and transfers of an iteration, or of all steps of a generation. Doubles: it may be far beyond what fits.
 struct expansion_size {
-  double tasks = 0;
+  double tasks = 0;      ///< exact but for optimizer steps, which are counted as if the cost model had them
   double transfers = 0;  ///< at most: some may stay on one device
 
   [[nodiscard]] double total() const { return tasks + transfers; }
@@ -23,16 +24,21 @@ inline constexpr double max_expansion = 4e6;
 /// What one of them takes while a plan is expanded, simulated and judged, measured (docs/performance.md).
 inline constexpr double expansion_bytes = 250;
 
-/// Tasks of a stage on one device, by microbatch.
+/// Tasks of a stage on one device, by microbatch; where W is split off, one more.
 [[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
 
 /// Counts without expanding.
 ///
 /// Two stages that cut the same samples into a and b intervals meet in at most a + b - c overlaps, where c is how often their
-/// microbatches end together; a transfer rule adds a chunk for every step.
-/// Complexity  O(stages^2) in generation, else O(stages + edges).
+/// microbatches end together; a transfer rule adds a chunk of every transfer that it speaks of. A ring has a transfer for each
+/// member, a parameter server two.
+///
+/// @param g    of the plan, whose stages have devices.
+/// @return     never less than the expansion has; no more where each stage has a device of its own, no transfer a rule, and no
+///             parameter server and no next token is waited for.
+/// Complexity  O(layers of all stages, log), in generation with stages^2; and the entries of explicit orders.
 /// Source      semantics, section 6.
-[[nodiscard]] inline expansion_size size_of_expansion(const plan& p, const stage_graph& g) {
+[[nodiscard]] inline expansion_size size_of_expansion(const plan& p, const planning_graph& model, const stage_graph& g) {
   const bool training = p.workload.mode == mode::training;
   const double steps = p.workload.steps();
   const auto intervals = [&](std::size_t s) { return static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p.stages[s].devices.size()); };
@@ -54,18 +60,45 @@ inline constexpr double expansion_bytes = 250;
       }
     }
   }
-  size.transfers += static_cast<double>(p.schedule.transfers.size()) * steps;
+  const std::vector<reduction> reductions = training ? reductions_of(p, model) : std::vector<reduction>{};
+  for (const transfer_rule& r : p.schedule.transfers) {
+    const auto known = [&](stage_id s) { return s.valid() && s.index() < g.nodes.size(); };
+    double spoken_of = 1;
+    if (r.kind == transfer_kind::sync) {
+      spoken_of = static_cast<double>(reductions.size());
+    } else if (known(r.from_stage) && known(r.to_stage) && g[r.from_stage].microbatch_size != g[r.to_stage].microbatch_size) {
+      spoken_of = g[r.from_stage].microbatch_size / g[r.to_stage].microbatch_size + 2;
+    }
+    size.transfers += spoken_of * steps;
+  }
+  if (!training) return size;
+  for (const auto& order : p.schedule.orders) {
+    size.tasks += static_cast<double>(
+        std::count_if(order.begin(), order.end(), [](const order_entry& e) { return e.what == phase::backward_weight; }));
+  }
+  for (const stage& s : p.stages) {
+    if (trainable_bytes(model, s) > 0) size.tasks += static_cast<double>(s.devices.size());
+  }
+  for (const reduction& r : reductions) {
+    const auto members = static_cast<double>(r.members.size());
+    size.transfers += r.is_across_stages() && p.parameter_server ? 2 * members : members;
+  }
   return size;
 }
 
 /// What a plan that is too large to be simulated would expand to; nothing for others, most of which are told without a stage graph.
 [[nodiscard]] inline std::optional<double> too_large_an_expansion(const plan& p, const planning_graph& model) {
-  double intervals = 0;
-  for (const stage& s : p.stages) intervals += static_cast<double>(p.microbatches_of(s)) * static_cast<double>(s.devices.size());
-  // Every interval has its tasks, and overlaps with a neighbour each way at most in all other stages.
+  double intervals = 0, held = 0;
+  for (const stage& s : p.stages) {
+    intervals += static_cast<double>(p.microbatches_of(s)) * static_cast<double>(s.devices.size());
+    held += static_cast<double>(s.layers.size());
+  }
+  // Every interval has its tasks, and overlaps with a neighbour each way at most in all other stages. On top at most: a W for each,
+  // an optimizer step and a ring's transfer for each device, and two transfers for each stage that shares a layer's tensor.
   const double stages = static_cast<double>(p.stages.size()), per_interval = std::max(2.0, tasks_per_microbatch(p.workload));
-  if (p.schedule.transfers.empty() && intervals * per_interval * (1 + 2 * stages) <= max_expansion) return std::nullopt;
-  const double size = size_of_expansion(p, make_stage_graph(p, model)).total();
+  const double most = intervals * (per_interval * (1 + 2 * stages) + 3) + 2 * held;
+  if (p.schedule.transfers.empty() && most <= max_expansion) return std::nullopt;
+  const double size = size_of_expansion(p, model, make_stage_graph(p, model)).total();
   if (size <= max_expansion) return std::nullopt;
   return size;
 }

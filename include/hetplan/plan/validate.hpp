@@ -168,7 +168,7 @@ class plan_validator {
       const auto s = static_cast<std::size_t>(std::find(done.begin(), done.end(), false) - done.begin());
       fail(at(s), "stage \"" + p_.stages[s].name + "\" is on or behind a cycle of stages; the stages of a pipeline must form a DAG");
     }
-    const expansion_size size = size_of_expansion(p_, g);
+    const expansion_size size = size_of_expansion(p_, model_, g);
     const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
     require(size.total() <= max_expansion, tokens_alone ? "/workload/tokens" : "/microbatches",
             "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " + to_text(max_expansion * expansion_bytes / 1e9) + " GB",

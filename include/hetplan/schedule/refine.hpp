@@ -103,10 +103,10 @@ template <class Problem, objective Objective>
     return best;
   }
   // Expanded, run once alone and once scheduled, and judged.
-  const double least_steps = 4 * size_of_expansion(given, make_stage_graph(given, problem.model)).total();
+  const double least_steps = 4 * size_of_expansion(given, problem.model, make_stage_graph(given, problem.model)).total();
   if (least_steps > static_cast<double>(options.steps)) {
     best.cut = true;
-    best.steps = std::max(steps, options.steps);
+    best.steps = steps;
     return best;
   }
   plan alone = given;  // without rules of its own
