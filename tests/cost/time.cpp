@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/slowed.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
 using namespace hetplan;
@@ -223,6 +225,31 @@ TEST_CASE("a profile whose last slope falls has no time for a batch that is too 
                        Catch::Message(R"(profiled: layer "norm", kind "rtx": the last slope of forward falls and gives -7 s at batch 10; )"
                                       "expected >= 0, so measure a larger batch"));
   CHECK_THROWS_WITH(profiled_s(l, 5, phase::backward_weight), Catch::Contains("the last slope of backward falls and gives -1 s at batch 5"));
+}
+
+TEST_CASE("a profile tells the last batch that a falling slope leaves time for, however it rounds, and adapters pass it on") {
+  const auto largest = [](const auto& m, const layer& l, phase what) { return m.largest_batch(work{.layer = l, .phase = what}, gpu()); };
+  const layer falls = measured({1, 2}, {2, 1}, {3, 2});
+  const double any = std::numeric_limits<double>::infinity();
+  const std::vector<double> half(8, 0.5);
+  CHECK(largest(profiled{}, falls, phase::forward) == 3);
+  CHECK(largest(profiled_or_roofline{}, falls, phase::backward_weight) == 4);
+  CHECK(largest(any_cost_model(profiled{}), falls, phase::forward) == 3);
+  CHECK(largest(slow_down(profiled{}, half), falls, phase::forward) == 3);
+  CHECK(largest(slow_down(any_cost_model(profiled{}), half), falls, phase::forward) == 3);
+  CHECK(largest(any_cost_model(roofline{}), falls, phase::forward) == any);
+  CHECK(largest(profiled{}, measured({1, 2}, {1, 1}, {1, 2}), phase::forward) == any);
+  CHECK(largest(profiled{}, measured({2}, {1}, {1}), phase::backward_input) == any);
+  CHECK(largest(profiled{}, measured({1, 2}, {1, 1 - 1e-15}, {1, 2}), phase::forward) == any);
+  for (int n = 1; n < 400; ++n) {
+    const double fall = 0.001 * n, seconds_left = 0.7 / n;
+    const layer l = measured({1, 1 + 0.1 * n}, {seconds_left + fall, seconds_left}, {1, 1});
+    const double last = largest(profiled{}, l, phase::forward);
+    INFO(n);
+    CHECK(last == std::floor(last));
+    CHECK(profiled_s(l, last) >= 0);
+    CHECK_THROWS_AS(profiled_s(l, last + 1), unknown_time);
+  }
 }
 
 TEST_CASE("assume_si takes a model's plain double for seconds, and only a double") {

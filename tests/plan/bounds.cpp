@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/solve/glpk.hpp>
@@ -181,6 +182,21 @@ TEST_CASE("batch sizes whose time no profile tells are no plan's, so the bound l
   const planning_graph g = std::move(b).build();
   const layer_minima m = minimal_times(g, devices(1), profiled{}, {}, 100);  // 3 + 2 at batch 2, 0 + 2 at 5, none from 6 on
   CHECK(m.per_sample_s[0] == Approx(2.0 / 5));
+  struct watched {
+    double* largest;
+    [[nodiscard]] seconds time(const work& w, const device& d) const {
+      *largest = std::max(*largest, w.batch);
+      return profiled{}.time(w, d);
+    }
+    [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
+  };
+  double largest = 0;
+  CHECK(minimal_times(g, devices(1), any_cost_model(watched{&largest}), {}, 100).per_sample_s == m.per_sample_s);
+  CHECK(largest == 5);  // nobody asks for what would throw
+  struct tells_no_limit {
+    [[nodiscard]] seconds time(const work& w, const device& d) const { return profiled{}.time(w, d); }
+  };
+  CHECK(minimal_times(g, devices(1), tells_no_limit{}, {}, 100).per_sample_s == m.per_sample_s);
   struct tells_nothing {
     [[nodiscard]] seconds time(const work&, const device&) const { throw unknown_time("nothing is known"); }
   };

@@ -3,6 +3,7 @@
 /// The door for users' cost models: one question, seconds of a piece of work on a device.
 
 #include <concepts>
+#include <limits>
 #include <string>
 
 #include <hetplan/cluster/device.hpp>
@@ -27,6 +28,13 @@ concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer
   { m.optimizer_step(l, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
 };
 
+/// A refinement: the largest batch whose time the model can tell. Without it bounds over all batch sizes ask for each, and leave out
+/// those that end in unknown_time.
+template <class M>
+concept limits_batches = cost_model<M> && requires(const M& m, const work& w, const device& d) {
+  { m.largest_batch(w, d) } -> std::same_as<double>;  // of work like this one, whatever its own batch; infinite: any; pure
+};
+
 namespace detail {
 struct optimizer_step_call {
   template <class M, class... A>
@@ -34,17 +42,41 @@ struct optimizer_step_call {
   template <class M>
   static auto address() -> decltype(&M::optimizer_step);
 };
+struct largest_batch_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.largest_batch(a...));
+  template <class M>
+  static auto address() -> decltype(&M::largest_batch);
+};
 }  // namespace detail
 
 template <class M>
 concept names_optimizer_step = times_optimizer_step<M> || names_member<M, detail::optimizer_step_call, layer, device>;
+template <class M>
+concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
 
 template <class M>
 consteval bool check_cost_model() {
   static_assert(times_work<M>, "cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const");
   static_assert(times_optimizer_step<M> || !names_optimizer_step<M>,
                 "a cost_model's optimizer step is: hetplan::seconds optimizer_step(const hetplan::layer&, const hetplan::device&) const");
+  static_assert(limits_batches<M> || !names_largest_batch<M>,
+                "a cost_model's largest batch is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
   return cost_model<M>;
+}
+
+/// The model's, or infinity where it sets no limit. Throws invalid_model.
+template <cost_model M>
+[[nodiscard]] double checked_largest_batch(const M& model, const work& w, const device& d) {
+  if constexpr (limits_batches<M>) {
+    const double b = model.largest_batch(w, d);
+    if (b >= 0) return b;
+    throw invalid_model("cost model: largest_batch(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
+                        std::string(to_string(w.phase)) + ", device " + std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(b) +
+                        "; expected >= 0");
+  } else {
+    return std::numeric_limits<double>::infinity();
+  }
 }
 
 /// Asks the model and checks the answer. Throws invalid_model, naming layer, device, phase and batch.

@@ -2,6 +2,8 @@
 #pragma once
 /// Time from measurements, and the usual mixture: measured where there is a profile, roofline elsewhere.
 
+#include <cmath>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -38,8 +40,26 @@ struct profiled {
     const double share = input + weight > 0 ? mine / (input + weight) : 0.5;
     return seconds(share * measured_s("backward", p->backward_s));
   }
+  /// Where the last slope falls, the last batch that it leaves any time for.
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const {
+    constexpr double any = std::numeric_limits<double>::infinity();
+    const layer_profile* p = w.layer.profile_for(d.kind);
+    if (p == nullptr) return any;
+    const std::span<const double> x = p->batch, y = w.phase == phase::forward ? p->forward_s : p->backward_s;
+    if (y.size() < 2) return any;
+    const std::size_t n = y.size();
+    const double slope = (y[n - 1] - y[n - 2]) / (x[n - 1] - x[n - 2]);
+    if (slope >= 0) return any;
+    double last = std::floor(x[n - 2] - y[n - 2] / slope);
+    if (last >= most_batch) return any;
+    while (interpolate(x, y, last) < 0) --last;  // rounding
+    while (interpolate(x, y, last + 1) >= 0) ++last;
+    return last;
+  }
 
  private:
+  static constexpr double most_batch = 1e9;  ///< nobody has larger ones
+
   [[nodiscard]] static double interpolate(std::span<const double> x, std::span<const double> y, double at) {
     if (x.size() == 1 || at <= x.front()) return y.front();
     std::size_t right = 1;
@@ -54,6 +74,7 @@ struct profiled_or_roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     return w.layer.profile_for(d.kind) != nullptr ? profiled{}.time(w, d) : roofline{}.time(w, d);
   }
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
 };
 
 static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());

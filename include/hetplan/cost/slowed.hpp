@@ -26,6 +26,11 @@ struct slowed {
   {
     return cost.optimizer_step(l, d) / factor[d.id.index()];
   }
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const
+    requires limits_batches<Cost>
+  {
+    return cost.largest_batch(w, d);
+  }
 };
 
 /// The slowed model; an any_cost_model stays one, so that what was compiled for it serves both.

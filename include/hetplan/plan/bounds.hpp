@@ -30,6 +30,7 @@ struct layer_minima {
 inline constexpr double max_bound_questions = 3e7;
 
 /// Complexity  layers x devices x batch sizes x degrees questions to the cost model.
+/// Batch sizes beyond the model's largest_batch are not asked for.
 /// Throws      what the model throws; unknown_time only where it knows the time of no batch size.
 template <cost_model Cost>
 [[nodiscard]] layer_minima minimal_times(const planning_graph& model, const cluster& c, const Cost& cost, const workload& w,
@@ -66,16 +67,25 @@ template <cost_model Cost>
     m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
     m.forward_back_s[l.id.index()] = std::min(m.forward_back_s[l.id.index()], f + input);
   };
+  const auto known_batches = [&](const layer& l, const device& d, int g) {
+    double least = static_cast<double>(max_batch);
+    for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
+      if (what != phase::forward && !training) continue;
+      least = std::min(least, checked_largest_batch(cost, {.layer = l, .phase = what, .tensor_parallel = g, .context = w.context}, d));
+    }
+    return std::max(1LL, static_cast<long long>(least));  // where none is known, the model says why
+  };
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices()) {
       for (int g = 1; g <= degrees(l, d); ++g) {
         bool known = false;
-        for (long long b = 1; b <= max_batch; ++b) {
+        const long long last = known_batches(l, d, g);
+        for (long long b = 1; b <= last; ++b) {
           try {
             ask(l, d, g, b);
             known = true;
           } catch (const unknown_time&) {
-            if (b == max_batch && !known) throw;
+            if (b == last && !known) throw;  // a model that sets no limit
           }
         }
       }
