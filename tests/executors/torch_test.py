@@ -493,31 +493,36 @@ class links_between_workers(unittest.TestCase):
         def fileno(self):
             return 3 if self.accepted else -1
 
-        def close(self):
-            pass
+    def links_that_accept(self, *accepted):
+        """Without a thread of their own: the test calls _accept."""
+        with mock.patch.object(links.threading.Thread, "start"):
+            made = self.links("c", self.secret)
+        made.listener.close()
+        made.listener = self.scripted_listener(*accepted)
+        return made
 
     def test_a_process_without_descriptors_waits_before_it_accepts_again_and_ends_the_oldest_greeting(self):
         ours, theirs = socket.socketpair()
+        theirs.settimeout(10)
+        errors = [errno.EMFILE, errno.ECONNABORTED, errno.ENFILE]
+        made = self.links_that_accept(*(OSError(e, "accept") for e in errors), OSError(errno.EBADF, "closed"))
+        made.greeting.append(ours)
         with ours, theirs, mock.patch.object(links.time, "sleep") as sleep:
-            self.b.greeting.append(ours)
-            errors = [errno.EMFILE, errno.ECONNABORTED, errno.ENFILE]
-            self.b.listener.close()
-            self.b.listener = self.scripted_listener(*(OSError(e, "accept") for e in errors), OSError(errno.EBADF, "closed"))
-            self.b._accept()
+            made._accept()
             self.assertEqual(sleep.mock_calls, [mock.call(links.EXHAUSTED_SECONDS)] * 2)
             self.assertEqual(theirs.recv(1), b"")
-            self.assertEqual(self.b.greeting, [])
+            self.assertEqual(made.greeting, [])
 
     def test_a_connection_for_which_there_is_no_thread_is_closed_and_the_next_is_accepted(self):
         pairs = [socket.socketpair() for _ in range(2)]
-        self.b.listener.close()
-        self.b.listener = self.scripted_listener(*(ours for ours, _ in pairs))
+        pairs[0][1].settimeout(10)
+        made = self.links_that_accept(*(ours for ours, _ in pairs))
         with mock.patch.object(links.threading.Thread, "start", side_effect=[RuntimeError("can't start new thread"), None]) as start, \
                 mock.patch.object(socket.socket, "setsockopt"):
-            self.b._accept()
+            made._accept()
         self.assertEqual(start.call_count, 2)
         self.assertEqual(pairs[0][1].recv(1), b"")
-        self.assertEqual(self.b.greeting, [pairs[1][0]])
+        self.assertEqual(made.greeting, [pairs[1][0]])
         for ours, theirs in pairs:
             ours.close()
             theirs.close()
