@@ -143,7 +143,7 @@ TEST_CASE("an iteration loses its work with a device, which is missed after its 
   const adapt::history h = x.live({60_s, {at(30.25, adapt::device_leaves{dev(1)}), at(50, adapt::device_joins{dev(1)})}}, policy, o);
   check_stretches(h, {{activity::running, 0, 24, 3}, {activity::cut_off, 24, 30.25}, {activity::stalled, 30.25, 32.5}, {activity::migrating, 32.5, 37.5},
                       {activity::running, 37.5, 55.5, 3}, {activity::cut_off, 55.5, 60}});
-  CHECK(policy.asked == std::vector<double>{0, 32.5, 55.5});  // back is heard of at 50, between iterations at 55.5
+  CHECK(policy.asked == std::vector<double>{0, 32.5, 55.5});  // its return is known at 50, between iterations at 55.5
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].caused_s == near(30.25));
   CHECK(h.adoptions[0].decided_s == near(32.5));
@@ -343,7 +343,7 @@ TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with
   CHECK(still.status.result == outcome::infeasible);
 }
 
-TEST_CASE("an iteration that stands still is given up when the policy hears of it and has something better") {
+TEST_CASE("an iteration that stands still is given up when the policy learns of it and has something better") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   const adapt::life_options<adapt::heartbeat> beats;
   // 8 s an iteration, bytes 3..5 of it; alone 6 s. The medium fails while the bytes of the second are under way, at 12.5, and
@@ -361,7 +361,7 @@ TEST_CASE("an iteration that stands still is given up when the policy hears of i
   check_stretches(waits, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
 }
 
-TEST_CASE("who loses the coordinator hears of it when the others have agreed on the next one") {
+TEST_CASE("who loses the coordinator learns of it when the others have agreed on the next one") {
   // d1 is the strongest and coordinates; a message of 64 B to everybody over the medium of 100 B/s.
   cluster c("wireless", {worker("d0"), worker("d1", 2), worker("d2")}, shared_medium{bytes_per_second(100)});
   const world_by_hand x(mode::inference, std::move(c), 0);

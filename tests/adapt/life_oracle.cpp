@@ -143,7 +143,7 @@ class naive_life {
       const auto* still = std::get_if<adapt::speed_becomes>(&e.what);
       const auto* down = std::get_if<adapt::capacity_becomes>(&e.what);
       const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
-      // Whoever hears at once that nothing moves any more gives the iteration up if it is another plan's turn.
+      // Whoever knows at once that nothing moves any more gives the iteration up if it is another plan's turn.
       const bool halts = (still != nullptr && still->speed == 0 && among(devices, still->device)) ||
                          (down != nullptr && down->capacity.value() == 0 && among(resources, down->resource));
       if ((gone != nullptr && among(devices, gone->device)) || (halts && *choice(e.at.value(), then) != *running_)) until = std::min(until, e.at.value());

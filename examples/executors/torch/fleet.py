@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The workers as the coordinator sees them: started by fork, heard by their beats, given up after a probe.
+"""The workers as the coordinator sees them: started by fork, watched by their beats, given up after a probe.
 
 Source: Asteroid sec. 3.4 (heartbeats, and a probe before a device is declared dead).
 """
@@ -29,7 +29,7 @@ class Lost(Exception):
 class Process:
     def __init__(self, pid: int, control: Connection):
         self.pid, self.control = pid, control
-        self.heard, self.probed, self.is_gone = time.monotonic(), 0.0, False
+        self.last_message, self.probed, self.is_gone = time.monotonic(), 0.0, False
 
 
 def _limit_waits(line: Connection) -> None:
@@ -73,7 +73,7 @@ class Fleet:
         answers: Dict[str, Any] = {}
         missing, end = set(devices), time.monotonic() + patience
         while missing:
-            for device, message in self._hear(0.05):
+            for device, message in self._receive(0.05):
                 if message[0] == "failed" and message[1] == epoch:
                     raise CannotGoOn(message[2])
                 if message[0] == kind and device in missing and (len(message) < 2 or epoch < 0 or message[1] == epoch):
@@ -81,34 +81,34 @@ class Fleet:
                     missing.discard(device)
             lost = [d for d in list(self.workers) if self._is_lost(self.workers[d])]
             if lost:
-                silence = time.monotonic() - max(self.workers[d].heard for d in lost)
+                silence = time.monotonic() - max(self.workers[d].last_message for d in lost)
                 self.bury(lost)
                 raise Lost(lost, silence)
             if time.monotonic() > end:
                 raise CannotGoOn(f"no answer ({kind}) from {', '.join(sorted(missing))} within {patience:.0f} s")
         return answers
 
-    def _hear(self, seconds: float) -> List[Any]:
+    def _receive(self, seconds: float) -> List[Any]:
         by_connection = {w.control: d for d, w in self.workers.items() if not w.is_gone}
-        heard = []
+        received = []
         for c in wait(list(by_connection), seconds):
             device = by_connection[c]
             try:
                 while c.poll():
                     message = c.recv()
-                    self.workers[device].heard, self.workers[device].probed = time.monotonic(), 0.0
+                    self.workers[device].last_message, self.workers[device].probed = time.monotonic(), 0.0
                     if message[0] != "beat":
-                        heard.append((device, message))
+                        received.append((device, message))
             except (EOFError, OSError):
                 self.workers[device].is_gone = True
-        return heard
+        return received
 
     def _is_lost(self, w: Process) -> bool:
         """A closed line needs no probe: the process has ended."""
         now = time.monotonic()
         if w.is_gone:
             return True
-        if now - w.heard < SILENCE_SECONDS:
+        if now - w.last_message < SILENCE_SECONDS:
             return False
         if w.probed == 0.0:
             w.probed = now

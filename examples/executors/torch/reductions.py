@@ -14,13 +14,13 @@ from stages import StagePart, flat, spread
 
 
 class Step(NamedTuple):
-    """One sum, for a device that has a part in it or only hears its result."""
+    """One sum, for a device that has a part in it or only receives its result."""
     number: int
     members: List[str]
     holders: List[int]
     layers: List[str]
     chunks: Dict[str, List[Chunk]]  # by sender: how its transfers in the ring are cut
-    hear: Dict[str, str]            # devices that hold a tensor but are not in the ring, and who tells them
+    receivers: Dict[str, str]       # devices that hold a tensor but are not in the ring, and who sends it to them
 
 
 def steps_of(graph: TaskGraph, network: Network) -> List[Step]:
@@ -34,8 +34,8 @@ def steps_of(graph: TaskGraph, network: Network) -> List[Step]:
     for r in sorted(graph.reductions + _local(graph, network), key=lambda r: len(r.holders) > 1):
         after = dict(zip(r.devices, r.devices[1:] + r.devices[:1]))
         chunks = {d: ring_chunks.get((d, after[d], s), []) for d, s in zip(r.devices, r.stages)}
-        hear = {d: graph.stages[s].devices[0] for s in r.holders for d in graph.stages[s].devices if d not in r.devices}
-        steps.append(Step(len(steps), r.devices, r.holders, r.layers, chunks, hear))
+        receivers = {d: graph.stages[s].devices[0] for s in r.holders for d in graph.stages[s].devices if d not in r.devices}
+        steps.append(Step(len(steps), r.devices, r.holders, r.layers, chunks, receivers))
     return steps
 
 
@@ -62,7 +62,7 @@ class Reducer:
         me = links.device
         self.failure: Optional[BaseException] = None
         self.done: Dict[int, threading.Event] = {}  # by stage: its backwards
-        self.steps = [s for s in steps_of(graph, network) if me in s.members or me in s.hear]
+        self.steps = [s for s in steps_of(graph, network) if me in s.members or me in s.receivers]
 
     def begin(self, epoch: int, iteration: int, start: float) -> None:
         self.at, self.start, self.failure = (epoch, "ring", iteration), start, None
@@ -124,8 +124,8 @@ class Reducer:
                 for d in others:
                     self.links.take((*at, "ready", d), self.patience)
                 ring(self.links, step.members, total, at, self.patience, step.chunks[me], self.start)
-            for listener in (d for d, teller in step.hear.items() if teller == me):
-                self.links.send(listener, (*at, "sum"), total.numpy())
+            for receiver in (d for d, sender in step.receivers.items() if sender == me):
+                self.links.send(receiver, (*at, "sum"), total.numpy())
         else:
             total = torch.from_numpy(self.links.take((*at, "sum"), self.patience))
         for s in mine:

@@ -26,7 +26,7 @@ namespace hetplan::adapt {
 }
 
 /// How long it takes the devices that are there to agree: every one knows the list, so one message from each to each
-/// other says who is left. Runs on the network; pairs without a way do not hear of each other.
+/// other says who is left. Runs on the network; pairs without a way receive nothing from each other.
 ///
 /// Complexity  that of run_migration on N^2 messages.
 [[nodiscard]] inline seconds election_time(const cluster& c, const conditions& now, bytes message = bytes(64)) {

@@ -66,28 +66,28 @@ class static_plan {
 
 namespace detail {
 
-/// What a change calls for.
-enum class heard { nothing, small_change, news };
+/// What a change calls for: nothing, other transfers, another plan.
+enum class change_size { none, small, large };
 
-/// Tells news from small changes and noise: conditions against those of the last news, and for what is small of the last
-/// change; traffic and wishes against the last ones heard.
-class attention {
+/// Tells large changes from small ones and noise: conditions against those of the last large change, and for what is small of the
+/// last change; traffic and targets against the last ones received.
+class change_classifier {
  public:
-  explicit attention(const policy_options& o) : large_(std::max(o.small, o.ignore)), ignore_(o.ignore) {}
+  explicit change_classifier(const policy_options& o) : large_(std::max(o.small, o.ignore)), ignore_(o.ignore) {}
   /// Is there anything to answer? What is answered is remembered.
-  [[nodiscard]] heard listen(const situation& s) {
-    const bool news = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
+  [[nodiscard]] change_size classify(const situation& s) {
+    const bool large = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
                       !s.can_run || !s.dropped.empty();
-    if (!news) {
+    if (!large) {
       const double since = change(*last_, s.noticed);
-      if (since == 0 || since < ignore_) return heard::nothing;
+      if (since == 0 || since < ignore_) return change_size::none;
       last_ = s.noticed;
-      return heard::small_change;
+      return change_size::small;
     }
     answered_ = last_ = s.noticed;
     traffic_ = list(s.traffic);
     wanted_ = s.wanted;
-    return heard::news;
+    return change_size::large;
   }
 
  private:
@@ -125,10 +125,10 @@ template <class Problem>
 class network_only {
  public:
   network_only(const Problem& problem, plan first, policy_options options = {})
-      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem), attention_(options) {}
+      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem), changes_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
-    const bool calm = attention_.listen(s) == detail::heard::nothing;
+    const bool calm = changes_.classify(s) == detail::change_size::none;
     if (s.running == nullptr) return {.next = first_};
     if (calm || !s.can_run) return {};
     known_.forget(options_.most_plans);
@@ -140,7 +140,7 @@ class network_only {
   plan first_;
   policy_options options_;
   known_plans<Problem> known_;
-  detail::attention attention_;
+  detail::change_classifier changes_;
 };
 
 /// Plans anew at every change that is not small and switches to the answer, however little it is better: what planners without a
@@ -153,10 +153,10 @@ class replan_always {
  public:
   replan_always(const Problem& problem, Planner planner, policy_options options = {})
       : problem_(&problem), options_(checked_options(options, "replan_always")), known_(problem), plan_(problem, std::move(planner), options.memory),
-        attention_(options) {}
+        changes_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
-    if (attention_.listen(s) != detail::heard::news && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
+    if (changes_.classify(s) != detail::change_size::large && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
       return {.ask_again = plan_.ask_again()};
     }
     known_.forget(options_.most_plans);
@@ -174,7 +174,7 @@ class replan_always {
   policy_options options_;
   known_plans<Problem> known_;
   plan_search<Problem, Planner> plan_;
-  detail::attention attention_;
+  detail::change_classifier changes_;
 };
 
 /// Knows every change as it happens, and at once runs the best of all plans it remembers and of those that the planner finds

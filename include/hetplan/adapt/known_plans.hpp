@@ -64,7 +64,7 @@ class known_plans {
   /// finds none.  Complexity: that of adapt::reschedule, if the moment is new.
   std::optional<std::size_t> reschedule(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic, const qoe_target& wanted,
                                         const schedule::refine_options& options) {
-    std::vector<double> k = felt(i, offered(now, traffic, problem_->cluster.network()));
+    std::vector<double> k = conditions_of(i, offered(now, traffic, problem_->cluster.network()));
     k.push_back(wanted.latency ? wanted.latency->value() : -1);
     const auto it = all_[i].scheduled.find(k);
     if (it != all_[i].scheduled.end()) return it->second;
@@ -116,14 +116,14 @@ class known_plans {
     entry& e = all_[i];
     if (!traffic.empty()) return e.runner.rehearse(now, traffic);
     if (e.seen.size() >= most_remembered) e.seen.clear();
-    auto [it, is_new] = e.seen.try_emplace(felt(i, now));
+    auto [it, is_new] = e.seen.try_emplace(conditions_of(i, now));
     if (is_new) it->second = e.runner.rehearse(now);
     return it->second;
   }
 
  private:
-  /// Of the conditions, what a plan feels: its own devices, and the network.
-  [[nodiscard]] std::vector<double> felt(std::size_t i, const conditions& now) const {
+  /// The conditions that a plan depends on: its own devices, and the network.
+  [[nodiscard]] std::vector<double> conditions_of(std::size_t i, const conditions& now) const {
     std::vector<double> k;
     for (const device_id d : devices(i)) k.push_back(now.present[d.index()] != 0 ? now.speed[d.index()] : -1);
     for (const bytes_per_second c : now.capacity) k.push_back(c.value());
@@ -133,7 +133,7 @@ class known_plans {
   static constexpr long long never_used = 1LL << 62;
   struct entry {
     plan_runner<Problem> runner;
-    std::map<std::vector<double>, iteration> seen;  ///< by what the plan feels
+    std::map<std::vector<double>, iteration> seen;  ///< by conditions_of
     std::map<std::vector<double>, std::optional<std::size_t>> scheduled;
     long long used = 0;
   };

@@ -57,17 +57,17 @@ class ladder {
  public:
   ladder(const Problem& problem, Planner planner, ladder_options options = {})
       : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
-        attention_(options.common) {
+        changes_(options.common) {
     check_ladder_options(options);
   }
 
   [[nodiscard]] reaction react(const situation& s) {
-    const detail::heard heard = attention_.listen(s);
-    const bool news = heard == detail::heard::news;
+    const detail::change_size changed = changes_.classify(s);
+    const bool large = changed == detail::change_size::large;
     known_.forget(options_.common.most_plans);
-    if (!news && !(postponed_ && s.now >= *postponed_)) {
+    if (!large && !(postponed_ && s.now >= *postponed_)) {
       reaction r;
-      if (heard == detail::heard::small_change && s.running != nullptr && s.coming == nullptr) {
+      if (changed == detail::change_size::small && s.running != nullptr && s.coming == nullptr) {
         r = detail::reorder_transfers(*problem_, known_, s, options_.common).value_or(reaction{});
       }
       r.ask_again = postponed_;
@@ -97,7 +97,7 @@ class ladder {
       }
     }
     if (s.coming != nullptr) return {};
-    if (news) lasts_since_ = s.since;
+    if (large) lasts_since_ = s.since;
     const seconds calm = std::max(lasts_since_ + options_.patience, moved_ ? *moved_ + options_.dwell : seconds{});
     if (s.now < calm) {  // not yet: the same question again then
       postponed_ = calm;
@@ -260,7 +260,7 @@ class ladder {
   known_plans<Problem> known_;
   plan_search<Problem, Planner> plan_;
   remembered_replay replay_;
-  detail::attention attention_;
+  detail::change_classifier changes_;
   std::size_t running_ = 0;             ///< where it can run
   double reference_ = 0;                ///< the response when the running plan was adopted
   double best_reference_ = 0;           ///< the least such response so far

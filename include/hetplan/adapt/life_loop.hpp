@@ -246,7 +246,7 @@ class life_loop {
     most = std::min(most, world_.repeats(i.background_left, now_));
     return most >= 2 ? static_cast<long long>(std::min(most, 1e15)) : 1;
   }
-  /// The conditions of the moment, as far as a running plan feels them.
+  /// The conditions of the moment that a running plan depends on.
   [[nodiscard]] std::pair<std::size_t, std::vector<double>> key() const {
     std::vector<double> k = world_.actual().speed;
     for (const bytes_per_second c : world_.actual().capacity) k.push_back(c.value());

@@ -34,7 +34,7 @@ template <class Problem, class Planner>
 class mixing_policy {
  public:
   mixing_policy(const Problem& problem, Planner planner, mixing_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory), attention_(options.common) {
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory), changes_(options.common) {
     static_cast<void>(checked_options(options.common, "mixing_policy"));
     controller_.options = options.progress;
   }
@@ -43,10 +43,10 @@ class mixing_policy {
     if (!s.wanted.deadline || !s.wanted.iterations) {
       throw invalid_input("mixing_policy: nothing says when the job should end; expected qoe.deadline and qoe.iterations");
     }
-    const detail::heard heard = attention_.listen(s);
-    const bool news = heard == detail::heard::news;
+    const detail::change_size changed = changes_.classify(s);
+    const bool large = changed == detail::change_size::large;
     for (const plan& p : menu_) known_.add(p);
-    bool look = known_.forget(options_.common.most_plans) || news;
+    bool look = known_.forget(options_.common.most_plans) || large;
     if (s.running == nullptr) {
       const plan_result& found = plan_(known_, s, s.wanted);
       take(found);
@@ -54,14 +54,14 @@ class mixing_policy {
     }
     std::optional<std::size_t> running;
     if (s.running != nullptr) running = known_.add(*s.running);
-    if (news) begun_.reset();  // other rates, another horizon
+    if (large) begun_.reset();  // other rates, another horizon
     look = look || running != running_ || controller_.rates.plans.size() != known_.size();
     if (look) look_up(s, running);
     running_ = running;
     decision d = decide(s, running);
     rung step = rung::known_plan;
     seconds thinking = options_.common.thinking.choose;
-    if ((news || (plan_.ask_again() && s.now >= *plan_.ask_again())) && is_late(d) && s.running != nullptr) {
+    if ((large || (plan_.ask_again() && s.now >= *plan_.ask_again())) && is_late(d) && s.running != nullptr) {
       const bool search = plan_.may_pay(s, s.wanted);
       const std::size_t before = known_.size();
       const std::vector<plan_rate> rates = controller_.rates.plans;
@@ -96,7 +96,7 @@ class mixing_policy {
     reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan && any,
                .reason = any ? d.status.reason : "no plan can run now"};
     r.cancel = s.coming != nullptr;  // unless it is the answer again
-    if (heard == detail::heard::small_change && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
+    if (changed == detail::change_size::small && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
       if (auto other_order = detail::reorder_transfers(*problem_, known_, s, options_.common)) {
         other_order->ask_again = r.ask_again;
         return *other_order;
@@ -171,7 +171,7 @@ class mixing_policy {
   known_plans<Problem> known_;
   plan_search<Problem, Planner> plan_;
   std::vector<plan> menu_;  ///< the planner's last answer: not to be forgotten
-  detail::attention attention_;
+  detail::change_classifier changes_;
   uniform_progress controller_;
   std::optional<std::size_t> running_;
   std::optional<question> begun_;  ///< the last one; nothing: a horizon begins

@@ -6,7 +6,7 @@
 
 namespace hetplan::io::detail {
 
-/// The report's script zooms and writes seconds; this one listens to the view that it sets and writes hours and minutes instead.
+/// The report's script zooms and writes seconds; this one handles the event of the view that it sets and writes hours and minutes instead.
 inline constexpr std::string_view adaptation_script = R"js(
 "use strict";
 (() => {

@@ -54,7 +54,7 @@ struct llama_cpp_split {
 }
 
 /// The command line, every device an RPC server of one device under its name, which stands for its address; with what upstream says
-/// of servers that listen to everybody.
+/// of servers that accept connections from everybody.
 ///
 /// Throws  as split_for_llama_cpp; invalid_input for a device whose name is no address.
 /// Source  ggml-org/llama.cpp, tools/rpc/README.md (the example is fragile and insecure; never on an open network).

@@ -38,7 +38,7 @@ template <class Problem, objective Objective, class... Observers>
 }  // namespace detail
 
 /// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
-/// Observers hear of two rounds of candidates: as phase 1 found them, and scheduled.
+/// Observers receive two rounds of candidates: as phase 1 found them, and scheduled.
 ///
 /// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its transfers left alone.
 /// Complexity   that of dora_partitioner, and of schedule::refine for `k` plans.

@@ -143,7 +143,7 @@ template <class Problem, objective Objective>
 ///                    problem's budget of steps: the rest compete as given where `options.predicted`, else they are left out.
 /// Complexity         per candidate see schedule_transfers; candidates side by side.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
-/// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers hear of candidates in their
+/// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers receive candidates in their
 ///                    order, on the caller's thread. Models, objective and solver are called from all threads at once.
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>

@@ -10,7 +10,7 @@
 
 namespace hetplan::detail {
 
-/// Flows that always have the same rate. What one of them has moved since the crowd came together is the same for all, so a
+/// A group of equal flows: they always have one rate. What each has moved since the group was made is the same for all, so a
 /// flow ends when that reaches a mark of its own, and a change of the rate touches none of them.
 ///
 /// Complexity  O(log) per flow, O(1) per change of rate.

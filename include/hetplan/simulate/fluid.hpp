@@ -35,7 +35,7 @@ class fluid_network {
   /// From now on nobody is in anybody's way. Call before the first flow starts.
   void stop_sharing() { shares_ = false; }
 
-  /// Calls for changed rates are wanted for flows in a crowd, too.
+  /// Calls for changed rates are wanted for flows in a group of equal flows, too.
   void report_crowds() { reports_ = true; }
 
   /// Starts a flow now; its route has at least one resource. The handle returns with its end.
@@ -175,7 +175,7 @@ class fluid_network {
     one_tier_ = one_tier_ || active_.empty();
   }
 
-  // --- crowds ---
+  // --- groups of equal flows (detail::crowd) ---
 
   /// The rate of all flows where they cross one resource and none limits them more; else unset.
   [[nodiscard]] double common_rate() const {

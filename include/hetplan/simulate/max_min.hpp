@@ -67,7 +67,7 @@ class max_min {
         }
       }
       open_.resize(kept);
-      level = std::max(level, share);  // rounding may not lower the water
+      level = std::max(level, share);  // rounding may not lower it
       for (const std::uint32_t f : resources[bottleneck].flows) {
         fluid_flow& x = flows[f];
         if (x.next_rate != unset) continue;
