@@ -151,30 +151,40 @@ TEST_CASE("transfers that hold their ports still share a medium fairly") {
   check_interval(t.transfers[2], 3, 4);
 }
 
+namespace {
+
+/// A transfer, and when it should run.
+struct timed_transfer {
+  int from, to;
+  double volume, release_s;
+  std::vector<std::pair<int, double>> via;  ///< (resource, weight)
+  double begin_s, end_s;
+  int priority = 0;
+  double latency_s = 0;
+};
+void check_per_link(int devices, const std::vector<double>& capacities, const std::vector<timed_transfer>& transfers) {
+  transfers_alone x(devices, capacities);
+  for (const timed_transfer& t : transfers) x.add(t.from, t.to, t.volume, t.release_s, t.via, t.priority, t.latency_s);
+  const trace found = std::move(x).run(exclusive_links{});
+  for (std::size_t i = 0; i < transfers.size(); ++i) check_interval(found.transfers[i], transfers[i].begin_s, transfers[i].end_s);
+}
+
+}  // namespace
+
 TEST_CASE("per link: a transfer waits for every resource of its route, and later ones may pass") {
-  transfers_alone x(4, {1, 1, 1});
-  x.add(0, 1, 4, 0, {{0, 1}, {1, 1}});
-  x.add(2, 3, 2, 0, {{1, 1}, {2, 1}});  // other ports, but the first holds a resource of it until 4
-  x.add(2, 1, 3, 1, {{2, 2}});          // passes it: 1-7 at half a byte a second
-  x.add(0, 1, 5, 0, {});                // a route without resources
-  const trace t = std::move(x).run(exclusive_links{});
-  check_interval(t.transfers[0], 0, 4);
-  check_interval(t.transfers[1], 7, 9);
-  check_interval(t.transfers[2], 1, 7);
-  check_interval(t.transfers[3], 0, 0);
+  check_per_link(4, {1, 1, 1},
+                 {{0, 1, 4, 0, {{0, 1}, {1, 1}}, 0, 4},
+                  {2, 3, 2, 0, {{1, 1}, {2, 1}}, 7, 9},  // other ports, but the first holds a resource of it until 4
+                  {2, 1, 3, 1, {{2, 2}}, 1, 7},          // passes it at half a byte a second
+                  {0, 1, 5, 0, {}, 0, 0}});              // a route without resources
 }
 
 TEST_CASE("per link: a route is held through the latency, by priority, and one port sends over several links") {
-  transfers_alone x(3, {1, 1});
-  x.add(0, 1, 2, 0, {{0, 1}}, 5, 0.5);
-  x.add(0, 1, 1, 1, {{0, 1}}, 3);
-  x.add(0, 1, 1, 1, {{0, 1}}, 0);
-  x.add(0, 2, 3, 0, {{1, 1}});  // under exclusive it would wait for d0's out-port
-  const trace t = std::move(x).run(exclusive_links{});
-  check_interval(t.transfers[0], 0, 2.5);
-  check_interval(t.transfers[2], 2.5, 3.5);
-  check_interval(t.transfers[1], 3.5, 4.5);
-  check_interval(t.transfers[3], 0, 3);
+  check_per_link(3, {1, 1},
+                 {{0, 1, 2, 0, {{0, 1}}, 0, 2.5, 5, 0.5},
+                  {0, 1, 1, 1, {{0, 1}}, 3.5, 4.5, 3},
+                  {0, 1, 1, 1, {{0, 1}}, 2.5, 3.5},
+                  {0, 2, 3, 0, {{1, 1}}, 0, 3}});  // under exclusive it would wait for d0's out-port
 }
 
 TEST_CASE("unlimited: every transfer has its peak rate, also when capacities change and others' traffic comes") {
