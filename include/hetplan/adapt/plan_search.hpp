@@ -32,13 +32,14 @@ namespace hetplan::adapt {
 
 /// Asks a planner where that may pay, and says what it answered for the most similar moment where it may not.
 ///
-/// Moments within 10 % of each other are one. A search that brings nothing better than the plans that are known already, by 1 %,
+/// Moments whose rounded conditions are the same are one. A search that brings nothing better than the plans that are known already, by 1 %,
 /// is *futile*, and the next one waits: `first_wait` steps, after each futile one in a row twice as many. A question about other
 /// conditions is a step for each 10 % that they are away from what was tried, 8 at most; and so are ten seconds, so that what
 /// lasts is answered. A search that helps ends the waiting; another set of devices that work and other wishes each have a waiting
 /// of their own, and a deadline that comes in reach ends it. While nothing can run, no wait is longer than 8 steps.
 ///
-/// It is asked for what is left of a job: until the deadline, and of its iterations.
+/// With a deadline it is asked for the pace that is left: for all iterations in the time in which they would have to be done to end the
+/// rest in time, rounded up as conditions are rounded.
 ///
 /// Complexity   O(moments) to look one up; a search is the planner's, and a simulation of each known plan.
 /// Determinism  yes: it counts questions and the seconds of the timeline.
@@ -54,7 +55,7 @@ class plan_search {
 
   /// Would the planner be asked now? To be called before what is as dear as a search.
   [[nodiscard]] bool may_pay(const situation& s, const qoe_target& wanted) {
-    const conditions now = offered(s.noticed, s.traffic, problem_->cluster.network());
+    const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
     const group& g = group_of(now, wanted);
     const moment* near = nearest(g, now);
     if (near == nullptr || outgrown(*near, left_of(wanted, s))) return true;
@@ -67,7 +68,7 @@ class plan_search {
   /// Plans of the whole cluster's numbering, best first when they were found. Those of a search are known from then on, until they
   /// are forgotten: who takes a remembered answer tries it anew.
   [[nodiscard]] const plan_result& operator()(known_plans<Problem>& known, const situation& s, const qoe_target& wanted) {
-    const conditions now = offered(s.noticed, s.traffic, problem_->cluster.network());
+    const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
     group& g = group_of(now, wanted);
     const qoe_target left = left_of(wanted, s);
     const moment* near = nearest(g, now);
@@ -98,7 +99,8 @@ class plan_search {
   }
 
  private:
-  static constexpr double farthest = 8;  ///< steps of one question
+  static constexpr double farthest = 8;     ///< steps of one question
+  static constexpr double most_paces = 12;  ///< either way: a tenth, or ten times
   static constexpr seconds a_step{10};
 
   struct moment {
@@ -133,10 +135,12 @@ class plan_search {
     const double fastest = m.answer.plans.front().predicted->latency.value();
     return fastest > m.pace_s && fastest < 0.9 * pace(left);
   }
+  /// The job at the pace that is left to it, rounded up to one of few: the planner is asked for what serves until the deadline.
   [[nodiscard]] static qoe_target left_of(qoe_target wanted, const situation& s) {
     if (!wanted.deadline || !wanted.iterations) return wanted;
-    wanted.deadline = seconds(std::max(1e-9, (*wanted.deadline - s.now).value()));
-    wanted.iterations = std::max(1LL, *wanted.iterations - s.done);
+    const double usual_s = pace(wanted), left_s = (*wanted.deadline - s.now).value() / static_cast<double>(std::max(1LL, *wanted.iterations - s.done));
+    const double k = left_s > 0 ? std::ceil(alike_steps(left_s / usual_s) - 1e-9) : -most_paces;
+    wanted.deadline = seconds(alike_value(usual_s, std::lround(std::clamp(k, -most_paces, most_paces))) * static_cast<double>(*wanted.iterations));
     return wanted;
   }
   [[nodiscard]] group& group_of(const conditions& now, const qoe_target& wanted) {

@@ -59,7 +59,8 @@ class planning_memory {
   long long plannings_ = 0;
 };
 
-/// A planner asked for the problem of the moment; the same moment is planned once, while it is remembered.
+/// A planner asked for the problem of the moment, in rounded conditions: moments that are alike are planned once, while they are
+/// remembered.
 template <class Problem, class Planner>
 class replanning {
  public:
@@ -69,7 +70,7 @@ class replanning {
 
   /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
   [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic, const qoe_target& wanted) {
-    const conditions now = offered(noticed, traffic, problem_->cluster.network());
+    const conditions now = rounded(offered(noticed, traffic, problem_->cluster.network()), problem_->cluster);
     std::vector<double> k{wanted.latency ? wanted.latency->value() : -1, wanted.deadline ? wanted.deadline->value() : -1,
                           wanted.iterations ? static_cast<double>(*wanted.iterations) : -1};
     for (std::size_t d = 0; d < now.speed.size(); ++d) k.push_back(now.present[d] != 0 ? now.speed[d] : -1);

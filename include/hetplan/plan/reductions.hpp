@@ -35,12 +35,13 @@ struct reduction {
 /// Source      semantics, section 6.
 [[nodiscard]] inline std::vector<reduction> reductions_of(const plan& p, const planning_graph& model) {
   std::vector<reduction> all;
-  struct tensor {
+  struct holding {
+    tensor_key tensor;
+    stage_id holder;
     layer_id layer;
     double bytes = 0;
-    std::vector<stage_id> holders;
   };
-  std::map<tensor_key, tensor> tensors;
+  std::vector<holding> holdings;
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage& st = p.stages[s];
     reduction own{.members = {}, .holders = {stage_id(s)}, .layers = {}};
@@ -48,20 +49,23 @@ struct reduction {
       if (l.trainable_weight().value() <= 0) return;
       own.layers.push_back(l.id);
       own.bytes += l.trainable_weight().value();
-      tensor& t = tensors[tensor_of(l)];
-      if (t.holders.empty()) t.layer = l.id;
-      t.bytes = l.weight.value();
-      t.holders.push_back(stage_id(s));
+      holdings.push_back({tensor_of(l), stage_id(s), l.id, l.weight.value()});
     });
     for (const assignment& a : st.devices) own.members.push_back({a.device, stage_id(s)});
     if (own.members.size() > 1 && own.bytes > 0) all.push_back(std::move(own));
   }
+  std::ranges::stable_sort(holdings, {}, &holding::tensor);
   std::map<std::vector<stage_id>, reduction> shared;  // by the set of stages that hold them
-  for (const auto& [key, t] : tensors) {
-    if (t.holders.size() < 2) continue;
-    reduction& r = shared[t.holders];
-    r.layers.push_back(t.layer);
-    r.bytes += t.bytes;
+  for (auto first = holdings.begin(); first != holdings.end();) {
+    const auto last = std::find_if(first, holdings.end(), [&](const holding& h) { return h.tensor != first->tensor; });
+    if (last - first > 1) {
+      std::vector<stage_id> holders;
+      for (auto h = first; h != last; ++h) holders.push_back(h->holder);
+      reduction& r = shared[std::move(holders)];
+      r.layers.push_back(first->layer);
+      r.bytes += first->bytes;
+    }
+    first = last;
   }
   for (auto& [holders, r] : shared) {
     r.holders = holders;

@@ -146,10 +146,10 @@ class plan_validator {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       for (std::size_t i = 0; i < p_.stages[s].layers.size(); ++i) {
         const layer_id l = p_.stages[s].layers[i];
-        const std::string where = at(s) + "/layers/" + std::to_string(i);
-        require(l.valid() && l.index() < model_.size(), where, "a layer of the model", "id " + std::to_string(l.value));
+        const auto where = [&] { return at(s) + "/layers/" + std::to_string(i); };  // texts only where they are needed: searches validate much
+        if (!l.valid() || l.index() >= model_.size()) fail(where(), "expected a layer of the model, got id " + std::to_string(l.value));
         if (++seen[static_cast<std::size_t>(p_.stages[s].pipeline) * model_.size() + l.index()] > 1) {
-          fail(where, "layer \"" + model_[l].name + "\" is in two stages of one pipeline");
+          fail(where(), "layer \"" + model_[l].name + "\" is in two stages of one pipeline");
         }
       }
     }

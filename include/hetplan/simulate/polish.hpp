@@ -3,7 +3,9 @@
 /// The last step of a search that relaxes something: its best plans, improved under the judge.
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -29,7 +31,7 @@ struct polish_options {
 /// @param budget  is spent; when it is, plans stay as they are by then.
 /// @param rows    sequences that the plans' stages were cut from; a plan that is no cut of any stays as it is.
 /// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
-/// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any.
+/// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any; none twice.
 /// Source         own; see partition::move_boundaries.
 template <class Problem, objective Objective>
 [[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
@@ -49,10 +51,8 @@ template <class Problem, objective Objective>
     if (chosen.size() == static_cast<std::size_t>(options.plans)) break;
     if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
   }
-  const auto score_of = [&](plan& p) {
+  const auto simulated = [&](const plan& p) {
     if (budget.spent()) return std::numeric_limits<double>::infinity();
-    fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
-    drop_usual_warmup(p, problem.model);
     try {
       const auto [e, steps] = judge_quickly(problem, p);
       budget.spend(steps);
@@ -61,13 +61,32 @@ template <class Problem, objective Objective>
       return std::numeric_limits<double>::infinity();
     }
   };
+  // Both rounds, and rows that are alike, try the same plans: of one that was chosen, its moves differ in what follows.
+  using moved_plan = std::vector<std::int64_t>;
+  const auto name_of = [](const plan& p) {
+    moved_plan name;
+    for (const stage& s : p.stages) {
+      for (const layer_id l : s.layers) name.push_back(l.value);
+      for (const assignment& a : s.devices) name.insert(name.end(), {-1 - std::int64_t{a.device.value}, a.samples});
+    }
+    return name;
+  };
+  std::vector<std::map<moved_plan, double>> known(chosen.size());
   for (const layer_sequence& row : rows) {
     if (chosen.empty()) break;
     const layer_sequence layers = each_layer_of(row);
     const std::vector<std::size_t> light = light_boundaries(problem.model, layers);
     std::vector<std::size_t> all(layers.size() - 1);
     std::iota(all.begin(), all.end(), std::size_t{1});
-    for (plan& p : chosen) {
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto score_of = [&](plan& p) {
+        fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
+        drop_usual_warmup(p, problem.model);
+        moved_plan name = name_of(p);
+        const auto it = known[i].find(name);
+        return it != known[i].end() ? it->second : known[i].emplace(std::move(name), simulated(p)).first->second;
+      };
+      plan& p = chosen[i];
       p.predicted.reset();
       p = partition::move_boundaries(std::move(p), layers, light, score_of, options.judged);
       p = partition::move_boundaries(std::move(p), layers, all, score_of, options.judged);
