@@ -320,6 +320,63 @@ TEST_CASE("policies that share a memory ask the planner once for the same moment
   CHECK(common.memory->plannings() == 1);
 }
 
+TEST_CASE("policies that share a memory ask the planner once for moments that are alike, and for the same pace") {
+  const home x;
+  const auto problem = x.problem();
+  int asked = 0;
+  const auto memory = std::make_shared<adapt::planning_memory>();
+  const adapt::holdings held(x.model, x.devices.size());
+  const qoe_target wanted{.deadline = 600_s, .iterations = 100};
+  const auto ask = [&](double air_factor, double now_s, long long done) {
+    adapt::plan_search search(problem, few_plans{&asked}, memory);
+    adapt::known_plans known(problem);
+    adapt::conditions now = adapt::nominal(x.devices);
+    now.capacity[0] *= air_factor;
+    const int before = asked;
+    CHECK_FALSE(search(known, {.now = seconds(now_s), .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = wanted, .done = done}, wanted).plans.empty());
+    return asked - before;
+  };
+  CHECK(ask(1, 0, 0) == 1);
+  CHECK(ask(1.08, 60, 10) == 0);    // as much time for each iteration that is left
+  CHECK(ask(0.93, 300, 50) == 0);
+  CHECK(ask(1.3, 300, 50) == 1);
+  CHECK(ask(1, 300, 10) == 1);      // less time for each
+  CHECK(ask(1, 700, 50) == 1);      // too late
+  CHECK(ask(1, 900, 60) == 0);
+}
+
+TEST_CASE("conditions that stand for others are at most ten percent away, and stand for themselves") {
+  const home x;
+  const adapt::conditions usual = adapt::nominal(x.devices);
+  CHECK(adapt::rounded(usual, x.devices) == usual);
+  random_source random(first_seed());
+  INFO("seed " << first_seed());
+  for (int i = 0; i < 1000; ++i) {
+    adapt::conditions now = usual;
+    now.capacity[0] *= random.spread(0.01, 12);
+    now.speed[0] = random.spread(0.02, 10);
+    now.speed[1] = 0;
+    const adapt::conditions like = adapt::rounded(now, x.devices);
+    CHECK(std::abs(std::log(like.capacity[0] / now.capacity[0])) <= std::log(1.1) * (1 + 1e-9));
+    CHECK(std::abs(std::log(like.speed[0] / now.speed[0])) <= std::log(1.1) * (1 + 1e-9));
+    CHECK(like.speed[1] == 0);
+    CHECK(adapt::rounded(like, x.devices) == like);
+  }
+}
+
+TEST_CASE("an answer that is no better than the running plan calls off the plan that is coming") {
+  const home x;
+  const auto problem = x.problem();
+  const plan_result all = few_plans{}(problem);
+  const adapt::conditions now = adapt::nominal(x.devices);
+  const adapt::holdings held(x.model, x.devices.size());
+  adapt::replan_always policy(problem, few_plans{.worst_first = true});
+  const adapt::reaction r = policy.react({.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {}, .running = &all.plans.front(),
+                                          .coming = &all.plans.back(), .can_run = true});
+  CHECK_FALSE(r.next);
+  CHECK(r.cancel);
+}
+
 TEST_CASE("a menu for a job that nothing ends in time is the fastest plans alone") {
   home x;
   int asked = 0;

@@ -160,6 +160,26 @@ TEST_CASE("polished plans are no worse under the judge") {
   REQUIRE(better_ones > 2);
 }
 
+TEST_CASE("polishing simulates no plan twice: a row that is given again takes no step") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 10; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 4, .tight = false});
+    INFO(i.what);
+    test::random_source random(seed);
+    job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
+    const planning_problem problem{i.model, i.cluster, roofline{}, wanted};
+    const layer_sequence row = each_layer_of(i.sequence);
+    const std::vector<plan> start{drawn_plan(i, row, random)};
+    const auto steps = [&](const std::vector<layer_sequence>& rows) {
+      step_budget budget(problem.steps);
+      static_cast<void>(polish(problem, minimize_latency{}, start, rows, {}, budget));
+      return budget.used();
+    };
+    const long long once = steps({row});
+    CHECK(once > 0);
+    CHECK(steps({row, row, row}) == once);
+  }
+}
+
 TEST_CASE("light blocks are no more than asked for, whatever layers are weighed by") {
   const auto chain = [](const std::function<layer_spec(int)>& layer_of) {
     planning_graph_builder b("m");

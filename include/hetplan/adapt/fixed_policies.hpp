@@ -145,7 +145,7 @@ class network_only {
 
 /// Plans anew at every change that is not small and switches to the answer, however little it is better: what planners without a
 /// runtime do. Where planning has brought nothing for long it plans less often (plan_search), and runs the best of the last
-/// answer for such a moment.
+/// answer for such a moment. An answer that is no better than the running plan is none, and calls off a plan that is coming.
 ///
 /// Source  Dora, section 4.3, which replaces it.
 template <class Problem, class Planner>
@@ -164,7 +164,11 @@ class replan_always {
     if (found.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
     const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, found.plans);
     if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
-    if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
+    if (s.running != nullptr && s.can_run) {
+      const wish wanted(problem_->job, s);
+      const auto serves = [&](std::size_t i) { return wanted.of(known_.try_out(i, s.noticed, s.traffic)); };
+      if (serves(known_.add(*s.running)) <= serves(*best)) return {.ask_again = plan_.ask_again(), .cancel = s.coming != nullptr};
+    }
     return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan,
             .ask_again = plan_.ask_again(), .reason = "the planner's answer to the change"};
   }
