@@ -115,6 +115,7 @@ TEST_CASE("the table of stages says what saves memory") {
   CHECK(has(page, ", recomputes</td>"));
   CHECK(has(page, ", optimizer state in 2 parts</td>"));
   CHECK(has(page, "forward again and backward"));
+  CHECK(has(page, "backward (strip: forward again)"));
 }
 
 TEST_CASE("names cannot break the page") {

@@ -320,6 +320,7 @@ TEST_CASE("a forward that runs again is drawn under its backward, and told") {
   CHECK(times(svg, "pointer-events=\"none\"") == times(before, "pointer-events=\"none\"") + backwards);
   CHECK(before.find("forward again") == std::string::npos);
   CHECK(svg.find(" recomputes its activations") != std::string::npos);
+  CHECK(svg.find("backward (strip: forward again)") != std::string::npos);
   CHECK(times(io::chrome_trace(x.p, x.home, j), "\"forward_again\"") == backwards);
   plan shared = x.p;
   shared.microbatch_size = 2;

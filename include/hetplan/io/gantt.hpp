@@ -125,13 +125,13 @@ class gantt_painter {
     std::array<bool, transfer_kind_count> kinds{};
     for (const auto& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
     for (const auto& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
-    const std::array<std::string, phase_count> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient", "optimizer"};
+    const std::array<std::string, phase_count> names = phase_names(judgement_.graph);
     constexpr std::array<std::string_view, transfer_kind_count> kind_names{"forward transfer", "backward transfer", "gradient reduction", "token"};
     std::vector<legend_item> items;
     const std::size_t stages = plan_.stages.size();
     for (std::size_t i = 0; i < phases.size(); ++i) {
       if (!phases[i]) continue;
-      legend_item item{.fills = {}, .text = phase_names[i]};
+      legend_item item{.fills = {}, .text = names[i]};
       for (std::size_t s = 0; s < std::min<std::size_t>(stages, 3); ++s) item.fills.push_back(palette::phase_color(static_cast<phase>(i), s, std::min<std::size_t>(stages, 3)).hex());
       items.push_back(item);
     }

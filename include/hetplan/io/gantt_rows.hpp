@@ -21,6 +21,14 @@ namespace hetplan::io::detail {
   return k == transfer_kind::sync ? "url(#hetplan-sync)" : palette::transfer_color(k, stage, stages).hex();
 }
 
+/// What a legend calls the phases of a graph.
+[[nodiscard]] inline std::array<std::string, phase_count> phase_names(const tasks::task_graph& g) {
+  const auto any = [&](auto&& holds) { return std::any_of(g.computes.begin(), g.computes.end(), holds); };
+  const bool split = any([](const tasks::compute_task& t) { return t.what == phase::backward_weight; });
+  const bool again = any([](const tasks::compute_task& t) { return t.again_s > 0; });
+  return {"forward", std::string(split ? "input gradient" : "backward") + (again ? " (strip: forward again)" : ""), "weight gradient", "optimizer"};
+}
+
 /// Leaves the `most` that were used most, by id; returns how many went.
 inline std::size_t keep_busiest(std::vector<resource_view>& views, const cluster& c, const trace& t, std::size_t most) {
   if (views.size() <= most) return 0;
@@ -160,7 +168,7 @@ class row_painter {
     }
   }
 
-  /// A backward that begins with the forward of its stage has that part, in the forward's color, along its foot.
+  /// A backward that begins with the forward of its stage has that part, in the forward's color, along its lower edge.
   void run_again(tasks::node_id n, row_box box) {
     const hetplan::tasks::compute_task& t = graph_.computes[n];
     if (t.again_s <= 0) return;

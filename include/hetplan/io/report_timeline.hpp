@@ -205,13 +205,12 @@ class report_timeline {
     for (const auto& t : run_.judgement.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
     const std::size_t stages = std::min<std::size_t>(run_.plan.stages.size(), 3);
     std::string text;
-    const std::array<std::string, phase_count> phase_names{"forward", phases[2] ? "input gradient" : "backward", "weight gradient",
-                                                           "optimizer"};
+    const std::array<std::string, phase_count> called = phase_names(run_.judgement.graph);
     for (std::size_t i = 0; i < phase_count; ++i) {
       if (!phases[i]) continue;
       text += "<span>";
       for (std::size_t s = 0; s < stages; ++s) text += swatch(palette::phase_color(static_cast<phase>(i), s, stages).hex());
-      text += phase_names[i] + "</span>";
+      text += called[i] + "</span>";
     }
     if (stages > 1) text += "<span>(lighter: later stage)</span>";
     constexpr std::array<std::string_view, transfer_kind_count> names{"forward transfer", "backward transfer", "gradient reduction",
