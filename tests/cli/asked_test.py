@@ -106,6 +106,15 @@ class asked(toy_problem.folder_test):
             self.assertEqual([x for x in self.warned(*command, *options) if x in unused], lines, command)
         self.assertEqual(self.warned(*self.plan, "--budget", "9999"), [])
 
+    def test_another_seed_changes_the_order_of_transfers_and_nothing_else(self):
+        def split(seed):
+            plans = json.loads(self.run_it("--json", "plan", "qwen3-1.7b", "smart-home-1", "--seed", seed).stdout)["plans"]
+            return [{**p, "schedule": {**p["schedule"], "flows": []}, "predicted": None} for p in plans], plans[0]["predicted"]["latency"]
+
+        (first, latency), (other, other_latency) = split("1"), split("2")
+        self.assertEqual(first[0], other[0])
+        self.assertAlmostEqual(latency, other_latency, delta=1e-9 * latency)
+
     def test_threads_that_no_machine_has_are_refused(self):
         self.assertIn("--threads", self.refused(*self.plan, "--threads", "100000"))
         self.assertIn("--threads", self.refused(*self.plan, "--threads", "0"))
