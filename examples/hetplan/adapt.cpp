@@ -117,12 +117,14 @@ int adapt(const common_options& options, const adapt_options& o) {
   if (names.empty()) names = {"static", "network-only", "dora", "replan-always", "oracle"};
   for (const std::string& name : names) {
     if (std::find(policy_names().begin(), policy_names().end(), name) != policy_names().end()) continue;
-    throw invalid_input("--policies: expected some of " + io::joined(policy_names()) + ", got " + io::in_quotes(name) + io::suggestion(name, policy_names()));
+    throw invalid_input("--policies: expected some of " + io::joined(policy_names()) + ", got " + io::in_quotes(name) +
+                        io::suggestion(name, policy_names()));
   }
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
   const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
-  const recipes::dora_planner planner{.options = {.network = {.threads = options.threads.value_or(1), .search = {.seed = seed}, .orders = {.seed = seed}}}};
+  const recipes::dora_planner planner{
+      .options = {.network = {.threads = options.threads.value_or(1), .search = {.seed = seed}, .orders = {.seed = seed}}}};
   const auto any_planner = [&](const auto& q) {
     return q.job.qoe.deadline && q.job.qoe.iterations ? adapt::plan_menu{planner}(q) : planner(q);
   };

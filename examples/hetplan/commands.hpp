@@ -143,7 +143,8 @@ enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner, given by this option.
 void require_planner(const char* option, const std::string& name);
 /// What is given and none of these planners takes, a line each.
-std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase = dora_phase::both);
+std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners,
+                                        dora_phase phase = dora_phase::both);
 hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
                                  dora_phase phase = dora_phase::both);
 

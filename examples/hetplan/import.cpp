@@ -57,7 +57,8 @@ imported import_pipeedge(const common_options& options, const import_options& o)
   if (model == models.end()) {
     std::vector<std::string_view> names;
     for (const io::pipeedge_model& m : models) names.push_back(m.name);
-    throw invalid_input("--model: expected one of " + io::shortened(io::escaped(io::joined(names)), 400) + ", got " + io::in_quotes(o.model));
+    throw invalid_input("--model: expected one of " + io::shortened(io::escaped(io::joined(names)), 400) + ", got " +
+                        io::in_quotes(o.model));
   }
   imported result{io::pipeedge_graph(*model, types, options.dtype == "bf16" ? "torch.bfloat16" : "torch.float32")};
   if (o.cluster.empty()) return result;

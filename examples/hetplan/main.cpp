@@ -181,7 +181,8 @@ class command_line {
     for (const CLI::App* command : app->get_subcommands([](const CLI::App* c) { return !c->get_name().empty(); })) known.push_back(command->get_name());
     for (const std::string& given : app_.remaining(true)) {
       if (known.empty() || given.starts_with("-")) continue;
-      return "expected one of " + hetplan::io::joined(known) + ", got " + hetplan::io::in_quotes(given) + hetplan::io::suggestion(given, known);
+      return "expected one of " + hetplan::io::joined(known) + ", got " + hetplan::io::in_quotes(given) +
+             hetplan::io::suggestion(given, known);
     }
     return e.what();
   }

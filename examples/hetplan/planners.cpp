@@ -57,7 +57,8 @@ const std::vector<std::string>& planner_names() {
 void require_planner(const char* option, const std::string& name) {
   const std::vector<std::string>& known = planner_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw invalid_input(std::string(option) + ": expected one of " + io::joined(known) + ", got " + io::in_quotes(name) + io::suggestion(name, known));
+  throw invalid_input(std::string(option) + ": expected one of " + io::joined(known) + ", got " + io::in_quotes(name) +
+                      io::suggestion(name, known));
 }
 
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {

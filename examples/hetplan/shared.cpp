@@ -158,8 +158,10 @@ flow progress::operator()(const candidate_judged& c) {
   if (!visible_) return flow::go;
   constexpr int width = 30;
   const int filled = c.total > 0 ? static_cast<int>(std::min<long long>(width, width * c.judged / c.total)) : 0;
-  std::fprintf(stderr, "\r\033[K%-14s [%.*s%.*s] %lld judged%s%s", label_.c_str(), filled, "##############################", width - filled,
-               "..............................", c.judged, c.best ? (c.estimated ? ", best about " : ", best ") : "", c.best ? readable(c.best->predicted->latency).c_str() : "");
+  std::string best;
+  if (c.best) best = (c.estimated ? ", best about " : ", best ") + readable(c.best->predicted->latency);
+  std::fprintf(stderr, "\r\033[K%-14s [%.*s%.*s] %lld judged%s", label_.c_str(), filled, "##############################", width - filled,
+               "..............................", c.judged, best.c_str());
   std::fflush(stderr);
   return flow::go;
 }

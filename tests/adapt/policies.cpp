@@ -333,7 +333,9 @@ TEST_CASE("policies that share a memory ask the planner once for moments that ar
     adapt::conditions now = adapt::nominal(x.devices);
     now.capacity[0] *= air_factor;
     const int before = asked;
-    CHECK_FALSE(search(known, {.now = seconds(now_s), .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = wanted, .done = done}, wanted).plans.empty());
+    const adapt::situation s{.now = seconds(now_s), .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = wanted,
+                             .done = done};
+    CHECK_FALSE(search(known, s, wanted).plans.empty());
     return asked - before;
   };
   CHECK(ask(1, 0, 0) == 1);
@@ -371,8 +373,8 @@ TEST_CASE("an answer that is no better than the running plan calls off the plan 
   const adapt::conditions now = adapt::nominal(x.devices);
   const adapt::holdings held(x.model, x.devices.size());
   adapt::replan_always policy(problem, few_plans{.worst_first = true});
-  const adapt::reaction r = policy.react({.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {}, .running = &all.plans.front(),
-                                          .coming = &all.plans.back(), .can_run = true});
+  const adapt::reaction r = policy.react({.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {},
+                                          .running = &all.plans.front(), .coming = &all.plans.back(), .can_run = true});
   CHECK_FALSE(r.next);
   CHECK(r.cancel);
 }

@@ -83,8 +83,8 @@ class asked(toy_problem.folder_test):
     def test_options_of_searches_are_for_commands_that_search(self):
         self.run_it(*self.plan, "--out", "p.json")
         judge = ("m.json", "c.json", "p.json")
-        for command in [("simulate", *judge), ("export", *judge, "--to", "tasks"), ("replay", *judge, "--lost", "d1"), ("show", "m.json"), ("list",),
-                        ("import", "pipedream", "g.txt"), ("init", "new")]:
+        for command in [("simulate", *judge), ("export", *judge, "--to", "tasks"), ("replay", *judge, "--lost", "d1"), ("show", "m.json"),
+                        ("list",), ("import", "pipedream", "g.txt"), ("init", "new")]:
             for option in ("--seed", "--threads", "--budget"):
                 self.assertIn(option, self.refused(*command, f"{option}=3"), command)
                 self.assertNotIn(option, self.run_it(*command[:1], "--help").stdout, command)
@@ -98,11 +98,13 @@ class asked(toy_problem.folder_test):
     def test_a_seed_and_threads_that_no_planner_takes(self):
         unused = [f"{option}: only dora's search for schedules of transfers takes it; not used" for option in ("--seed", "--threads")]
         options = ("--seed", "3", "--threads", "2")
-        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"], "planners": ["gpipe"]})
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"],
+                              "planners": ["gpipe"]})
         dora = (*self.plan[:-1], "dora")
         for command, lines in [(self.plan, unused), ((*dora, "--phase", "1"), unused), (dora, []), ((*dora, "--phase", "2"), []),
                                (("compare", "m.json", "c.json", "--planners", "gpipe,on-device"), unused),
-                               (("compare", "m.json", "c.json", "--planners", "gpipe,dora"), []), (("sweep", "s.json", "--out", "rows"), unused)]:
+                               (("compare", "m.json", "c.json", "--planners", "gpipe,dora"), []),
+                               (("sweep", "s.json", "--out", "rows"), unused)]:
             self.assertEqual([x for x in self.warned(*command, *options) if x in unused], lines, command)
         self.assertEqual(self.warned(*self.plan, "--budget", "9999"), [])
 

@@ -16,7 +16,8 @@ SHARES = [1 / 32, 1 / 16, 1 / 8]  # of the memory that the cluster has: there it
 
 class more_memory(toy_problem.folder_test):
     def document(self, *arguments):
-        result = subprocess.run([CLI, *arguments, "--json"], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        result = subprocess.run([CLI, *arguments, "--json"], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True,
+                                text=True, timeout=120)
         self.assertIn(result.returncode, (0, 1), result.stderr)
         return json.loads(result.stdout)
 

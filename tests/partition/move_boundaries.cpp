@@ -41,6 +41,11 @@ plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test:
   return p;
 }
 
+planning_problem<roofline> problem_of(const test::search_instance& i) {
+  const job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
+  return {i.model, i.cluster, roofline{}, wanted};
+}
+
 }  // namespace
 
 TEST_CASE("moved boundaries end where no single move helps, and never worse than they began") {
@@ -141,8 +146,7 @@ TEST_CASE("polished plans are no worse under the judge") {
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 4, .tight = false});
     INFO(i.what);
     test::random_source random(seed);
-    job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
-    const planning_problem problem{i.model, i.cluster, roofline{}, wanted};
+    const planning_problem problem = problem_of(i);
     const minimize_latency objective;
     ranking ranked(problem, objective, 10);
     const layer_sequence row = each_layer_of(i.sequence);
@@ -165,8 +169,7 @@ TEST_CASE("polishing simulates no plan twice: a row that is given again takes no
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 8, .most_devices = 4, .tight = false});
     INFO(i.what);
     test::random_source random(seed);
-    job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
-    const planning_problem problem{i.model, i.cluster, roofline{}, wanted};
+    const planning_problem problem = problem_of(i);
     const layer_sequence row = each_layer_of(i.sequence);
     const std::vector<plan> start{drawn_plan(i, row, random)};
     const auto steps = [&](const std::vector<layer_sequence>& rows) {

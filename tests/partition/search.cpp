@@ -511,9 +511,10 @@ TEST_CASE("coarse runs count against the limit of extensions, and a limit that i
     const top_k few_each{3};
     search_options options{.plans = 3, .coarse_boundaries = 3};
     const search_result whole = two_substate_dp(t, space, i.blank, fastest, dominance{}, options);
-    const search_result first = partition::detail::substate_search(t, space, i.blank, fastest, few_each, options, partition::detail::even_boundaries(t, 3),
-                                                        std::numeric_limits<double>::infinity())
-                                    .run();
+    const search_result first =
+        partition::detail::substate_search(t, space, i.blank, fastest, few_each, options, partition::detail::even_boundaries(t, 3),
+                                           std::numeric_limits<double>::infinity())
+            .run();
     options.most_extensions = first.counts.extended;
     const search_result nothing_left = two_substate_dp(t, space, i.blank, fastest, dominance{}, options);
     CHECK(nothing_left.counts.extended == first.counts.extended);

@@ -30,7 +30,8 @@ struct setting {
   cluster devices;
 
   setting(std::string fast_kind, double fast_J, std::string slow_kind = "", double slow_J = 1)
-      : devices("two", {of_kind(worker("fast", 10), std::move(fast_kind), fast_J), of_kind(worker("slow", 1), std::move(slow_kind), slow_J)},
+      : devices("two",
+                {of_kind(worker("fast", 10), std::move(fast_kind), fast_J), of_kind(worker("slow", 1), std::move(slow_kind), slow_J)},
                 mesh{bytes_per_second(1), seconds(0)}) {}
 
   static device of_kind(device d, std::string kind, double budget_J) {
@@ -45,16 +46,22 @@ struct setting {
   [[nodiscard]] static plan on(int d) { return plan_of(mode::inference, 1, many, {stage_of({0}, {{d, 1}})}); }
 };
 
-}  // namespace
-
-TEST_CASE("where no long run fits, the limit that binds is told as the whole run breaks it") {
-  const setting s("square", 100);  // 60 s and 3 600 J; an estimate says 352 J
+/// The answer where the only candidate is a run on the fast device, which an estimate refuses.
+plan_result answer_to_refused(const setting& s) {
   const auto problem = s.problem();
   const minimize_latency fastest;
   ranking best(problem, fastest, 1);
   static_cast<void>(best.consider(setting::on(0), 1));
   CHECK_FALSE(best.last_fitted());
-  const plan_result r = std::move(best).result();
+  return std::move(best).result();
+}
+
+}  // namespace
+
+TEST_CASE("where no long run fits, the limit that binds is told as the whole run breaks it") {
+  const setting s("square", 100);  // 60 s and 3 600 J; an estimate says 352 J
+  const auto problem = s.problem();
+  const plan_result r = answer_to_refused(s);
   CHECK(r.status.result == outcome::infeasible);
   REQUIRE(r.binding);
   const auto truth = find_broken_limit(judge(setting::on(0), s.model, s.devices, problem.cost, problem.models).evaluation, s.devices);
@@ -79,12 +86,7 @@ TEST_CASE("a later candidate takes the place of all that break a limit in the wh
 
 TEST_CASE("a run that only an estimate refuses is found where nothing else fits") {
   const setting s("capped", 40);  // an estimate says 60 J, the whole run takes 30 J: 2 J, 4 J and what 28 further parts add
-  const auto problem = s.problem();
-  const minimize_latency fastest;
-  ranking best(problem, fastest, 1);
-  static_cast<void>(best.consider(setting::on(0), 1));
-  CHECK_FALSE(best.last_fitted());
-  const plan_result r = std::move(best).result();
+  const plan_result r = answer_to_refused(s);
   REQUIRE(r.status.ok());
   REQUIRE(r.plans.size() == 1);
   CHECK(r.plans.front().predicted->energy() == joules(30));

@@ -54,20 +54,24 @@ inline void apply(conditions& now, const event& e) {
   return most;
 }
 
-/// Values that are at most 10 % away from one of usual * 1.21^k are taken for alike: how many steps of 1.21 a ratio is, and the value.
-[[nodiscard]] inline double alike_steps(double ratio) { return std::log(ratio) / std::log(1.21); }
-[[nodiscard]] inline double alike_value(double usual, long k) {
+/// Values are rounded to usual * rounding_step^k: the nearest is at most 10 % away.
+inline constexpr double rounding_step = 1.21;
+/// How many steps a ratio is.
+[[nodiscard]] inline double rounding_steps(double ratio) { return std::log(ratio) / std::log(rounding_step); }
+[[nodiscard]] inline double rounded_value(double usual, long k) {
   double factor = 1;  // not a power, which may differ in its last digit from library to library
-  for (long i = 0; i < std::abs(k); ++i) factor *= 1.21;
+  for (long i = 0; i < std::abs(k); ++i) factor *= rounding_step;
   return k < 0 ? usual / factor : usual * factor;
 }
 
 /// The conditions that stand for all that are alike: every speed and capacity at the nearest of the values 1.21^k times the
-/// cluster's own, at most 10 % away. Rounding twice changes nothing.
+/// cluster's own. Rounding twice changes nothing.
 ///
 /// Source  ours; Dora, section 5, asks for no new partition within 10 %.
 [[nodiscard]] inline conditions rounded(conditions now, const cluster& c) {
-  const auto round = [](double value, double usual) { return value > 0 && usual > 0 ? alike_value(usual, std::lround(alike_steps(value / usual))) : value; };
+  const auto round = [](double value, double usual) {
+    return value > 0 && usual > 0 ? rounded_value(usual, std::lround(rounding_steps(value / usual))) : value;
+  };
   for (double& s : now.speed) s = round(s, 1);
   for (std::size_t r = 0; r < now.capacity.size(); ++r) {
     now.capacity[r] = bytes_per_second(round(now.capacity[r].value(), c.network().resources()[r].capacity.value()));

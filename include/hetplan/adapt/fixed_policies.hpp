@@ -111,7 +111,7 @@ template <class Problem>
   const auto scheduled = known.reschedule(running, s.noticed, s.traffic, s.wanted, options.network);
   if (!scheduled) return std::nullopt;
   const wish wanted(problem.job, s);
-  const auto serves = [&](std::size_t i) { return wanted.of(known.try_out(i, s.noticed, s.traffic)); };
+  const auto serves = [&](std::size_t i) { return known.serves(wanted, i, s.noticed, s.traffic); };
   if (serves(*scheduled) >= serves(running)) return std::nullopt;
   return reaction{.next = known[*scheduled], .step = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
 }
@@ -125,7 +125,8 @@ template <class Problem>
 class network_only {
  public:
   network_only(const Problem& problem, plan first, policy_options options = {})
-      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem), changes_(options) {}
+      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem),
+        changes_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
     const bool calm = changes_.classify(s) == detail::change_size::none;
@@ -162,11 +163,11 @@ class replan_always {
     known_.forget(options_.most_plans);
     const plan_result& found = plan_(known_, s, s.wanted);
     if (found.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
-    const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, found.plans);
+    const wish wanted(problem_->job, s);
+    const auto best = known_.best(wanted, s.noticed, s.traffic, found.plans);
     if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
     if (s.running != nullptr && s.can_run) {
-      const wish wanted(problem_->job, s);
-      const auto serves = [&](std::size_t i) { return wanted.of(known_.try_out(i, s.noticed, s.traffic)); };
+      const auto serves = [&](std::size_t i) { return known_.serves(wanted, i, s.noticed, s.traffic); };
       if (serves(known_.add(*s.running)) <= serves(*best)) return {.ask_again = plan_.ask_again(), .cancel = s.coming != nullptr};
     }
     return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan,

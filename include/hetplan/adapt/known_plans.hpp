@@ -111,6 +111,10 @@ class known_plans {
     return found;
   }
 
+  /// How well a plan serves.  Complexity: that of try_out.
+  [[nodiscard]] serving serves(const wish& wanted, std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {
+    return wanted.of(try_out(i, now, traffic));
+  }
   /// An iteration while nothing changes; infinite where the plan cannot run.  Complexity: one simulation, if it is new.
   [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {
     entry& e = all_[i];

@@ -168,7 +168,7 @@ class ladder {
     if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
     // The way to a plan that serves less well than the running one need not be known: it would not be taken.
     if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) &&
-        c.amortised >= wanted.of(known_.try_out(running_, s.noticed, s.traffic))) {
+        c.amortised >= known_.serves(wanted, running_, s.noticed, s.traffic)) {
       return c;
     }
     const std::optional<switch_time> cost = time_of_switch(s, plan);

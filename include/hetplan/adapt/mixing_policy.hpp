@@ -34,7 +34,8 @@ template <class Problem, class Planner>
 class mixing_policy {
  public:
   mixing_policy(const Problem& problem, Planner planner, mixing_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory), changes_(options.common) {
+      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
+        changes_(options.common) {
     static_cast<void>(checked_options(options.common, "mixing_policy"));
     controller_.options = options.progress;
   }

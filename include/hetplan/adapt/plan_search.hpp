@@ -32,9 +32,9 @@ namespace hetplan::adapt {
 
 /// Asks a planner where that may pay, and says what it answered for the most similar moment where it may not.
 ///
-/// Moments whose rounded conditions are the same are one. A search that brings nothing better than the plans that are known already, by 1 %,
-/// is *futile*, and the next one waits: `first_wait` steps, after each futile one in a row twice as many. A question about other
-/// conditions is a step for each 10 % that they are away from what was tried, 8 at most; and so are ten seconds, so that what
+/// Moments whose rounded conditions are the same are one. A search that brings nothing better than the plans that are known
+/// already, by 1 %, is *futile*, and the next one waits: `first_wait` steps, after each futile one in a row twice as many. A question about
+/// other conditions is a step for each 10 % that they are away from what was tried, 8 at most; and so are ten seconds, so that what
 /// lasts is answered. A search that helps ends the waiting; another set of devices that work and other wishes each have a waiting
 /// of their own, and a deadline that comes in reach ends it. While nothing can run, no wait is longer than 8 steps.
 ///
@@ -84,7 +84,9 @@ class plan_search {
       }
     }
     const wish wants(problem_->job, s);
-    const auto serves = [&](std::optional<std::size_t> i) { return i ? wants.of(known.try_out(*i, s.noticed, s.traffic)) : wants.of(iteration{}); };
+    const auto serves = [&](std::optional<std::size_t> i) {
+      return i ? known.serves(wants, *i, s.noticed, s.traffic) : wants.of(iteration{});
+    };
     const serving before = serves(known.best(wants, s.noticed, s.traffic));
     plan_result found = plan_(s.noticed, s.traffic, left);
     const serving after = serves(known.best(wants, s.noticed, s.traffic, found.plans));
@@ -138,9 +140,9 @@ class plan_search {
   /// The job at the pace that is left to it, rounded up to one of few: the planner is asked for what serves until the deadline.
   [[nodiscard]] static qoe_target left_of(qoe_target wanted, const situation& s) {
     if (!wanted.deadline || !wanted.iterations) return wanted;
-    const double usual_s = pace(wanted), left_s = (*wanted.deadline - s.now).value() / static_cast<double>(std::max(1LL, *wanted.iterations - s.done));
-    const double k = left_s > 0 ? std::ceil(alike_steps(left_s / usual_s) - 1e-9) : -most_paces;
-    wanted.deadline = seconds(alike_value(usual_s, std::lround(std::clamp(k, -most_paces, most_paces))) * static_cast<double>(*wanted.iterations));
+    const qoe_target rest{.deadline = *wanted.deadline - s.now, .iterations = std::max(1LL, *wanted.iterations - s.done)};
+    const double k = *rest.deadline > seconds{} ? std::ceil(rounding_steps(pace(rest) / pace(wanted)) - 1e-9) : -most_paces;
+    wanted.deadline = seconds(rounded_value(wanted.deadline->value(), std::lround(std::clamp(k, -most_paces, most_paces))));
     return wanted;
   }
   [[nodiscard]] group& group_of(const conditions& now, const qoe_target& wanted) {

@@ -53,7 +53,8 @@ struct assume_si {
                 }, "the optimizer step of a model in assume_si is: double optimizer_step(const hetplan::layer&, const hetplan::device&) const");
   static_assert(!names_largest_batch<M> || requires(const M& m, const work& w, const device& d) {
                   { m.largest_batch(w, d) } -> std::same_as<double>;
-                }, "the largest batch of a model in assume_si is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
+                },
+                "the largest batch of a model in assume_si is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
   M model;
   [[nodiscard]] seconds time(const work& w, const device& d) const
     requires requires(const M& m) { { m.time(w, d) } -> std::same_as<double>; }

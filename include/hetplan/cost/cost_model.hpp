@@ -72,8 +72,8 @@ template <cost_model M>
     const double b = model.largest_batch(w, d);
     if (b >= 0) return b;
     throw invalid_model("cost model: largest_batch(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
-                        std::string(to_string(w.phase)) + ", device " + std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(b) +
-                        "; expected >= 0");
+                        std::string(to_string(w.phase)) + ", device " + std::to_string(d.id.value) + " \"" + d.name +
+                        "\") = " + to_text(b) + "; expected >= 0");
   } else {
     return std::numeric_limits<double>::infinity();
   }

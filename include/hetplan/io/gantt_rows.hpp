@@ -26,7 +26,8 @@ namespace hetplan::io::detail {
   const auto any = [&](auto&& holds) { return std::any_of(g.computes.begin(), g.computes.end(), holds); };
   const bool split = any([](const tasks::compute_task& t) { return t.what == phase::backward_weight; });
   const bool again = any([](const tasks::compute_task& t) { return t.again_s > 0; });
-  return {"forward", std::string(split ? "input gradient" : "backward") + (again ? " (strip: forward again)" : ""), "weight gradient", "optimizer"};
+  const std::string backward = split ? "input gradient" : "backward";
+  return {"forward", backward + (again ? " (strip: forward again)" : ""), "weight gradient", "optimizer"};
 }
 
 /// Leaves the `most` that were used most, by id; returns how many went.

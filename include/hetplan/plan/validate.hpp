@@ -146,7 +146,8 @@ class plan_validator {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       for (std::size_t i = 0; i < p_.stages[s].layers.size(); ++i) {
         const layer_id l = p_.stages[s].layers[i];
-        const auto where = [&] { return at(s) + "/layers/" + std::to_string(i); };  // texts only where they are needed: searches validate much
+        // Texts only where they are needed: searches validate thousands of plans.
+        const auto where = [&] { return at(s) + "/layers/" + std::to_string(i); };
         if (!l.valid() || l.index() >= model_.size()) fail(where(), "expected a layer of the model, got id " + std::to_string(l.value));
         if (++seen[static_cast<std::size_t>(p_.stages[s].pipeline) * model_.size() + l.index()] > 1) {
           fail(where(), "layer \"" + model_[l].name + "\" is in two stages of one pipeline");
@@ -168,6 +169,7 @@ class plan_validator {
       const auto s = static_cast<std::size_t>(std::find(done.begin(), done.end(), false) - done.begin());
       fail(at(s), "stage \"" + p_.stages[s].name + "\" is on or behind a cycle of stages; the stages of a pipeline must form a DAG");
     }
+    if (!too_large_an_expansion(p_, model_)) return;
     const expansion_size size = size_of_expansion(p_, model_, g);
     const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
     require(size.total() <= max_expansion, tokens_alone ? "/workload/tokens" : "/microbatches",

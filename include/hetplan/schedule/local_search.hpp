@@ -189,7 +189,10 @@ class local_searcher {
     const auto repeated = std::ranges::unique(priorities);
     priorities.erase(repeated.begin(), repeated.end());
     for (const auto& flow : rules) {
-      for (const chunk_rule& c : flow) ranks.push_back(static_cast<int>(std::ranges::lower_bound(priorities, c.priority) - priorities.begin()));
+      for (const chunk_rule& c : flow) {
+        const auto at = std::ranges::lower_bound(priorities, c.priority);
+        ranks.push_back(static_cast<int>(at - priorities.begin()));
+      }
       ranks.push_back(-1);
     }
     return ranks;

@@ -199,22 +199,22 @@ class ranking {
   /// Estimates give way to judgements in full: of as many plans as wanted, and as the budget has room for; while none fits,
   /// of the first `keep_`, whatever the budget.
   void judge_in_full(int keep) {
-    std::vector<ranked> drafts;
-    drafts.swap(best_);
+    std::vector<ranked> candidates;
+    candidates.swap(best_);
     in_full_ = 0;
     int fitting = 0, tried = 0;
-    for (ranked& draft : drafts) {
-      if (!draft.estimated) {
+    for (ranked& candidate : candidates) {
+      if (!candidate.estimated) {
         ++fitting;
-        evaluation e = *std::move(draft.plan.predicted);
-        static_cast<void>(take(std::move(draft.plan), std::move(e), false));
+        evaluation e = *std::move(candidate.plan.predicted);
+        static_cast<void>(take(std::move(candidate.plan), std::move(e), false));
       } else if (fitting < keep) {
         if (budget_.spent() && (fitting > 0 || tried >= keep_)) {
           cut_ = true;
           continue;
         }
         ++tried;
-        fitting += take_in_full(std::move(draft.plan)) ? 1 : 0;
+        fitting += take_in_full(std::move(candidate.plan)) ? 1 : 0;
       }
     }
     const bool is_nearest = nearest_estimate_ && (!nearest_ || nearest_estimate_->first < nearest_->overflow());
