@@ -80,9 +80,8 @@ void mixtures(bench::table& table, const std::string& name, problem p, bool quic
   const adapt::holdings held = adapt::holdings_of(menu.plans.front(), p.model, p.cluster.size());
   adapt::situation s{.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = p.job.qoe};
   const std::string size = name + ", " + std::to_string(menu.plans.size()) + " plans";
-  table.run_within("first mixture: " + size, quick ? 1 : 5, 0, [&](std::size_t) {
-    return adapt::mixing_policy(p, answers).react(s).next.has_value();
-  });
+  table.run_within("first mixture: " + size, quick ? 1 : 5, 0,
+                   [&](std::size_t) { return adapt::mixing_policy(p, answers).react(s).next.has_value(); });
   adapt::mixing_policy policy(p, answers);
   const plan first = policy.react(s).next.value_or(menu.plans.front());
   s.running = &first;
@@ -139,13 +138,18 @@ void days(bench::table& table, const std::string& name, problem p, adapt::timeli
                   h.energy_J / static_cast<double>(std::max(1LL, h.iterations)), h.adoptions.size(), h.switches, h.stall_s);
     }
   };
-  live("static", 10, [&] { return adapt::static_plan(first); }, beats);
-  live("network-only", 10, [&] { return adapt::network_only(p, first); }, beats);
-  live("dora", 10, [&] { return recipes::dora_adapter(p, {.planner = planner}); }, beats);
+  live(
+      "static", 10, [&] { return adapt::static_plan(first); }, beats);
+  live(
+      "network-only", 10, [&] { return adapt::network_only(p, first); }, beats);
+  live(
+      "dora", 10, [&] { return recipes::dora_adapter(p, {.planner = planner}); }, beats);
   if (options.quick || !bounds) return;
   t.duration = seconds(600);
-  live("replan-always, 10 min", 0, [&] { return adapt::replan_always(p, planner); }, beats);
-  live("oracle, 10 min", 0, [&] { return adapt::oracle(p, planner); }, adapt::immediate{});
+  live(
+      "replan-always, 10 min", 0, [&] { return adapt::replan_always(p, planner); }, beats);
+  live(
+      "oracle, 10 min", 0, [&] { return adapt::oracle(p, planner); }, adapt::immediate{});
 }
 
 }  // namespace
@@ -155,7 +159,8 @@ int main(int argc, char** argv) {
   bench::table table(options);
   for (const char* setting : {"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"}) {
     const cluster devices = zoo::cluster(setting);
-    for (const auto& [name, how] : {std::pair{"qwen3-1.7b", mode::training}, {"qwen3-1.7b", mode::inference}, {"qwen-omni", mode::training}}) {
+    for (const auto& [name, how] :
+         {std::pair{"qwen3-1.7b", mode::training}, {"qwen3-1.7b", mode::inference}, {"qwen-omni", mode::training}}) {
       if (options.quick && std::string(setting) != "smart-home-2") continue;
       const planning_graph model = zoo::model(name, {});
       const problem p{model, devices, {}, job_of(how, name), {}, {}};
@@ -169,7 +174,8 @@ int main(int argc, char** argv) {
   for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
     const cluster devices = zoo::cluster(setting);
     const planning_graph model = zoo::model("qwen3-1.7b", {});
-    std::vector<std::pair<const char*, adapt::timeline>> all{{"made up", day(devices, made_up(bytes_per_second(1), duration_s), duration_s)}};
+    std::vector<std::pair<const char*, adapt::timeline>> all{
+        {"made up", day(devices, made_up(bytes_per_second(1), duration_s), duration_s)}};
     if (std::filesystem::exists(measured)) all.emplace_back("measured", day(devices, io::read_bandwidth_trace(measured), duration_s));
     for (const auto& [trace, t] : all) {
       for (const mode how : {mode::training, mode::inference, mode::generation}) {

@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
     }
   }
   std::ofstream(folder + "/include.cpp") << "#include <hetplan/hetplan.hpp>\n";
-  const std::string compile = "g++ -std=c++20 -fsyntax-only -I" HETPLAN_SOURCE_DIR "/include -isystem " HETPLAN_EIGEN " " + folder + "/include.cpp";
+  const std::string compile =
+      "g++ -std=c++20 -fsyntax-only -I" HETPLAN_SOURCE_DIR "/include -isystem " HETPLAN_EIGEN " " + folder + "/include.cpp";
   std::vector<double> cpu_s;
   for (int i = 0; i < (options.quick ? 1 : 7); ++i) {
     const double before = child_cpu_s();
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   }
   std::sort(cpu_s.begin(), cpu_s.end());
   const double median = cpu_s[cpu_s.size() / 2];
-  if (!options.json) std::printf("including hetplan.hpp: %.2f s of CPU%s\n", median, median <= 4 ? "  reaches its target" : "  ABOVE its target");
+  if (!options.json)
+    std::printf("including hetplan.hpp: %.2f s of CPU%s\n", median, median <= 4 ? "  reaches its target" : "  ABOVE its target");
   run("rm -r " + folder);
 }

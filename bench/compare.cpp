@@ -53,8 +53,10 @@ cluster mesh_of(int count) {
   std::vector<device> devices;
   for (int i = 0; i < count; ++i) {
     const int c = i * 4 / count;
-    devices.push_back({.name = "d" + std::to_string(i), .memory = bytes(gigabytes[c] * 1e9),
-                       .compute = flops_per_second(1e12 * speed[c]), .half_batch = half_batch[c]});
+    devices.push_back({.name = "d" + std::to_string(i),
+                       .memory = bytes(gigabytes[c] * 1e9),
+                       .compute = flops_per_second(1e12 * speed[c]),
+                       .half_batch = half_batch[c]});
   }
   return {"mesh", std::move(devices), mesh{1_Gbit_per_s, 1_ms}};
 }

@@ -49,7 +49,9 @@ std::string percent(double share) { return number("%.1f %%", 100 * share); }
 struct answers_a_menu {
   const plan_result* menu;
   template <class Problem>
-  plan_result operator()(const Problem&) const { return *menu; }
+  plan_result operator()(const Problem&) const {
+    return *menu;
+  }
 };
 
 /// An iteration of a plan.
@@ -122,9 +124,10 @@ struct sweep {
 
 struct reports {
   bench::report lived{"Deadlines: energy of 6 000 iterations in smart home 2",
-                      {"model", "deadline", "as x the fastest", "single plan", "free switches", "mixture, reserve for 20 %", "switches", "pauses",
-                       "mixture, no reserve", "switches ", "pauses "}};
-  bench::report swept{"Sweeps over the deadlines", {"model", "plans", "ceiling", "at", "reserve for", "best", "at ", "mean", "worst", "missed"}};
+                      {"model", "deadline", "as x the fastest", "single plan", "free switches", "mixture, reserve for 20 %", "switches",
+                       "pauses", "mixture, no reserve", "switches ", "pauses "}};
+  bench::report swept{"Sweeps over the deadlines",
+                      {"model", "plans", "ceiling", "at", "reserve for", "best", "at ", "mean", "worst", "missed"}};
   bench::report ceilings{"What a menu leaves to gain", {"model", "menu", "plans", "time", "energy", "ceiling", "planning"}};
 };
 
@@ -134,8 +137,11 @@ void menus(reports& all, const std::string& name, const problem& p, bool quick) 
     int keep, between, k;
     bool ends_only = false;
   };
-  const variant variants[] = {{"fastest and most frugal alone", 1, 0, 10, true}, {"one per question", 1, 4, 10}, {"default", 10, 4, 10},
-                              {"30 per question", 30, 4, 30}, {"20 questions, 30 each", 30, 20, 30}};
+  const variant variants[] = {{"fastest and most frugal alone", 1, 0, 10, true},
+                              {"one per question", 1, 4, 10},
+                              {"default", 10, 4, 10},
+                              {"30 per question", 30, 4, 30},
+                              {"20 questions, 30 each", 30, 20, 30}};
   for (const variant& v : variants) {
     if (quick && v.k > 10) continue;
     const recipes::dora_planner planner{.keep = v.keep, .options = {.partitioner = {.k = v.k}}};
@@ -183,7 +189,8 @@ void deadlines(reports& all, const std::string& model_name, int batch, bool quic
       s.add(mixture(p, menu, deadline, pessimism), best_single_J(front, deadline), deadline, front.front().time_s);
     }
     all.swept.add({name, std::to_string(front.size()), percent(most.saving), number("%.2f", most.deadline_s / first_s), percent(pessimism),
-                   percent(s.best), number("%.2f", s.at), percent(s.sum / std::max(1, s.runs)), percent(s.worst), std::to_string(s.missed)});
+                   percent(s.best), number("%.2f", s.at), percent(s.sum / std::max(1, s.runs)), percent(s.worst),
+                   std::to_string(s.missed)});
   }
   menus(all, name, p, quick);
 }
@@ -194,7 +201,8 @@ int main(int argc, char** argv) {
   const bench::options options(argc, argv);
   reports all;
   // Of 8 samples, because then the paper's 3.9 to 5.4 s an iteration are in reach.
-  for (const auto& [name, batch] : {std::pair{"bert-base", 32}, {"qwen3-0.6b", 32}, {"qwen3-1.7b", 32}, {"qwen-omni", 32}, {"qwen3-0.6b", 8}}) {
+  for (const auto& [name, batch] :
+       {std::pair{"bert-base", 32}, {"qwen3-0.6b", 32}, {"qwen3-1.7b", 32}, {"qwen-omni", 32}, {"qwen3-0.6b", 8}}) {
     if (options.quick && std::string(name) != "bert-base") continue;
     deadlines(all, name, batch, options.quick);
   }

@@ -67,8 +67,8 @@ double made_between(const adapt::history& h, const job& j, double from, double t
 
 struct reports {
   bench::report rates{"What policies make, as a part of the oracle's",
-                      {"setting", "job", "lasts", "oracle", "static", "network-only", "dora", "replan-always", "dora: first decision", "done",
-                       "moved", "stall"}};
+                      {"setting", "job", "lasts", "oracle", "static", "network-only", "dora", "replan-always", "dora: first decision",
+                       "done", "moved", "stall"}};
   bench::report phases{"Made per second", {"setting and job", "policy", "before", "download", "between", "video", "after", "all"}};
 };
 

@@ -71,7 +71,8 @@ class table {
     rows_.push_back({name, median, times.front(), times.back(), amount / median, target, unit});
     if (!options_.json) {
       std::printf("%-44s %10.3f ms  (%.3f - %.3f)  %12.0f %s%s\n", name.c_str(), 1e3 * median, 1e3 * times.front(), 1e3 * times.back(),
-                  amount / median, unit.c_str(), target > 0 ? (amount / median >= target ? "  reaches its target" : "  BELOW its target") : "");
+                  amount / median, unit.c_str(),
+                  target > 0 ? (amount / median >= target ? "  reaches its target" : "  BELOW its target") : "");
       std::fflush(stdout);
     }
     return median;
@@ -82,7 +83,11 @@ class table {
   template <class Work>
   double run_within(const std::string& name, std::size_t runs, double target_s, Work&& work) {
     std::vector<double> times;
-    for (std::size_t i = 0; i < runs; ++i) times.push_back(seconds_of([&] { work(i); return 0; }));
+    for (std::size_t i = 0; i < runs; ++i)
+      times.push_back(seconds_of([&] {
+        work(i);
+        return 0;
+      }));
     std::sort(times.begin(), times.end());
     const double median = times[times.size() / 2];
     rows_.push_back({name, median, times.front(), times.back(), 0, target_s, ""});

@@ -88,7 +88,8 @@ outcome_of_jobs run_jobs(int jobs, const test::noise_options& noise, const adapt
   return all;
 }
 
-void add_row(bench::report& table, int jobs, const std::string& noise_name, const test::noise_options& noise, const adapt::progress_options& o) {
+void add_row(bench::report& table, int jobs, const std::string& noise_name, const test::noise_options& noise,
+             const adapt::progress_options& o) {
   const outcome_of_jobs r = run_jobs(jobs, noise, o);
   double sum = 0;
   for (const double x : r.over_clairvoyant) sum += x;
@@ -97,8 +98,8 @@ void add_row(bench::report& table, int jobs, const std::string& noise_name, cons
   char switches[32], reserve[32];
   std::snprintf(switches, sizeof switches, "%.1f", static_cast<double>(r.switches) / n);
   std::snprintf(reserve, sizeof reserve, "%.1f", static_cast<double>(r.reserve) / n);
-  table.add({noise_name, std::isfinite(o.horizon_s) ? to_text(o.horizon_s) + " s" : "the rest", to_text(noise.pause_s) + " s", percent(o.pessimism),
-             percent(r.met / static_cast<double>(std::max(1, r.possible))), percent(sum / n),
+  table.add({noise_name, std::isfinite(o.horizon_s) ? to_text(o.horizon_s) + " s" : "the rest", to_text(noise.pause_s) + " s",
+             percent(o.pessimism), percent(r.met / static_cast<double>(std::max(1, r.possible))), percent(sum / n),
              x.empty() ? "-" : percent(x[std::min(x.size() - 1, x.size() * 95 / 100)]), x.empty() ? "-" : percent(x.back()),
              percent(r.energy_J / r.clairvoyant_J - 1), percent(r.energy_J / r.expected_J - 1), switches, reserve});
 }
@@ -128,14 +129,13 @@ int main(int argc, char** argv) {
       const std::string size = std::to_string(plans) + " plans: ";
       table.run(size + "mixture, exact", calls, "1/s", 1e4, many([&] { return adapt::mix(rates, goal).objective; }));
       table.run(size + "controller's decision", calls, "1/s", 1e4, many([&] {
-        return adapt::uniform_progress{rates, {}}.decide({.work_left = goal.progress, .time_left_s = 3600, .running = 1}).seconds;
-      }));
-      table.run(size + "mixture, linear program", calls / 10, "1/s", 0,
-                [&, calls] {
-                  double sum = 0;
-                  for (int i = 0; i < calls / 10; ++i) sum += adapt::mix_relaxed(rates, goal, glpk_lp{}).objective;
-                  return sum;
-                });
+                  return adapt::uniform_progress{rates, {}}.decide({.work_left = goal.progress, .time_left_s = 3600, .running = 1}).seconds;
+                }));
+      table.run(size + "mixture, linear program", calls / 10, "1/s", 0, [&, calls] {
+        double sum = 0;
+        for (int i = 0; i < calls / 10; ++i) sum += adapt::mix_relaxed(rates, goal, glpk_lp{}).objective;
+        return sum;
+      });
     }
     for (const int criteria : {2, 3, 5}) {
       for (const int points : {100, 1000, 10000}) {

@@ -26,7 +26,8 @@ void add_replicas(bench::report& table, const char* name, const Network& net, in
   for (int s = 0; s < 8; ++s) {
     layers.add_layer({.name = "l" + std::to_string(s), .forward_flops = flops(1e9 * (1 + s * 5 % 3)), .weight = 20_MB, .activation = 1_MB});
     if (s > 0) layers.add_edge(layer_id(s - 1), layer_id(s), 1_MB, 1_MB);
-    p.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(2 * s), 2}, {device_id(2 * s + 1), 1}}});
+    p.stages.push_back(
+        {.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(2 * s), 2}, {device_id(2 * s + 1), 1}}});
   }
   const schedule::cep_graph cep(tasks::expand(p, std::move(layers).build(), c, roofline{}), c.network());
   const schedule::network_schedule alone = schedule::uncontrolled(cep), best = schedule::schedule_transfers(cep);
@@ -38,8 +39,9 @@ void add_replicas(bench::report& table, const char* name, const Network& net, in
 }
 
 bench::report replicas(bool quick) {
-  bench::report table("Replicas: 8 stages, two devices each, 64 microbatches of 3",
-                      {"network", "transfers", "left alone", "critical path first", "longest tail first", "searched", "gain", "at most off"});
+  bench::report table(
+      "Replicas: 8 stages, two devices each, 64 microbatches of 3",
+      {"network", "transfers", "left alone", "critical path first", "longest tail first", "searched", "gain", "at most off"});
   const int m = quick ? 4 : 64;
   add_replicas(table, "one medium, 900 Mbit/s", shared_medium{900_Mbit_per_s, 2_ms}, m);
   add_replicas(table, "ring, 200 Mbit/s", ring{200_Mbit_per_s, 1_ms}, m);

@@ -73,8 +73,11 @@ instance make_chain(const size& s, int seed, double memory = 1) {
   std::vector<device> devices;
   for (int i = 0; i < s.devices; ++i) {
     const int c = i * 4 / s.devices;
-    devices.push_back({.name = "d" + std::to_string(i), .memory = bytes(gigabytes[c] * 1e9 * memory), .compute = flops_per_second(1e12 * speed[c]),
-                       .half_batch = half_batch[c], .power = {watts(1 + c), watts(10 * speed[c] + 3)}});
+    devices.push_back({.name = "d" + std::to_string(i),
+                       .memory = bytes(gigabytes[c] * 1e9 * memory),
+                       .compute = flops_per_second(1e12 * speed[c]),
+                       .half_batch = half_batch[c],
+                       .power = {watts(1 + c), watts(10 * speed[c] + 3)}});
   }
   instance x{std::move(b).build(), cluster("mesh", std::move(devices), mesh{1_Gbit_per_s, 1_ms}), {}, {}};
   x.sequence = sequence_of(x.model);
@@ -92,7 +95,8 @@ device_space all_orders(const search_tables& t) { return every_order(t.classes, 
 
 template <class Objective, class Space>
 search_result search(const instance& x, const Objective& o, const Space& space, int kept = 10) {
-  const search_tables t(x.model, x.sequence, x.devices, roofline{}, plain_memory{}, linear_power{}, x.blank.workload, x.blank.microbatch_size);
+  const search_tables t(x.model, x.sequence, x.devices, roofline{}, plain_memory{}, linear_power{}, x.blank.workload,
+                        x.blank.microbatch_size);
   return two_substate_dp(t, space(t), x.blank, o, top_k{kept});
 }
 
@@ -103,16 +107,19 @@ void chains(bench::table& table, const size& s, int seeds, double limit_s) {
   std::vector<instance> all;
   for (int seed = 1; seed <= seeds; ++seed) all.push_back(make_chain(s, seed));
   std::vector<double> best(all.size());
-  table.run_within(name_of(s), all.size(), limit_s, [&](std::size_t i) { best[i] = search(all[i], minimize_latency{}, one_order).plans.at(0).estimate.response().value(); });
-  table.run_within("  with energy", all.size(), 3 * limit_s,
-                   [&](std::size_t i) { search(all[i], keep_qoe{seconds(1.25 * best[i]), 1000}, one_order).plans.at(0); });
+  table.run_within(name_of(s), all.size(), limit_s,
+                   [&](std::size_t i) { best[i] = search(all[i], minimize_latency{}, one_order).plans.at(0).estimate.response().value(); });
+  table.run_within("  with energy", all.size(), 3 * limit_s, [&](std::size_t i) {
+    search(all[i], keep_qoe{seconds(1.25 * best[i]), 1000}, one_order).plans.at(0);
+  });
 }
 
 void infeasible(bench::table& table, const std::string& name, const size& s, int seeds, double memory) {
   std::vector<instance> all;
   for (int seed = 1; seed <= seeds; ++seed) all.push_back(make_chain(s, seed, memory));
   table.run_within(name_of(s) + ", " + name, all.size(), 1, [&](std::size_t i) {
-    if (search(all[i], minimize_latency{}, one_order).status.result != outcome::infeasible) std::fprintf(stderr, "%s: feasible after all\n", name.c_str());
+    if (search(all[i], minimize_latency{}, one_order).status.result != outcome::infeasible)
+      std::fprintf(stderr, "%s: feasible after all\n", name.c_str());
   });
 }
 
@@ -124,7 +131,8 @@ void growth_row(const char* varied, int value, const size& s) {
     times.push_back(bench::seconds_of([&] { counts = search(x, minimize_latency{}, one_order, s.kept).counts; }));
     kept.push_back(static_cast<double>(counts.kept));
   }
-  std::printf("{\"varied\": \"%s\", \"value\": %d, \"median_s\": %.6g, \"kept\": %.6g}\n", varied, value, bench::median(times), bench::median(kept));
+  std::printf("{\"varied\": \"%s\", \"value\": %d, \"median_s\": %.6g, \"kept\": %.6g}\n", varied, value, bench::median(times),
+              bench::median(kept));
   std::fflush(stdout);
 }
 
@@ -162,7 +170,8 @@ int main(int argc, char** argv) {
     chains(table, {.layers = 1000, .devices = 64}, 3, 6);
   }
   const instance small = make_chain({.layers = 56, .devices = 6}, 1);
-  table.run_within("56 layers x 6 devices, every order", static_cast<std::size_t>(seeds), 0, [&](std::size_t) { search(small, minimize_latency{}, all_orders); });
+  table.run_within("56 layers x 6 devices, every order", static_cast<std::size_t>(seeds), 0,
+                   [&](std::size_t) { search(small, minimize_latency{}, all_orders); });
   const size large{.layers = 1000, .devices = 64};
   infeasible(table, "memory far too small", large, seeds, 0.1);
   infeasible(table, "memory just too small", large, seeds, 0.3);
@@ -171,5 +180,6 @@ int main(int argc, char** argv) {
   graph.sequence = decompose::serial(graph.model, coarsen::merge_small(graph.model, {.share = 0.05}));
   graph.blank.microbatch_size = 8;
   graph.blank.microbatches = 16;
-  table.run_within("qwen-omni in blocks of 5 %, every order", static_cast<std::size_t>(seeds), 0, [&](std::size_t) { search(graph, minimize_latency{}, all_orders); });
+  table.run_within("qwen-omni in blocks of 5 %, every order", static_cast<std::size_t>(seeds), 0,
+                   [&](std::size_t) { search(graph, minimize_latency{}, all_orders); });
 }

@@ -2,8 +2,8 @@
 // Operators placed on accelerators and CPUs: the published workloads of "Efficient Algorithms for Device Placement of DNN Graph
 // Operators" (NeurIPS 2020), exactly and along linear orders, beside what the authors' program gives.
 //
-// Loads are ms per sample. Times are of whole calls, medians and least of 11: checking, merging, searching, everything but reading the file. What is
-// theirs comes from ../shared/reference/planners.md. Tables in markdown; --json: one array.
+// Loads are ms per sample. Times are of whole calls, medians and least of 11: checking, merging, searching, everything but reading the
+// file. What is theirs comes from ../shared/reference/planners.md. Tables in markdown; --json: one array.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace {
 
 struct published {
   const char* file;
-  double exact_ms;       ///< theirs; 0: not finished
+  double exact_ms;  ///< theirs; 0: not finished
   const char* took;
   double in_line_ms;
   const char* expert;
@@ -71,7 +71,8 @@ placement_workload side_by_side(std::size_t chains, std::size_t length) {
   placement_workload w{.accelerators = 6, .cpus = 1};
   for (std::size_t i = 0; i <= chains * length; ++i) {
     const double time_s = 1e-3 * random.integer(1, 10);
-    w.operators.push_back({.accelerator_time = seconds(time_s), .cpu_time = seconds(10 * time_s), .transfer = seconds(2e-4 * random.integer(1, 10))});
+    w.operators.push_back(
+        {.accelerator_time = seconds(time_s), .cpu_time = seconds(10 * time_s), .transfer = seconds(2e-4 * random.integer(1, 10))});
     if (i > 0) w.edges.emplace_back(i <= chains ? 0 : i - chains, i);
   }
   return w;
@@ -86,11 +87,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "SKIPPED: %s is absent\n", folder.c_str());
     return 0;
   }
-  bench::report exact("Exact: the largest load in ms per sample",
-                      {"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "their optimum", "time", "least", "their time", "expert"});
+  bench::report exact("Exact: the largest load in ms per sample", {"workload", "nodes/edges, devices", "units", "ideals", "pairs",
+                                                                   "optimum", "their optimum", "time", "least", "their time", "expert"});
   bench::report in_line("Along linear orders",
                         {"workload", "optimum", "found", "they find", "bound", "gap stated", "gap", "time", "least"});
-  bench::report growth("Chains side by side, 6 accelerators and a CPU", {"chains", "length", "ideals", "pairs", "optimum", "found in line", "gap stated", "time"});
+  bench::report growth("Chains side by side, 6 accelerators and a CPU",
+                       {"chains", "length", "ideals", "pairs", "optimum", "found in line", "gap stated", "time"});
   for (const published& p : workloads) {
     const auto read = [&](const std::string& path) { return io::json_document::load(folder + path); };
     const io::dnn_partitioning_workload all = io::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));
@@ -105,13 +107,14 @@ int main(int argc, char** argv) {
       for (const seconds s : device_loads(w, split)) expert_ms = std::max(expert_ms, 1e3 * s.value());
     }
     const std::string optimum = best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-";
-    exact.add({p.file, std::to_string(w.operators.size()) + "/" + std::to_string(w.edges.size()) + ", " + std::to_string(w.accelerators) + " + " +
-                           std::to_string(w.cpus),
-               std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms), time.median,
-               time.least, p.took,
-               load_ms(expert_ms)});
+    exact.add({p.file,
+               std::to_string(w.operators.size()) + "/" + std::to_string(w.edges.size()) + ", " + std::to_string(w.accelerators) + " + " +
+                   std::to_string(w.cpus),
+               std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms),
+               time.median, time.least, p.took, load_ms(expert_ms)});
     in_line.add({p.file, optimum, load_ms(1e3 * line.value.value()), load_ms(p.in_line_ms), load_ms(1e3 * line.bound.value()),
-                 number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time.median, line_time.least});
+                 number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time.median,
+                 line_time.least});
   }
   for (const auto& [chains, length] : {std::pair<std::size_t, std::size_t>{2, 30}, {2, 100}, {3, 12}, {3, 20}, {3, 30}, {4, 10}, {4, 15}}) {
     if (options.quick && chains * length > 60) continue;
@@ -120,8 +123,8 @@ int main(int argc, char** argv) {
     operator_placement best;
     const timing time = time_of(1, [&] { return (best = place_operators(w)).value; });
     growth.add({std::to_string(chains), std::to_string(length), std::to_string(best.ideals), std::to_string(best.pairs),
-                best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-", load_ms(1e3 * line.value.value()), number("%.1f %%", 100 * line.gap()),
-                time.median});
+                best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-", load_ms(1e3 * line.value.value()),
+                number("%.1f %%", 100 * line.gap()), time.median});
   }
   bench::print({exact, in_line, growth}, options);
 }

@@ -134,10 +134,8 @@ void compare_estimates(const problem& p, const Objective& o, std::array<distance
   if (!best) return;
   for (std::size_t k = 0; k < by_k.size(); ++k) {
     const auto found = p.search(o, kept_per_cell[k]);
-    if (found.empty())
-      by_k[k].lost();
-    else
-      by_k[k].add(score(o, found.front().estimate), best->score);
+    if (found.empty()) by_k[k].lost();
+    else by_k[k].add(score(o, found.front().estimate), best->score);
   }
 }
 
@@ -169,10 +167,8 @@ void compare_simulated(const problem& p, const Objective& o, simulated_rows& row
   });
   if (!std::isfinite(best)) return;
   const auto tell = [&](distances& d, std::optional<double> score) {
-    if (score)
-      d.add(*score, best);
-    else
-      d.lost();
+    if (score) d.add(*score, best);
+    else d.lost();
   };
   std::vector<found_plan> found;
   for (std::size_t k = 0; k < rows.by_k.size(); ++k) {
@@ -211,7 +207,8 @@ bench::report simulated(std::uint64_t instances) {
     compare_simulated(p, minimize_latency{}, latency);
     if (const auto o = p.qoe()) compare_simulated(p, *o, qoe);
   }
-  bench::report r("Simulated with contention: against the best simulated plan of the space", with({"objective", "taken"}, distance_columns));
+  bench::report r("Simulated with contention: against the best simulated plan of the space",
+                  with({"objective", "taken"}, distance_columns));
   for (const auto& [name, rows] : {std::pair("latency", &latency), std::pair("keep_qoe", &qoe)}) {
     for (std::size_t k = 0; k < kept_per_cell.size(); ++k) {
       r.add(with({name, "best simulated of K = " + std::to_string(kept_per_cell[k])}, rows->by_k[k].columns()));
@@ -230,10 +227,8 @@ void compare_shares(const problem& p, const Objective& o, distances& d) {
   const auto all = p.best(o, true);
   if (!all) return;
   const auto greedy = p.best(o);
-  if (greedy)
-    d.add(greedy->score, all->score);
-  else
-    d.lost();
+  if (greedy) d.add(greedy->score, all->score);
+  else d.lost();
 }
 
 bench::report shares(std::uint64_t instances) {
@@ -256,6 +251,6 @@ bench::report shares(std::uint64_t instances) {
 int main(int argc, char** argv) {
   const bench::options options(argc, argv);
   const std::vector<bench::report> reports{under_the_estimate(options.quick ? 200 : 6000), simulated(options.quick ? 100 : 3000),
-                                    shares(options.quick ? 200 : 4000)};
+                                           shares(options.quick ? 200 : 4000)};
   bench::print(reports, options);
 }

@@ -37,7 +37,9 @@ cluster env_d() {
   }
   return {"env-d", devices, star{100_Mbit_per_s, 0.5_ms}};
 }
-planning_graph small_images(const char* name) { return zoo::model(name, {.input = zoo::image_shape{3, 32, 32}, .dtype = zoo::precision::fp32}); }
+planning_graph small_images(const char* name) {
+  return zoo::model(name, {.input = zoo::image_shape{3, 32, 32}, .dtype = zoo::precision::fp32});
+}
 /// Plain SGD, as the paper moves weights only.
 job many_samples() {
   job wanted{.batch = 512, .microbatch_sizes = {4, 8, 16, 32}};
@@ -98,7 +100,8 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
   const seconds noticed = detector.noticed(halted) - halted;
   const int runs = options.quick ? 1 : 11;
   std::string keepers;
-  for (const adapt::backup& b : backups.backups) keepers += (keepers.empty() ? "" : ", ") + devices[b.from].name + " > " + devices[b.to].name;
+  for (const adapt::backup& b : backups.backups)
+    keepers += (keepers.empty() ? "" : ", ") + devices[b.from].name + " > " + devices[b.to].name;
   const adapt::migration copies = adapt::backup_fetches(backups, model, running.workload);
   out.backups.add({name, keepers.empty() ? "none needed" : keepers, readable(copies.volume()),
                    readable(adapt::run_migration(copies, devices, adapt::nominal(devices)).time), readable(running.predicted->latency)});
@@ -120,7 +123,8 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
       scheduled_s.push_back(bench::seconds_of([&] { return scheduled = schedule::refine(problem, fast, light.plans, 1); }));
       heavy_s.push_back(bench::seconds_of([&] { return heavy = rest.outside(recipes::dora(*rest, fast, 1)); }));
     }
-    const plan_result even = adapt::lightweight_replay(problem, running, gone, {.measures = {adapt::work_measure::flop}, .transfer_weights = {0}});
+    const plan_result even =
+        adapt::lightweight_replay(problem, running, gone, {.measures = {adapt::work_measure::flop}, .transfer_weights = {0}});
     if (light.plans.empty() || heavy.plans.empty() || even.plans.empty()) {  // the reasons
       out.recovery.add({name, lost.name, light.status.reason, heavy.status.reason, "", "", "", "", ""});
       continue;
@@ -132,21 +136,24 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
     const adapt::migration_run missing = run(adapt::delta_migration(held, next, model, devices, now));
     const adapt::migration_run all = run(adapt::through_coordinator(held, next, coordinator, model, devices, now));
     const seconds light_thinking = least(light_s), heavy_thinking = least(heavy_s);
-    const seconds by_replay = light_thinking + replayed.time, by_delta = heavy_thinking + missing.time, by_heavy = heavy_thinking + all.time;
+    const seconds by_replay = light_thinking + replayed.time, by_delta = heavy_thinking + missing.time,
+                  by_heavy = heavy_thinking + all.time;
     out.parts.add({name, lost.name, readable(light_thinking), readable(least(scheduled_s)), readable(replayed.moved),
                    readable(replayed.time), readable(heavy_thinking), readable(missing.moved), readable(missing.time), readable(all.moved),
                    readable(all.time)});
-    out.recovery.add({name, lost.name, readable(noticed), readable(noticed + by_replay), readable(noticed + by_delta), readable(noticed + by_heavy),
-                      times(noticed + by_heavy, noticed + by_replay), times(by_heavy, by_replay), times(noticed + by_delta, noticed + by_replay)});
+    out.recovery.add({name, lost.name, readable(noticed), readable(noticed + by_replay), readable(noticed + by_delta),
+                      readable(noticed + by_heavy), times(noticed + by_heavy, noticed + by_replay), times(by_heavy, by_replay),
+                      times(noticed + by_delta, noticed + by_replay)});
     const double replay_rate = rate(light.plans.front()), ordered = rate(scheduled.plans.front()), planner_rate = rate(heavy.plans.front());
     out.after.add({name, lost.name, stages_of(running, devices), stages_of(light.plans.front(), devices), stages_of(next, devices),
-                   number("%.4g", rate(running)), number("%.4g", rate(even.plans.front())), number("%.4g", replay_rate), number("%.4g", ordered),
-                   number("%.4g", planner_rate), number("%.0f %%", 100 * replay_rate / planner_rate),
+                   number("%.4g", rate(running)), number("%.4g", rate(even.plans.front())), number("%.4g", replay_rate),
+                   number("%.4g", ordered), number("%.4g", planner_rate), number("%.0f %%", 100 * replay_rate / planner_rate),
                    number("%.0f %%", 100 * ordered / planner_rate)});
     if (paper_planning_s <= 0) continue;
     const seconds long_thinking = noticed + seconds(paper_planning_s);
-    out.slow.add({name, lost.name, readable(seconds(paper_planning_s)), readable(noticed + by_replay), readable(long_thinking + missing.time),
-                  readable(long_thinking + all.time), times(long_thinking + all.time, noticed + by_replay)});
+    out.slow.add({name, lost.name, readable(seconds(paper_planning_s)), readable(noticed + by_replay),
+                  readable(long_thinking + missing.time), readable(long_thinking + all.time),
+                  times(long_thinking + all.time, noticed + by_replay)});
   }
 }
 

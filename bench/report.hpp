@@ -41,10 +41,8 @@ class report {
       for (const auto& other : rows_) width = std::max(width, other[c].size());
       const std::string gap(width - row[c].size(), fill);
       const bool left = c < 2;  // names; numbers are set to the right
-      if (fill == '-')
-        std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
-      else
-        std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
+      if (fill == '-') std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
+      else std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
     }
     std::printf("\n");
   }

@@ -28,7 +28,8 @@ schedule::cep_graph pipeline(const cluster& air, int stages, int microbatches) {
   }
   plan p{.model = "pipeline", .cluster = air.name(), .microbatch_size = 2, .microbatches = microbatches};
   for (int s = 0; s < stages; ++s) {
-    p.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(2 * s), 1}, {device_id(2 * s + 1), 1}}});
+    p.stages.push_back(
+        {.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(2 * s), 1}, {device_id(2 * s + 1), 1}}});
   }
   return {tasks::expand(p, std::move(b).build(), air, roofline{}), air.network()};
 }
@@ -49,10 +50,10 @@ int main(int argc, char** argv) {
     const std::string transfers = std::to_string(cep.tasks().transfers.size()) + " transfers";
     table.run_within(size + transfers + ": left alone", 21, 0, [&](std::size_t) { return schedule::uncontrolled(cep); });
     table.run_within(size + "list schedule", 21, wanted ? 0.020 : 0, [&](std::size_t) { return schedule::list_schedule(cep); });
-    table.run_within(size + "list schedule, 4 chunks", 21, 0, [&](std::size_t) {
-      return schedule::list_schedule(cep, schedule::critical_path_first{}, {.chunks = 4});
-    });
-    table.run_within(size + "refinement", 5, wanted ? 0.200 : 0, [&](std::size_t) { return schedule::schedule_transfers(cep, schedule::refine_options{}, glpk_lp{}); });
+    table.run_within(size + "list schedule, 4 chunks", 21, 0,
+                     [&](std::size_t) { return schedule::list_schedule(cep, schedule::critical_path_first{}, {.chunks = 4}); });
+    table.run_within(size + "refinement", 5, wanted ? 0.200 : 0,
+                     [&](std::size_t) { return schedule::schedule_transfers(cep, schedule::refine_options{}, glpk_lp{}); });
   }
   for (const char* setting : {"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"}) {
     const cluster place = zoo::cluster(setting);
@@ -64,9 +65,8 @@ int main(int argc, char** argv) {
       const planning_problem p{model, place, profiled_or_roofline{}, j, judge_models<>{}, glpk_lp{}};
       const plan_result found = recipes::dora_partitioner(p, minimize_latency{}, 10);
       // Candidates differ; their median is what one costs.
-      table.run_within(std::string("a candidate of ") + name + ", " + setting, found.plans.size(), 0.200, [&](std::size_t i) {
-        return schedule::detail::refine_one(p, minimize_latency{}, found.plans[i], {});
-      });
+      table.run_within(std::string("a candidate of ") + name + ", " + setting, found.plans.size(), 0.200,
+                       [&](std::size_t i) { return schedule::detail::refine_one(p, minimize_latency{}, found.plans[i], {}); });
     }
   }
   for (const int transfers : {4, 6, 7}) {

@@ -27,7 +27,8 @@ chain make_chain(int stages, int microbatches, const Network& net) {
   std::vector<device> devices;
   plan p{.microbatch_size = 2, .microbatches = microbatches};
   for (int s = 0; s < stages; ++s) {
-    const auto l = b.add_layer({.name = "l" + std::to_string(s), .forward_flops = flops(2e9 + 1e7 * s), .weight = 4_MB, .activation = 2_MB});
+    const auto l =
+        b.add_layer({.name = "l" + std::to_string(s), .forward_flops = flops(2e9 + 1e7 * s), .weight = 4_MB, .activation = 2_MB});
     if (s > 0) b.add_edge(layer_id(s - 1), l, bytes(4e5 + 1e3 * s));
     devices.push_back({.name = "d" + std::to_string(s), .memory = 8_GB, .compute = 1_TFLOP_per_s});
     p.stages.push_back({.name = "s" + std::to_string(s), .layers = {l}, .devices = {{device_id(s), 2}}});
@@ -49,8 +50,8 @@ tasks::task_graph make_streams(int hosts, int links, int each) {
       const int first = next(static_cast<std::uint64_t>(links));
       const int second = (first + 1 + next(static_cast<std::uint64_t>(links - 1))) % links;
       const auto r = b.add_route({seconds(), {{resource_id(first), 1}, {resource_id(second), 1}}});
-      const auto flow = b.add(tasks::transfer{.from = device_id(h), .to = device_id((h + 1) % hosts), .microbatch = i, .route = r,
-                                              .volume_bytes = 1e5 + 1e3 * next(1000)});
+      const auto flow = b.add(tasks::transfer{
+          .from = device_id(h), .to = device_id((h + 1) % hosts), .microbatch = i, .route = r, .volume_bytes = 1e5 + 1e3 * next(1000)});
       if (i > 0) b.depend(before, flow);
       before = flow;
     }
@@ -71,7 +72,8 @@ int main(int argc, char** argv) {
   };
   const chain eight = make_chain(8, 64, mesh{1_Gbit_per_s, 100_us});
   chain_case("chain 8 x 64, a wire each", eight, 1e6);
-  table.run("  expansion of the same", 1024, "compute tasks/s", 0, [&] { return tasks::expand(eight.p, eight.model, eight.devices, roofline{}); });
+  table.run("  expansion of the same", 1024, "compute tasks/s", 0,
+            [&] { return tasks::expand(eight.p, eight.model, eight.devices, roofline{}); });
   chain_case("chain 8 x 64, one shared medium", make_chain(8, 64, shared_medium{1_Gbit_per_s, 100_us}), 0);
   chain_case("chain 8 x 1024, a wire each", make_chain(8, 1024, mesh{1_Gbit_per_s, 100_us}), 0);
   chain_case("chain 64 x 256, a wire each", make_chain(64, 256, mesh{1_Gbit_per_s, 100_us}), 0);
@@ -85,7 +87,7 @@ int main(int argc, char** argv) {
       links.listed.push_back({"l" + std::to_string(h), 100_Mbit_per_s});
     }
     const cluster c("hosts", std::move(devices), links);
-    table.run(std::to_string(hosts) + " hosts sharing " + std::to_string(hosts) + " links", static_cast<double>(g.transfers.size()), "flows/s",
-              hosts == 64 ? 7e4 : 0, [&] { return simulate(g, c.network()); });
+    table.run(std::to_string(hosts) + " hosts sharing " + std::to_string(hosts) + " links", static_cast<double>(g.transfers.size()),
+              "flows/s", hosts == 64 ? 7e4 : 0, [&] { return simulate(g, c.network()); });
   }
 }

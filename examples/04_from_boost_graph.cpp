@@ -48,8 +48,9 @@ int main() {
   const auto weight = boost::make_function_property_map<boost::graph_traits<planning_graph::csr_graph>::edge_descriptor>(
       [&](const auto& e) { return -model[layer_id(boost::target(e, g))].forward_flops.value(); });
   std::vector<double> distance(model.size());
-  boost::dag_shortest_paths(g, model.find("stem").index(),
-                            boost::weight_map(weight).distance_map(boost::make_iterator_property_map(distance.begin(), get(boost::vertex_index, g))));
+  boost::dag_shortest_paths(
+      g, model.find("stem").index(),
+      boost::weight_map(weight).distance_map(boost::make_iterator_property_map(distance.begin(), get(boost::vertex_index, g))));
   const double longest = model[model.find("stem")].forward_flops.value() - distance[model.find("join").index()];
   std::printf("%zu layers, %zu edges, longest path %.0f GFLOP\n", model.size(), model.edges().size(), longest / 1e9);
 }

@@ -26,7 +26,8 @@ void search_with(const char* name, const search_tables& tables, const device_spa
 int main() {
   planning_graph_builder layers("blocks");
   for (int i = 0; i < 24; ++i) {
-    layers.add_layer({.name = "block" + std::to_string(i), .forward_flops = flops(1e10 * (2 + i * i % 7)), .weight = 12_MB, .activation = 9_MB});
+    layers.add_layer(
+        {.name = "block" + std::to_string(i), .forward_flops = flops(1e10 * (2 + i * i % 7)), .weight = 12_MB, .activation = 9_MB});
     if (i > 0) layers.add_edge(layer_id(i - 1), layer_id(i), 100_kB * (1 + i % 4));
   }
   const planning_graph model = std::move(layers).build();

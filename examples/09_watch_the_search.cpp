@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
     if (l > 0) layers.add_edge(layer_id(l - 1), layer_id(l), to_next_MB[l - 1] * 1_MB);
   }
   const planning_graph model = std::move(layers).build();
-  const device phone{.name = "phone0", .kind = "phone", .memory = 1_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 6_W}, .energy_budget = 16_J};
+  const device phone{
+      .name = "phone0", .kind = "phone", .memory = 1_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 6_W}, .energy_budget = 16_J};
   std::vector<device> devices{{.name = "laptop", .memory = 2_GB, .compute = 2_TFLOP_per_s, .power = {8_W, 40_W}}, phone, phone};
   devices[2].name = "phone1";
   const cluster home("home", devices, shared_medium{450_Mbit_per_s, 1_ms});
@@ -48,8 +49,10 @@ int main(int argc, char** argv) {
     for (int q = 1; q <= laptops + phones && laptops + phones < 3; ++q) {
       std::printf("%d laptop, %d phones, %d stage%s     ", laptops, phones, q, q == 1 ? " " : "s");
       for (std::size_t b = 1; b < 6; ++b) {
-        const auto it = std::find_if(cells.begin(), cells.end(), [&](const auto& c) { return c.first_block == b && c.state == s && c.stages == q; });
-        if (it == cells.end()) std::printf("       ."); else std::printf("  %zu:%4.0f", it->kept, 1e3 * it->best_rank);
+        const auto it =
+            std::find_if(cells.begin(), cells.end(), [&](const auto& c) { return c.first_block == b && c.state == s && c.stages == q; });
+        if (it == cells.end()) std::printf("       .");
+        else std::printf("  %zu:%4.0f", it->kept, 1e3 * it->best_rank);
       }
       std::printf("\n");
     }
@@ -62,7 +65,8 @@ int main(int argc, char** argv) {
     first -= best.stages[i].layers.size();
     for (const assignment& a : best.stages[i].devices) --left[a.device.index() == 0 ? 0 : 1];
     std::printf("%s from %s: e = %.0f ms", best.stages[i].name.c_str(), names[first], 1e3 * steps.stages[i].total_s);
-    if (i + 1 < best.stages.size()) std::printf(", link e = %.1f ms, own = %.1f ms", 1e3 * steps.links[i].total_s, 1e3 * steps.links[i].own_s);
+    if (i + 1 < best.stages.size())
+      std::printf(", link e = %.1f ms, own = %.1f ms", 1e3 * steps.links[i].total_s, 1e3 * steps.links[i].own_s);
     std::printf("\n");
     for (std::size_t c = 0; c < cells.size(); ++c) {
       if (cells[c].first_block != first || space.left[cells[c].state] != left) continue;
@@ -73,8 +77,10 @@ int main(int argc, char** argv) {
     }
   }
   for (const found_plan& f : found.plans) {
-    std::printf("estimate %.0f ms, simulated %.0f ms:", 1e3 * f.score, 1e3 * evaluate(f.plan, model, home, problem.cost).evaluation.latency.value());
-    for (const stage& s : f.plan.stages) std::printf(" %zu on %s%s", s.layers.size(), home[s.devices[0].device].name.c_str(), &s == &f.plan.stages.back() ? "\n" : ",");
+    std::printf("estimate %.0f ms, simulated %.0f ms:", 1e3 * f.score,
+                1e3 * evaluate(f.plan, model, home, problem.cost).evaluation.latency.value());
+    for (const stage& s : f.plan.stages)
+      std::printf(" %zu on %s%s", s.layers.size(), home[s.devices[0].device].name.c_str(), &s == &f.plan.stages.back() ? "\n" : ",");
   }
   const auto compare = [&](const char* how, const auto& policy, bool prune) {
     const search_result r = two_substate_dp(tables, space, blank, minimize_latency{}, policy, {.plans = 3, .prune = prune});

@@ -37,7 +37,9 @@ int main() {
                      shared_medium{600_Mbit_per_s, 2_ms});
   // A plan of two stages, each on two devices: activations, gradients and two reductions share the air.
   plan p{.model = "blocks", .cluster = "home", .microbatch_size = 4, .microbatches = 8};
-  p.stages = {{.name = "front", .layers = {layer_id(0), layer_id(1), layer_id(2), layer_id(3), layer_id(4)}, .devices = {{device_id(0), 2}, {device_id(1), 2}}},
+  p.stages = {{.name = "front",
+               .layers = {layer_id(0), layer_id(1), layer_id(2), layer_id(3), layer_id(4)},
+               .devices = {{device_id(0), 2}, {device_id(1), 2}}},
               {.name = "back", .layers = {layer_id(5), layer_id(6), layer_id(7)}, .devices = {{device_id(2), 2}, {device_id(3), 2}}}};
 
   // [schedule]

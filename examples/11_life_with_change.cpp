@@ -34,10 +34,11 @@ int main() {
   // [live]
   const resource_id air(0);
   const device_id tablet = home.find("tablet");
-  const adapt::timeline day{600_s, {{60_s, adapt::capacity_becomes{air, 150_Mbit_per_s}},
-                                    {200_s, adapt::capacity_becomes{air, 600_Mbit_per_s}},
-                                    {300_s, adapt::device_leaves{tablet}},
-                                    {450_s, adapt::device_joins{tablet}}}};
+  const adapt::timeline day{600_s,
+                            {{60_s, adapt::capacity_becomes{air, 150_Mbit_per_s}},
+                             {200_s, adapt::capacity_becomes{air, 600_Mbit_per_s}},
+                             {300_s, adapt::device_leaves{tablet}},
+                             {450_s, adapt::device_joins{tablet}}}};
   const planning_problem problem{model, home, roofline{}, job{.batch = 32}};
   const recipes::dora_planner planner;
   const adapt::life_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // what trains must not be lost

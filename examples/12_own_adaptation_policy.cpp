@@ -27,7 +27,8 @@ struct patient {
     }
     if (!since) since = s.since;
     if (s.now < *since + patience) return {.ask_again = *since + patience};
-    return {.next = better, .step = adapt::rung::known_plan, .answers = since, .reason = slow ? "the Wi-Fi stays slow" : "the Wi-Fi is back"};
+    return {
+        .next = better, .step = adapt::rung::known_plan, .answers = since, .reason = slow ? "the Wi-Fi stays slow" : "the Wi-Fi is back"};
   }
 };
 static_assert(adapt::check_adaptation_policy<patient>());
@@ -40,9 +41,9 @@ int main() {
     if (i > 0) layers.add_edge(layer_id(i - 1), layer_id(i), 3_MB, 3_MB);
   }
   const planning_graph model = std::move(layers).build();
-  const cluster home("home",
-                     {{.name = "laptop", .memory = 4_GB, .compute = 9_TFLOP_per_s}, {.name = "tablet", .memory = 2_GB, .compute = 6_TFLOP_per_s}},
-                     shared_medium{600_Mbit_per_s, 2_ms});
+  const cluster home(
+      "home", {{.name = "laptop", .memory = 4_GB, .compute = 9_TFLOP_per_s}, {.name = "tablet", .memory = 2_GB, .compute = 6_TFLOP_per_s}},
+      shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
   const plan usual = recipes::dora(problem, minimize_latency{}).plans.front();
   const plan alone = recipes::on_device(problem, minimize_latency{}).plans.front();
@@ -57,6 +58,7 @@ int main() {
   for (const seconds patience : {0_s, 15_s, 900_s}) {
     patient policy{usual, alone, 200_Mbit_per_s, patience};
     const adapt::history h = adapt::live(problem, day, policy);
-    std::printf("patience %3.0f s: %4lld iterations, %2lld switches, %5.1f s without work\n", patience.value(), h.iterations, h.switches, h.stall_s);
+    std::printf("patience %3.0f s: %4lld iterations, %2lld switches, %5.1f s without work\n", patience.value(), h.iterations, h.switches,
+                h.stall_s);
   }
 }

@@ -201,7 +201,8 @@ void add_duplex(const sections& page, const std::vector<trained_model>& models) 
         if (rows.size() == 1) rows[0].push_back(e.name + number(" %.0f", mbit));
         const cluster c = on_a_switch(e, mbit);
         const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), m.job()};
-        const auto own = bench::rate_of(recipes::asteroid(p, minimize_latency{}, 1)), full = bench::rate_of(bench::asteroid_on_full_duplex(p));
+        const auto own = bench::rate_of(recipes::asteroid(p, minimize_latency{}, 1)),
+                   full = bench::rate_of(bench::asteroid_on_full_duplex(p));
         r.push_back(own && full ? number("%.2f", *own / *full) : "-");
       }
     }
@@ -353,7 +354,8 @@ void add_ablation(const sections& page, const std::vector<trained_model>& models
       };
       const cluster equal = homogeneous(without_memory_limits(c));
       const plan_result naive = judged(without_network_costs(equal)), wired = judged(uncontended(equal, duplex::half)),
-                        inter = judged(uncontended(without_memory_limits(c), duplex::half)), full = recipes::asteroid(p, minimize_latency{}, 1);
+                        inter = judged(uncontended(without_memory_limits(c), duplex::half)),
+                        full = recipes::asteroid(p, minimize_latency{}, 1);
       rows.push_back({m.title, number("%.0f", mbit), rate_text(naive), rate_text(wired), rate_text(inter), rate_text(full),
                       times(bench::rate_of(inter), bench::rate_of(naive)), times(bench::rate_of(full), bench::rate_of(inter))});
     }
@@ -445,8 +447,8 @@ void add_bert(const sections& page, const std::vector<trained_model>& models) {
       const cluster c = on_a_switch(e, mbit);
       const edge_problem p{m.graph, c, {{}, std::vector<double>(c.size(), part)}, m.job()};
       const auto own = bench::rate_of(planners[bench::asteroid_at].ask(p));
-      for (const auto& other :
-           {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p), planners[bench::pp_at].ask(p)}) {
+      for (const auto& other : {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p),
+                                planners[bench::pp_at].ask(p)}) {
         r.push_back(times(own, bench::rate_of(other)));
       }
     }
@@ -470,14 +472,14 @@ void add_planning(const sections& page, const std::vector<trained_model>& models
       for (int i = 0; i < (page.quick() ? 1 : runs); ++i) all.push_back(bench::seconds_of(ask));
       return readable(seconds(*std::min_element(all.begin(), all.end())));
     };
-    rows.push_back(
-        {m.title, std::to_string(m.graph.size()), std::to_string(m.microbatch_sizes.size()),
-         least(21,
-               [&] {
-                 return recipes::choose_on_view(p, "asteroid", chain_view(m.graph), uncontended(c, duplex::half), recipes::asteroid_search);
-               }),
-         least(21, [&] { return recipes::asteroid(p, minimize_latency{}, 1); }),
-         least(3, [&] { return recipes::dora(p, minimize_latency{}, 1); }), paper.at(m.name)});
+    rows.push_back({m.title, std::to_string(m.graph.size()), std::to_string(m.microbatch_sizes.size()),
+                    least(21,
+                          [&] {
+                            return recipes::choose_on_view(p, "asteroid", chain_view(m.graph), uncontended(c, duplex::half),
+                                                           recipes::asteroid_search);
+                          }),
+                    least(21, [&] { return recipes::asteroid(p, minimize_latency{}, 1); }),
+                    least(3, [&] { return recipes::dora(p, minimize_latency{}, 1); }), paper.at(m.name)});
   }
   page.add_timed("planning", bench::markdown_table(rows));
 }

@@ -215,8 +215,8 @@ std::string losses(const std::vector<comparison>& all, field comparison::*of, Va
     for (std::size_t i = 0; i < others.size(); ++i) {
       if (!others[i].best || (dora.best && value(others[i]) >= value(dora) / tolerance)) continue;
       const double its = value(others[i]);
-      rows.push_back({std::string(to_string(c.how)), c.setting, c.model, baselines[i].name, text(its), dora.best ? text(value(dora)) : "OOM",
-                      dora.best ? number("%.2f %%", 100 * (value(dora) / its - 1)) : "-"});
+      rows.push_back({std::string(to_string(c.how)), c.setting, c.model, baselines[i].name, text(its),
+                      dora.best ? text(value(dora)) : "OOM", dora.best ? number("%.2f %%", 100 * (value(dora) / its - 1)) : "-"});
     }
   }
   return rows.size() == 1 ? "None.\n" : bench::markdown_table(rows, 4);
@@ -247,8 +247,8 @@ std::string searched_harder(const std::vector<comparison>& all, field comparison
 
 /// How many times as fast Dora is: the extremes and the geometric mean over the cases, each against its best and its worst.
 std::string headline(const std::vector<comparison>& all) {
-  std::vector<row> rows{{"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most",
-                         "not the fastest in"}};
+  std::vector<row> rows{
+      {"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most", "not the fastest in"}};
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const std::size_t first : {papers_first, std::size_t{0}}) {
       std::vector<double> best, worst;
@@ -356,7 +356,8 @@ std::string energy_headline(const std::vector<comparison>& all, bool quick) {
     if (how != mode::training) return "-";
     return setting == "smart-home-2" ? "57.5 % - 82.2 %" : setting == "smart-home-1" ? "10 % - 82 %" : "over 15 %";
   };
-  std::vector<row> rows{{"job", "setting", "paper", "the paper's four: under the least", "under the most", "all: under the least", "under the most"}};
+  std::vector<row> rows{
+      {"job", "setting", "paper", "the paper's four: under the least", "under the most", "all: under the least", "under the most"}};
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const std::string& setting : settings) {
       row r{std::string(to_string(how)), setting, paper(how, setting)};
@@ -465,8 +466,11 @@ std::string parts(bool quick) {
     const char* name;
     recipes::partitioner_options how;
   };
-  const variant variants[] = {{"K 1", {.k = 1}},       {"K 3", {.k = 3}}, {"K 20", {}},
-                              {"K 30", {.k = 30}},     {"blocks of 3 %", {.merge_share = 0.03}},
+  const variant variants[] = {{"K 1", {.k = 1}},
+                              {"K 3", {.k = 3}},
+                              {"K 20", {}},
+                              {"K 30", {.k = 30}},
+                              {"blocks of 3 %", {.merge_share = 0.03}},
                               {"two substates only", {.across_chains = false}}};
   row headings{"setting", "model"};
   for (const variant& v : variants) headings.emplace_back(v.name);
@@ -496,9 +500,10 @@ std::string chain_or_graph(bool quick) {
       wanted.batch = batch;
       const plan_result in_row = recipes::dora(problem_of(chain, devices, wanted), minimize_latency{}, 1);
       const plan_result as_is = recipes::dora(problem_of(graph, devices, wanted), minimize_latency{}, 1);
-      const std::string less = in_row.plans.empty() || as_is.plans.empty()
-                                   ? "-"
-                                   : number("%.1f %%", 100 * (1 - as_is.plans.front().predicted->latency / in_row.plans.front().predicted->latency));
+      const std::string less =
+          in_row.plans.empty() || as_is.plans.empty()
+              ? "-"
+              : number("%.1f %%", 100 * (1 - as_is.plans.front().predicted->latency / in_row.plans.front().predicted->latency));
       rows.push_back({setting, std::string(to_string(how)) + " of " + std::to_string(batch), response(in_row), response(as_is), less});
     }
   }
@@ -507,11 +512,12 @@ std::string chain_or_graph(bool quick) {
 
 /// Two laptops and two phones on 650 Mbit/s: a plan for private wires there, the same plan in the air, the best for the air.
 std::string contention(bool quick) {
-  const std::vector<device> home{zoo::device("rtx4050", "laptop0"), zoo::device("rtx4050", "laptop1"), zoo::device("snapdragon-8-elite", "phone0"),
-                                 zoo::device("snapdragon-8-elite", "phone1")};
+  const std::vector<device> home{zoo::device("rtx4050", "laptop0"), zoo::device("rtx4050", "laptop1"),
+                                 zoo::device("snapdragon-8-elite", "phone0"), zoo::device("snapdragon-8-elite", "phone1")};
   const cluster air("two laptops, two phones", home, shared_medium{650_Mbit_per_s, 2_ms});
   const cluster wires = uncontended(air);
-  std::vector<row> rows{{"job", "model", "planner", "private wires", "in the air", "slower", "in the air, scheduled", "best for the air", "gain"}};
+  std::vector<row> rows{
+      {"job", "model", "planner", "private wires", "in the air", "slower", "in the air, scheduled", "best for the air", "gain"}};
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) {
       if (quick && how != mode::training) continue;
@@ -520,8 +526,8 @@ std::string contention(bool quick) {
       const problem in_air = problem_of(model, air, wanted), on_wires = problem_of(model, wires, wanted);
       const plan_result best = recipes::dora(in_air, minimize_latency{}, 1, {.partitioner = {.k = 30}});
       for (const bool asteroid : {true, false}) {
-        const plan_result ideal = asteroid ? recipes::asteroid(on_wires, minimize_latency{})
-                                           : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
+        const plan_result ideal =
+            asteroid ? recipes::asteroid(on_wires, minimize_latency{}) : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
         const plan_result real = judged_on(in_air, ideal);
         const plan_result scheduled = real.plans.empty() ? real : schedule::refine(in_air, minimize_latency{}, real.plans, 1);
         std::string slower = "-", gain = "-";
@@ -549,10 +555,12 @@ std::string planning_times(bool quick) {
   struct reported {
     const char *setting, *model, *metis, *asteroid, *dora;
   };
-  const reported paper[] = {{"smart-home-2", "bert-base", "0.32", "0.17", "0.12"},    {"smart-home-2", "qwen3-1.7b", "0.85", "0.50", "0.20"},
-                            {"smart-home-2", "qwen-omni", "1.383", "1.14", "0.79"},   {"traffic-monitor", "bert-base", "0.28", "0.13", "0.11"},
-                            {"traffic-monitor", "qwen3-1.7b", "0.78", "0.39", "0.17"}, {"traffic-monitor", "qwen-omni", "1.25", "1.02", "0.72"}};
-  std::vector<row> rows{{"setting", "model", "metis", "paper", "asteroid", "paper", "dora", "paper", "dora, phase 1", "dora-with-baselines"}};
+  const reported paper[] = {
+      {"smart-home-2", "bert-base", "0.32", "0.17", "0.12"},     {"smart-home-2", "qwen3-1.7b", "0.85", "0.50", "0.20"},
+      {"smart-home-2", "qwen-omni", "1.383", "1.14", "0.79"},    {"traffic-monitor", "bert-base", "0.28", "0.13", "0.11"},
+      {"traffic-monitor", "qwen3-1.7b", "0.78", "0.39", "0.17"}, {"traffic-monitor", "qwen-omni", "1.25", "1.02", "0.72"}};
+  std::vector<row> rows{
+      {"setting", "model", "metis", "paper", "asteroid", "paper", "dora", "paper", "dora, phase 1", "dora-with-baselines"}};
   for (const reported& r : paper) {
     if (quick && std::string(r.model) != "bert-base") continue;
     const planning_graph model = zoo::model(r.model, {});
@@ -608,11 +616,10 @@ int main(int argc, char** argv) {
   page.add("energy", energy_headline(all, quick));
   page.add("energy-losses", beaten(&comparison::in_time, energy_of, in_joules));
   std::erase_if(all, [](const comparison& c) { return c.how == mode::inference; });  // the paper's: training, and serving by token
-  page.add_image("dora.energy.svg",
-                 relative_image({.title = "Energy within 1 / 0.8 of the best baseline's time",
-                                 .note = "As a multiple of Dora's. x: out of memory, or late."},
-                                all, &comparison::in_time, "x", energy_of,
-                                [](const comparison& c) { return std::string(to_string(c.how)) + ", " + c.setting; }));
+  page.add_image("dora.energy.svg", relative_image({.title = "Energy within 1 / 0.8 of the best baseline's time",
+                                                    .note = "As a multiple of Dora's. x: out of memory, or late."},
+                                                   all, &comparison::in_time, "x", energy_of,
+                                                   [](const comparison& c) { return std::string(to_string(c.how)) + ", " + c.setting; }));
   page.add("parts", parts(quick));
   page.add("chain-or-graph", chain_or_graph(quick));
   page.add("phases", phases(quick));

@@ -216,7 +216,8 @@ inline std::string curves_svg(const plot_style& style, const std::vector<plot_se
       page.out().path(d, "none", series[s].name, " stroke=\"" + stroke.hex() + "\" stroke-width=\"1.8\"");
       for (const auto& [x, y] : panels[i].curves[s]) {
         page.out().rect(at_x(x) - 3, page.at(a, y) - 3, 6, 6, series[s].fill.hex(),
-                        series[s].name + ", " + hetplan::io::fixed(x, 3) + ": " + page.value_text(y), " rx=\"3\" stroke=\"" + stroke.hex() + "\"");
+                        series[s].name + ", " + hetplan::io::fixed(x, 3) + ": " + page.value_text(y),
+                        " rx=\"3\" stroke=\"" + stroke.hex() + "\"");
       }
     }
   }

@@ -23,8 +23,8 @@
 #include "reproduce/sections.hpp"
 
 using namespace hetplan;
-using io::json_node, io::range;
 using bench::number, bench::row, bench::sections;
+using io::json_node, io::range;
 
 namespace {
 
@@ -34,8 +34,8 @@ const std::string profiles = data + "/sailor/Planner/sailor_planner/profiles/", 
 /// What the tables turn: everything else is the same in all of them.
 struct setting {
   transfer_mode how = transfer_mode::overlap;  ///< block: DeepSpeed's pipeline engine
-  double bandwidth = 1;        ///< times what was measured
-  bool slow_ethernet = false;  ///< 1 Gbit/s on every machine of the MIT cluster, not only on those with RTX 3090
+  double bandwidth = 1;                        ///< times what was measured
+  bool slow_ethernet = false;                  ///< 1 Gbit/s on every machine of the MIT cluster, not only on those with RTX 3090
 };
 
 /// Seconds of the layers at the degree of the plan.
@@ -110,7 +110,8 @@ bytes_per_second cards_of(const std::string& kind, int accelerators, const setti
   const io::foreign_object between = at(io::foreign_object{json_node(d)}, "inter");
   const std::string of = s.slow_ethernet && kind.find("GH") == std::string::npos ? "RTX-3090" : kind;
   std::vector<json_node> fit;  // coefficients, and the largest rate
-  for (const json_node n : at(between, of).at(std::to_string(accelerators), "coefficients and a rate").elements("coefficients and a rate", 2)) {
+  for (const json_node n :
+       at(between, of).at(std::to_string(accelerators), "coefficients and a rate").elements("coefficients and a rate", 2)) {
     fit.push_back(n);
   }
   return bytes_per_second(s.bandwidth * fit.back().number(range::above_zero));
@@ -137,7 +138,9 @@ planning_graph graph_of(const validation& v, measured_costs& costs) {
   planning_graph_builder b(v.model());
   for (std::size_t l = 0; l < one.memory.size(); ++l) {
     // Metis' memory of a layer is state + microbatch x activations.
-    b.add_layer({.name = "layer" + std::to_string(l), .forward_flops = flops(0), .weight = one.sizes.parameters[l] * degree,
+    b.add_layer({.name = "layer" + std::to_string(l),
+                 .forward_flops = flops(0),
+                 .weight = one.sizes.parameters[l] * degree,
                  .activation = bytes((two.memory[l] - one.memory[l]) * degree)});
     if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), one.sizes.activations[l - 1]);
   }
@@ -303,8 +306,8 @@ void add_sensitivity(const sections& page, const std::vector<validation>& all) {
 constexpr double loaded_kernels = 5.06e9;
 
 void add_parts(const sections& page, const std::vector<validation>& all) {
-  std::vector<row> rows{{"cluster, model", "plan", "reduction: measured", "predicted", "memory of an accelerator: measured", "predicted", "error",
-                         "with 5.06 GB of kernels", "error"}};
+  std::vector<row> rows{{"cluster, model", "plan", "reduction: measured", "predicted", "memory of an accelerator: measured", "predicted",
+                         "error", "with 5.06 GB of kernels", "error"}};
   std::vector<double> with_kernels;
   for (const validation& v : all) {
     const outcome o = predict(v, {.how = transfer_mode::block});

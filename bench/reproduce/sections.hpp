@@ -58,7 +58,8 @@ class sections {
 
  private:
   static void print(const std::string& name, const char* mark, const std::string& text) {
-    std::printf("<!-- begin %s%s -->\n%s%s<!-- end %s -->\n\n", name.c_str(), mark, text.c_str(), text.ends_with('\n') ? "" : "\n", name.c_str());
+    std::printf("<!-- begin %s%s -->\n%s%s<!-- end %s -->\n\n", name.c_str(), mark, text.c_str(), text.ends_with('\n') ? "" : "\n",
+                name.c_str());
     std::fflush(stdout);
   }
   options options_;

@@ -53,7 +53,8 @@ class timeline_progress {
 };
 
 bool somebody_leaves(const adapt::timeline& t) {
-  return std::any_of(t.events.begin(), t.events.end(), [](const adapt::event& e) { return std::holds_alternative<adapt::device_leaves>(e.what); });
+  return std::any_of(t.events.begin(), t.events.end(),
+                     [](const adapt::event& e) { return std::holds_alternative<adapt::device_leaves>(e.what); });
 }
 
 /// The plan that runs where nothing ever changes: for a deadline the most frugal one that ends in time, else the planner's best.
@@ -69,16 +70,17 @@ std::optional<hetplan::plan> best_single(const problem& p, const Planner& planne
 }
 
 void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t) {
-  std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches", "moved",
-              "reaction");
+  std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches",
+              "moved", "reaction");
   for (const io::policy_history& row : rows) {
     const adapt::history& h = row.history;
     const double lasted = h.finished_s.value_or(t.duration.value());
     std::printf("%-20s %10lld %12s %10lld %12s %10s %8lld %10s %10s", row.policy.c_str(), h.iterations,
                 h.iterations > 0 ? readable(seconds(lasted / static_cast<double>(h.iterations))).c_str() : "-", h.violations,
-                readable(joules(h.energy_J)).c_str(), readable(seconds(h.stall_s)).c_str(), h.switches, readable(bytes(h.moved_bytes)).c_str(),
-                readable(seconds(h.reaction_s)).c_str());
-    if (h.finished_s) std::printf("   done at %s%s", readable(seconds(*h.finished_s)).c_str(), h.missed_deadline ? ", after the deadline" : "");
+                readable(joules(h.energy_J)).c_str(), readable(seconds(h.stall_s)).c_str(), h.switches,
+                readable(bytes(h.moved_bytes)).c_str(), readable(seconds(h.reaction_s)).c_str());
+    if (h.finished_s)
+      std::printf("   done at %s%s", readable(seconds(*h.finished_s)).c_str(), h.missed_deadline ? ", after the deadline" : "");
     else if (h.missed_deadline) std::printf("   missed the deadline");
     if (h.lost > 0) std::printf("   %lld done again", h.lost);
     if (!h.status.ok()) std::printf("   %s: %s", std::string(to_string(h.status.result)).c_str(), escaped(h.status.reason).c_str());
@@ -139,13 +141,16 @@ int adapt(const common_options& options, const adapt_options& o) {
   bool any = false;
   for (const std::string& name : names) {
     timeline_progress bar(options, name);
-    const auto live = [&](auto policy, const auto& detector) { return adapt::live(p, t, policy, adapt::life_options{detector, storage}, bar); };
+    const auto live = [&](auto policy, const auto& detector) {
+      return adapt::live(p, t, policy, adapt::life_options{detector, storage}, bar);
+    };
     const adapt::heartbeat beats;
     adapt::history h;
     if (!first) h.status = {outcome::infeasible, why_not};
     else if (name == "static") h = live(adapt::static_plan(*first), beats);
     else if (name == "network-only") h = live(adapt::network_only(p, *first), beats);
-    else if (name == "dora") h = live(recipes::dora_adapter(p, {.planner = planner, .ladder = {.common = common}, .mixing = {.common = common}}), beats);
+    else if (name == "dora")
+      h = live(recipes::dora_adapter(p, {.planner = planner, .ladder = {.common = common}, .mixing = {.common = common}}), beats);
     else if (name == "replan-always") h = live(adapt::replan_always(p, any_planner, common), beats);
     else if (name == "replay") h = live(adapt::replay_policy(p, *first), beats);
     else if (name == "heavy-rescheduling") h = live(adapt::rescheduling_policy(p, *first, any_planner, common), beats);

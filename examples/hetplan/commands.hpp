@@ -110,8 +110,8 @@ void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& de
 /// Warns where the plan was made for another model or cluster.
 hetplan::plan load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices);
 /// Warns where a plan's file predicts other numbers than the simulator gives.
-void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::evaluation& simulated, const hetplan::planning_graph& model,
-                      const hetplan::cluster& devices);
+void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::evaluation& simulated,
+                      const hetplan::planning_graph& model, const hetplan::cluster& devices);
 /// Throws invalid_input where a name of an option's list stands twice.
 void require_each_once(const char* option, const std::vector<std::string>& names);
 

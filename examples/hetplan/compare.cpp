@@ -28,7 +28,8 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
       if (x.used) std::printf(" %s %s, %s;", escaped(d.name).c_str(), readable(x.energy).c_str(), readable(x.peak_memory).c_str());
     }
     std::printf("\n");
-    if (!row.status.ok()) std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + escaped(row.status.reason)).c_str());
+    if (!row.status.ok())
+      std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + escaped(row.status.reason)).c_str());
   }
 }
 

@@ -105,7 +105,8 @@ int import_model(const common_options& options, const import_options& o) {
     files.commit();
     return 0;
   }
-  std::printf("%s: %zu layers, %zu edges, measured on", escaped(result.model.name()).c_str(), result.model.size(), result.model.edges().size());
+  std::printf("%s: %zu layers, %zu edges, measured on", escaped(result.model.name()).c_str(), result.model.size(),
+              result.model.edges().size());
   const char* separator = " ";
   for (const layer_profile& p : result.model[layer_id(0)].profiles) {
     std::printf("%s%s", separator, escaped(p.device_kind).c_str());

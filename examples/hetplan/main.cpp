@@ -27,15 +27,20 @@ class command_line {
     app_.add_flag("--json", common_.json, "print one JSON document on standard output");
     app_.add_flag("--quiet", common_.quiet, "no progress");
     app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(CLI::PositiveNumber);
-    app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")->delimiter(',')->expected(3)->check(CLI::PositiveNumber);
+    app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")
+        ->delimiter(',')
+        ->expected(3)
+        ->check(CLI::PositiveNumber);
     app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));
 
     CLI::App* plan = command("plan", "find plans for a model on a cluster", [this] { return cli::plan(common_, plan_); });
     model_and_cluster(plan, plan_.model, plan_.cluster);
     plan->add_option("job", plan_.job, "job file (training, batch 32)")->type_name("JOB");
     plan->add_option("--planner", plan_.planner, "see `hetplan list planners`")->capture_default_str();
-    plan->add_option("--phase", plan_.phase, "of dora alone: 1 the partitioner, 2 the network scheduler on an even split")->check(CLI::Range(1, 2));
-    plan->add_option("--objective", plan_.objective, "overrides the job's")->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
+    plan->add_option("--phase", plan_.phase, "of dora alone: 1 the partitioner, 2 the network scheduler on an even split")
+        ->check(CLI::Range(1, 2));
+    plan->add_option("--objective", plan_.objective, "overrides the job's")
+        ->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
@@ -57,7 +62,8 @@ class command_line {
     CLI::App* exported = command("export", "a plan for those who run it", [this] { return cli::export_plan(common_, export_); });
     model_and_cluster(exported, export_.model, export_.cluster);
     exported->add_option("plan", export_.plan, "plan file")->required()->type_name("PLAN");
-    exported->add_option("--to", export_.to, "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan")
+    exported
+        ->add_option("--to", export_.to, "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan")
         ->required()
         ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
@@ -78,11 +84,14 @@ class command_line {
 
     CLI::App* sweep = command("sweep", "one table of models, clusters, jobs and planners", [this] { return cli::sweep(common_, sweep_); });
     sweep->add_option("sweep", sweep_.sweep, "sweep file")->required()->type_name("SWEEP");
-    sweep->add_option("--out", sweep_.out, "the table, one JSON object a line; an interrupted one is gone on with")->required()->type_name("TABLE");
+    sweep->add_option("--out", sweep_.out, "the table, one JSON object a line; an interrupted one is gone on with")
+        ->required()
+        ->type_name("TABLE");
     sweep->add_option("--csv", sweep_.csv, "write the table for spreadsheets too");
     cli::add_search_options(*sweep, common_);
 
-    CLI::App* adapt = command("adapt", "a job over a timeline of changes, under several policies", [this] { return cli::adapt(common_, adapt_); });
+    CLI::App* adapt =
+        command("adapt", "a job over a timeline of changes, under several policies", [this] { return cli::adapt(common_, adapt_); });
     model_and_cluster(adapt, adapt_.model, adapt_.cluster);
     adapt->add_option("job", adapt_.job, "job file")->required()->type_name("JOB");
     adapt->add_option("timeline", adapt_.timeline, "timeline file")->required()->type_name("TIMELINE");
@@ -97,7 +106,8 @@ class command_line {
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
     show->add_option("--dot", show_.dot, "write a Graphviz file");
 
-    CLI::App* foreign = command("import", "a model that another project profiled, as a model file", [this] { return cli::import_model(common_, import_); });
+    CLI::App* foreign =
+        command("import", "a model that another project profiled, as a model file", [this] { return cli::import_model(common_, import_); });
     foreign->require_subcommand(1);
     CLI::App* pipedream = format(foreign, "pipedream", "a graph of PipeDream's profiler: a sample is a minibatch");
     measured_on(pipedream, "pipedream");
@@ -109,7 +119,8 @@ class command_line {
     degree(piper);
     piper->add_option("--configuration", import_.configuration, "of every layer")->capture_default_str();
     piper->add_option("--time-unit", import_.time_unit, "of the file's times")->check(CLI::IsMember({"s", "ms"}))->capture_default_str();
-    piper->add_option("--forward-share", import_.forward_share, "of a time that holds forward and backward (1/3)")->check(CLI::Range(0.0, 1.0));
+    piper->add_option("--forward-share", import_.forward_share, "of a time that holds forward and backward (1/3)")
+        ->check(CLI::Range(0.0, 1.0));
     piper->add_option("--cluster", import_.cluster, "write the file's devices");
     CLI::App* pipeedge = format(foreign, "pipeedge", "one of PipeEdge's models, FILE, for inference");
     pipeedge->add_option("--types", import_.types, "PipeEdge's device types: who measured the model")->required()->type_name("FILE");
@@ -178,7 +189,8 @@ class command_line {
     const CLI::App* app = &app_;
     while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
     std::vector<std::string> known;
-    for (const CLI::App* command : app->get_subcommands([](const CLI::App* c) { return !c->get_name().empty(); })) known.push_back(command->get_name());
+    for (const CLI::App* command : app->get_subcommands([](const CLI::App* c) { return !c->get_name().empty(); }))
+      known.push_back(command->get_name());
     for (const std::string& given : app_.remaining(true)) {
       if (known.empty() || given.starts_with("-")) continue;
       return "expected one of " + hetplan::io::joined(known) + ", got " + hetplan::io::in_quotes(given) +

@@ -79,7 +79,8 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 bool is_standard_output(const std::string& path) {
-  struct stat to {}, file {};
+  struct stat to {
+  }, file{};
   return fstat(STDOUT_FILENO, &to) == 0 && S_ISREG(to.st_mode) && stat(path.c_str(), &file) == 0 && to.st_dev == file.st_dev &&
          to.st_ino == file.st_ino;
 }

@@ -71,7 +71,8 @@ std::vector<std::string> unused_options(const common_options& options, std::span
   return lines;
 }
 
-plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer, dora_phase phase) {
+plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
+                        dora_phase phase) {
   const objective_of_job objective(p.job);
   const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
   const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},

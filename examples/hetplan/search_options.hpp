@@ -15,8 +15,7 @@ inline void add_search_options(CLI::App& command, common_options& options) {
       ->check(CLI::NonNegativeNumber);
   command.add_option("--threads", options.threads, "threads of those searches (1); no answer depends on it")->check(CLI::Range(1, 1024));
   command
-      .add_option("--budget", options.budget,
-                  "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
+      .add_option("--budget", options.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
 }

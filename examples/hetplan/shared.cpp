@@ -66,7 +66,11 @@ common_options options_for(const common_options& options, const std::string& mod
 void require_no_model_options(const common_options& o, const std::string& who, bool dtype) {
   const char* given = o.tokens ? "--tokens" : o.input ? "--input" : o.dtype.empty() || dtype ? nullptr : "--dtype";
   if (given == nullptr) return;
-  throw invalid_input(std::string(given) + ": only a built-in " + (o.tokens ? "language " : o.input ? "vision " : "") + "model takes it, not " + who);
+  throw invalid_input(std::string(given) + ": only a built-in " +
+                      (o.tokens  ? "language "
+                       : o.input ? "vision "
+                                 : "") +
+                      "model takes it, not " + who);
 }
 
 planning_graph load_model(const common_options& options, const std::string& name) {
@@ -116,14 +120,16 @@ hetplan::plan load_plan(const std::string& file, const planning_graph& model, co
   return p;
 }
 
-void check_prediction(const std::string& file, const hetplan::plan& p, const evaluation& simulated, const planning_graph& model, const cluster& devices) {
+void check_prediction(const std::string& file, const hetplan::plan& p, const evaluation& simulated, const planning_graph& model,
+                      const cluster& devices) {
   if (!p.predicted || p.model != model.name() || p.cluster != devices.name()) return;  // of another, which load_plan tells
   constexpr double tolerance = 1e-9;
   bool told = false;
   const auto differs = [&](const std::string& what, double given, double found) {
     if (told || std::abs(given - found) <= tolerance * std::max(std::abs(given), std::abs(found))) return;
     told = true;
-    warn(file + ": /predicted/" + what + ": " + to_text(given) + " is predicted and " + to_text(found) + " simulated; the simulated numbers count");
+    warn(file + ": /predicted/" + what + ": " + to_text(given) + " is predicted and " + to_text(found) +
+         " simulated; the simulated numbers count");
   };
   const evaluation& all = *p.predicted;
   differs("latency", all.latency.value(), simulated.latency.value());
@@ -143,7 +149,8 @@ void check_prediction(const std::string& file, const hetplan::plan& p, const eva
 void require_each_once(const char* option, const std::vector<std::string>& names) {
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
-    if (!seen.insert(name).second) throw invalid_input(std::string(option) + ": expected every name once, got " + io::in_quotes(name) + " again");
+    if (!seen.insert(name).second)
+      throw invalid_input(std::string(option) + ": expected every name once, got " + io::in_quotes(name) + " again");
   }
 }
 

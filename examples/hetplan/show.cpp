@@ -34,8 +34,9 @@ void print(const planning_graph& model) {
   if (model.tokens_per_sample() > 1) std::printf(" of %d tokens", model.tokens_per_sample());
   std::printf("\n%5s  %-28s %-14s %12s %10s %10s\n", "", "layer", "kind", "GFLOP", "weight", "kept");
   for (const layer& l : model.layers()) {
-    std::printf("%5d  %-28s %-14s %12.4g %10s %10s%s\n", l.id.value, escaped(l.name).c_str(), escaped(l.kind).c_str(), l.forward_flops.value() / 1e9,
-                readable(l.weight).c_str(), readable(l.activation).c_str(), l.trainable || l.weight.value() == 0 ? "" : "  frozen");
+    std::printf("%5d  %-28s %-14s %12.4g %10s %10s%s\n", l.id.value, escaped(l.name).c_str(), escaped(l.kind).c_str(),
+                l.forward_flops.value() / 1e9, readable(l.weight).c_str(), readable(l.activation).c_str(),
+                l.trainable || l.weight.value() == 0 ? "" : "  frozen");
   }
 }
 
@@ -43,10 +44,12 @@ void print(const cluster& c) {
   std::printf("%s: %zu devices, %zu network resources\n", escaped(c.name()).c_str(), c.size(), c.network().resources().size());
   std::printf("  %-12s %-20s %14s %12s %14s %14s\n", "device", "kind", "compute", "memory", "bandwidth", "power");
   for (const device& d : c.devices()) {
-    std::printf("  %-12s %-20s %8.4g TFLOP/s %12s %9.4g GB/s %6.3g..%.3g W\n", escaped(d.name).c_str(), escaped(d.kind).c_str(), d.compute.value() / 1e12,
-                readable(d.usable_memory()).c_str(), d.memory_bandwidth.value() / 1e9, d.power.idle.value(), d.power.active.value());
+    std::printf("  %-12s %-20s %8.4g TFLOP/s %12s %9.4g GB/s %6.3g..%.3g W\n", escaped(d.name).c_str(), escaped(d.kind).c_str(),
+                d.compute.value() / 1e12, readable(d.usable_memory()).c_str(), d.memory_bandwidth.value() / 1e9, d.power.idle.value(),
+                d.power.active.value());
   }
-  for (const resource& r : c.network().resources()) std::printf("  %-33s %8.4g Mbit/s\n", escaped(r.name).c_str(), r.capacity.value() * 8 / 1e6);
+  for (const resource& r : c.network().resources())
+    std::printf("  %-33s %8.4g Mbit/s\n", escaped(r.name).c_str(), r.capacity.value() * 8 / 1e6);
 }
 
 }  // namespace
@@ -88,7 +91,8 @@ int list(const common_options& options, const std::string& what) {
       for (const auto& name : zoo::model_names()) {
         const planning_graph m = zoo::model(name, {});
         char about[80];
-        std::snprintf(about, sizeof about, "%5zu layers  %8.4g M parameters  %8.4g GFLOP", m.size(), m.parameters() / 1e6, m.forward_flops().value() / 1e9);
+        std::snprintf(about, sizeof about, "%5zu layers  %8.4g M parameters  %8.4g GFLOP", m.size(), m.parameters() / 1e6,
+                      m.forward_flops().value() / 1e9);
         add(std::string(name), about);
       }
     } else if (kind == "clusters") {

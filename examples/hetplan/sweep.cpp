@@ -80,7 +80,7 @@ bool is_intact(const std::string& row) {
 bool may_be_begun(const std::string& row) {
   constexpr std::string_view then = "\",\"model\":\"";
   const std::string_view all(row), begin = all.substr(0, row_begin.size()), key = all.substr(begin.size(), key_length),
-                               rest = all.substr(begin.size() + key.size(), then.size());
+                                   rest = all.substr(begin.size() + key.size(), then.size());
   return row_begin.starts_with(begin) && key.find_first_not_of("0123456789abcdef") == std::string_view::npos && then.starts_with(rest) &&
          (rest.size() < then.size() || json::parse(row, nullptr, false).is_discarded() || is_intact(row));
 }
@@ -90,7 +90,8 @@ bool has_what_is_asked(const json& row) {
   const auto all = [&](std::initializer_list<const char*> keys, auto&& fits) {
     return std::all_of(keys.begin(), keys.end(), [&](const char* key) { return row.contains(key) && fits(row[key]); });
   };
-  if (!row.is_object() || !all({"key", "model", "cluster", "job", "planner", "status"}, [](const json& v) { return v.is_string(); })) return false;
+  if (!row.is_object() || !all({"key", "model", "cluster", "job", "planner", "status"}, [](const json& v) { return v.is_string(); }))
+    return false;
   for (const char* key : {"target", "score", "latency", "energy", "peak_memory"}) {
     if (row.contains(key) && !row[key].is_number()) return false;
   }
@@ -102,8 +103,8 @@ std::string best_text(const json& row) {
   const auto shown = [&]<class Quantity>(const char* key, Quantity) {  // a number that is not finite is left out
     return row.contains(key) ? readable(Quantity(row.at(key).get<double>())) : std::string("-");
   };
-  std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", escaped(row.at("planner").get<std::string>()).c_str(), shown("latency", seconds()).c_str(),
-                shown("energy", joules()).c_str(), shown("peak_memory", bytes()).c_str());
+  std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", escaped(row.at("planner").get<std::string>()).c_str(),
+                shown("latency", seconds()).c_str(), shown("energy", joules()).c_str(), shown("peak_memory", bytes()).c_str());
   return text;
 }
 
@@ -149,7 +150,8 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
     clusters_.push_back({name, std::move(c), d});
   }
   std::vector<io::json_node> job_nodes;
-  for (const io::json_node n : io::json_object(io::json_node(document), io::keys::sweep).at("jobs", "").elements("")) job_nodes.push_back(n);
+  for (const io::json_node n : io::json_object(io::json_node(document), io::keys::sweep).at("jobs", "").elements(""))
+    job_nodes.push_back(n);
   for (std::size_t i = 0; i < s.jobs.size(); ++i) {
     std::optional<io::json_document> job_file;
     if (!s.jobs[i].job) {
@@ -159,7 +161,8 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
     job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return io::read_job(*job_file); });
     job asked = wanted;
     if (!s.latencies.empty()) asked.qoe.latency = s.latencies.front();
-    for (std::string& line : io::unused_job_fields(job_file ? io::json_node(*job_file) : job_nodes[i], asked)) warnings_.push_back(std::move(line));
+    for (std::string& line : io::unused_job_fields(job_file ? io::json_node(*job_file) : job_nodes[i], asked))
+      warnings_.push_back(std::move(line));
     if (!s.latencies.empty() && asked.effective_objective() != objective_kind::qoe) {
       warnings_.push_back(file + ": /latencies: the objective of job " + io::in_quotes(s.jobs[i].name) + ", " +
                           io::in_quotes(to_string(asked.effective_objective())) + ", does not ask for a latency; not used");
@@ -223,7 +226,8 @@ case_outcome sweep_cases::run(std::size_t i) const {
 std::string sweep_cases::row(std::size_t i) const {
   const position at_i = at(i);
   const job& wanted = jobs_[at_i.job].value;
-  const problem p{models_[at_i.model].value, clusters_[at_i.cluster].value, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options_.budget};
+  const problem p{
+      models_[at_i.model].value, clusters_[at_i.cluster].value, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options_.budget};
   common_options quiet = options_;
   quiet.quiet = true;
   progress nobody(quiet, "");
@@ -307,7 +311,8 @@ class sweep_table {
   /// Opens the file, made if missing; again where another sweep put its table there between the opening and the lock. A file system
   /// that has no locks is done without.
   void lock() {
-    struct stat opened {}, named {};
+    struct stat opened {
+    }, named{};
     do {
       file_.reset(std::fopen(path_.c_str(), "ab"));
       if (!file_) io::detail::fail_file(path_, "cannot write", errno);
@@ -349,7 +354,8 @@ class sweep_table {
     const json o = json::parse(row, nullptr, false);
     if (!row.starts_with(row_begin) || !o.is_object() || !o.contains("check")) fail_row(where);
     if (!is_intact(row) || !has_what_is_asked(o))
-      throw invalid_input(io::escaped(path_) + ": " + where + ": expected a row as it was written, got another; without the line its case is done again");
+      throw invalid_input(io::escaped(path_) + ": " + where +
+                          ": expected a row as it was written, got another; without the line its case is done again");
     return o["key"].get<std::string>();
   }
 
@@ -363,7 +369,8 @@ class sweep_table {
 /// text there. Source: RFC 4180, section 2; OWASP, "CSV Injection".
 std::string csv_field(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
-  if (value.is_string() && !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) text.insert(0, 1, '\'');
+  if (value.is_string() && !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
+    text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);

@@ -6,16 +6,16 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/core/version.hpp>
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/profiled.hpp>
+#include <hetplan/graph/chain_view.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
@@ -23,4 +23,4 @@
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/simulate/evaluate.hpp>

@@ -14,7 +14,7 @@ using adapt::heartbeat;
 
 TEST_CASE("a silent device is given up a timeout after its last beat and a probe later") {
   const heartbeat h{.period = 2_s, .timeout = 5_s, .probe = 1_s};
-  CHECK(h.noticed(0_s) == 6_s);   // it still sent the first beat
+  CHECK(h.noticed(0_s) == 6_s);  // it still sent the first beat
   CHECK(h.noticed(1.9_s) == 6_s);
   CHECK(h.noticed(2_s) == 8_s);
   CHECK(h.noticed(7_s) == 12_s);

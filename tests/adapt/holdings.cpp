@@ -47,7 +47,8 @@ TEST_CASE("in a plan every device holds the tensors of the stages that list it, 
     const adapt::holdings held = adapt::holdings_of(i.plan, model, i.devices.size());
     std::set<std::pair<int, std::string>> expected;  // by device and name of the tensor
     const auto tensor = [&](const layer& l) {
-      return l.weight_group < 0 ? "layer " + l.name : "group " + std::string(model.weight_groups()[static_cast<std::size_t>(l.weight_group)]);
+      return l.weight_group < 0 ? "layer " + l.name
+                                : "group " + std::string(model.weight_groups()[static_cast<std::size_t>(l.weight_group)]);
     };
     for (const stage& s : i.plan.stages) {
       for (const assignment& a : s.devices) {

@@ -68,7 +68,9 @@ struct world_by_hand {
   job what;
 
   world_by_hand(mode how, cluster c, double weight_bytes, bool frozen = false, double factor = 2, double tensor_bytes = 2)
-      : model(make(weight_bytes, frozen, tensor_bytes)), devices(std::move(c)), what{.workload = {.mode = how, .optimizer_factor = factor}, .batch = 1} {}
+      : model(make(weight_bytes, frozen, tensor_bytes)),
+        devices(std::move(c)),
+        what{.workload = {.mode = how, .optimizer_factor = factor}, .batch = 1} {}
 
   [[nodiscard]] auto problem() const { return planning_problem{model, devices, roofline{}, what}; }
   [[nodiscard]] plan apart(int a, int b) const {
@@ -118,7 +120,8 @@ TEST_CASE("a capacity drop in the middle of an iteration slows what is still to 
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const adapt::history h = x.live({48_s, {at(12, air(0.25))}}, policy);
-  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::running, 8, 19, 1}, {activity::running, 19, 47, 2}, {activity::cut_off, 47, 48}});
+  check_stretches(
+      h, {{activity::running, 0, 8, 1}, {activity::running, 8, 19, 1}, {activity::running, 19, 47, 2}, {activity::cut_off, 47, 48}});
   CHECK(h.iterations == 4);
   CHECK(h.cut_off == 1);
   CHECK(h.stretches[1].response_s == near(11));
@@ -141,8 +144,12 @@ TEST_CASE("an iteration loses its work with a device, which is missed after its 
   scripted policy = flees(x.apart(0, 1), x.together(0));
   const adapt::life_options<> o{.storage = {.archive = dev(2)}};
   const adapt::history h = x.live({60_s, {at(30.25, adapt::device_leaves{dev(1)}), at(50, adapt::device_joins{dev(1)})}}, policy, o);
-  check_stretches(h, {{activity::running, 0, 24, 3}, {activity::cut_off, 24, 30.25}, {activity::stalled, 30.25, 32.5}, {activity::migrating, 32.5, 37.5},
-                      {activity::running, 37.5, 55.5, 3}, {activity::cut_off, 55.5, 60}});
+  check_stretches(h, {{activity::running, 0, 24, 3},
+                      {activity::cut_off, 24, 30.25},
+                      {activity::stalled, 30.25, 32.5},
+                      {activity::migrating, 32.5, 37.5},
+                      {activity::running, 37.5, 55.5, 3},
+                      {activity::cut_off, 55.5, 60}});
   CHECK(policy.asked == std::vector<double>{0, 32.5, 55.5});  // its return is known at 50, between iterations at 55.5
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].caused_s == near(30.25));
@@ -161,8 +168,13 @@ TEST_CASE("an iteration loses its work with a device, which is missed after its 
 TEST_CASE("who comes back before anyone else has taken over goes on with what it held") {
   const world_by_hand x(mode::training, wired(3), 5);  // 22 s each
   scripted policy = flees(x.apart(0, 1), x.together(0));
-  const adapt::history h = x.live({100_s, {at(30, adapt::device_leaves{dev(1)}), at(31, adapt::device_joins{dev(1)})}}, policy, adapt::life_options<>{});
-  check_stretches(h, {{activity::running, 0, 22, 1}, {activity::cut_off, 22, 30}, {activity::stalled, 30, 31}, {activity::running, 31, 97, 3}, {activity::cut_off, 97, 100}});
+  const adapt::history h =
+      x.live({100_s, {at(30, adapt::device_leaves{dev(1)}), at(31, adapt::device_joins{dev(1)})}}, policy, adapt::life_options<>{});
+  check_stretches(h, {{activity::running, 0, 22, 1},
+                      {activity::cut_off, 22, 30},
+                      {activity::stalled, 30, 31},
+                      {activity::running, 31, 97, 3},
+                      {activity::cut_off, 97, 100}});
   CHECK(h.adoptions.empty());
   CHECK(h.status.ok());
 }
@@ -194,9 +206,13 @@ TEST_CASE("traffic of a device that is away waits for it, from its first moment 
   // d2 is away 1..20; 4 B of it are to begin at 2, in the first iteration. They begin with the iteration that follows 20.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({50_s, {at(1, adapt::device_leaves{dev(2)}), at(2, adapt::transfer_begins{dev(2), dev(0), 4_B}), at(20, adapt::device_joins{dev(2)})}}, policy);
+  const adapt::history h = x.live(
+      {50_s,
+       {at(1, adapt::device_leaves{dev(2)}), at(2, adapt::transfer_begins{dev(2), dev(0), 4_B}), at(20, adapt::device_joins{dev(2)})}},
+      policy);
   // 24: 3 B, then 1 B shared until 29, own 1 B more until 30, F until 33.
-  check_stretches(h, {{activity::running, 0, 24, 3}, {activity::running, 24, 33, 1}, {activity::running, 33, 49, 2}, {activity::cut_off, 49, 50}});
+  check_stretches(
+      h, {{activity::running, 0, 24, 3}, {activity::running, 24, 33, 1}, {activity::running, 33, 49, 2}, {activity::cut_off, 49, 50}});
 }
 
 TEST_CASE("immutable weights come while the old plan runs, and nothing stops") {
@@ -305,7 +321,8 @@ TEST_CASE("in generation another share of the sequences moves caches and no weig
   b.add_layer({.name = "a", .forward_flops = flops(3), .weight = bytes(7), .kv_bytes_per_token = bytes(2)});
   const planning_graph model = std::move(b).build();
   const cluster devices = wired(2);
-  const planning_problem problem{model, devices, roofline{}, job{.workload = {.mode = mode::generation, .context = 5, .tokens = 2}, .batch = 4}};
+  const planning_problem problem{model, devices, roofline{},
+                                 job{.workload = {.mode = mode::generation, .context = 5, .tokens = 2}, .batch = 4}};
   const auto shared_out = [&](int first) {
     plan p = plan_of(mode::generation, 4, 1, {stage_of({0}, {{0, first}, {1, 4 - first}})});
     p.workload = problem.job.workload;
@@ -391,7 +408,8 @@ TEST_CASE("a coordinator that is back before all have agreed that it was gone is
     if (s.running == nullptr) return {.next = x.together(0)};
     return {};
   }};
-  static_cast<void>(x.live({60_s, {at(10, adapt::device_leaves{dev(1)}), at(14, adapt::device_joins{dev(1)})}}, policy, adapt::life_options{adapt::heartbeat{}, {}}));
+  static_cast<void>(x.live({60_s, {at(10, adapt::device_leaves{dev(1)}), at(14, adapt::device_joins{dev(1)})}}, policy,
+                           adapt::life_options{adapt::heartbeat{}, {}}));
   REQUIRE(there.size() >= 2);
   CHECK(there.back() == 1);
 }
@@ -493,7 +511,8 @@ TEST_CASE("resting is idle until asked again, and a plan that comes meanwhile ne
     return {};
   }};
   const adapt::history moved = x.live({26_s, {}}, both);
-  check_stretches(moved, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::idle, 13, 20}, {activity::running, 20, 26, 1}});
+  check_stretches(moved,
+                  {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::idle, 13, 20}, {activity::running, 20, 26, 1}});
 }
 
 TEST_CASE("a plan on a device that has left in silence is dropped, whichever way it comes") {
@@ -530,18 +549,23 @@ TEST_CASE("a switch that is cut off by a loss leaves the old plan, and the polic
   const world_by_hand x(mode::inference, wired(4), 5);
   scripted policy = changes_once(x.apart(0, 1), 8, x.together(2), switching::delta);
   const adapt::history h = x.live({24_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
-  check_stretches(h, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 10}, {activity::running, 10, 18, 1}, {activity::cut_off, 18, 24}});
+  check_stretches(
+      h, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 10}, {activity::running, 10, 18, 1}, {activity::cut_off, 18, 24}});
   CHECK(h.adoptions.empty());
   CHECK(policy.asked == std::vector<double>{0, 8, 10});
   CHECK(h.status.ok());
 }
 
 TEST_CASE("energy is idle power while nothing runs, of those that are there") {
-  world_by_hand x(mode::inference, {"pair", [] {
-                    auto all = workers(3);
-                    for (device& d : all) d.power = {1_W, 11_W};
-                    return all;
-                  }(), mesh{bytes_per_second(1)}}, 0);
+  world_by_hand x(mode::inference,
+                  {"pair",
+                   [] {
+                     auto all = workers(3);
+                     for (device& d : all) d.power = {1_W, 11_W};
+                     return all;
+                   }(),
+                   mesh{bytes_per_second(1)}},
+                  0);
   adapt::static_plan policy(x.apart(0, 1));
   // One iteration: 8 s, 3 s busy each: 2 * (8 + 30). Cut off at 10: d0 2 s busy: 2 + 20, d1 2. Then d0 alone, 90 s.
   const adapt::history h = x.live({100_s, {at(10, adapt::device_leaves{dev(1)})}}, policy);
@@ -577,7 +601,8 @@ TEST_CASE("a life that makes no sense is refused before anyone is asked") {
   refused({9_s, {at(2, adapt::speed_becomes{dev(0), std::nan("")})}}, {}, "speed");
   refused({9_s, {at(2, adapt::device_joins{dev(0)})}}, {}, "is there already");
   refused({9_s, {at(2, adapt::device_leaves{dev(0)}), at(3, adapt::device_leaves{dev(0)})}}, {}, "is not there");
-  refused({9_s, {at(2, adapt::device_leaves{dev(0)}), at(3, adapt::device_leaves{dev(1)}), at(20, adapt::device_leaves{dev(2)})}}, {}, "no device is left");
+  refused({9_s, {at(2, adapt::device_leaves{dev(0)}), at(3, adapt::device_leaves{dev(1)}), at(20, adapt::device_leaves{dev(2)})}}, {},
+          "no device is left");
   refused({9_s, {at(2, adapt::transfer_begins{dev(0), dev(0), 1_B})}}, {}, "no route");
   refused({9_s, {at(2, adapt::transfer_begins{dev(0), dev(1), bytes(-1)})}}, {}, "transfer");
   refused({9_s, {at(2, adapt::qoe_becomes{})}}, {}, "qoe");
@@ -612,7 +637,8 @@ TEST_CASE("an observer sees time pass and may end it") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const auto stop_at = [](const adapt::lived& l) { return l.so_far.iterations >= 2 ? flow::stop : flow::go; };
-  const adapt::history h = adapt::live(x.problem(), {100_s, {at(9, air(0.5)), at(20, air(1))}}, policy, adapt::life_options<adapt::immediate>{}, stop_at);
+  const adapt::history h =
+      adapt::live(x.problem(), {100_s, {at(9, air(0.5)), at(20, air(1))}}, policy, adapt::life_options<adapt::immediate>{}, stop_at);
   CHECK(h.status.result == outcome::stopped);
   CHECK(h.iterations == 2);
 }
@@ -620,7 +646,8 @@ TEST_CASE("an observer sees time pass and may end it") {
 TEST_CASE("a timeline that time itself could not pass through is refused before anything runs") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   scripted policy{[&](const situation&) { return reaction{.next = x.apart(0, 1)}; }};
-  CHECK_THROWS_WITH(adapt::live(x.problem(), {seconds(3.6e23), {}}, policy), Catch::Contains("duration = 3.6e+23 s; expected seconds > 0, at most 1e+09"));
+  CHECK_THROWS_WITH(adapt::live(x.problem(), {seconds(3.6e23), {}}, policy),
+                    Catch::Contains("duration = 3.6e+23 s; expected seconds > 0, at most 1e+09"));
   CHECK(policy.asked.empty());
   CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, policy).status.ok());
 }

@@ -76,7 +76,10 @@ struct restless {
       r.next = world.plans.front();
     } else if (goes || !s.can_run) {
       r.next = world.plans[i];
-      r.how = how < 4 ? adapt::switching::delta : how < 8 && world.background ? adapt::switching::background : how < 9 ? adapt::switching::through_coordinator : adapt::switching::at_no_cost;
+      r.how = how < 4                       ? adapt::switching::delta
+              : how < 8 && world.background ? adapt::switching::background
+              : how < 9                     ? adapt::switching::through_coordinator
+                                            : adapt::switching::at_no_cost;
       r.step = adapt::rung::known_plan;
       r.thinking = seconds(thinking);
       ++switched;
@@ -133,7 +136,9 @@ world_of_chance some_world(std::uint64_t seed, mode how) {
     const device_id d(random.index(c.size())), other(random.index(c.size()));
     const auto add = [&](adapt::happening what) { w.events.events.push_back({seconds(t), what}); };
     switch (random.integer(0, 4)) {
-      case 0: add(adapt::capacity_becomes{resource_id(0), bytes_per_second(w.capacity * (random.chance(0.1) ? 0 : random.between(0.2, 2)))}); break;
+      case 0:
+        add(adapt::capacity_becomes{resource_id(0), bytes_per_second(w.capacity * (random.chance(0.1) ? 0 : random.between(0.2, 2)))});
+        break;
       case 1: add(adapt::speed_becomes{d, random.chance(0.1) ? 0 : random.between(0.3, 2)}); break;
       case 2:
         if (d != other) add(adapt::transfer_begins{d, other, bytes(w.capacity * w.iteration_s * random.between(0.1, 4))});
@@ -157,7 +162,8 @@ template <class Energy = linear_power, class... Observers>
 adapt::history lived_by(const world_of_chance& w, Observers&&... observers) {
   const planning_graph model = w.model();
   const cluster c = w.home();
-  const planning_problem problem{model, c, roofline{}, job{.workload = w.plans.front().workload, .batch = static_cast<int>(w.plans.front().batch())},
+  const planning_problem problem{model, c, roofline{},
+                                 job{.workload = w.plans.front().workload, .batch = static_cast<int>(w.plans.front().batch())},
                                  judge_models<plain_memory, Energy>{}};
   restless policy{.world = w};
   return adapt::live(problem, w.events, policy, adapt::life_options<>{.detector = w.beats, .storage = w.storage}, observers...);
@@ -294,7 +300,8 @@ TEST_CASE("every byte that moves is somebody's: the plan's, a switch's, a backup
     const double in_vain = h.energy_J - h.moved_bytes;
     CHECK(in_vain >= -1e-9 * h.energy_J - 1e-3);
     CHECK(in_vain <= stopped * (1 + 1e-9) + 1e-3);
-    const bool leaves = std::any_of(w.events.events.begin(), w.events.events.end(), [](const adapt::event& e) { return std::holds_alternative<adapt::device_leaves>(e.what); });
+    const bool leaves = std::any_of(w.events.events.begin(), w.events.events.end(),
+                                    [](const adapt::event& e) { return std::holds_alternative<adapt::device_leaves>(e.what); });
     const bool to_the_end = h.stretches.back().what == activity::migrating;
     if (!leaves && !to_the_end) CHECK(in_vain == Approx(0).margin(1e-9 * h.energy_J + 1e-3));
     moving += h.moved_bytes > 0 ? 1 : 0;

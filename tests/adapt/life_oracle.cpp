@@ -50,7 +50,7 @@ struct by_the_clock {
 
 /// What both of them tell.
 struct told {
-  std::vector<double> ends_s;          ///< of iterations
+  std::vector<double> ends_s;  ///< of iterations
   std::vector<double> device_J;
   long long cut_off = 0;
   double stall_s = 0;
@@ -71,14 +71,16 @@ class naive_life {
   told run() {
     const double end = timeline_.duration.value();
     while (now_ < end) {
-      while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now_) adapt::apply(conditions_, timeline_.events[next_++]);
+      while (next_ < timeline_.events.size() && timeline_.events[next_].at.value() <= now_)
+        adapt::apply(conditions_, timeline_.events[next_++]);
       choose();
       const std::vector<device_id> devices = devices_of(*running_);
       const auto works = [&](device_id d) { return conditions_.works(d); };
       const auto carries = [&](resource_id r) { return conditions_.capacity[r.index()].value() > 0; };
       const std::vector<resource_id> resources = resources_of(*running_);
       const bool can_run = std::all_of(devices.begin(), devices.end(), works) && std::all_of(resources.begin(), resources.end(), carries);
-      if (can_run) iterate(devices, resources); else stall(devices);
+      if (can_run) iterate(devices, resources);
+      else stall(devices);
     }
     return out_;
   }
@@ -121,7 +123,8 @@ class naive_life {
     simulator_options o = adapt::from_the_start(conditions_, cluster_);
     for (std::size_t i = next_; i < timeline_.events.size(); ++i) {
       const seconds at = timeline_.events[i].at - seconds(now_);
-      if (const auto* r = std::get_if<adapt::capacity_becomes>(&timeline_.events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
+      if (const auto* r = std::get_if<adapt::capacity_becomes>(&timeline_.events[i].what))
+        o.capacities.push_back({at, r->resource, r->capacity});
       if (const auto* s = std::get_if<adapt::speed_becomes>(&timeline_.events[i].what)) o.speeds.push_back({at, s->device, s->speed});
     }
     for (background_transfer f : foreign_) {
@@ -146,7 +149,8 @@ class naive_life {
       // Whoever knows at once that nothing moves any more gives the iteration up if it is another plan's turn.
       const bool halts = (still != nullptr && still->speed == 0 && among(devices, still->device)) ||
                          (down != nullptr && down->capacity.value() == 0 && among(resources, down->resource));
-      if ((gone != nullptr && among(devices, gone->device)) || (halts && *choice(e.at.value(), then) != *running_)) until = std::min(until, e.at.value());
+      if ((gone != nullptr && among(devices, gone->device)) || (halts && *choice(e.at.value(), then) != *running_))
+        until = std::min(until, e.at.value());
     }
     simulator_options o = everything_from_now();
     o.until = seconds(until - now_);
@@ -162,12 +166,14 @@ class naive_life {
     }
   }
   void stall(const std::vector<device_id>& devices) {
-    double until = next_ < timeline_.events.size() ? std::min(timeline_.events[next_].at.value(), timeline_.duration.value()) : timeline_.duration.value();
+    double until = next_ < timeline_.events.size() ? std::min(timeline_.events[next_].at.value(), timeline_.duration.value())
+                                                   : timeline_.duration.value();
     for (const turn& t : turns_) {
       if (t.from_s > now_) until = std::min(until, t.from_s);
     }
     for (const device_id d : devices) {
-      if (conditions_.present[d.index()] != 0) out_.device_J[d.index()] += linear_power{}.energy({.total = seconds(until - now_)}, cluster_[d]).value();
+      if (conditions_.present[d.index()] != 0)
+        out_.device_J[d.index()] += linear_power{}.energy({.total = seconds(until - now_)}, cluster_[d]).value();
     }
     // The plan, whose devices all stand still, lets the traffic go on alone.
     simulator_options o = everything_from_now();
@@ -198,7 +204,8 @@ class naive_life {
 told from_history(const adapt::history& h) {
   told t{.ends_s = {}, .device_J = h.device_energy_J, .cut_off = h.cut_off, .stall_s = h.stall_s};
   for (const adapt::stretch& s : h.stretches) {
-    for (long long i = 1; i <= s.iterations; ++i) t.ends_s.push_back(s.start_s + (s.end_s - s.start_s) * static_cast<double>(i) / static_cast<double>(s.iterations));
+    for (long long i = 1; i <= s.iterations; ++i)
+      t.ends_s.push_back(s.start_s + (s.end_s - s.start_s) * static_cast<double>(i) / static_cast<double>(s.iterations));
   }
   return t;
 }
@@ -227,7 +234,8 @@ adapt::timeline changes(random_source& random, const cluster& c, double iteratio
       add(adapt::speed_becomes{device_id(d), random.chance(0.1) ? 0 : random.between(0.2, 2)});
     } else if (kind < 8 && leaving > 0) {
       const std::size_t d = order[random.index(leaving)];
-      if (here[d] != 0) add(adapt::device_leaves{device_id(d)}); else add(adapt::device_joins{device_id(d)});
+      if (here[d] != 0) add(adapt::device_leaves{device_id(d)});
+      else add(adapt::device_joins{device_id(d)});
       here[d] = here[d] != 0 ? 0 : 1;
     } else if (c.size() - leaving > 1) {
       const std::size_t from = order[leaving + random.index(c.size() - leaving)], to = order[leaving + random.index(c.size() - leaving)];
@@ -263,7 +271,8 @@ TEST_CASE("a life is what judging every iteration with all events of the timelin
   for_random_instances(150, [&](const instance& i) {
     const planning_graph model = i.model();
     const cluster c = i.cluster();
-    random_source random(i.plan.stages.size() * 1000003 + static_cast<std::size_t>(i.plan.batch()) * 101 + i.layers.size() * 7 + static_cast<std::size_t>(i.capacity));
+    random_source random(i.plan.stages.size() * 1000003 + static_cast<std::size_t>(i.plan.batch()) * 101 + i.layers.size() * 7 +
+                         static_cast<std::size_t>(i.capacity));
     const double iteration_s = judge(i.plan, model, c, roofline{}).evaluation.latency.value();
     if (!(iteration_s > 0)) return;
     const adapt::timeline t = changes(random, c, iteration_s, 12, 25);

@@ -127,7 +127,8 @@ double load_s(const std::vector<adapt::fetch>& round, const cluster& c, const ad
 cluster four(auto net) {
   std::vector<device> all;
   for (const char* name : {"a", "b", "c", "d"}) {
-    all.push_back({.name = name, .memory = 1_GB, .compute = 1_TFLOP_per_s, .power = {2_W, 10_W, joules_per_byte(1e-8), joules_per_byte(3e-8)}});
+    all.push_back(
+        {.name = name, .memory = 1_GB, .compute = 1_TFLOP_per_s, .power = {2_W, 10_W, joules_per_byte(1e-8), joules_per_byte(3e-8)}});
   }
   return {"four", all, net};
 }
@@ -276,7 +277,8 @@ TEST_CASE("optimizer state that devices share out moves by the part, from whoeve
   for (const auto& [ends, volume] : moved(served, elsewhere)) all += volume;
   CHECK(all == Approx(1e6));
   // Through the coordinator: it gathers what it lacks, then hands out what is asked for.
-  const adapt::migration heavy = adapt::through_coordinator(adapt::holdings_of(halves, model, 4), on({{2, 1}, {3, 1}}, true), device_id(0), model, c, now);
+  const adapt::migration heavy =
+      adapt::through_coordinator(adapt::holdings_of(halves, model, 4), on({{2, 1}, {3, 1}}, true), device_id(0), model, c, now);
   REQUIRE(heavy.rounds.size() == 2);
   CHECK(heavy.volume().value() == Approx(1e6 + 2 * 2e6));
   // Who leaves takes its part along.
@@ -403,15 +405,17 @@ TEST_CASE("a weak link is avoided, a dead one never used, and who cannot be help
   const auto from = [&](std::size_t i) { return adapt::delta_migration(held, after, model, c, now).rounds.at(0).at(i).from; };
   now.capacity[0] = bytes_per_second(1e4);  // a.up
   CHECK(from(0) == device_id(1));
-  now.capacity[2] = bytes_per_second(0);    // b.up
+  now.capacity[2] = bytes_per_second(0);  // b.up
   CHECK(from(0) == device_id(0));
   now.capacity[0] = bytes_per_second(0);
   CHECK(adapt::delta_migration(held, after, model, c, now).status.reason == "layer 0 \"l0\" for c: no way from a, b");
   now = adapt::nominal(c);
   now.present[0] = now.present[1] = 0;
-  CHECK(adapt::delta_migration(held, after, model, c, now).status.reason == "layer 0 \"l0\" for c: no device that is there holds it; a, b held it");
+  CHECK(adapt::delta_migration(held, after, model, c, now).status.reason ==
+        "layer 0 \"l0\" for c: no device that is there holds it; a, b held it");
   CHECK(adapt::through_coordinator(held, after, device_id(2), model, c, now).status.result == outcome::infeasible);
-  CHECK(adapt::delta_migration(adapt::holdings(model, 4), after, model, c, now).status.reason == "layer 0 \"l0\" for c: no device holds it");
+  CHECK(adapt::delta_migration(adapt::holdings(model, 4), after, model, c, now).status.reason ==
+        "layer 0 \"l0\" for c: no device holds it");
   now.present[2] = 0;
   CHECK_THROWS_WITH(adapt::delta_migration(held, after, model, c, now), Catch::Contains("uses \"c\", which is gone"));
   CHECK_THROWS_AS(adapt::through_coordinator(held, before, device_id(0), model, c, now), invalid_input);
@@ -421,10 +425,11 @@ TEST_CASE("a weak link is avoided, a dead one never used, and who cannot be help
 TEST_CASE("on one medium a migration takes its bytes over the capacity, whoever sends") {
   const cluster c = four(shared_medium{10_MB_per_s, 3_ms});
   const planning_graph model = growing(4);  // 1, 2, 3, 4 MB
-  const plan before = stages_of({{0, 1}, {2, 3}}, {{{0, 2}}, {{1, 2}}}), after = stages_of({{0}, {1, 2}, {3}}, {{{0, 2}}, {{2, 2}}, {{3, 2}}});
+  const plan before = stages_of({{0, 1}, {2, 3}}, {{{0, 2}}, {{1, 2}}}),
+             after = stages_of({{0}, {1, 2}, {3}}, {{{0, 2}}, {{2, 2}}, {{3, 2}}});
   const adapt::migration m = adapt::delta_migration(adapt::holdings_of(before, model, 4), after, model, c, adapt::nominal(c));
   REQUIRE(m.rounds.size() == 1);
-  CHECK(m.rounds[0].size() == 3);  // a -> c, b -> c, b -> d
+  CHECK(m.rounds[0].size() == 3);                // a -> c, b -> c, b -> d
   const double moved = 3.0 * (2 + 3 + 4) * 1e6;  // Adam: three times the weights
   CHECK(m.volume().value() == Approx(moved));
   const adapt::migration_run run = adapt::run_migration(m, c, adapt::nominal(c));
@@ -441,10 +446,10 @@ TEST_CASE("on one medium a migration takes its bytes over the capacity, whoever 
   CHECK(adapt::run_migration(m, c, slow).time.value() == Approx(0.003 + moved / 5e6));
   simulator_options faster = adapt::from_the_start(slow, c);  // back to full speed after a second
   faster.capacities.push_back({1_s, resource_id(0), 10_MB_per_s});
-  CHECK(adapt::run_migration(m, c, faster).time.value() ==
-        Approx(1 + (moved - 5e6 * (1 - 0.003)) / 10e6));
+  CHECK(adapt::run_migration(m, c, faster).time.value() == Approx(1 + (moved - 5e6 * (1 - 0.003)) / 10e6));
   // Through a: b's 7 MB come, then 5 MB go to c and 4 MB to d; rounds follow one another.
-  const adapt::migration heavy = adapt::through_coordinator(adapt::holdings_of(before, model, 4), after, device_id(0), model, c, adapt::nominal(c));
+  const adapt::migration heavy =
+      adapt::through_coordinator(adapt::holdings_of(before, model, 4), after, device_id(0), model, c, adapt::nominal(c));
   CHECK(adapt::run_migration(heavy, c, adapt::nominal(c)).time.value() == Approx(2 * 0.003 + 3.0 * (7 + 9) * 1e6 / 10e6));
 }
 

@@ -33,7 +33,8 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 plan_rates random_rates(test::random_source& random, int most_plans) {
   if (random.chance(0.5)) return test::random_plan_rates(random, random.integer(1, most_plans), 0);
   plan_rates r{.plans = {}, .switches = {}, .idle_W = random.chance(0.3) ? 0 : random.between(1, 10)};
-  for (int p = random.integer(1, most_plans); p > 0; --p) r.plans.push_back({random.between(0.1, 3), random.between(random.chance(0.1) ? 0 : 10, 100)});
+  for (int p = random.integer(1, most_plans); p > 0; --p)
+    r.plans.push_back({random.between(0.1, 3), random.between(random.chance(0.1) ? 0 : 10, 100)});
   return r;
 }
 
@@ -144,7 +145,8 @@ TEST_CASE("without switching costs the linear program, the hull and the search o
     require_consistent(hull, r, g);
     require_consistent(exact, r, g);
     require_consistent(lp, r, g);
-    if (exact.parts.size() == 2) CHECK(adapt::rate_hull(r).power_W(g.progress / g.horizon_s) * g.horizon_s == Approx(exact.energy_J).epsilon(1e-9));
+    if (exact.parts.size() == 2)
+      CHECK(adapt::rate_hull(r).power_W(g.progress / g.horizon_s) * g.horizon_s == Approx(exact.energy_J).epsilon(1e-9));
   }
 }
 
@@ -230,7 +232,8 @@ TEST_CASE("a grid of times finds nothing better than the mixture, and comes near
           const double first = time * i / steps, rest = q == p ? 0 : time - first;
           const double work = first * r.plans[p].rate + rest * r.plans[q].rate;
           if (work > g.progress * (1 + 1e-12)) continue;
-          const double energy = (g.horizon_s - first - rest) * r.idle_W + in.energy_J + over.energy_J + first * r.plans[p].power_W + rest * r.plans[q].power_W;
+          const double energy = (g.horizon_s - first - rest) * r.idle_W + in.energy_J + over.energy_J + first * r.plans[p].power_W +
+                                rest * r.plans[q].power_W;
           best = std::min(best, energy + g.shortfall_J * (g.progress - work));
         }
       }
@@ -352,16 +355,25 @@ TEST_CASE("a mixture's bad input is named") {
     change(r);
     return r;
   };
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.plans[1].rate = -1; }), goal), "plan_rates: plans[1].rate is -1; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.plans[0].power_W = inf; }), goal), "plan_rates: plans[0].power_W is inf; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.idle_W = std::nan(""); }), goal), "plan_rates: idle_W is nan; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.switches.between.resize(3); }), goal), "plan_rates: switches.between has 3 entries; expected none or 4");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.switches.start = {{}, {-2, 0}}; }), goal),
+  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.plans[1].rate = -1; }), goal),
+                    "plan_rates: plans[1].rate is -1; expected a finite number >= 0");
+  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.plans[0].power_W = inf; }), goal),
+                    "plan_rates: plans[0].power_W is inf; expected a finite number >= 0");
+  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.idle_W = std::nan(""); }), goal),
+                    "plan_rates: idle_W is nan; expected a finite number >= 0");
+  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.switches.between.resize(3); }), goal),
+                    "plan_rates: switches.between has 3 entries; expected none or 4");
+  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) {
+                                 r.switches.start = {{}, {-2, 0}};
+                               }),
+                               goal),
                     "plan_rates: switches.start[1].pause_s is -2; expected a finite number >= 0");
   CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = inf, .progress = 1}), "mixing: horizon_s is inf; expected a finite number");
   CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = -1}), "mixing: progress is -1; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = 1, .running = {}, .shortfall_J = -1}), "mixing: shortfall_J is -1; expected a number >= 0, or infinity");
-  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = 1, .running = 2}), "plan_rates: plan 2 runs, of 2; expected one of them or none");
+  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = 1, .running = {}, .shortfall_J = -1}),
+                    "mixing: shortfall_J is -1; expected a number >= 0, or infinity");
+  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = 1, .running = 2}),
+                    "plan_rates: plan 2 runs, of 2; expected one of them or none");
   CHECK_THROWS_AS(adapt::mixing_program(good, {.horizon_s = 0, .progress = 1}), invalid_input);
   CHECK(adapt::mix_relaxed(good, goal, no_lp{}).status.result == outcome::stopped);
 }

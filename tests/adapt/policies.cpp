@@ -48,7 +48,8 @@ struct few_plans {
     plan_result r = recipes::pipeline(problem, wanted, 5);
     plan_result alone = recipes::on_device(problem, wanted, 3);
     r.plans.insert(r.plans.end(), alone.plans.begin(), alone.plans.end());
-    std::stable_sort(r.plans.begin(), r.plans.end(), [&](const plan& a, const plan& b) { return score(wanted, *a.predicted) < score(wanted, *b.predicted); });
+    std::stable_sort(r.plans.begin(), r.plans.end(),
+                     [&](const plan& a, const plan& b) { return score(wanted, *a.predicted) < score(wanted, *b.predicted); });
     if (worst_first) std::reverse(r.plans.begin(), r.plans.end());
     if (!r.plans.empty()) r.status = {};
     return r;
@@ -104,9 +105,13 @@ adapt::timeline some_changes(random_source& random, const cluster& c, double dur
         if (from != to) t.events.push_back(at(when, adapt::transfer_begins{from, to, bytes(random.spread(1e6, 12))}));
         break;
       case 0: t.events.push_back(at(when, air(c, outages && random.chance(0.3) ? 0 : random.between(0.05, 1.5)))); break;
-      case 1: t.events.push_back(at(when, adapt::speed_becomes{device_id(random.index(c.size())), outages && random.chance(0.2) ? 0 : random.between(0.2, 1.5)})); break;
+      case 1:
+        t.events.push_back(at(
+            when, adapt::speed_becomes{device_id(random.index(c.size())), outages && random.chance(0.2) ? 0 : random.between(0.2, 1.5)}));
+        break;
       default:
-        if (here) t.events.push_back(at(when, adapt::device_leaves{leaves})); else t.events.push_back(at(when, adapt::device_joins{leaves}));
+        if (here) t.events.push_back(at(when, adapt::device_leaves{leaves}));
+        else t.events.push_back(at(when, adapt::device_joins{leaves}));
         here = !here;
     }
   }
@@ -119,7 +124,8 @@ TEST_CASE("a static plan is never anything else") {
   const home x;
   const plan first = few_plans{}(x.problem()).plans.front();
   adapt::static_plan policy(first);
-  const adapt::history h = adapt::live(x.problem(), {100_s, {at(10, air(x.devices, 0.1)), at(20, adapt::device_leaves{device_id(0)})}}, policy);
+  const adapt::history h =
+      adapt::live(x.problem(), {100_s, {at(10, air(x.devices, 0.1)), at(20, adapt::device_leaves{device_id(0)})}}, policy);
   CHECK(h.plans.size() == 1);
   CHECK(h.adoptions.empty());
 }
@@ -227,7 +233,9 @@ TEST_CASE("where planning brings nothing, the planner is asked ever less often, 
     CHECK(asked_by([&](auto planner, auto common) { return adapt::replan_always(problem, planner, common); }) <= 30);
     CHECK(asked_by([&](auto planner, auto common) { return adapt::oracle(problem, planner, common); }) <= 30);
     if (ends) {
-      CHECK(asked_by([&](auto planner, auto common) { return adapt::mixing_policy(problem, adapt::plan_menu{planner}, {.common = common}); }) <= 30);
+      CHECK(asked_by([&](auto planner, auto common) {
+              return adapt::mixing_policy(problem, adapt::plan_menu{planner}, {.common = common});
+            }) <= 30);
     } else {
       CHECK(asked_by([&](auto planner, auto common) { return adapt::ladder(problem, planner, {.common = common}); }) <= 30);
     }
@@ -256,13 +264,13 @@ TEST_CASE("a search is repeated where the world differs, and not where it is ali
   CHECK_FALSE(ask(1));
   CHECK_FALSE(ask(0.95));
   CHECK_FALSE(ask(1.09));
-  CHECK(ask(0.01));        // all is different: a device alone
+  CHECK(ask(0.01));  // all is different: a device alone
   now.present[0] = 0;
-  CHECK(ask(0.01));        // other devices
+  CHECK(ask(0.01));  // other devices
   now.present[0] = 1;
   CHECK_FALSE(ask(0.01));  // as before
   wanted.latency = 1_s;
-  CHECK(ask(0.01));        // other wishes
+  CHECK(ask(0.01));  // other wishes
   int more = 0;
   for (int i = 1; i < 60; ++i) more += ask(0.01 / (1 + 0.2 * i)) ? 1 : 0;  // a device alone, ever again
   CHECK(more >= 2);
@@ -333,17 +341,17 @@ TEST_CASE("policies that share a memory ask the planner once for moments that ar
     adapt::conditions now = adapt::nominal(x.devices);
     now.capacity[0] *= air_factor;
     const int before = asked;
-    const adapt::situation s{.now = seconds(now_s), .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = wanted,
-                             .done = done};
+    const adapt::situation s{
+        .now = seconds(now_s), .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = wanted, .done = done};
     CHECK_FALSE(search(known, s, wanted).plans.empty());
     return asked - before;
   };
   CHECK(ask(1, 0, 0) == 1);
-  CHECK(ask(1.08, 60, 10) == 0);    // as much time for each iteration that is left
+  CHECK(ask(1.08, 60, 10) == 0);  // as much time for each iteration that is left
   CHECK(ask(0.93, 300, 50) == 0);
   CHECK(ask(1.3, 300, 50) == 1);
-  CHECK(ask(1, 300, 10) == 1);      // less time for each
-  CHECK(ask(1, 700, 50) == 1);      // too late
+  CHECK(ask(1, 300, 10) == 1);  // less time for each
+  CHECK(ask(1, 700, 50) == 1);  // too late
   CHECK(ask(1, 900, 60) == 0);
 }
 
@@ -373,8 +381,14 @@ TEST_CASE("an answer that is no better than the running plan calls off the plan 
   const adapt::conditions now = adapt::nominal(x.devices);
   const adapt::holdings held(x.model, x.devices.size());
   adapt::replan_always policy(problem, few_plans{.worst_first = true});
-  const adapt::reaction r = policy.react({.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {},
-                                          .running = &all.plans.front(), .coming = &all.plans.back(), .can_run = true});
+  const adapt::reaction r = policy.react({.now = {},
+                                          .since = {},
+                                          .noticed = now,
+                                          .held = held,
+                                          .traffic = {},
+                                          .running = &all.plans.front(),
+                                          .coming = &all.plans.back(),
+                                          .can_run = true});
   CHECK_FALSE(r.next);
   CHECK(r.cancel);
 }
@@ -404,7 +418,8 @@ TEST_CASE("the ladder keeps a plan that keeps the latency, whatever changes") {
   const auto problem = x.problem();
   int asked = 0;
   adapt::ladder policy(problem, few_plans{&asked});
-  const adapt::history h = adapt::live(problem, {100_s, {at(10, air(x.devices, 0.7)), at(30, air(x.devices, 2)), at(50, adapt::speed_becomes{device_id(2), 0.9})}}, policy);
+  const adapt::history h = adapt::live(
+      problem, {100_s, {at(10, air(x.devices, 0.7)), at(30, air(x.devices, 2)), at(50, adapt::speed_becomes{device_id(2), 0.9})}}, policy);
   CHECK(h.adoptions.empty());
   CHECK(h.violations == 0);
   CHECK(asked == 1);
@@ -463,7 +478,8 @@ TEST_CASE("noise does not make the ladder forget a question that it put off") {
   const adapt::history noisy = adapt::live(problem, t, disturbed);
   REQUIRE(quiet.adoptions.size() >= 1);
   CHECK(noisy.adoptions.size() == quiet.adoptions.size());
-  const bool put_off = std::any_of(calm.answers.begin(), calm.answers.end(), [](const adapt::reaction& r) { return r.ask_again.has_value(); });
+  const bool put_off =
+      std::any_of(calm.answers.begin(), calm.answers.end(), [](const adapt::reaction& r) { return r.ask_again.has_value(); });
   CHECK(put_off);
   CHECK(noisy.plans.back() == quiet.plans.back());
 }
@@ -535,7 +551,8 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     CHECK_FALSE(h.missed_deadline);
     CHECK(h.iterations == work);
     adapt::rate_period whole{x.what.qoe.deadline->value(), {}};
-    for (const plan& p : plans.plans) whole.rates.plans.push_back({1 / p.predicted->latency.value(), p.predicted->energy().value() / p.predicted->latency.value()});
+    for (const plan& p : plans.plans)
+      whole.rates.plans.push_back({1 / p.predicted->latency.value(), p.predicted->energy().value() / p.predicted->latency.value()});
     whole.rates.idle_W = 0;  // when all is done nothing is charged any more
     const adapt::clairvoyant_bound bound = adapt::clairvoyant(std::span(&whole, 1), static_cast<double>(work));
     CHECK(h.energy_J >= bound.energy_J * (1 - 1e-9));
@@ -570,7 +587,9 @@ TEST_CASE("a mixture is mixed anew when capacities fall") {
   };
   const seconds end = *x.what.qoe.deadline * 1.2;
   const adapt::history calm = with({end, {}});
-  const adapt::history slowed = with({end, {at(x.what.qoe.deadline->value() / 10, adapt::speed_becomes{device_id(0), 0.4}), at(x.what.qoe.deadline->value() / 5, air(x.devices, 0.3))}});
+  const adapt::history slowed = with({end,
+                                      {at(x.what.qoe.deadline->value() / 10, adapt::speed_becomes{device_id(0), 0.4}),
+                                       at(x.what.qoe.deadline->value() / 5, air(x.devices, 0.3))}});
   CHECK_FALSE(calm.missed_deadline);
   CHECK_FALSE(slowed.missed_deadline);
   CHECK(slowed.finished_s);
@@ -634,7 +653,8 @@ TEST_CASE("Dora's adapter mixes work with a deadline and climbs the ladder for o
   {
     const auto problem = x.problem();
     recipes::dora_adapter policy(problem, o);
-    const adapt::history h = adapt::live(problem, {100_s, {at(20, adapt::device_leaves{device_id(0)})}}, policy, adapt::life_options<>{.storage = {.archive = device_id(1)}});
+    const adapt::history h = adapt::live(problem, {100_s, {at(20, adapt::device_leaves{device_id(0)})}}, policy,
+                                         adapt::life_options<>{.storage = {.archive = device_id(1)}});
     CHECK(h.status.ok());
     REQUIRE_FALSE(h.adoptions.empty());
     CHECK(h.adoptions[0].step == rung::replanned);

@@ -44,7 +44,8 @@ TEST_CASE("a plan goes in and out of the present problem and is judged there as 
 TEST_CASE("devices that stand still and ways that are down are left out, and somebody must be there") {
   const instance i = random_instance(3, plan_kind::chain);
   const planning_graph model = i.model();
-  cluster both("both", {{.name = "x", .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "y", .memory = 1_GB, .compute = 1_TFLOP_per_s}}, shared_medium{1_MB_per_s});
+  cluster both("both", {{.name = "x", .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "y", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+               shared_medium{1_MB_per_s});
   const planning_problem problem{model, both, roofline{}, job{}};
   adapt::conditions now = adapt::nominal(both);
   now.capacity[0] = {};

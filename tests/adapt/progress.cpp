@@ -102,7 +102,8 @@ struct campaign {
 
 TEST_CASE("of 1000 jobs under noise that all plans share, 99 % of those that can end in time do, with energy near the least", "[long]") {
   const campaign c(1000, {.kind = noise_kind::common}, {});
-  CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1), c.over_clairvoyant.total());
+  CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1),
+          c.over_clairvoyant.total());
   CHECK(c.possible >= 950);
   CHECK(c.met >= 0.99 * c.possible);
   CHECK(c.over_clairvoyant.total() <= 0.05);
@@ -113,7 +114,8 @@ TEST_CASE("of 1000 jobs under noise that all plans share, 99 % of those that can
 
 TEST_CASE("of 1000 jobs whose plans each have their own luck, 99 % of those that can end in time do", "[long]") {
   const campaign c(1000, {.kind = noise_kind::own}, {});
-  CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1), c.over_clairvoyant.total());
+  CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1),
+          c.over_clairvoyant.total());
   CHECK(c.met >= 0.99 * c.possible);
   // The clairvoyant picks the luckiest plan of every minute; nobody else can. Against rates as expected it is as above.
   CHECK(c.over_clairvoyant.total() <= 0.18);
@@ -233,7 +235,8 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
     lp_problem lp;
     lp_problem::row done{.terms = {}, .lower = 0, .upper = 0};
     for (int t = random.integer(1, 8); t > 0; --t) {
-      adapt::rate_period p{.seconds = random.chance(0.1) ? 0 : random.between(1, 100), .rates = test::random_plan_rates(random, random.integer(1, 5), 0)};
+      adapt::rate_period p{.seconds = random.chance(0.1) ? 0 : random.between(1, 100),
+                           .rates = test::random_plan_rates(random, random.integer(1, 5), 0)};
       if (random.chance(0.2)) p.rates.plans[0].rate = 0;
       if (random.chance(0.1)) p.rates.plans.clear();
       if (random.chance(0.2)) p.rates.idle_W *= 20;  // some plans draw less than idling

@@ -53,8 +53,14 @@ double capacity_of(const plan& p, const planning_graph& model, const cluster& c,
     for (const layer& l : model.layers()) {
       for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
         if (what != phase::forward && p.workload.mode != mode::training) continue;
-        total += roofline{}.time({.layer = l, .phase = what, .batch = static_cast<double>(p.microbatch_size), .tensor_parallel = a.tensor_parallel,
-                                  .context = p.workload.context}, c[a.device]).value();
+        total += roofline{}
+                     .time({.layer = l,
+                            .phase = what,
+                            .batch = static_cast<double>(p.microbatch_size),
+                            .tensor_parallel = a.tensor_parallel,
+                            .context = p.workload.context},
+                           c[a.device])
+                     .value();
       }
     }
     sum += 1 / total;
@@ -94,7 +100,8 @@ bool holds(const plan& p, const planning_graph& model, const cluster& c, const s
 }
 
 /// Every promise that a replayed plan makes, whatever the model.
-void check_promises(const plan& next, const plan& running, const planning_graph& model, const cluster& c, const std::vector<device_id>& lost) {
+void check_promises(const plan& next, const plan& running, const planning_graph& model, const cluster& c,
+                    const std::vector<device_id>& lost) {
   const auto v = validate(next, model, c);
   INFO((v ? v->where + ": " + v->what : "valid"));
   REQUIRE_FALSE(v);
@@ -194,7 +201,8 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
     for (const device& d : i.cluster.devices()) {
       if (random.chance(0.25)) lost.push_back(d.id);
     }
-    const planning_problem problem{i.model, i.cluster, roofline{}, job{.workload = running.workload, .batch = static_cast<int>(running.batch())}};
+    const planning_problem problem{i.model, i.cluster, roofline{},
+                                   job{.workload = running.workload, .batch = static_cast<int>(running.batch())}};
     const plan_result r = adapt::lightweight_replay(problem, running, lost, by_flop);
     const plan_result of_several = adapt::lightweight_replay(problem, running, lost);
     std::vector<std::vector<assignment>> groups;
@@ -274,9 +282,8 @@ TEST_CASE("plans of every kind are replayed or refused with a reason") {
         ++refused;
         REQUIRE_FALSE(r.status.reason.empty());
         const bool no_chain = i.plan.pipelines.size() > 1 || i.plan.schedule.kind == schedule_kind::explicit_orders;
-        const bool alone = std::all_of(i.plan.stages.begin(), i.plan.stages.end(), [&](const stage& s) {
-          return s.devices.size() == 1 && s.devices[0].device == d.id;
-        });
+        const bool alone = std::all_of(i.plan.stages.begin(), i.plan.stages.end(),
+                                       [&](const stage& s) { return s.devices.size() == 1 && s.devices[0].device == d.id; });
         REQUIRE((no_chain || alone));  // memory is plenty here
         continue;
       }
@@ -290,8 +297,11 @@ TEST_CASE("plans of every kind are replayed or refused with a reason") {
 
 TEST_CASE("equal devices share equal layers equally, and unequal ones in proportion") {
   const planning_graph model = test::chain(12);  // work 1, 2, 3, 1, 2, 3, ...
-  const cluster c("c", {{.name = "a", .memory = 8_GB, .compute = 1_TFLOP_per_s}, {.name = "b", .memory = 8_GB, .compute = 1_TFLOP_per_s},
-                        {.name = "d", .memory = 8_GB, .compute = 3_TFLOP_per_s}}, shared_medium{1_GB_per_s});
+  const cluster c("c",
+                  {{.name = "a", .memory = 8_GB, .compute = 1_TFLOP_per_s},
+                   {.name = "b", .memory = 8_GB, .compute = 1_TFLOP_per_s},
+                   {.name = "d", .memory = 8_GB, .compute = 3_TFLOP_per_s}},
+                  shared_medium{1_GB_per_s});
   plan running{.microbatch_size = 2, .microbatches = 4};
   for (int s = 0; s < 3; ++s) {
     running.stages.push_back({.name = "s" + std::to_string(s), .layers = {}, .devices = {{device_id(s), 2}}});
@@ -320,11 +330,15 @@ TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at las
   const planning_graph model = std::move(b).build();
   plan running{.microbatch_size = 1, .microbatches = 8};
   for (int s = 0; s < 3; ++s) {
-    running.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
+    running.stages.push_back(
+        {.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
   }
   const auto replayed = [&](bytes first, bytes second) {  // by FLOP alone
-    const cluster c("c", {{.name = "a", .memory = first, .compute = 1_TFLOP_per_s}, {.name = "b", .memory = second, .compute = 1_TFLOP_per_s},
-                          {.name = "lost", .memory = 1_GB, .compute = 1_TFLOP_per_s}}, shared_medium{1_GB_per_s});
+    const cluster c("c",
+                    {{.name = "a", .memory = first, .compute = 1_TFLOP_per_s},
+                     {.name = "b", .memory = second, .compute = 1_TFLOP_per_s},
+                     {.name = "lost", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+                    shared_medium{1_GB_per_s});
     const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
     return adapt::lightweight_replay(problem, running, std::vector{device_id(2)}, by_flop);
   };
@@ -388,7 +402,8 @@ TEST_CASE("by seconds, layers that wait for memory count for what they take") {
   const cluster c("c", devices, shared_medium{1_GB_per_s});
   plan running{.microbatch_size = 1, .microbatches = 8};
   for (int s = 0; s < 3; ++s) {
-    running.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
+    running.stages.push_back(
+        {.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
   }
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
   const auto first_stage = [&](adapt::work_measure measure) {
@@ -426,12 +441,14 @@ TEST_CASE("where the relay between two devices is lost, one of them goes on alon
   const auto line = [](bytes memory) {
     const auto hop = [](const char* from, const char* to) { return route_table::rule{from, to, {1_ms, {{resource_id(0)}}}}; };
     std::vector<device> devices;
-    for (const char* name : {"a", "b", "c"}) devices.push_back({.name = name, .memory = memory, .compute = name[0] == 'c' ? 2_TFLOP_per_s : 1_TFLOP_per_s});
+    for (const char* name : {"a", "b", "c"})
+      devices.push_back({.name = name, .memory = memory, .compute = name[0] == 'c' ? 2_TFLOP_per_s : 1_TFLOP_per_s});
     return cluster("line", devices, route_table{{{"air", 400_Mbit_per_s}}, {hop("a", "b"), hop("b", "a"), hop("b", "c"), hop("c", "b")}});
   };
   plan running{.microbatch_size = 1, .microbatches = 4};
   for (int s = 0; s < 3; ++s) {
-    running.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
+    running.stages.push_back(
+        {.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
   }
   const std::vector<device_id> lost{device_id(1)};
   const auto replayed = [&](const cluster& c, const adapt::replay_options& options = {}) {

@@ -110,7 +110,8 @@ TEST_CASE("what other devices run anyway needs no backup") {
   b.add_edge("l1", "l2", 1_kB);
   const planning_graph model = std::move(b).build();
   plan p{.microbatch_size = 1, .microbatches = 1};
-  for (int s = 0; s < 3; ++s) p.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(s), 1}}});
+  for (int s = 0; s < 3; ++s)
+    p.stages.push_back({.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(s), 1}}});
   const auto r = adapt::replicate_by_topology(p, model, four({1_GB, 1_GB, 1_GB}));
   REQUIRE(r.backups.size() == 1);
   CHECK(r.backups[0].stage == stage_id(1));
@@ -136,7 +137,8 @@ TEST_CASE("with every stage protected no single loss costs weights, and backups 
       REQUIRE(room[b.to.index()] >= 0);
     }
     const adapt::holdings held = adapt::holdings_of(p, i.model, i.cluster.size());
-    CHECK(adapt::with_backups(held, r, i.model, w, adapt::nominal(i.cluster)).holders(layer_id(0)).size() >= held.holders(layer_id(0)).size());
+    CHECK(adapt::with_backups(held, r, i.model, w, adapt::nominal(i.cluster)).holders(layer_id(0)).size() >=
+          held.holders(layer_id(0)).size());
     if (!r.unprotected.empty() || i.cluster.size() < 2) continue;
     ++protected_plans;
     for (const device& lost : i.cluster.devices()) {

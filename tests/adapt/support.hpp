@@ -33,7 +33,8 @@ inline plan random_chain_plan(test::random_source& random, const planning_graph&
     for (int l = 0; l < lengths[s]; ++l) st.layers.emplace_back(layer++);
     const int width = std::min(widths[s], microbatch_size);
     const std::vector<int> shares = random.split(microbatch_size, width);
-    for (int i = 0; i < width; ++i) st.devices.push_back({devices[taken + static_cast<std::size_t>(i)], shares[static_cast<std::size_t>(i)]});
+    for (int i = 0; i < width; ++i)
+      st.devices.push_back({devices[taken + static_cast<std::size_t>(i)], shares[static_cast<std::size_t>(i)]});
     taken += static_cast<std::size_t>(widths[s]);
     p.stages.push_back(std::move(st));
   }

@@ -11,10 +11,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/mixing_program.hpp>
-#include <hetplan/hetplan.hpp>
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/mixing_program.hpp>
+#include <hetplan/hetplan.hpp>
 #include <hetplan/partition/contiguous_partition.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/pareto_set.hpp>
@@ -86,8 +86,8 @@ struct solver_archetype : bare {
   [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
 };
 struct warm_solver_archetype : solver_archetype {
-  using solver_archetype::solver_archetype;
   using solver_archetype::solve;
+  using solver_archetype::solver_archetype;
   [[nodiscard]] lp_solution solve(const lp_problem&, const lp_basis&) const { return {}; }
 };
 struct milp_solver_archetype : bare {
@@ -150,8 +150,9 @@ struct adaptation_policy_archetype : bare {
     ++asked;
     if (s.can_run) return {};
     const device_id there(s.noticed.works(device_id(0)) ? 0 : 1);
-    return {.next = plan{.microbatches = 4, .stages = {{.name = "s", .layers = {layer_id(0), layer_id(1), layer_id(2)}, .devices = {{there}}}}},
-            .how = adapt::switching::at_no_cost};
+    return {
+        .next = plan{.microbatches = 4, .stages = {{.name = "s", .layers = {layer_id(0), layer_id(1), layer_id(2)}, .devices = {{there}}}}},
+        .how = adapt::switching::at_no_cost};
   }
 };
 struct failure_detector_archetype {
@@ -192,7 +193,8 @@ static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_arch
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
 static_assert(schedule::check_transfer_priority<priority_archetype>());
-static_assert(partition::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() && check_latency_estimator<estimator_archetype>());
+static_assert(partition::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
+              check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
 using models = judge_models<memory_archetype, energy_archetype>;
@@ -271,7 +273,8 @@ TEST_CASE("bare models fill a stage table and the bounds") {
   CHECK(t.time(0, 3, device_id(0), 2).backward_s == Approx(3 * 2 * 0.002));
   CHECK(t.optimizer_s(0, 3, device_id(0)) == 0);
   CHECK(t.state_bytes(0, 3) == Approx(300));
-  CHECK(plan_bound(two_stages(), g, c, cost_archetype(0), memory_archetype(0), solver_archetype(0), true).value() == Approx(3 * 3 * 4e-3 / 2));
+  CHECK(plan_bound(two_stages(), g, c, cost_archetype(0), memory_archetype(0), solver_archetype(0), true).value() ==
+        Approx(3 * 3 * 4e-3 / 2));
 }
 
 TEST_CASE("bare models, a bare objective and a bare observer plan") {
@@ -280,7 +283,8 @@ TEST_CASE("bare models, a bare objective and a bare observer plan") {
   const planning_problem<cost_archetype, models, solver_archetype> problem{
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
   const objective_archetype slowest(0);
-  for (const auto& result : {recipes::pipeline(problem, slowest), recipes::on_device(problem, slowest), recipes::data_parallel(problem, slowest)}) {
+  for (const auto& result :
+       {recipes::pipeline(problem, slowest), recipes::on_device(problem, slowest), recipes::data_parallel(problem, slowest)}) {
     REQUIRE(result.status.ok());
     REQUIRE_FALSE(result.plans.empty());
     for (const plan& p : result.plans) CHECK(p.predicted->latency <= result.plans.front().predicted->latency);
@@ -305,7 +309,8 @@ TEST_CASE("a move-only cost model is held by value and adapted from plain second
   };
   const any_cost_model held = assume_si<plain_seconds>{{std::make_unique<double>(0.001)}};
   const planning_graph g = three_layers();
-  CHECK(evaluate(two_stages(), g, pair(), held).evaluation.latency == evaluate(two_stages(), g, pair(), cost_archetype(0)).evaluation.latency);
+  CHECK(evaluate(two_stages(), g, pair(), held).evaluation.latency ==
+        evaluate(two_stages(), g, pair(), cost_archetype(0)).evaluation.latency);
 }
 
 TEST_CASE("the search takes a bare objective, cell policy and observer, and an estimate a bare estimator") {
@@ -329,7 +334,8 @@ TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {
   const pareto_set<std::size_t> kept = pareto_plans(plans, criterion_archetype(0));
   REQUIRE(kept.size() == 1);
   CHECK(kept.entries()[0].item == 2);
-  const adapt::mixture m = adapt::mix_relaxed({.plans = {{1, 2}}, .switches = {}, .idle_W = 1}, {.horizon_s = 1, .progress = 1}, solver_archetype(0));
+  const adapt::mixture m =
+      adapt::mix_relaxed({.plans = {{1, 2}}, .switches = {}, .idle_W = 1}, {.horizon_s = 1, .progress = 1}, solver_archetype(0));
   CHECK(m.status.result == outcome::stopped);
 }
 
@@ -344,7 +350,8 @@ TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers"
   schedule_observer_archetype impatient(0);
   const schedule::network_schedule searched = schedule::local_search(cep, {}, impatient);
   CHECK(impatient.seen == static_cast<int>(searched.steps));
-  for (const auto& r : {schedule::order_search(cep, listed, solver_archetype(0)), schedule::order_search(cep, listed, warm_solver_archetype(0))}) {
+  for (const auto& r :
+       {schedule::order_search(cep, listed, solver_archetype(0)), schedule::order_search(cep, listed, warm_solver_archetype(0))}) {
     CHECK(r.schedule.status.result == outcome::stopped);
     CHECK(r.schedule.latency == listed.latency);
   }
@@ -375,7 +382,8 @@ TEST_CASE("bare models, a bare policy, a bare detector and a bare observer live 
   const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
   adaptation_policy_archetype policy(0);
   lived_observer_archetype watch(0);
-  const adapt::history h = adapt::live(problem, t, policy, adapt::life_options<failure_detector_archetype>{failure_detector_archetype(0)}, watch);
+  const adapt::history h =
+      adapt::live(problem, t, policy, adapt::life_options<failure_detector_archetype>{failure_detector_archetype(0)}, watch);
   CHECK(h.iterations == 111 + 138);
   CHECK(h.stall_s == Approx(1));
   CHECK(policy.asked == 2);
@@ -387,9 +395,12 @@ TEST_CASE("a bare planner serves the policies that plan anew") {
   const cluster c = pair();
   const planning_problem<any_cost_model> problem{g, c, any_cost_model(roofline{}), job{.workload = {.mode = mode::inference}, .batch = 4}};
   const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
-  const auto lived_by = [&](auto policy) { return adapt::live(problem, t, policy, adapt::life_options<>{.storage = {.archive = device_id(1)}}); };
-  for (const adapt::history& h : {lived_by(adapt::ladder(problem, planner_archetype(0))), lived_by(adapt::oracle(problem, planner_archetype(0))),
-                                  lived_by(adapt::replan_always(problem, planner_archetype(0)))}) {
+  const auto lived_by = [&](auto policy) {
+    return adapt::live(problem, t, policy, adapt::life_options<>{.storage = {.archive = device_id(1)}});
+  };
+  for (const adapt::history& h :
+       {lived_by(adapt::ladder(problem, planner_archetype(0))), lived_by(adapt::oracle(problem, planner_archetype(0))),
+        lived_by(adapt::replan_always(problem, planner_archetype(0)))}) {
     CHECK(h.plans.size() == 2);
     CHECK(h.stretches.back().end_s == Approx(10));
     CHECK(h.status.ok());

@@ -115,7 +115,8 @@ TEST_CASE("a cluster has at least one device, no name twice, and no device that 
                        Catch::Message(R"(cluster "home": device "phone" appears twice)"));
   CHECK_THROWS_MATCHES(cluster("home", {phone(), {.name = "x"}}, wifi), invalid_input,
                        Catch::Message(R"(device "x": memory = 0; expected bytes > 0)"));
-  CHECK_THROWS_MATCHES(cluster("home", device{.name = "x"}), invalid_input, Catch::Message(R"(device "x": memory = 0; expected bytes > 0)"));
+  CHECK_THROWS_MATCHES(cluster("home", device{.name = "x"}), invalid_input,
+                       Catch::Message(R"(device "x": memory = 0; expected bytes > 0)"));
 }
 
 TEST_CASE("a single device needs no network and has no route to itself") {

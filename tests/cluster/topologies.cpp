@@ -135,7 +135,8 @@ TEST_CASE("between groups a route takes both groups and their up- and downlink, 
 
 TEST_CASE("every device is in exactly one group") {
   const auto with = [](std::vector<std::string> second) {
-    return cluster("c", named("abc"), hierarchical{10_MB_per_s, 0_ms, duplex::full, {{"g", {"a", "b"}, 1_MB_per_s}, {"h", second, 1_MB_per_s}}});
+    return cluster("c", named("abc"),
+                   hierarchical{10_MB_per_s, 0_ms, duplex::full, {{"g", {"a", "b"}, 1_MB_per_s}, {"h", second, 1_MB_per_s}}});
   };
   CHECK_NOTHROW(with({"c"}));
   CHECK_THROWS_MATCHES(with({}), invalid_input,
@@ -148,8 +149,10 @@ TEST_CASE("every device is in exactly one group") {
 
 TEST_CASE("of several routes that match, both ends win over one end, one over none, the first on a tie") {
   const auto path = [](int ms) { return route{seconds(1e-3 * ms), {{resource_id(0), 1}}}; };
-  route_table t{.listed = {{"wifi", 8_MB_per_s}},
-                .rules = {{"*", "*", path(1)}, {"*", "*", path(2)}, {"*", "b", path(3)}, {"a", "*", path(4)}, {"a", "c", path(5)}, {"a", "c", path(6)}}};
+  route_table t{
+      .listed = {{"wifi", 8_MB_per_s}},
+      .rules = {
+          {"*", "*", path(1)}, {"*", "*", path(2)}, {"*", "b", path(3)}, {"a", "*", path(4)}, {"a", "c", path(5)}, {"a", "c", path(6)}}};
   const cluster c("c", named("abc"), t);
   CHECK(way(c, "a", "c") == "wifi: 5 ms");
   CHECK(way(c, "a", "b") == "wifi: 3 ms");  // {*, b} and {a, *} name one end each: the first listed

@@ -52,7 +52,8 @@ TEST_CASE("on half-duplex wires both directions of a pair share one, as fast as 
     for (const device& a : real.devices()) {
       for (const device& b : real.devices()) {
         if (a.id == b.id) continue;
-        const route *there = real.network().find(a.id, b.id), *back = real.network().find(b.id, a.id), *mine = seen.network().find(a.id, b.id);
+        const route *there = real.network().find(a.id, b.id), *back = real.network().find(b.id, a.id),
+                    *mine = seen.network().find(a.id, b.id);
         REQUIRE((there == nullptr) == (mine == nullptr));
         if (there == nullptr) continue;
         REQUIRE(mine->latency == there->latency);

@@ -144,7 +144,7 @@ TEST_CASE("the homogeneous view by hand: the median device, the least memory, th
   for (const auto& [from, to] : std::vector<std::pair<int, int>>{{0, 1}, {1, 0}, {1, 2}, {2, 1}, {0, 2}, {2, 0}}) {
     const route* way = seen.network().find(device_id(from), device_id(to));
     REQUIRE(way != nullptr);
-    CHECK(way->latency.value() == near(2));                                                                // (1 + 1 + 4) / 3
+    CHECK(way->latency.value() == near(2));                                                    // (1 + 1 + 4) / 3
     CHECK(seen.network().peak_bandwidth(device_id(from), device_id(to)).value() == near(40));  // (30 + 30 + 60) / 3
   }
   // Another one may stand for all.
@@ -265,7 +265,8 @@ TEST_CASE("a plan that splits no tensors is valid on a cluster exactly where it 
     }
     plan wrong = p;
     wrong.stages.back().devices.back().device = device_id(c.size());  // nobody
-    for (const cluster& view : {homogeneous(c), without_memory_limits(c), without_network_costs(c), homogeneous(without_network_costs(c))}) {
+    for (const cluster& view :
+         {homogeneous(c), without_memory_limits(c), without_network_costs(c), homogeneous(without_network_costs(c))}) {
       REQUIRE_FALSE(validate(p, m, c));
       REQUIRE_FALSE(validate(p, m, view));
       REQUIRE(validate(wrong, m, view)->where == validate(wrong, m, c)->where);

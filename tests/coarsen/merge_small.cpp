@@ -242,9 +242,9 @@ TEST_CASE("both parameters and FLOP limit a block, and what a model has none of 
   CHECK(merged(build({{1, 9}, {1, 9}, {8, 82}}, chain), 0.2) == groups_of_layers{{0}, {1}, {2}});  // 2 of 10 FLOP
   CHECK(merged(build({{1, 9}, {1, 9}, {9, 82}}, chain), 0.2) == groups_of_layers{{0, 1}, {2}});
   CHECK(merged(build({{1, 9}, {1, 11}, {9, 80}}, chain), 0.2) == groups_of_layers{{0}, {1}, {2}});  // 20 of 100 bytes
-  CHECK(merged(build({{1}, {1}, {9}}, chain), 0.2) == groups_of_layers{{0, 1}, {2}});              // no parameters
-  CHECK(merged(build({{0, 9}, {0, 9}, {0, 82}}, chain), 0.2) == groups_of_layers{{0, 1}, {2}});    // no FLOP
-  CHECK(merged(build({{0}, {0}, {0}}, chain), 0.2) == groups_of_layers{{0}, {1}, {2}});            // neither
+  CHECK(merged(build({{1}, {1}, {9}}, chain), 0.2) == groups_of_layers{{0, 1}, {2}});               // no parameters
+  CHECK(merged(build({{0, 9}, {0, 9}, {0, 82}}, chain), 0.2) == groups_of_layers{{0, 1}, {2}});     // no FLOP
+  CHECK(merged(build({{0}, {0}, {0}}, chain), 0.2) == groups_of_layers{{0}, {1}, {2}});             // neither
 }
 
 TEST_CASE("blocks are numbered with every edge going forward, even where their smallest layers are not in order") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// expect: a memory_model's split of activations is: hetplan::bytes activations_for_weights(const hetplan::layer&, const hetplan::workload&) const
+// expect: a memory_model's split of activations is: hetplan::bytes activations_for_weights(const hetplan::layer&, const hetplan::workload&)
+// const
 #include <hetplan/cost/memory_model.hpp>
 
 struct my_model {

@@ -6,6 +6,7 @@
 struct my_objective {
   double score(const hetplan::evaluation& e) const { return e.peak_memory().value(); }
 };
-hetplan::partition::search_result run(const hetplan::partition::search_tables& t, const hetplan::partition::device_space& s, const hetplan::plan& blank) {
+hetplan::partition::search_result run(const hetplan::partition::search_tables& t, const hetplan::partition::device_space& s,
+                                      const hetplan::plan& blank) {
   return hetplan::partition::two_substate_dp(t, s, blank, my_objective{}, hetplan::partition::top_k{10});
 }

@@ -87,7 +87,8 @@ static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);
-const any_cost_model models[] = {my_cost{}, my_cost_with_overloads{}, my_final_cost{}, assume_si<my_plain_cost>{}, slow_down(my_cost_with_overloads{}, {0.5})};
+const any_cost_model models[] = {my_cost{}, my_cost_with_overloads{}, my_final_cost{}, assume_si<my_plain_cost>{},
+                                 slow_down(my_cost_with_overloads{}, {0.5})};
 const auto sum = 5_ms + 3_s;
 const device phone{.name = "phone", .memory = 8_GB};
 const device& right(const cluster& c) { return c[d]; }

@@ -206,8 +206,8 @@ TEMPLATE_TEST_CASE("limits of every kind bind: free, one-sided, double, fixed", 
   const int free = p.add_column(1, -inf, inf), below = p.add_column(-1, -inf, 3), both = p.add_column(-1, -2, 5),
             fixed = p.add_column(7, 4, 4);
   p.rows = {{.terms = {{free, 1}, {fixed, 1}}, .lower = -10, .upper = 10},  // free >= -14
-            {.terms = {{both, 2}}, .lower = 6, .upper = 6},                  // both = 3
-            {.terms = {{below, 1}}}};                                        // no limits
+            {.terms = {{both, 2}}, .lower = 6, .upper = 6},                 // both = 3
+            {.terms = {{below, 1}}}};                                       // no limits
   const lp_solution s = TestType{}.solve(p);
   REQUIRE(s.status == lp_status::optimal);
   CHECK(s.x == std::vector<double>{-14, 3, 3, 4});
@@ -291,11 +291,11 @@ TEMPLATE_TEST_CASE("a start that is no basis costs time, not the answer", "", LP
   };
   const lp_solution answer = TestType{}.solve(p);
   same(p, {}, answer);
-  same(p, {{basic}, {basic, at_upper}}, answer);                                      // too small
-  same(p, {{basic, basic, basic}, {at_lower, at_lower, at_lower}}, answer);           // too large
-  same(p, {{basic, basic}, {basic, basic, basic}}, answer);                           // too many basic
-  same(p, {{at_lower, at_lower}, {at_upper, at_upper, at_upper}}, answer);            // too few
-  same(p, {{at_upper, free}, {basic, basic, basic}}, answer);                         // at limits that are none
+  same(p, {{basic}, {basic, at_upper}}, answer);                                       // too small
+  same(p, {{basic, basic, basic}, {at_lower, at_lower, at_lower}}, answer);            // too large
+  same(p, {{basic, basic}, {basic, basic, basic}}, answer);                            // too many basic
+  same(p, {{at_lower, at_lower}, {at_upper, at_upper, at_upper}}, answer);             // too few
+  same(p, {{at_upper, free}, {basic, basic, basic}}, answer);                          // at limits that are none
   same(p, {{basic, static_cast<lp_position>(99)}, {at_upper, basic, basic}}, answer);  // no position at all
 
   lp_problem twins;  // x + y <= 2 and 2x + 2y <= 4: singular with both columns basic

@@ -173,6 +173,6 @@ TEST_CASE("bad input and a bad model are told apart by type") {
 }
 
 TEST_CASE("the version's text is made of its three numbers") {
-  CHECK(version == std::to_string(HETPLAN_VERSION_MAJOR) + "." + std::to_string(HETPLAN_VERSION_MINOR) + "." +
-                       std::to_string(HETPLAN_VERSION_PATCH));
+  CHECK(version ==
+        std::to_string(HETPLAN_VERSION_MAJOR) + "." + std::to_string(HETPLAN_VERSION_MINOR) + "." + std::to_string(HETPLAN_VERSION_PATCH));
 }

@@ -39,9 +39,11 @@ layer dense(bool trainable) {
 planning_graph skip_chain() {
   planning_graph_builder b("m");
   b.add_layer({.name = "a", .forward_flops = 1_GFLOP, .activation = 1_B});
-  b.add_layer({.name = "b", .forward_flops = 2_GFLOP, .weight = 40_B, .weight_group = "tied", .activation = 2_B, .kv_bytes_per_token = 1_B});
+  b.add_layer(
+      {.name = "b", .forward_flops = 2_GFLOP, .weight = 40_B, .weight_group = "tied", .activation = 2_B, .kv_bytes_per_token = 1_B});
   b.add_layer({.name = "c", .forward_flops = 4_GFLOP, .weight = 10_B, .activation = 4_B});
-  b.add_layer({.name = "d", .forward_flops = 8_GFLOP, .weight = 40_B, .weight_group = "tied", .activation = 8_B, .kv_bytes_per_token = 2_B});
+  b.add_layer(
+      {.name = "d", .forward_flops = 8_GFLOP, .weight = 40_B, .weight_group = "tied", .activation = 8_B, .kv_bytes_per_token = 2_B});
   b.add_edge("a", "b", 10_B);
   b.add_edge("b", "c", 20_B, 5_B);
   b.add_edge("c", "d", 30_B, 0_B);

@@ -224,7 +224,8 @@ TEST_CASE("a profile whose last slope falls has no time for a batch that is too 
   CHECK_THROWS_MATCHES(profiled_s(l, 10), unknown_time,
                        Catch::Message(R"(profiled: layer "norm", kind "rtx": the last slope of forward falls and gives -7 s at batch 10; )"
                                       "expected >= 0, so measure a larger batch"));
-  CHECK_THROWS_WITH(profiled_s(l, 5, phase::backward_weight), Catch::Contains("the last slope of backward falls and gives -1 s at batch 5"));
+  CHECK_THROWS_WITH(profiled_s(l, 5, phase::backward_weight),
+                    Catch::Contains("the last slope of backward falls and gives -1 s at batch 5"));
 }
 
 TEST_CASE("a profile tells the last batch that a falling slope leaves time for, however it rounds, and adapters pass it on") {
@@ -266,8 +267,8 @@ TEST_CASE("an answer that is no time is refused with layer, phase, batch and dev
   CHECK(checked_time_s(fixed_time{0.5}, w, gpu()) == 0.5);
   for (const double bad : {-0.5, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     CHECK_THROWS_MATCHES(checked_time_s(fixed_time{bad}, w, gpu()), invalid_model,
-                         Catch::Message(R"(cost model: time(layer 1 "pool", backward_weight, batch 2.5, device 1 "gpu") = )" + to_text(bad) +
-                                        " s; expected finite >= 0"));
+                         Catch::Message(R"(cost model: time(layer 1 "pool", backward_weight, batch 2.5, device 1 "gpu") = )" +
+                                        to_text(bad) + " s; expected finite >= 0"));
   }
 }
 
@@ -299,9 +300,9 @@ TEST_CASE("the optimizer's step is an ability that a cost model may have") {
   CHECK(assume_si{si_steps{}}.optimizer_step(conv, gpu()).value() == Approx(100));
   CHECK(checked_optimizer_step_s(steps{}, conv, gpu()) == 100);
   for (const double bad : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    CHECK_THROWS_MATCHES(checked_optimizer_step_s(bad_step{bad}, conv, gpu()), invalid_model,
-                         Catch::Message(R"(cost model: optimizer_step(layer 0 "conv", device 1 "gpu") = )" + to_text(bad) +
-                                        " s; expected finite >= 0"));
+    CHECK_THROWS_MATCHES(
+        checked_optimizer_step_s(bad_step{bad}, conv, gpu()), invalid_model,
+        Catch::Message(R"(cost model: optimizer_step(layer 0 "conv", device 1 "gpu") = )" + to_text(bad) + " s; expected finite >= 0"));
   }
 }
 
@@ -310,7 +311,8 @@ TEST_CASE("phases and modes have the names that messages use") {
   CHECK(to_string(phase::backward_input) == "backward_input");
   CHECK(to_string(phase::backward_weight) == "backward_weight");
   CHECK(to_string(phase::optimizer_step) == "optimizer_step");
-  CHECK(std::string{letter(phase::forward), letter(phase::backward_input), letter(phase::backward_weight), letter(phase::optimizer_step)} == "FBWU");
+  CHECK(std::string{letter(phase::forward), letter(phase::backward_input), letter(phase::backward_weight), letter(phase::optimizer_step)} ==
+        "FBWU");
   CHECK(to_string(mode::training) == "training");
   CHECK(to_string(mode::inference) == "inference");
   CHECK(to_string(mode::generation) == "generation");

@@ -144,8 +144,7 @@ std::string refusal(const planning_graph& model, const coarsen::blocks& b) {
 
 TEST_CASE("a chain is one chain, a diamond four, loose layers one each") {
   CHECK(chains_of(serial(build(3, {{0, 1}, {1, 2}}))) == nested{{{0}, {1}, {2}}});
-  CHECK(chains_of(serial(build(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))) ==
-        nested{{{0}}, {{1}}, {{2}}, {{3}}});
+  CHECK(chains_of(serial(build(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))) == nested{{{0}}, {{1}}, {{2}}, {{3}}});
   CHECK(chains_of(serial(build(2, {}))) == nested{{{0}}, {{1}}});
 }
 

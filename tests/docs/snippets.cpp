@@ -128,9 +128,7 @@ struct two_rooms {
   std::size_t in_first_room;  ///< devices, in cluster order
   bytes_per_second wifi = 300_Mbit_per_s, powerline = 80_Mbit_per_s;
 
-  std::vector<resource> resources(std::span<const device>) const {
-    return {{"wifi 0", wifi}, {"wifi 1", wifi}, {"powerline", powerline}};
-  }
+  std::vector<resource> resources(std::span<const device>) const { return {{"wifi 0", wifi}, {"wifi 1", wifi}, {"powerline", powerline}}; }
   std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
     const resource_id a(from.index() < in_first_room ? 0 : 1), b(to.index() < in_first_room ? 0 : 1);
     if (a == b) return route{2_ms, {{a, 2}}};  // the access point repeats every frame
@@ -185,9 +183,7 @@ struct small_only {
   Inner inner = {};
   std::size_t max_columns = 2000;
 
-  lp_solution solve(const lp_problem& p) const {
-    return p.objective.size() > max_columns ? lp_solution{} : inner.solve(p);
-  }
+  lp_solution solve(const lp_problem& p) const { return p.objective.size() > max_columns ? lp_solution{} : inner.solve(p); }
 };
 static_assert(check_lp_solver<small_only<no_lp>>());
 
@@ -208,7 +204,8 @@ static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result by_memory(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
   std::vector<device> roomiest(problem.cluster.devices().begin(), problem.cluster.devices().end());
-  std::stable_sort(roomiest.begin(), roomiest.end(), [](const device& a, const device& b) { return a.usable_memory() > b.usable_memory(); });
+  std::stable_sort(roomiest.begin(), roomiest.end(),
+                   [](const device& a, const device& b) { return a.usable_memory() > b.usable_memory(); });
   bytes total, taken;
   for (const device& d : roomiest) total += d.usable_memory();
 
@@ -220,7 +217,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     taken += d.usable_memory();
     const auto last = static_cast<std::size_t>(std::lround(taken / total * static_cast<double>(layers.size())));
     if (last == first) continue;
-    p.stages.push_back({.name = d.name, .layers = {layers.begin() + static_cast<std::ptrdiff_t>(first), layers.begin() + static_cast<std::ptrdiff_t>(last)},
+    p.stages.push_back({.name = d.name,
+                        .layers = {layers.begin() + static_cast<std::ptrdiff_t>(first), layers.begin() + static_cast<std::ptrdiff_t>(last)},
                         .devices = {{d.id, size}}});
     first = last;
   }
@@ -288,7 +286,8 @@ TEST_CASE("the minimal models plan and judge") {
   const planning_problem problem{model, home, least_cost{}, job{.batch = 4}, judge_models<least_memory, least_energy>{}, least_lp{}};
   const plan_result r = recipes::pipeline(problem, least_objective{}, 10);
   REQUIRE(r.status.ok());
-  const trace t = simulate(tasks::expand(r.plans.front(), model, home, least_cost{}, least_memory{}), home.network(), least_policy{}, {}, least_observer{});
+  const trace t = simulate(tasks::expand(r.plans.front(), model, home, least_cost{}, least_memory{}), home.network(), least_policy{}, {},
+                           least_observer{});
   CHECK(t.latency.value() > 0);
 }
 
@@ -304,8 +303,14 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
   b.add_edge(right, join, 300_kB, 0_B);
   const planning_graph model = std::move(b).build();
 
-  const device laptop{.name = "laptop", .kind = "rtx4050", .memory = 6_GB, .compute = 9_TFLOP_per_s,
-                      .memory_bandwidth = 192_GB_per_s, .half_batch = 3, .launch = 10_us, .power = {8_W, 50_W}};
+  const device laptop{.name = "laptop",
+                      .kind = "rtx4050",
+                      .memory = 6_GB,
+                      .compute = 9_TFLOP_per_s,
+                      .memory_bandwidth = 192_GB_per_s,
+                      .half_batch = 3,
+                      .launch = 10_us,
+                      .power = {8_W, 50_W}};
   device phone{.name = "phone", .memory = 12_GB, .memory_budget = 8_GB, .compute = 1.6_TFLOP_per_s};
   phone.max_busy = 0.5;  // the owner uses it too
   const cluster home("home", {laptop, phone}, shared_medium{600_Mbit_per_s, 2_ms});
@@ -474,12 +479,13 @@ TEST_CASE("a timeline changes conditions, and a job lives through it") {
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
   const device_id laptop = home.find("laptop"), phone = home.find("phone");
 
-  const adapt::timeline evening{600_s, {{60_s, adapt::capacity_becomes{resource_id(0), 150_Mbit_per_s}},
-                                        {90_s, adapt::speed_becomes{laptop, 0.5}},
-                                        {200_s, adapt::device_leaves{phone}},
-                                        {400_s, adapt::device_joins{phone}},
-                                        {450_s, adapt::transfer_begins{laptop, phone, 500_MB}},
-                                        {500_s, adapt::qoe_becomes{.latency = 3_s}}}};
+  const adapt::timeline evening{600_s,
+                                {{60_s, adapt::capacity_becomes{resource_id(0), 150_Mbit_per_s}},
+                                 {90_s, adapt::speed_becomes{laptop, 0.5}},
+                                 {200_s, adapt::device_leaves{phone}},
+                                 {400_s, adapt::device_joins{phone}},
+                                 {450_s, adapt::transfer_begins{laptop, phone, 500_MB}},
+                                 {500_s, adapt::qoe_becomes{.latency = 3_s}}}};
   adapt::check_timeline(evening, home);
   adapt::conditions now = adapt::nominal(home);
   for (const adapt::event& e : evening.events) {

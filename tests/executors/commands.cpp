@@ -39,8 +39,11 @@ class files {
     return m;
   }
   static hetplan::cluster three() {
-    const auto one = [](const char* name, const char* kind) { return hetplan::device{.name = name, .kind = kind, .memory = hetplan::bytes(1e9)}; };
-    return {"three", {one("a", "core/2"), one("b", "core/4"), one("c", "core/8")},
+    const auto one = [](const char* name, const char* kind) {
+      return hetplan::device{.name = name, .kind = kind, .memory = hetplan::bytes(1e9)};
+    };
+    return {"three",
+            {one("a", "core/2"), one("b", "core/4"), one("c", "core/8")},
             hetplan::shared_medium{hetplan::bytes_per_second(5e7), hetplan::seconds(1e-3)}};
   }
   static hetplan::plan two_stages() {
@@ -187,7 +190,8 @@ TEST_CASE("What the executors do not run is refused by name") {
 TEST_CASE("Devices together faster than the machine are refused, and kinds that say nothing of speed") {
   CHECK(slowness_of("core") == 1);
   CHECK(slowness_of("core/2.5") == 2.5);
-  for (const char* kind : {"", "cores", "core/", "core/0", "core/0.5", "core/-2", "core/2x", "gpu", "core/nan"}) CHECK_FALSE(slowness_of(kind));
+  for (const char* kind : {"", "cores", "core/", "core/0", "core/0.5", "core/-2", "core/2x", "gpu", "core/nan"})
+    CHECK_FALSE(slowness_of(kind));
   const hetplan::plan p = files::two_stages();  // 1/2 + 1/4 + 1/8 of a core
   CHECK_NOTHROW(require_cores(files::three(), p, "home.json", 1));
   const hetplan::cluster three = files::three();

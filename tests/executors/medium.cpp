@@ -172,8 +172,12 @@ TEST_CASE("A random crowd on one medium takes as long as in the simulator") {
     const double begin_s = random.between(0, 0.5);
     jobs.push_back({begin_s, random.between(50, 400), random.between(0, 0.001)});
     rules.push_back(over({0}, ranked ? i : 0));
-    graph.add(hetplan::tasks::transfer{.from = hetplan::device_id(0), .to = hetplan::device_id(1), .priority = rules.back().priority, .route = way,
-                                       .volume_bytes = jobs.back().bytes, .release_s = begin_s});
+    graph.add(hetplan::tasks::transfer{.from = hetplan::device_id(0),
+                                       .to = hetplan::device_id(1),
+                                       .priority = rules.back().priority,
+                                       .route = way,
+                                       .volume_bytes = jobs.back().bytes,
+                                       .release_s = begin_s});
   }
   bench b({1000}, rules);
   const auto end_s = b.run(jobs);

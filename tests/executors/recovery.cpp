@@ -80,7 +80,8 @@ TEST_CASE("Two devices die at the same time, and training goes on without both")
   INFO("apart: " << apart_s << " s");
   resilient_training t(in, settings, quick(), {{{device_id(1), 1, 0.01}, {device_id(2), 1, 0.01 + apart_s}}, {}});
   t.run(3);
-  const std::string lost = t.recoveries().size() == 1 ? t.recoveries()[0].lost : t.recoveries().at(0).lost + ", " + t.recoveries().at(1).lost;
+  const std::string lost =
+      t.recoveries().size() == 1 ? t.recoveries()[0].lost : t.recoveries().at(0).lost + ", " + t.recoveries().at(1).lost;
   CHECK(lost == "d1, d2");
   CHECK(t.training().iterations.size() == 3);
   check_undisturbed(t, in, settings, 3);

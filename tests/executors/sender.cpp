@@ -45,7 +45,9 @@ class bench {
     return at_s;
   }
   /// 80 kB: 10 ms alone.
-  [[nodiscard]] parcel of(std::size_t flow, int part, double at_s) const { return {flow, part, std::vector<double>(10000), begin_s_ + at_s}; }
+  [[nodiscard]] parcel of(std::size_t flow, int part, double at_s) const {
+    return {flow, part, std::vector<double>(10000), begin_s_ + at_s};
+  }
 
  private:
   static std::vector<executors::flow_rule> rules() { return {2, {{{hetplan::resource_id(0), 1}}, 0}}; }

@@ -23,7 +23,8 @@ inline neural_network small_towers() { return towers(12, 3); }
 
 inline cluster devices(int count, double bytes_per_s = 1e9) {
   std::vector<device> all;
-  for (int i = 0; i < count; ++i) all.push_back({.name = "d" + std::to_string(i), .memory = 1_GB, .compute = flops_per_second(1e9 / (1 + i))});
+  for (int i = 0; i < count; ++i)
+    all.push_back({.name = "d" + std::to_string(i), .memory = 1_GB, .compute = flops_per_second(1e9 / (1 + i))});
   return {"few", std::move(all), shared_medium{bytes_per_second(bytes_per_s), 1_ms}};
 }
 
@@ -39,7 +40,11 @@ inline stage stage_of(int first, int last, const std::vector<share>& who, int mi
   return s;
 }
 inline plan plan_of(const neural_network& net, const cluster& c, std::vector<stage> stages, int microbatch_size, int microbatches) {
-  return {.model = net.name, .cluster = c.name(), .microbatch_size = microbatch_size, .microbatches = microbatches, .stages = std::move(stages)};
+  return {.model = net.name,
+          .cluster = c.name(),
+          .microbatch_size = microbatch_size,
+          .microbatches = microbatches,
+          .stages = std::move(stages)};
 }
 
 inline program program_of(const plan& p, const neural_network& net, const cluster& c) {

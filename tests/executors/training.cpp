@@ -52,15 +52,14 @@ TEST_CASE("A tensor that stages share has one value everywhere") {
   const neural_network net = small_transformer();  // embed, 2 x (attention, feed-forward), loss: the first and the last share a table
   const cluster c = devices(5);
   SECTION("one device each") {
-    CHECK(difference_of(plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 6, {{2, 2}})}, 2, 4), net, c) < rounding);
+    CHECK(difference_of(plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 6, {{2, 2}})}, 2, 4), net, c) <
+          rounding);
   }
   SECTION("replicated, so that the sum is handed out") {
     const plan p = plan_of(net, c, {stage_of(0, 3, {{0, 2}, {3, 1}}), stage_of(3, 6, {{1, 1}, {2, 1}, {4, 1}})}, 3, 4);
     CHECK(difference_of(p, net, c) < rounding);
   }
-  SECTION("in one stage") {
-    CHECK(difference_of(plan_of(net, c, {stage_of(0, 6, {{1, 3}, {2, 1}})}, 4, 2), net, c) < rounding);
-  }
+  SECTION("in one stage") { CHECK(difference_of(plan_of(net, c, {stage_of(0, 6, {{1, 3}, {2, 1}})}, 4, 2), net, c) < rounding); }
 }
 
 TEST_CASE("A device with two stages trains what one device trains") {
@@ -80,8 +79,15 @@ TEST_CASE("Chunks arrive whole and in order over shaped links") {
   plan p = plan_of(net, c, {stage_of(0, 4, {{0, 6}}), stage_of(4, 7, {{1, 6}})}, 6, 2);
   p.network = hetplan::sharing::priority;
   for (int chunk = 0; chunk < 3; ++chunk) {
-    p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .microbatch = 0,
-                                    .chunk = chunk, .chunks = 3, .release = seconds(0.001 * chunk), .priority = 1});
+    p.schedule.transfers.push_back({.from = device_id(0),
+                                    .to = device_id(1),
+                                    .from_stage = stage_id(0),
+                                    .to_stage = stage_id(1),
+                                    .microbatch = 0,
+                                    .chunk = chunk,
+                                    .chunks = 3,
+                                    .release = seconds(0.001 * chunk),
+                                    .priority = 1});
   }
   const training_settings settings{.seed = 3, .rate = 0.2, .paced = {1, 1}};
   const program work = program_of(p, net, c);

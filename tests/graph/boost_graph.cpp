@@ -128,7 +128,8 @@ TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning gr
   for (int trial = 0; trial < 40; ++trial) {
     const planning_graph g = shuffled_dag(random, 10, 0.3).build(random);
     std::vector<std::size_t> reversed;
-    boost::topological_sort(g.boost_graph(), std::back_inserter(reversed), boost::vertex_index_map(boost::get(boost::vertex_index, g.boost_graph())));
+    boost::topological_sort(g.boost_graph(), std::back_inserter(reversed),
+                            boost::vertex_index_map(boost::get(boost::vertex_index, g.boost_graph())));
     std::vector<std::size_t> position(g.size());
     for (std::size_t i = 0; i < reversed.size(); ++i) position[reversed[i]] = reversed.size() - i;
     for (const layer_edge& e : g.edges()) CHECK(position[e.from.index()] < position[e.to.index()]);
@@ -144,9 +145,9 @@ TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning gr
     }
     using edge = boost::graph_traits<planning_graph::csr_graph>::edge_descriptor;
     std::vector<int> theirs(g.size());
-    boost::dag_shortest_paths(g.boost_graph(), 0UL,
-                              boost::distance_map(theirs.data())
-                                  .weight_map(boost::make_function_property_map<edge>([](const edge&) { return -1; })));
+    boost::dag_shortest_paths(
+        g.boost_graph(), 0UL,
+        boost::distance_map(theirs.data()).weight_map(boost::make_function_property_map<edge>([](const edge&) { return -1; })));
     for (std::size_t v = 0; v < g.size(); ++v) {
       CHECK(theirs[v] == (hops[v] >= 0 ? -hops[v] : std::numeric_limits<int>::max()));
     }
@@ -163,8 +164,7 @@ TEST_CASE("a planning graph is bidirectional: algorithms run against the edges t
   const planning_graph g = std::move(b).build();
   std::vector<std::size_t> order;
   const auto reversed = boost::make_reverse_graph(g.boost_graph());
-  boost::topological_sort(reversed, std::back_inserter(order),
-                          boost::vertex_index_map(boost::get(boost::vertex_index, g.boost_graph())));
+  boost::topological_sort(reversed, std::back_inserter(order), boost::vertex_index_map(boost::get(boost::vertex_index, g.boost_graph())));
   REQUIRE(order.size() == 4);
   CHECK(order.front() == 0);  // the reverse graph's last is our source
   CHECK(order.back() == 3);

@@ -88,8 +88,10 @@ TEST_CASE("every amount of a layer is finite and not negative, and the message n
 
 TEST_CASE("the weight part of a backward needs all activations unless less is said, and never more") {
   CHECK(one_layer({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B}).layers().front().activation_for_weights == 5_B);
-  CHECK(one_layer({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B, .activation_for_weights = 2_B}).layers().front().activation_for_weights ==
-        2_B);
+  CHECK(one_layer({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B, .activation_for_weights = 2_B})
+            .layers()
+            .front()
+            .activation_for_weights == 2_B);
   CHECK(layer_refusal({.name = "a", .forward_flops = 1_FLOP, .activation = 5_B, .activation_for_weights = 6_B}) ==
         R"(model "toy": layer "a" activation_for_weights = 6; expected at most the layer's activation)");
 }
@@ -159,9 +161,8 @@ TEST_CASE("a cycle is refused with one of its own edges") {
     b.add_edge("c", "out", 1_B);
   });
   const std::vector<std::string> on_it{R"("a" -> "b")", R"("b" -> "c")", R"("c" -> "a")"};
-  CHECK(std::any_of(on_it.begin(), on_it.end(), [&](const std::string& edge) {
-    return message == R"(model "toy": edge )" + edge + " is on a cycle";
-  }));
+  CHECK(std::any_of(on_it.begin(), on_it.end(),
+                    [&](const std::string& edge) { return message == R"(model "toy": edge )" + edge + " is on a cycle"; }));
   CHECK(refusal([](planning_graph_builder& b) {
           b.add_layer(plain("a"));
           b.add_layer(plain("b"));

@@ -83,9 +83,19 @@ TEST_CASE("a stage is a piece of one chain or whole chains in a row") {
       if (s.is_stage(first, last)) stages.emplace(first, last);
     }
   }
-  CHECK(stages == std::set<std::pair<std::size_t, std::size_t>>{
-                      {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}, {3, 4}, {4, 5}, {4, 6}, {5, 6},  // inside a chain
-                      {0, 4}, {0, 6}, {3, 6}});                                                          // whole chains
+  CHECK(stages == std::set<std::pair<std::size_t, std::size_t>>{{0, 1},
+                                                                {0, 2},
+                                                                {0, 3},
+                                                                {1, 2},
+                                                                {1, 3},
+                                                                {2, 3},
+                                                                {3, 4},
+                                                                {4, 5},
+                                                                {4, 6},
+                                                                {5, 6},  // inside a chain
+                                                                {0, 4},
+                                                                {0, 6},
+                                                                {3, 6}});  // whole chains
 }
 
 TEST_CASE("the layers of blocks come in the order of the row") {
@@ -138,11 +148,10 @@ TEST_CASE("a chain view hands a tensor on until its last reader has it, by hand"
   // a is read by b (10 bytes, gradient 1), c (30, 2) and d (20, 0); b by d. Nobody reads c or d; e stands alone.
   const planning_graph g = plain(5, {edge(0, 1, 10, 1), edge(0, 2, 30, 2), edge(0, 3, 20, 0), edge(1, 3, 5, 7)});
   const planning_graph chain = chain_view(g);
-  const std::vector<layer_edge> expected{
-      edge(0, 1, 30, 2),           // a once, with what its greediest reader takes
-      edge(1, 2, 30 + 5, 2 + 7),   // b's own tensor joins
-      edge(2, 3, 20 + 5, 0 + 7),   // c took 30, d behind takes 20
-      edge(3, 4, 0, 0)};           // nothing crosses
+  const std::vector<layer_edge> expected{edge(0, 1, 30, 2),          // a once, with what its greediest reader takes
+                                         edge(1, 2, 30 + 5, 2 + 7),  // b's own tensor joins
+                                         edge(2, 3, 20 + 5, 0 + 7),  // c took 30, d behind takes 20
+                                         edge(3, 4, 0, 0)};          // nothing crosses
   CHECK(std::vector<layer_edge>(chain.edges().begin(), chain.edges().end()) == expected);
 }
 

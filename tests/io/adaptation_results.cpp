@@ -107,13 +107,16 @@ TEST_CASE("the histories that are written say what the histories hold") {
       CHECK(o["cut_off"] == h.cut_off);
       for (const device& d : x.cluster.devices()) CHECK(o["device_energy"][d.name] == h.device_energy_J[d.id.index()]);
       REQUIRE(o["plans"].size() == h.plans.size());
-      for (std::size_t k = 0; k < h.plans.size(); ++k) CHECK(o["plans"][k] == nlohmann::json::parse(io::write_plan(h.plans[k], x.model, x.cluster)));
+      for (std::size_t k = 0; k < h.plans.size(); ++k)
+        CHECK(o["plans"][k] == nlohmann::json::parse(io::write_plan(h.plans[k], x.model, x.cluster)));
       REQUIRE(o["adoptions"].size() == h.adoptions.size());
       for (std::size_t k = 0; k < h.adoptions.size(); ++k) {
         const adapt::adoption& a = h.adoptions[k];
-        const nlohmann::json expected{{"caused", a.caused_s}, {"decided", a.decided_s},    {"done", a.done_s},   {"step", std::string(to_string(a.step))},
-                                      {"reason", a.reason},   {"stall", a.stall_s},        {"bytes", a.moved_bytes}, {"energy", a.moved_J},
-                                      {"from", a.from},       {"plan", a.to}};
+        const nlohmann::json expected{{"caused", a.caused_s},   {"decided", a.decided_s},
+                                      {"done", a.done_s},       {"step", std::string(to_string(a.step))},
+                                      {"reason", a.reason},     {"stall", a.stall_s},
+                                      {"bytes", a.moved_bytes}, {"energy", a.moved_J},
+                                      {"from", a.from},         {"plan", a.to}};
         CHECK(o["adoptions"][k] == expected);
       }
       // Stretches still follow one another, and nothing of them is lost.
@@ -139,8 +142,13 @@ TEST_CASE("the histories that are written say what the histories hold") {
 TEST_CASE("stretches that only go on are written as one, and too many are counted instead") {
   adapt::history h;
   h.plans = {two_stages(), one_stage()};
-  h.stretches = {runs(0, 10, 0, 5, 2),  runs(10, 14, 0, 2, 2), runs(14, 16, 0, 1, 2, true), {adapt::activity::stalled, 16, 20, 0, 0, 0, 1, false},
-                 {adapt::activity::stalled, 20, 21, 0, 0, 0, 2, false}, runs(21, 23, 1, 1, 2), runs(23, 26, 1, 1, 3)};
+  h.stretches = {runs(0, 10, 0, 5, 2),
+                 runs(10, 14, 0, 2, 2),
+                 runs(14, 16, 0, 1, 2, true),
+                 {adapt::activity::stalled, 16, 20, 0, 0, 0, 1, false},
+                 {adapt::activity::stalled, 20, 21, 0, 0, 0, 2, false},
+                 runs(21, 23, 1, 1, 2),
+                 runs(23, 26, 1, 1, 3)};
   const std::vector<io::policy_history> rows{{"p", h}};
   const cluster c = test::wireless(2);
   const auto written = nlohmann::json::parse(io::write_histories(rows, two_layers(), c))["policies"][0];
@@ -236,8 +244,13 @@ TEST_CASE("times are written as on a clock") {
   CHECK(clock_label(86400) == "24 h");
   CHECK(grouped(0) == "0");
   CHECK(grouped(-999) == "-999");
-  CHECK(grouped(86400) == "86\xE2\x80\xAF" "400");
-  CHECK(grouped(-1234567) == "-1\xE2\x80\xAF" "234\xE2\x80\xAF" "567");
+  CHECK(grouped(86400) ==
+        "86\xE2\x80\xAF"
+        "400");
+  CHECK(grouped(-1234567) ==
+        "-1\xE2\x80\xAF"
+        "234\xE2\x80\xAF"
+        "567");
   for (double span = 1e-3; span < 1e9; span *= 1.3) {
     INFO(span);
     CHECK(span / clock_step(span, 11) <= 11 * (1 + 1e-9));
@@ -323,7 +336,8 @@ TEST_CASE("picture and page of anything are well formed, self-contained, and nam
       CHECK_FALSE(has(text, "<reason"));
       for (const io::policy_history& row : x.rows) CHECK(has(text, io::xml_text(row.policy)));
     }
-    for (const char* id : {"summary", "policies", "policies-table", "timeline", "adaptation", "adoptions", "plans", "plans-table", "zoom-in", "tip"}) {
+    for (const char* id :
+         {"summary", "policies", "policies-table", "timeline", "adaptation", "adoptions", "plans", "plans-table", "zoom-in", "tip"}) {
       INFO(id);
       CHECK(count(page, " id=\"" + std::string(id) + "\"") == 1);
     }
@@ -334,7 +348,9 @@ TEST_CASE("picture and page of anything are well formed, self-contained, and nam
 TEST_CASE("the picture tells conditions, plans, halts, adoptions and wishes") {
   adapt::history h;
   h.plans = {two_stages(), one_stage()};
-  h.stretches = {runs(0, 30, 0, 15, 2), {adapt::activity::stalled, 30, 50, 0, 0, 0, 8, false}, {adapt::activity::migrating, 50, 60, 0, 0, 0, 8, false},
+  h.stretches = {runs(0, 30, 0, 15, 2),
+                 {adapt::activity::stalled, 30, 50, 0, 0, 0, 8, false},
+                 {adapt::activity::migrating, 50, 60, 0, 0, 0, 8, false},
                  runs(60, 100, 1, 10, 4, true)};
   h.adoptions = {{30, 50, 60, 0, 1, adapt::rung::replanned, "d1 is gone", 10, 4e6, 2}};
   h.iterations = 25, h.violations = 10, h.stall_s = 30, h.energy_J = 716, h.moved_bytes = 4e6, h.switches = 1, h.reaction_s = 30;
@@ -347,15 +363,37 @@ TEST_CASE("the picture tells conditions, plans, halts, adoptions and wishes") {
   const std::vector<io::policy_history> rows{{"ladder", h}};
   const cluster c = test::wireless(2, 0, 1e6);
   const std::string svg = io::adaptation_svg(rows, t, two_layers(), c, {.latency = 3_s, .deadline = 90_s});
-  for (const char* words : {">by hand on wireless: 1 policy over 100 s<", ">shared<", ">d1<", ">8 Mbit/s<", ">away<", ">outage 10 s<", ">away 70 s<",
-                            ">d0 → d1, 5 MB<", ">response 5 s<", ">deadline<", ">ladder<", ">1 adoption<", ">A<", ">B<", ">re-planned → B<",
-                            ">nothing can run<", ">wanted 3 s<", ">25 iterations<", ">10 late (40 %)<", ">halted 30 s<", ">716 J<", ">20 s<", ">100 s<"}) {
+  for (const char* words : {">by hand on wireless: 1 policy over 100 s<",
+                            ">shared<",
+                            ">d1<",
+                            ">8 Mbit/s<",
+                            ">away<",
+                            ">outage 10 s<",
+                            ">away 70 s<",
+                            ">d0 → d1, 5 MB<",
+                            ">response 5 s<",
+                            ">deadline<",
+                            ">ladder<",
+                            ">1 adoption<",
+                            ">A<",
+                            ">B<",
+                            ">re-planned → B<",
+                            ">nothing can run<",
+                            ">wanted 3 s<",
+                            ">25 iterations<",
+                            ">10 late (40 %)<",
+                            ">halted 30 s<",
+                            ">716 J<",
+                            ">20 s<",
+                            ">100 s<"}) {
     INFO(words);
     // 100 s is 1 min 40 s on the axis; titles say it in seconds.
     CHECK((has(svg, words) || std::string(words) == ">100 s<"));
   }
-  CHECK(has(svg, "ladder: plan A → B (re-planned)&#10;d1 is gone&#10;caused at 30 s, decided 20 s later, in force 30 s later&#10;halted for 10 s&#10;"
-                 "moved 4 MB with 2 J"));
+  CHECK(has(
+      svg,
+      "ladder: plan A → B (re-planned)&#10;d1 is gone&#10;caused at 30 s, decided 20 s later, in force 30 s later&#10;halted for 10 s&#10;"
+      "moved 4 MB with 2 J"));
   CHECK(has(svg, "ladder, 60 s to 100 s&#10;plan B&#10;running&#10;10 iterations, response 4 s, wanted 3 s&#10;10 of them late&#10;400 J"));
   CHECK_FALSE(has(svg, ">d0<"));  // it never changed
 }
@@ -366,7 +404,8 @@ TEST_CASE("a day of seconds under five policies stays small, and its halts stay 
   test::random_source random(seed);
   adapt::timeline t{86400_s};
   for (int s = 0; s < 86400; s += 2) {
-    for (int r = 0; r < 4; ++r) t.events.push_back({seconds(s), adapt::capacity_becomes{resource_id(r), bytes_per_second(random.spread(1e5, 6))}});
+    for (int r = 0; r < 4; ++r)
+      t.events.push_back({seconds(s), adapt::capacity_becomes{resource_id(r), bytes_per_second(random.spread(1e5, 6))}});
   }
   const cluster c = test::wired(3, 0, 1e6);
   std::vector<io::policy_history> rows;
@@ -377,7 +416,8 @@ TEST_CASE("a day of seconds under five policies stays small, and its halts stay 
       adapt::stretch x = runs(s, s + 1, random.chance(0.5) ? 1 : 0, 1, random.between(0.1, 3), random.chance(0.4));
       if (p == 0 && s == 40000) x = {adapt::activity::stalled, 40000, 40001, 0, 0, 0, 0, false};
       if (p == 4 && random.chance(0.02)) {
-        h.adoptions.push_back({s - 1.0, s + 0.0, s + 0.5, 0, 1, adapt::rung::replanned, "a reason that takes a line of its own in the list", 0.5, 1e6, 1});
+        h.adoptions.push_back(
+            {s - 1.0, s + 0.0, s + 0.5, 0, 1, adapt::rung::replanned, "a reason that takes a line of its own in the list", 0.5, 1e6, 1});
       }
       h.stretches.push_back(x);
     }
@@ -414,12 +454,17 @@ TEST_CASE("the page marks the best of a column where one is better") {
   };
   const std::string best = "<b title=\"best\">★ ";
   // 10 iterations of 4 samples in 50 s against 20 in 100 s: alike, so nobody is best; 10 J each, too.
-  CHECK(row_of("slow") == "<tr><td>slow</td><td class=\"n\">10</td><td class=\"n\">0.8/s</td><td class=\"n\">50 %</td><td class=\"n\">7 s</td>"
-                          "<td class=\"n\">100 J</td><td class=\"n\">10 J</td><td class=\"n\">0</td><td class=\"n\">0 B</td><td class=\"n\">–</td>"
-                          "<td class=\"n\">50 s</td>");
-  CHECK(row_of("fast") == "<tr><td>fast<br><span class=\"alarm\">missed the deadline</span></td><td class=\"n\">" + best + "20</b></td>"
-                          "<td class=\"n\">0.8/s</td><td class=\"n\">" + best + "0 %</b></td><td class=\"n\">7 s</td><td class=\"n\">200 J</td>"
-                          "<td class=\"n\">10 J</td><td class=\"n\">0</td><td class=\"n\">0 B</td><td class=\"n\">–</td><td class=\"n\">–</td>");
+  CHECK(row_of("slow") ==
+        "<tr><td>slow</td><td class=\"n\">10</td><td class=\"n\">0.8/s</td><td class=\"n\">50 %</td><td class=\"n\">7 s</td>"
+        "<td class=\"n\">100 J</td><td class=\"n\">10 J</td><td class=\"n\">0</td><td class=\"n\">0 B</td><td class=\"n\">–</td>"
+        "<td class=\"n\">50 s</td>");
+  CHECK(row_of("fast") ==
+        "<tr><td>fast<br><span class=\"alarm\">missed the deadline</span></td><td class=\"n\">" + best +
+            "20</b></td>"
+            "<td class=\"n\">0.8/s</td><td class=\"n\">" +
+            best +
+            "0 %</b></td><td class=\"n\">7 s</td><td class=\"n\">200 J</td>"
+            "<td class=\"n\">10 J</td><td class=\"n\">0</td><td class=\"n\">0 B</td><td class=\"n\">–</td><td class=\"n\">–</td>");
   // With the same work, energy has a best as well.
   rows[1].history.iterations = 10;
   rows[1].history.lost = 0;

@@ -99,8 +99,9 @@ TEST_CASE("repeated steps never turn time back and are not without number") {
   }
   // A last step far below the precision of times after many rounds.
   const double long_s = 1e10 / 3;
-  const adapt::bandwidth_trace short_end{
-      {{seconds(0), bytes_per_second(1)}, {seconds(long_s), bytes_per_second(2)}, {seconds(std::nextafter(long_s, 1e99)), bytes_per_second(3)}}};
+  const adapt::bandwidth_trace short_end{{{seconds(0), bytes_per_second(1)},
+                                          {seconds(long_s), bytes_per_second(2)},
+                                          {seconds(std::nextafter(long_s, 1e99)), bytes_per_second(3)}}};
   const auto rounds = events_of(short_end, resource_id(0), seconds(2000 * long_s), adapt::past_the_end::repeats);
   CHECK(rounds.size() >= 3 * 1999);
   CHECK(std::is_sorted(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
@@ -139,12 +140,14 @@ TEST_CASE("what cannot be scaled says why") {
   CHECK(message_of([&] { return scaled(one, bytes_per_second(-1)); }) == "bandwidth trace: mean = -1; expected finite bytes/s >= 0");
   CHECK(message_of([&] { return scaled(one, bytes_per_second(std::numeric_limits<double>::infinity())); }) ==
         "bandwidth trace: mean = inf; expected finite bytes/s >= 0");
-  const adapt::bandwidth_trace peaked{{{seconds(0), bytes_per_second(1)}, {seconds(1000), bytes_per_second(1e6)}, {seconds(1001), bytes_per_second(0)}}};
+  const adapt::bandwidth_trace peaked{
+      {{seconds(0), bytes_per_second(1)}, {seconds(1000), bytes_per_second(1e6)}, {seconds(1001), bytes_per_second(0)}}};
   CHECK(message_of([&] { return scaled(peaked, bytes_per_second(1e308)); }) ==
         "bandwidth trace: its mean cannot become 1e+308 bytes/s, a rate would not be finite");
   CHECK(message_of([&] { return adapt::scaled({}, bytes_per_second(1)); }) == "bandwidth trace: expected at least one step");
-  CHECK(message_of([&] { return adapt::events_of({{{seconds(1), {}}, {seconds(1), {}}}}, resource_id(0), seconds(1)); }) ==
-        "bandwidth trace: step 1: at = 1; expected a time after 1 s");
+  CHECK(message_of([&] {
+          return adapt::events_of({{{seconds(1), {}}, {seconds(1), {}}}}, resource_id(0), seconds(1));
+        }) == "bandwidth trace: step 1: at = 1; expected a time after 1 s");
 }
 
 TEST_CASE("every trace of the collection is read, and its mean is what summing its lines gives") {
@@ -166,14 +169,16 @@ TEST_CASE("every trace of the collection is read, and its mean is what summing i
     for (double at = 0, rate = 0; lines >> at >> rate;) rows.emplace_back(at, rate);
     REQUIRE(t.steps.size() == rows.size());
     long double megabits = 0;
-    for (std::size_t i = 0; i + 1 < rows.size(); ++i) megabits += static_cast<long double>(rows[i].second) * (rows[i + 1].first - rows[i].first);
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i)
+      megabits += static_cast<long double>(rows[i].second) * (rows[i + 1].first - rows[i].first);
     const double last = rows[rows.size() - 1].first - rows[rows.size() - 2].first;
     megabits += static_cast<long double>(rows.back().second) * last;
     const auto expected = static_cast<double>(megabits / (static_cast<long double>(rows.back().first) - rows.front().first + last));
     CHECK(8e-6 * mean(t).value() == Approx(expected).epsilon(1e-9));
     const adapt::bandwidth_trace fast = scaled(t, 600_Mbit_per_s);
     CHECK(mean(fast).value() == Approx(75e6).epsilon(1e-9));
-    for (std::size_t i = 0; i < rows.size(); ++i) CHECK(fast.steps[i].rate.value() == Approx(75e6 * rows[i].second / expected).epsilon(1e-9));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      CHECK(fast.steps[i].rate.value() == Approx(75e6 * rows[i].second / expected).epsilon(1e-9));
     // Over ten whole repetitions the events have the same mean as the trace.
     const double length_s = length(t).value(), first_s = t.steps.front().at.value(), end_s = first_s + 10 * length_s;
     const auto events = events_of(fast, resource_id(0), seconds(end_s), adapt::past_the_end::repeats);

@@ -34,7 +34,9 @@ std::string error(const std::string& text) {
   return message_of([&] { return read(text); });
 }
 std::string error(const std::string& part, const std::string& replacement) { return error(with(good, part, replacement)); }
-std::string with_topology(const std::string& topology) { return with(good, R"({"kind": "shared", "capacity": "600 Mbit/s", "latency": "2 ms"})", topology); }
+std::string with_topology(const std::string& topology) {
+  return with(good, R"({"kind": "shared", "capacity": "600 Mbit/s", "latency": "2 ms"})", topology);
+}
 
 }  // namespace
 
@@ -70,9 +72,11 @@ TEST_CASE("power is idle where active is not given") {
 
 TEST_CASE("a bad cluster file ends in one message with file, pointer, expectation and finding") {
   CHECK(error("cluster/1", "model/1") == "c.json: /format: expected \"hetplan/cluster/1\", got \"hetplan/model/1\"");
-  CHECK(error("\"name\": \"c\", \"memory\": 1", "\"name\": \"c\", \"memory\": \"six\"") == "c.json: /devices/2/memory: expected bytes > 0, got \"six\"");
+  CHECK(error("\"name\": \"c\", \"memory\": 1", "\"name\": \"c\", \"memory\": \"six\"") ==
+        "c.json: /devices/2/memory: expected bytes > 0, got \"six\"");
   CHECK(error("\"name\": \"c\", \"memory\": 1", "\"name\": \"c\"") == "c.json: /devices/2/memory: expected bytes > 0, got nothing");
-  CHECK(error("\"name\": \"c\", \"memory\": 1", "\"name\": \"c\", \"memory\": 0") == "c.json: /devices/2/memory: expected bytes > 0, got 0");
+  CHECK(error("\"name\": \"c\", \"memory\": 1", "\"name\": \"c\", \"memory\": 0") ==
+        "c.json: /devices/2/memory: expected bytes > 0, got 0");
   CHECK(error("\"4 GB\"", "9e9") == "c.json: /devices/1/memory_budget: expected at most the memory, 8e+09 bytes, got 9e+09");
   CHECK(error("\"compute\": 1}", "\"compute\": 0}") == "c.json: /devices/2/compute: expected FLOP/s > 0, got 0");
   CHECK(error("\"compute\": 1}", "\"half_batch\": \"1 s\"}") == "c.json: /devices/2/half_batch: expected a number >= 0, got \"1 s\"");
@@ -80,18 +84,21 @@ TEST_CASE("a bad cluster file ends in one message with file, pointer, expectatio
   CHECK(error("\"compute\": 1}", "\"accelerators\": 1.5}") == "c.json: /devices/2/accelerators: expected an integer >= 1, got 1.5");
   CHECK(error("\"max_busy\": 0.5", "\"max_busy\": 1.5") == "c.json: /devices/1/max_busy: expected a share > 0 and <= 1, got 1.5");
   CHECK(error("\"max_busy\": 0.5", "\"max_busy\": 0") == "c.json: /devices/1/max_busy: expected a number > 0, got 0");
-  CHECK(error("\"max_busy\"", "\"maxbusy\"") == "c.json: /devices/1/maxbusy: expected a known key, got \"maxbusy\"; did you mean \"max_busy\"?");
+  CHECK(error("\"max_busy\"", "\"maxbusy\"") ==
+        "c.json: /devices/1/maxbusy: expected a known key, got \"maxbusy\"; did you mean \"max_busy\"?");
   CHECK(error("\"idle\": 2", "\"idel\": 2") == "c.json: /devices/0/power/idel: expected a known key, got \"idel\"; did you mean \"idle\"?");
   CHECK(error("\"name\": \"c\"", "\"name\": \"a\"") == "c.json: /devices/2/name: expected a name that no other device has, got \"a\"");
   CHECK(error("\"name\": \"c\"", "\"name\": \"*\"") == "c.json: /devices/2/name: expected a name other than the * of routes, got \"*\"");
   CHECK(error("\"kind\": \"phone\"", "\"kind\": \"\"") == "c.json: /devices/1/kind: expected the name of a kind, got \"\"");
-  CHECK(error("600 Mbit/s", "600 Mb/s") == "c.json: /topology/capacity: expected bytes/s > 0, got \"600 Mb/s\"; did you mean \"600 Mbit/s\"?");
+  CHECK(error("600 Mbit/s", "600 Mb/s") ==
+        "c.json: /topology/capacity: expected bytes/s > 0, got \"600 Mb/s\"; did you mean \"600 Mbit/s\"?");
   CHECK(error("\"shared\"", "\"wifi\"") ==
         "c.json: /topology/kind: expected \"shared\", \"ring\", \"star\", \"mesh\" or \"hierarchical\", got \"wifi\"");
   CHECK(error("\"2 ms\"", "\"2 ms\", \"duplex\": \"both\"") == "c.json: /topology/duplex: expected \"full\" or \"half\", got \"both\"");
   CHECK(error("\"kind\": \"shared\", ", "") ==
         "c.json: /topology/kind: expected \"shared\", \"ring\", \"star\", \"mesh\" or \"hierarchical\", got nothing");
-  CHECK(error("\"2 ms\"}", "\"2 ms\"}, \"resources\": []") == "c.json: /resources: expected either topology or resources and routes, got both");
+  CHECK(error("\"2 ms\"}", "\"2 ms\"}, \"resources\": []") ==
+        "c.json: /resources: expected either topology or resources and routes, got both");
   CHECK(error("\"topology\": ", "\"network\": ").starts_with("c.json: /network: expected a known key, got \"network\""));
   CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": []})") ==
         "c.json: /devices: expected at least one device, got an empty array");
@@ -120,22 +127,31 @@ TEST_CASE("the built-in topologies are the library's") {
   CHECK(same(R"({"kind": "ring", "capacity": 100, "duplex": "half"})", ring{capacity, {}, duplex::half}));
   CHECK(same(R"({"kind": "mesh", "capacity": 100, "duplex": "full"})", mesh{capacity}));
   CHECK(same(R"({"kind": "star", "capacity": 100, "duplex": "half"})", star{capacity, {}, duplex::half}));
-  CHECK(same(R"({"kind": "hierarchical", "capacity": 100, "latency": 1, "groups": [{"name": "g", "devices": ["c", "a"], "capacity": 7, "latency": 2},
+  CHECK(same(
+      R"({"kind": "hierarchical", "capacity": 100, "latency": 1, "groups": [{"name": "g", "devices": ["c", "a"], "capacity": 7, "latency": 2},
                                                                                    {"name": "h", "devices": ["b"], "capacity": 8}]})",
-             hierarchical{capacity, seconds(1), duplex::full, {{"g", {"c", "a"}, bytes_per_second(7), seconds(2)}, {"h", {"b"}, bytes_per_second(8), {}}}}));
+      hierarchical{capacity,
+                   seconds(1),
+                   duplex::full,
+                   {{"g", {"c", "a"}, bytes_per_second(7), seconds(2)}, {"h", {"b"}, bytes_per_second(8), {}}}}));
 }
 
 TEST_CASE("bad groups are found") {
-  const std::string groups = with_topology(R"({"kind": "hierarchical", "capacity": 1, "groups": [{"name": "g", "devices": ["c", "a"], "capacity": 7},
+  const std::string groups =
+      with_topology(R"({"kind": "hierarchical", "capacity": 1, "groups": [{"name": "g", "devices": ["c", "a"], "capacity": 7},
                                                                                                  {"name": "h", "devices": ["b"], "capacity": 8}]})");
   CHECK(error(groups) == "no error");
-  CHECK(error(with(groups, "[\"b\"]", "[\"a\"]")) == "c.json: /topology/groups/1/devices/0: expected a device that is in no other group, got \"a\"");
+  CHECK(error(with(groups, "[\"b\"]", "[\"a\"]")) ==
+        "c.json: /topology/groups/1/devices/0: expected a device that is in no other group, got \"a\"");
   CHECK(error(with(groups, "[\"b\"]", "[]")) == "c.json: /topology/groups: expected every device in a group, got none with device \"b\"");
-  CHECK(error(with(groups, "[\"b\"]", "[\"d\"]")) == "c.json: /topology/groups/1/devices/0: expected the name of a device, got \"d\"; did you mean \"a\"?");
-  CHECK(error(with(groups, "\"name\": \"h\"", "\"name\": \"g\"")) == "c.json: /topology/groups/1/name: expected a name that no other group has, got \"g\"");
+  CHECK(error(with(groups, "[\"b\"]", "[\"d\"]")) ==
+        "c.json: /topology/groups/1/devices/0: expected the name of a device, got \"d\"; did you mean \"a\"?");
+  CHECK(error(with(groups, "\"name\": \"h\"", "\"name\": \"g\"")) ==
+        "c.json: /topology/groups/1/name: expected a name that no other group has, got \"g\"");
   CHECK(error(with(groups, "\"name\": \"h\"", "\"name\": \"g.up\"")) ==
         "c.json: /topology: expected names that give every resource a name of its own, got \"g.up\" twice");
-  CHECK(error(with_topology(R"({"kind": "hierarchical", "capacity": 1})")) == "c.json: /topology/groups: expected an array of groups, got nothing");
+  CHECK(error(with_topology(R"({"kind": "hierarchical", "capacity": 1})")) ==
+        "c.json: /topology/groups: expected an array of groups, got nothing");
 }
 
 TEST_CASE("the most specific route wins, the first on a tie, and weights add up") {
@@ -145,21 +161,25 @@ TEST_CASE("the most specific route wins, the first on a tie, and weights add up"
   CHECK(route_of(0, 2) == route{{}, {{resource_id(1), 1.5}, {resource_id(0), 1}}});
   CHECK(route_of(0, 1) == route_of(0, 2));  // named at one end as the rule for b, but listed first
   CHECK(route_of(2, 1) == route{});
-  const cluster partial = read(with(listed, "{\"from\": \"*\", \"to\": \"*\", \"via\": [{\"resource\": \"air\", \"weight\": 2}], \"latency\": 1},", ""));
+  const cluster partial =
+      read(with(listed, "{\"from\": \"*\", \"to\": \"*\", \"via\": [{\"resource\": \"air\", \"weight\": 2}], \"latency\": 1},", ""));
   CHECK(partial.network().find(device_id(1), device_id(0)) == nullptr);
 }
 
 TEST_CASE("bad resources and routes are found") {
   const auto bad = [](const std::string& part, const std::string& replacement) { return error(with(listed, part, replacement)); };
   CHECK(bad("\"capacity\": 100}", "\"capacity\": 0}") == "c.json: /resources/0/capacity: expected bytes/s > 0, got 0");
-  CHECK(bad("\"name\": \"wire\"", "\"name\": \"air\"") == "c.json: /resources/1/name: expected a name that no other resource has, got \"air\"");
-  CHECK(bad("\"from\": \"a\"", "\"from\": \"x\"") == "c.json: /routes/1/from: expected the name of a device or \"*\", got \"x\"; did you mean \"a\"?");
+  CHECK(bad("\"name\": \"wire\"", "\"name\": \"air\"") ==
+        "c.json: /resources/1/name: expected a name that no other resource has, got \"air\"");
+  CHECK(bad("\"from\": \"a\"", "\"from\": \"x\"") ==
+        "c.json: /routes/1/from: expected the name of a device or \"*\", got \"x\"; did you mean \"a\"?");
   CHECK(bad("[{\"resource\": \"wire\"}]", "[{\"resource\": \"wires\"}]") ==
         "c.json: /routes/2/via/0/resource: expected the name of a resource, got \"wires\"; did you mean \"wire\"?");
   CHECK(bad("\"weight\": 2", "\"weight\": -2") == "c.json: /routes/0/via/0/weight: expected a number > 0, got -2");
   CHECK(bad("\"latency\": 1", "\"latency\": -1") == "c.json: /routes/0/latency: expected seconds >= 0, got -1");
   CHECK(bad("\"via\": []", "\"latency\": 0") == "c.json: /routes/3/via: expected an array of resource uses, got nothing");
-  CHECK(bad("\"weight\": 0.5", "\"weight\": 1e308}, {\"resource\": \"wire\", \"weight\": 1e308") == "c.json: /routes/1/via/3/weight: expected weights with a finite sum, got 1e+308");
+  CHECK(bad("\"weight\": 0.5", "\"weight\": 1e308}, {\"resource\": \"wire\", \"weight\": 1e308") ==
+        "c.json: /routes/1/via/3/weight: expected weights with a finite sum, got 1e+308");
 }
 
 TEST_CASE("a cluster that would cost gigabytes is refused") {
@@ -168,8 +188,9 @@ TEST_CASE("a cluster that would cost gigabytes is refused") {
   CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [)" + devices + "]}") ==
         "c.json: /devices/1000: expected at most 1000 devices, got more");
   std::string half = devices.substr(0, devices.find(",{\"name\":\"d500\""));
-  CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [)" + half + R"(], "topology": {"kind": "ring", "capacity": 1}})") ==
-        "c.json: /topology: expected a ring of at most 430 devices, got 500");
+  CHECK(
+      error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [)" + half + R"(], "topology": {"kind": "ring", "capacity": 1}})") ==
+      "c.json: /topology: expected a ring of at most 430 devices, got 500");
   std::string resources, via;
   for (int i = 0; i < 1001; ++i) {
     const std::string name = "\"r" + std::to_string(i) + "\"";

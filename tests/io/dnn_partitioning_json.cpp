@@ -29,7 +29,8 @@ const std::string workload_text = R"({"maxSizePerFPGA": 17e9, "maxFPGAs": 2, "ma
   {"id": 3, "supportedOnFpga": false, "cpuLatency": 0, "fpgaLatency": 0.0, "isBackwardNode": false, "size": 8, "layerId": 12},
   {"name": "a'", "id": 0, "supportedOnFpga": true, "cpuLatency": 2, "fpgaLatency": 1, "isBackwardNode": 1, "colorClass": 4, "size": 0}],
  "edges": [{"sourceId": 7, "destId": 3, "cost": 0.5, "size": 99}, {"sourceId": 7, "destId": 0, "cost": 0.5}, {"sourceId": 3, "destId": 0, "cost": 2}]})";
-const std::string split_text = R"({"cpus": [{"load": 0.0, "nodes": [3]}], "fpgas": [{"load": -1, "nodes": []}, {"nodes": [7]}], "maxLoad": -1})";
+const std::string split_text =
+    R"({"cpus": [{"load": 0.0, "nodes": [3]}], "fpgas": [{"load": -1, "nodes": []}, {"nodes": [7]}], "maxLoad": -1})";
 
 io::dnn_partitioning_workload read(const std::string& text) { return io::read_dnn_partitioning(document(text)); }
 std::string error(const std::string& text) {
@@ -84,11 +85,13 @@ TEST_CASE("a bad dnn-partitioning workload names the place and the reason") {
         "f.json: expected at least one device, got maxFPGAs 0 and maxCPUs 0");
   CHECK(error(R"({"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "nodes": [], "edges": []})") ==
         "f.json: /nodes: expected at least one node, got an empty array");
-  CHECK(error(R"({"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "edges": []})") == "f.json: /nodes: expected at least one node, got nothing");
+  CHECK(error(R"({"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "edges": []})") ==
+        "f.json: /nodes: expected at least one node, got nothing");
   CHECK(error_with("\"id\": 3,", "\"id\": 7,") == "f.json: /nodes/1/id: expected every id once, got 7 again");
   CHECK(error_with("\"id\": 3,", "") == "f.json: /nodes/1/id: expected an integer >= 0, got nothing");
   CHECK(error_with("\"id\": 3,", "\"id\": \"3\",") == "f.json: /nodes/1/id: expected an integer >= 0, got \"3\"");
-  CHECK(error_with("\"supportedOnFpga\": 1", "\"supportedOnFpga\": 2") == "f.json: /nodes/0/supportedOnFpga: expected an integer from 0 to 1, got 2");
+  CHECK(error_with("\"supportedOnFpga\": 1", "\"supportedOnFpga\": 2") ==
+        "f.json: /nodes/0/supportedOnFpga: expected an integer from 0 to 1, got 2");
   CHECK(error_with("\"supportedOnFpga\": false", "\"supportedOnFpga\": \"no\"") ==
         "f.json: /nodes/1/supportedOnFpga: expected true or false, got \"no\"");
   CHECK(error_with("\"isBackwardNode\": 0, ", "") == "f.json: /nodes/0/isBackwardNode: expected true, false, 1 or 0, got nothing");
@@ -103,8 +106,10 @@ TEST_CASE("a bad dnn-partitioning workload names the place and the reason") {
   CHECK(error_with("\"cost\": 2", "\"cost\": -2") == "f.json: /edges/2/cost: expected a number >= 0, got -2");
   CHECK(error_with("\"destId\": 0, \"cost\": 0.5", "\"destId\": 0, \"cost\": 0.75") ==
         "f.json: /edges/1: expected cost 0.5 as of another edge from 7, got 0.75");
-  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 3, \"destId\": 7") == "f.json: /edges: expected no cycle, got one through 7 -> 3");
-  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 3, \"destId\": 3") == "f.json: /edges: expected no cycle, got one through 3 -> 3");
+  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 3, \"destId\": 7") ==
+        "f.json: /edges: expected no cycle, got one through 7 -> 3");
+  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 3, \"destId\": 3") ==
+        "f.json: /edges: expected no cycle, got one through 3 -> 3");
   CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 0, \"destId\": 3") ==
         "f.json: /edges/2: expected no edge from a backward to a forward node");
 }
@@ -119,7 +124,8 @@ TEST_CASE("a split says where operators are, and colors place what it leaves out
   CHECK(split_error("[3]", "3") == "f.json: /cpus/0/nodes: expected a list of ids, got 3");
   CHECK(split_error("\"nodes\": [3]", "\"node\": [3]") == "f.json: /cpus/0/nodes: expected a list of ids, got nothing");
   CHECK(split_error("\"fpgas\"", "\"gpus\"") == "f.json: /fpgas: expected a list of devices, got nothing");
-  CHECK(split_error("{\"load\": 0.0, \"nodes\": [3]}", "{\"nodes\": []}, {\"nodes\": [3]}") == "f.json: /cpus/1: expected at most 1 cpus, got one more");
+  CHECK(split_error("{\"load\": 0.0, \"nodes\": [3]}", "{\"nodes\": []}, {\"nodes\": [3]}") ==
+        "f.json: /cpus/1: expected at most 1 cpus, got one more");
 }
 
 TEST_CASE("every published workload is read, and no part of a truncated one") {

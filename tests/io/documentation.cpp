@@ -61,7 +61,8 @@ TEST_CASE("all pages name the same number of questions beyond which there is no 
 TEST_CASE("the schemas describe the keys that the readers accept") {
   using map = std::map<std::string, names>;
   namespace k = io::keys;
-  CHECK(properties("model") == map{{"", set_of(k::model)}, {"layer", set_of(k::layer)}, {"profile", set_of(k::profile)}, {"edge", set_of(k::edge)}});
+  CHECK(properties("model") ==
+        map{{"", set_of(k::model)}, {"layer", set_of(k::layer)}, {"profile", set_of(k::profile)}, {"edge", set_of(k::edge)}});
   CHECK(properties("cluster") == map{{"", set_of(k::cluster)},
                                      {"device", set_of(k::device)},
                                      {"power", set_of(k::power)},
@@ -120,5 +121,11 @@ TEST_CASE("the examples of the reference page are read") {
       if (const auto traces = test::shared_data("data/bandwidth")) CHECK(io::read_timeline(d, *home, *traces).events.size() > 1000);
     }
   }
-  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1}, {"hetplan/cluster/1", 2}, {"hetplan/job/1", 1}, {"hetplan/plan/1", 2}, {"hetplan/sweep/1", 1}, {"hetplan/timeline/1", 1}, {"hetplan/tasks/1", 1}});
+  CHECK(seen == std::map<std::string, int>{{"hetplan/model/1", 1},
+                                           {"hetplan/cluster/1", 2},
+                                           {"hetplan/job/1", 1},
+                                           {"hetplan/plan/1", 2},
+                                           {"hetplan/sweep/1", 1},
+                                           {"hetplan/timeline/1", 1},
+                                           {"hetplan/tasks/1", 1}});
 }

@@ -99,7 +99,8 @@ TEST_CASE("llama.cpp gives every split of 28 blocks over up to four devices to t
 }
 
 TEST_CASE("llama.cpp gives random splits to the planned devices, the head with blocks or alone") {
-  test::for_random_splits(300, true, [](const block_split& s) { check_owners(s, test::block_model(s.total()), test::row_of_devices(s.stages())); });
+  test::for_random_splits(300, true,
+                          [](const block_split& s) { check_owners(s, test::block_model(s.total()), test::row_of_devices(s.stages())); });
 }
 
 TEST_CASE("what llama.cpp cannot run is refused") {
@@ -113,13 +114,17 @@ TEST_CASE("what llama.cpp cannot run is refused") {
 
 TEST_CASE("a device's name that is no address is refused where a command line has it for one") {
   for (const std::string name : {"a b;'c\nd", "-rf d1", "-x", "a,b", "a:1", "\x1B[2J", ".", "k\u00FCche"}) {
-    const cluster odd("odd", {{.name = name, .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "e", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+    const cluster odd("odd",
+                      {{.name = name, .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "e", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
                       shared_medium{1_GB_per_s});
-    const std::string why = "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got ";
-    CHECK(test::message_of([&] { return io::llama_cpp_command(block_split{{1, 1}}.plan(), test::block_model(2), odd); }) ==
-          "export to llama.cpp: " + why + io::in_quotes(name));
-    CHECK(test::message_of([&] { return io::prima_cpp_commands(block_split{{1, 1}}.plan(), test::block_model(2), odd); }) ==
-          "export to prima.cpp: " + why + io::in_quotes(name));
+    const std::string why =
+        "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got ";
+    CHECK(test::message_of([&] {
+            return io::llama_cpp_command(block_split{{1, 1}}.plan(), test::block_model(2), odd);
+          }) == "export to llama.cpp: " + why + io::in_quotes(name));
+    CHECK(test::message_of([&] {
+            return io::prima_cpp_commands(block_split{{1, 1}}.plan(), test::block_model(2), odd);
+          }) == "export to prima.cpp: " + why + io::in_quotes(name));
   }
   CHECK(io::shell_word("") == "''");
   CHECK(io::shell_word("10.0.0.7:50052,home-1") == "10.0.0.7:50052,home-1");

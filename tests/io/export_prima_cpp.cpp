@@ -74,7 +74,8 @@ TEST_CASE("prima.cpp gives every split of 28 blocks over up to three devices to 
 }
 
 TEST_CASE("prima.cpp gives random splits to the planned devices") {
-  test::for_random_splits(200, false, [](const block_split& s) { check_owners(s, test::block_model(s.total()), test::row_of_devices(s.stages())); });
+  test::for_random_splits(200, false,
+                          [](const block_split& s) { check_owners(s, test::block_model(s.total()), test::row_of_devices(s.stages())); });
 }
 
 TEST_CASE("what prima.cpp cannot run is refused") {

@@ -96,6 +96,7 @@ TEST_CASE("a plan whose stages recompute is refused: a split point cannot say so
 }
 
 TEST_CASE("a plan with more cuts than blocks is refused") {
-  CHECK(test::message_of([] { return io::split_for_torch(block_split{{0, 1, 1, 0}}.plan(), test::block_model(2)); }) ==
-        "export to torch: a split point names a block; the plan has more cuts than blocks");
+  CHECK(test::message_of([] {
+          return io::split_for_torch(block_split{{0, 1, 1, 0}}.plan(), test::block_model(2));
+        }) == "export to torch: a split point names a block; the plan has more cuts than blocks");
 }

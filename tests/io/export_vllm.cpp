@@ -20,7 +20,8 @@ namespace {
 std::vector<int> owners_in_vllm(const std::string& command, int n_layer) {
   const auto lines = test::split_text(command, '\n');
   std::vector<int> devices;
-  for (const std::string& name : test::split_text(lines[0].substr(lines[0].find(':') + 1), ',')) devices.push_back(std::stoi(name.substr(2)));
+  for (const std::string& name : test::split_text(lines[0].substr(lines[0].find(':') + 1), ','))
+    devices.push_back(std::stoi(name.substr(2)));
   const std::size_t ranks = std::stoul(test::option(lines[1] + " ", "--pipeline-parallel-size"));
   REQUIRE(devices.size() == ranks);
   const std::string variable = "VLLM_PP_LAYER_PARTITION=";
@@ -49,7 +50,8 @@ TEST_CASE("the command line for vLLM, by hand") {
 
 TEST_CASE("vLLM gives random splits to the planned devices") {
   test::for_random_splits(200, false, [](const block_split& s) {
-    CHECK(owners_in_vllm(io::vllm_command(s.plan(), test::block_model(s.total()), test::row_of_devices(s.stages())), s.total()) == s.owners());
+    CHECK(owners_in_vllm(io::vllm_command(s.plan(), test::block_model(s.total()), test::row_of_devices(s.stages())), s.total()) ==
+          s.owners());
   });
 }
 

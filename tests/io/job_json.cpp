@@ -52,14 +52,15 @@ TEST_CASE("a job names what planners may save memory with, in training") {
   CHECK(one.memory_savers == memory_savers{true, false});
   CHECK(read(io::write_job(one)) == one);
   CHECK(error("\"memory_savers\": [\"magic\"]") == "j.json: /memory_savers/0: expected \"recompute\" or \"shard_state\", got \"magic\"");
-  CHECK(error("\"memory_savers\": [\"recompute\", \"recompute\"]") == "j.json: /memory_savers/1: expected each memory saver once, got \"recompute\"");
+  CHECK(error("\"memory_savers\": [\"recompute\", \"recompute\"]") ==
+        "j.json: /memory_savers/1: expected each memory saver once, got \"recompute\"");
   CHECK(error("\"memory_savers\": \"recompute\"").starts_with("j.json: /memory_savers: expected an array of"));
-  CHECK(message_of([&] {
-          return read(with(with(good, "training", "inference"), "32}", "32, \"memory_savers\": [\"recompute\"]}"));
-        }) == "j.json: /memory_savers/0: expected no memory saver outside training, got \"recompute\"");
+  CHECK(message_of([&] { return read(with(with(good, "training", "inference"), "32}", "32, \"memory_savers\": [\"recompute\"]}")); }) ==
+        "j.json: /memory_savers/0: expected no memory saver outside training, got \"recompute\"");
   job other{.memory_savers = {.recompute = true}};
   other.workload.mode = mode::generation;
-  CHECK_THROWS_MATCHES(check_job(other), invalid_input, Catch::Message("job: memory_savers: expected none outside training, got mode generation"));
+  CHECK_THROWS_MATCHES(check_job(other), invalid_input,
+                       Catch::Message("job: memory_savers: expected none outside training, got mode generation"));
 }
 
 TEST_CASE("the objective is qoe where a latency is asked for") {
@@ -72,10 +73,12 @@ TEST_CASE("a bad job file ends in one message") {
         "j.json: /mode: expected \"training\", \"inference\" or \"generation\", got nothing");
   CHECK(message_of([] { return read(R"({"format": "hetplan/job/1", "mode": "train", "batch": 1})"); }) ==
         "j.json: /mode: expected \"training\", \"inference\" or \"generation\", got \"train\"");
-  CHECK(message_of([] { return read(R"({"format": "hetplan/job/1", "mode": "training"})"); }) == "j.json: /batch: expected an integer >= 1, got nothing");
+  CHECK(message_of([] { return read(R"({"format": "hetplan/job/1", "mode": "training"})"); }) ==
+        "j.json: /batch: expected an integer >= 1, got nothing");
   CHECK(message_of([] { return read(with(good, "32", "0")); }) == "j.json: /batch: expected an integer >= 1, got 0");
   CHECK(message_of([] { return read(with(good, "32", "\"32\"")); }) == "j.json: /batch: expected an integer >= 1, got \"32\"");
-  CHECK(message_of([] { return read(with(good, "32", "99999999999")); }) == "j.json: /batch: expected an integer from 1 to 2147483647, got 99999999999");
+  CHECK(message_of([] { return read(with(good, "32", "99999999999")); }) ==
+        "j.json: /batch: expected an integer from 1 to 2147483647, got 99999999999");
   CHECK(error("\"microbatch_sizes\": [3, 5]") == "j.json: /microbatch_sizes: no microbatch size divides the batch 32");
   CHECK(error("\"microbatch_sizes\": []") == "j.json: /microbatch_sizes: expected at least one microbatch size, got an empty array");
   CHECK(error("\"microbatch_sizes\": [1, 0]") == "j.json: /microbatch_sizes/1: expected an integer >= 1, got 0");
@@ -83,7 +86,8 @@ TEST_CASE("a bad job file ends in one message") {
   CHECK(error("\"context\": -1") == "j.json: /context: expected an integer >= 0, got -1");
   CHECK(error("\"tokens\": 1") == "j.json: /tokens: expected an integer >= 2, got 1");
   CHECK(error("\"schedule\": \"explicit\"") == "j.json: /schedule: expected \"1f1b\" or \"gpipe\", got \"explicit\"");
-  CHECK(error("\"objective\": \"speed\"") == "j.json: /objective: expected \"latency\", \"throughput\", \"energy\" or \"qoe\", got \"speed\"");
+  CHECK(error("\"objective\": \"speed\"") ==
+        "j.json: /objective: expected \"latency\", \"throughput\", \"energy\" or \"qoe\", got \"speed\"");
   CHECK(error("\"objective\": \"qoe\"") == "j.json: /objective: expected qoe.latency with objective \"qoe\", got nothing");
   CHECK(error("\"qoe\": {\"latency\": 0}") == "j.json: /qoe/latency: expected seconds > 0, got 0");
   CHECK(error("\"qoe\": {\"lambda\": -1}") == "j.json: /qoe/lambda: expected watts (J/s) >= 0, got -1");

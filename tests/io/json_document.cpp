@@ -34,7 +34,8 @@ TEST_CASE("syntax errors name line and column on one line") {
   CHECK(error("") == "f.json: expected JSON, got an empty file");
   CHECK(error(" \n\t") == "f.json: expected JSON, got an empty file");
   CHECK(error("{\n  \"a\": tru\n}").starts_with("f.json: line 2, column 11: syntax error while parsing value - invalid literal"));
-  CHECK(error("{\"a\": 1,\n\n\"b\": [1, 2").starts_with("f.json: line 3, column 11: syntax error while parsing array - unexpected end of input; expected ']'"));
+  CHECK(error("{\"a\": 1,\n\n\"b\": [1, 2")
+            .starts_with("f.json: line 3, column 11: syntax error while parsing array - unexpected end of input; expected ']'"));
   CHECK(error("{} x").starts_with("f.json: line 1, column 4: "));
   CHECK(error("{} {}").starts_with("f.json: line 1, column 4: "));
   CHECK(error("{\"a\": 1,}").starts_with("f.json: line 1, column 9: "));
@@ -111,7 +112,8 @@ TEST_CASE("nodes know their pointer") {
 }
 
 TEST_CASE("questions to a node of another kind say what it is") {
-  const auto d = document(R"([null, true, 7, 1.5, "six", [], {}, [1], {"a": 1}, "0123456789012345678901234567890123456789x", "a\nb\u001b\u0085"])");
+  const auto d =
+      document(R"([null, true, 7, 1.5, "six", [], {}, [1], {"a": 1}, "0123456789012345678901234567890123456789x", "a\nb\u001b\u0085"])");
   std::vector<io::json_node> n;
   for (const auto element : io::json_node(d).elements("")) n.push_back(element);
   const auto number = [&](std::size_t i) { return message_of([&] { return n[i].amount<bytes>(io::range::above_zero); }); };

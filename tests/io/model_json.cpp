@@ -63,9 +63,11 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
   CHECK(error(", \"name\": \"toy\"", "") == "m.json: /name: expected text, got nothing");
   CHECK(error("\"toy\"", "7") == "m.json: /name: expected text, got 7");
   CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"colour\": 1") ==
-        "m.json: /colour: expected a known key, got \"colour\"; known keys: format, name, layers, edges, bytes_per_parameter, tokens_per_sample");
+        "m.json: /colour: expected a known key, got \"colour\"; known keys: format, name, layers, edges, bytes_per_parameter, "
+        "tokens_per_sample");
   CHECK(error("\"weight\"", "\"weigth\"") == "m.json: /layers/0/weigth: expected a known key, got \"weigth\"; did you mean \"weight\"?");
-  CHECK(error(R"({"format": "hetplan/model/1", "name": "x", "layers": []})") == "m.json: /layers: expected at least one layer, got an empty array");
+  CHECK(error(R"({"format": "hetplan/model/1", "name": "x", "layers": []})") ==
+        "m.json: /layers: expected at least one layer, got an empty array");
   CHECK(error(R"({"format": "hetplan/model/1", "name": "x"})") == "m.json: /layers: expected an array of layers, got nothing");
   CHECK(error(R"({"format": "hetplan/model/1", "name": "x", "layers": [3]})") == "m.json: /layers/0: expected a layer, got 3");
   CHECK(error("\"name\": \"c\"", "\"name\": \"a\"") == "m.json: /layers/2/name: expected a name that no other layer has, got \"a\"");
@@ -73,7 +75,8 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
   CHECK(error("\"name\": \"c\", ", "") == "m.json: /layers/2/name: expected a name, got nothing");
   CHECK(error(", \"forward_flops\": 5", "") == "m.json: /layers/2/forward_flops: expected FLOP >= 0, or a profile, got nothing");
   CHECK(error("\"forward_flops\": 5", "\"forward_flops\": -5") == "m.json: /layers/2/forward_flops: expected FLOP >= 0, got -5");
-  CHECK(error("2 GFLOP\"", "2 GFLOPS\"") == "m.json: /layers/0/forward_flops: expected FLOP >= 0, got \"2 GFLOPS\"; did you mean \"2 GFLOP\"?");
+  CHECK(error("2 GFLOP\"", "2 GFLOPS\"") ==
+        "m.json: /layers/0/forward_flops: expected FLOP >= 0, got \"2 GFLOPS\"; did you mean \"2 GFLOP\"?");
   CHECK(error("4 MB", "4 Mb") == "m.json: /layers/0/weight: expected bytes >= 0, got \"4 Mb\"; did you mean \"4 Mbit\"?");
   CHECK(error("\"4 MB\"", "null") == "m.json: /layers/0/weight: expected bytes >= 0, got null");
   CHECK(error("\"conv\"", "\"conv\", \"trainable\": 1") == "m.json: /layers/0/trainable: expected true or false, got 1");
@@ -82,8 +85,10 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
   CHECK(error("\"conv\"", "\"conv\", \"activation_for_weights\": -1") ==
         "m.json: /layers/0/activation_for_weights: expected bytes >= 0, got -1");
   CHECK(error("\"conv\"", "null") == "m.json: /layers/0/kind: expected text, got null");
-  CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"bytes_per_parameter\": 0") == "m.json: /bytes_per_parameter: expected bytes > 0, got 0");
-  CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"tokens_per_sample\": 0") == "m.json: /tokens_per_sample: expected an integer >= 1, got 0");
+  CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"bytes_per_parameter\": 0") ==
+        "m.json: /bytes_per_parameter: expected bytes > 0, got 0");
+  CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"tokens_per_sample\": 0") ==
+        "m.json: /tokens_per_sample: expected an integer >= 1, got 0");
   CHECK(error("\"name\": \"toy\"", "\"name\": \"toy\", \"tokens_per_sample\": 3000000000") ==
         "m.json: /tokens_per_sample: expected an integer from 1 to 2147483647, got 3000000000");
 }
@@ -103,7 +108,8 @@ TEST_CASE("a bad profile is found") {
 }
 
 TEST_CASE("a bad edge is found") {
-  CHECK(error("\"from\": \"b\"", "\"from\": \"B\"") == "m.json: /edges/1/from: expected the name of a layer, got \"B\"; did you mean \"a\"?");
+  CHECK(error("\"from\": \"b\"", "\"from\": \"B\"") ==
+        "m.json: /edges/1/from: expected the name of a layer, got \"B\"; did you mean \"a\"?");
   CHECK(error(with(good, "\"name\": \"toy\"", "\"name\": \"encoder\"").replace(0, 0, "")) == "no error");
   CHECK(error("\"to\": \"c\"", "\"to\": 3") == "m.json: /edges/1/to: expected the name of a layer, got 3");
   CHECK(error("\"to\": \"c\"", "\"to\": \"b\"") == "m.json: /edges/1/to: expected another layer than from, got \"b\"");
@@ -111,9 +117,11 @@ TEST_CASE("a bad edge is found") {
         "m.json: /edges/1: model \"toy\": edge \"a\" -> \"b\" appears twice");
   CHECK(error(", \"bytes\": 0", "") == "m.json: /edges/1/bytes: expected bytes >= 0, got nothing");
   CHECK(error("\"gradient\": 7", "\"gradient\": -7") == "m.json: /edges/1/gradient: expected bytes >= 0, got -7");
-  CHECK(error("7}]", "7}, {\"from\": \"c\", \"to\": \"a\", \"bytes\": 1}]").find(": expected edges without a cycle, got \"") != std::string::npos);
+  CHECK(error("7}]", "7}, {\"from\": \"c\", \"to\": \"a\", \"bytes\": 1}]").find(": expected edges without a cycle, got \"") !=
+        std::string::npos);
   CHECK(error("7}]", "7}, {\"from\": \"c\", \"to\": \"b\", \"bytes\": 1}]").find("/edges/0") == std::string::npos);
-  CHECK(error("{\"from\": \"a\", \"to\": \"b\"", "{\"from\": \"frist\", \"to\": \"b\"") == "m.json: /edges/0/from: expected the name of a layer, got \"frist\"");
+  CHECK(error("{\"from\": \"a\", \"to\": \"b\"", "{\"from\": \"frist\", \"to\": \"b\"") ==
+        "m.json: /edges/0/from: expected the name of a layer, got \"frist\"");
 }
 
 TEST_CASE("a near layer name is suggested") {
@@ -122,18 +130,20 @@ TEST_CASE("a near layer name is suggested") {
 }
 
 TEST_CASE("layers of a weight group must agree") {
-  const std::string tied = with(with(good, "\"forward_flops\": 5", "\"forward_flops\": 5, \"weight\": 4e6, \"weight_group\": \"t\""), "\"kind\": \"conv\"",
-                                "\"weight_group\": \"t\"");
+  const std::string tied = with(with(good, "\"forward_flops\": 5", "\"forward_flops\": 5, \"weight\": 4e6, \"weight_group\": \"t\""),
+                                "\"kind\": \"conv\"", "\"weight_group\": \"t\"");
   CHECK(read(tied).weight_groups().size() == 1);
   CHECK(error(with(tied, "4e6", "5e6")) ==
         "m.json: /layers/2/weight_group: expected the same weight and trainable as layer \"a\" of group \"t\", got weight 5e+06");
   CHECK(error(with(tied, "4e6", "4e6, \"trainable\": false")) ==
-        "m.json: /layers/2/weight_group: expected the same weight and trainable as layer \"a\" of group \"t\", got weight 4e+06, not trainable");
+        "m.json: /layers/2/weight_group: expected the same weight and trainable as layer \"a\" of group \"t\", got weight 4e+06, not "
+        "trainable");
   CHECK(error(with(tied, "\"t\"", "\"\"")) == "m.json: /layers/0/weight_group: expected the name of a group, got \"\"");
 }
 
 TEST_CASE("layers listed backwards are numbered forwards") {
-  const planning_graph g = read(R"({"format": "hetplan/model/1", "name": "x", "layers": [{"name": "b", "forward_flops": 1}, {"name": "a", "forward_flops": 2}],
+  const planning_graph g =
+      read(R"({"format": "hetplan/model/1", "name": "x", "layers": [{"name": "b", "forward_flops": 1}, {"name": "a", "forward_flops": 2}],
     "edges": [{"from": "a", "to": "b", "bytes": 3}]})");
   CHECK(g.find("a") == layer_id(0));
 }
@@ -156,7 +166,8 @@ TEST_CASE("a model and a cluster that do not know each other's times are refused
     });
   };
   CHECK(check(g, plain, mode::training) == "no error");
-  CHECK(check(g, fast) == "c.json: /devices/0/compute: expected FLOP/s > 0, got nothing: layer \"a\" of model \"toy\" has no profile for kind \"k\"");
+  CHECK(check(g, fast) ==
+        "c.json: /devices/0/compute: expected FLOP/s > 0, got nothing: layer \"a\" of model \"toy\" has no profile for kind \"k\"");
   const planning_graph measured = read(R"({"format": "hetplan/model/1", "name": "x",
     "layers": [{"name": "a", "profile": {"k": {"batch": [1], "forward": [1]}}}]})");
   CHECK(check(measured, fast) == "no error");
@@ -165,7 +176,8 @@ TEST_CASE("a model and a cluster that do not know each other's times are refused
         "c.json: /devices/0/kind: expected a kind with a measured backward, got \"k\": layer \"a\" of model \"x\" has no backward, which "
         "training needs, in its profile for kind \"k\"");
   CHECK(check(measured, plain) ==
-        "c.json: /devices/0/kind: expected a kind with a profile, got \"plain\": layer \"a\" of model \"x\" has no forward_flops and no profile for "
+        "c.json: /devices/0/kind: expected a kind with a profile, got \"plain\": layer \"a\" of model \"x\" has no forward_flops and no "
+        "profile for "
         "kind \"plain\"");
 }
 

@@ -27,7 +27,8 @@ namespace {
 const std::string toy =
     "node1 -- Input0 -- forward_compute_time=635.902, backward_compute_time=0.000, activation_size=4096.0, parameter_size=0.000\n"
     "node3 -- ReLU(inplace) -- forward_compute_time=1.500, backward_compute_time=0.500, activation_size=100.0, parameter_size=0.000\n"
-    "node2 -- LSTM(2, 4) -- forward_compute_time=3.000, backward_compute_time=5.000, activation_size=[600.0; 20.0; 3.0], parameter_size=64.000"
+    "node2 -- LSTM(2, 4) -- forward_compute_time=3.000, backward_compute_time=5.000, activation_size=[600.0; 20.0; 3.0], "
+    "parameter_size=64.000"
     " -- stage_id=1\r\n"
     "node4 -- ReLU(inplace) -- forward_compute_time=0.25, backward_compute_time=0, activation_size=8, parameter_size=0\n"
     "\n"
@@ -109,7 +110,8 @@ TEST_CASE("a bad PipeDream graph names its line") {
             .starts_with("toy.txt: line 2: expected ID -- DESCRIPTION -- MEASUREMENTS, got "));
   CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node5")) == "toy.txt: line 8: expected the id of a node, got \"node5\"");
   CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2")) == "toy.txt: line 8: expected ID -- ID, an edge, got \"node2\"");
-  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node3")) == "toy.txt: line 8: model \"toy\": edge \"node2\" -> \"node3\" appears twice");
+  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node3")) ==
+        "toy.txt: line 8: model \"toy\": edge \"node2\" -> \"node3\" appears twice");
   CHECK(error(with(toy, "\tnode2 -- node4", "\tnode3 -- node2")) ==
         "toy.txt: line 7: expected edges without a cycle, got \"node2\" -> \"node3\", which is on one");
   CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node2")) ==

@@ -112,8 +112,7 @@ TEST_CASE("a PipeEdge model becomes a chain with the times of every type that me
   REQUIRE(g.edges().size() == 2);
   CHECK(g.edges()[0].forward == bytes(400));
   CHECK(g.edges()[1].forward == bytes(200));
-  const planning_graph half =
-      io::pipeedge_graph(m[1], t, "torch.float16");
+  const planning_graph half = io::pipeedge_graph(m[1], t, "torch.float16");
   CHECK(half[layer_id(0)].profiles.size() == 1);
   CHECK(half.edges()[0].forward == bytes(200));
   CHECK(io::read_model(test::document(io::write_model(g))) == g);
@@ -125,7 +124,9 @@ TEST_CASE("what cannot become a chain says why") {
   CHECK(message_of([&] { return io::pipeedge_graph(m[0], t); }) == "pipeedge: model \"Dummy\": expected at least one layer, got none");
   CHECK(message_of([&] { return io::pipeedge_graph(m[1], t, "torch.int8"); }) ==
         "pipeedge: model \"tiny/vit\": expected a device type with times in \"torch.int8\", got none");
-  CHECK(message_of([&] { return io::pipeedge_graph(m[1], t, "fp32"); }).starts_with("pipeedge: expected a dtype among torch.float64, torch.float32, "));
+  CHECK(message_of([&] {
+          return io::pipeedge_graph(m[1], t, "fp32");
+        }).starts_with("pipeedge: expected a dtype among torch.float64, torch.float32, "));
   CHECK(message_of([&] { return io::pipeedge_graph(m[1], read_types(with(types, "[0.2, 0.1, 0.05]", "[0.2, 0.1]"))); }) ==
         "pipeedge: model \"tiny/vit\": expected times of its 3 layers on device type \"Board\", got 2");
 }
@@ -172,21 +173,26 @@ TEST_CASE("a bad YAML file names its line") {
 TEST_CASE("a bad PipeEdge model names its place") {
   CHECK(error("vit: 3\n") == "models.yml: line 1: vit: expected a map with layers, got \"3\"");
   CHECK(error(with(models, "  layers: 3\n", "")) == "models.yml: line 8: tiny/vit: layers: expected a number of layers, got nothing");
-  CHECK(error(with(models, "layers: 3", "layers: 3.5")) == "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"3.5\"");
+  CHECK(error(with(models, "layers: 3", "layers: 3.5")) ==
+        "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"3.5\"");
   CHECK(error(with(models, "layers: 3", "layers: -3")) == "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"-3\"");
-  CHECK(error(with(models, "layers: 3", "layers: \"3\"")) == "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"3\"");
+  CHECK(error(with(models, "layers: 3", "layers: \"3\"")) ==
+        "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"3\"");
   CHECK(error(with(models, "layers: 3", "layers: 4")) == "models.yml: line 9: tiny/vit: mem_MB: expected one entry per layer (4), got 3");
   CHECK(error(with(models, "50, 7]", "50]")) == "models.yml: line 11: tiny/vit: parameters_out: expected one entry per layer (3), got 2");
   CHECK(error(with(models, "0.25]", "-0.25]")) == "models.yml: line 9: tiny/vit: mem_MB: expected MB >= 0, got \"-0.25\"");
   CHECK(error(with(models, "0.25]", ".nan]")) == "models.yml: line 9: tiny/vit: mem_MB: expected MB >= 0, got \".nan\"");
   CHECK(error(with(models, "0.25]", "1e308]")) == "models.yml: line 9: tiny/vit: mem_MB: expected MB >= 0, got 1e+308");
-  CHECK(error(with(models, "[1.5, 2, 0.25]", "many")) == "models.yml: line 9: tiny/vit: mem_MB: expected a list of numbers >= 0, got \"many\"");
+  CHECK(error(with(models, "[1.5, 2, 0.25]", "many")) ==
+        "models.yml: line 9: tiny/vit: mem_MB: expected a list of numbers >= 0, got \"many\"");
   CHECK(error(with(models, "Dummy:", "tiny/vit:")) == "models.yml: line 8: tiny/vit: expected every key once, got \"tiny/vit\" again");
 }
 
 TEST_CASE("a bad PipeEdge device type names its place") {
-  CHECK(types_error(with(types, "bw_Mbps: 1000", "bw_Mbps: fast")) == "types.yml: line 6: Board: bw_Mbps: expected Mbit/s >= 0, got \"fast\"");
-  CHECK(types_error(with(types, "bw_Mbps: 1000", "bw_Mbps: 1e305")) == "types.yml: line 6: Board: bw_Mbps: expected Mbit/s >= 0, got \"1e305\"");
+  CHECK(types_error(with(types, "bw_Mbps: 1000", "bw_Mbps: fast")) ==
+        "types.yml: line 6: Board: bw_Mbps: expected Mbit/s >= 0, got \"fast\"");
+  CHECK(types_error(with(types, "bw_Mbps: 1000", "bw_Mbps: 1e305")) ==
+        "types.yml: line 6: Board: bw_Mbps: expected Mbit/s >= 0, got \"1e305\"");
   CHECK(types_error(with(types, "  mem_MB: 2048\n", "")) == "types.yml: line 6: Board: mem_MB: expected MB >= 0, got nothing");
   CHECK(types_error(with(types, "0.125]", "-0.125]")) ==
         "types.yml: line 13: Board: model_profiles: tiny/vit: time_s: expected seconds >= 0, got \"-0.125\"");
@@ -195,7 +201,8 @@ TEST_CASE("a bad PipeEdge device type names its place") {
   CHECK(types_error(with(types, "batch_size: 8", "batch_size: 0")) ==
         "types.yml: line 10: Board: model_profiles: tiny/vit: batch_size: expected a batch size >= 1, got \"0\"");
   CHECK(types_error(with(types, "batch_size: 2", "batch_size: 8")) ==
-        "types.yml: line 14: Board: model_profiles: tiny/vit: expected one profile per dtype and batch size, got another of \"torch.float32\" at 8");
+        "types.yml: line 14: Board: model_profiles: tiny/vit: expected one profile per dtype and batch size, got another of "
+        "\"torch.float32\" at 8");
   CHECK(types_error(with(types, "- batch_size: 8\n      dtype", "  batch_size: 8\n      dtype")).starts_with("types.yml: line "));
   CHECK(types_error(with(types, "dtype: torch.float32", "dtype: [1]")) ==
         "types.yml: line 11: Board: model_profiles: tiny/vit: dtype: expected a dtype, got a list");

@@ -22,7 +22,8 @@ using test::with;
 
 namespace {
 
-const std::string toy = R"({"maxDevices": 3, "maxMemoryPerDevice": 8e9, "bandwidth": 1e9, "mbsInBatch": 16, "author": {"debug": ["is", "let", "be"]},
+const std::string toy =
+    R"({"maxDevices": 3, "maxMemoryPerDevice": 8e9, "bandwidth": 1e9, "mbsInBatch": 16, "author": {"debug": ["is", "let", "be"]},
  "nodes": [
   {"id": 7, "name": "layer", "TMPCs": {"1": [
     {"id": "vanilla", "timePerSample": 3.0, "parameterSize": 100, "memoryUsageA": 50, "memoryUsageB": 200, "syncTimeFw": {}, "syncTimeBw": {"-2": 0}},
@@ -91,8 +92,10 @@ TEST_CASE("a node without the chosen configuration says which it has") {
   CHECK(message_of([&] { return io::piper_graph(w, {.tensor_parallel = 2}); }) ==
         "piper_graph: toy: node -2: expected one of its configurations \"vanilla\" at 1, got \"vanilla\" at 2");
   CHECK(message_of([&] { return io::piper_graph(w, {.configuration = "magic"}); }) ==
-        "piper_graph: toy: node 7: expected one of its configurations \"vanilla\" at 1, \"recomp\" at 1, \"vanilla\" at 2, got \"magic\" at 1");
-  CHECK(message_of([&] { return io::piper_graph(w, {.forward_share = 1.5}); }) == "piper_graph: forward_share = 1.5; expected a share from 0 to 1");
+        "piper_graph: toy: node 7: expected one of its configurations \"vanilla\" at 1, \"recomp\" at 1, \"vanilla\" at 2, got \"magic\" "
+        "at 1");
+  CHECK(message_of([&] { return io::piper_graph(w, {.forward_share = 1.5}); }) ==
+        "piper_graph: forward_share = 1.5; expected a share from 0 to 1");
   CHECK(message_of([&] { return io::piper_graph(w, {.time_unit = 0_s}); }) == "piper_graph: time_unit = 0; expected finite seconds > 0");
 }
 
@@ -127,12 +130,15 @@ TEST_CASE("a bad Piper input names its place") {
   CHECK(error(with(toy, "\"2\": [", "\"1.0\": [")) == "toy.json: /nodes/0/TMPCs/1.0: expected every degree once, got \"1.0\" again");
   CHECK(error(with(toy, "{\"7\": 9}", "{\"8\": 9}")) ==
         "toy.json: /nodes/1/TMPCs/1/0/syncTimeFw/8: expected the id of a node as key, got \"8\"");
-  CHECK(error(with(toy, "{\"7\": 9}", "[]")) == "toy.json: /nodes/1/TMPCs/1/0/syncTimeFw: expected an object from node to bytes, got an empty array");
+  CHECK(error(with(toy, "{\"7\": 9}", "[]")) ==
+        "toy.json: /nodes/1/TMPCs/1/0/syncTimeFw: expected an object from node to bytes, got an empty array");
   CHECK(error(with(toy, "\"destId\": -2", "\"destId\": 3")) == "toy.json: /edges/0/destId: expected the id of a node, got 3");
   CHECK(error(with(toy, "\"destId\": -2", "\"destId\": 7")) == "toy.json: /edges/0/destId: expected another node than sourceId, got 7");
-  CHECK(error(with(toy, "\"communicationCost\": 600}", "\"communicationCost\": 600}, {\"sourceId\": 7, \"destId\": -2, \"communicationCost\": 1}")) ==
+  CHECK(error(with(toy, "\"communicationCost\": 600}",
+                   "\"communicationCost\": 600}, {\"sourceId\": 7, \"destId\": -2, \"communicationCost\": 1}")) ==
         "toy.json: /edges/1: expected every edge once, got 7 -> -2 again");
-  CHECK(error(with(toy, "\"communicationCost\": 600}", "\"communicationCost\": 600}, {\"sourceId\": -2, \"destId\": 7, \"communicationCost\": 1}")) ==
+  CHECK(error(with(toy, "\"communicationCost\": 600}",
+                   "\"communicationCost\": 600}, {\"sourceId\": -2, \"destId\": 7, \"communicationCost\": 1}")) ==
         "toy.json: /edges/1: expected edges without a cycle, got -2 -> 7, which is on one");
   CHECK(error(with(toy, "\"edges\": [", "\"edgy\": [")) == "toy.json: /edges: expected an array of edges, got nothing");
 }
@@ -175,7 +181,8 @@ TEST_CASE("every Piper input of the collection has the totals that were counted 
     CHECK(crossing == t.crossing);
     // What the docstring says of b and of the keys of the synchronisation.
     for (const io::piper_node& n : w.nodes) {
-      for (const auto& [degree, all] : n.configurations) CHECK(all.front().memory_fixed.value() == Approx(2 * all.front().parameters.value()));
+      for (const auto& [degree, all] : n.configurations)
+        CHECK(all.front().memory_fixed.value() == Approx(2 * all.front().parameters.value()));
     }
     for (const io::piper_edge& e : w.edges) {
       CHECK(w.nodes[e.from].configurations.at(1).front().sync_backward.contains(e.to));

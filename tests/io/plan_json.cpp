@@ -44,7 +44,8 @@ const std::string good = R"({"format": "hetplan/plan/1", "model": "toy", "cluste
   "microbatch_size": 4, "microbatches": 8, "schedule": {"kind": "1f1b", "warmup": [3, 1]}, "network": "priority",
   "stages": [{"name": "front", "layers": ["a", "b"], "devices": [{"name": "laptop0", "samples": 3, "tensor_parallel": 2}, {"name": "phone0", "samples": 1}]},
              {"name": "back", "layers": ["c"], "devices": [{"name": "hub", "samples": 4}]}]})";
-const std::string ordered = R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1, "microbatches": 2,
+const std::string ordered =
+    R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1, "microbatches": 2,
   "schedule": {"kind": "explicit",
     "orders": {"laptop0": [["F", "x", 0], ["F", 0, 1], ["F", 2, 0], ["F", 2, 1], ["B", 2, 0], ["W", 2, 0], ["B", 2, 1], ["W", 2, 1], ["B", 0, 0], ["B", "x", 1]],
                "phone0": [["F", "y", 0], ["F", 1, 1], ["B", 1, 0], ["B", 1, 1]]},
@@ -53,7 +54,8 @@ const std::string ordered = R"({"format": "hetplan/plan/1", "model": "toy", "clu
   "stages": [{"name": "x", "layers": ["a"], "devices": [{"name": "laptop0", "samples": 1}]},
              {"name": "y", "layers": ["b"], "devices": [{"name": "phone0", "samples": 1}]},
              {"layers": ["c"], "devices": [{"name": "laptop0", "samples": 1}]}]})";
-const std::string piped = R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 2, "microbatches": 3,
+const std::string piped =
+    R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 2, "microbatches": 3,
   "sync": {"parameter_server": "hub"},
   "schedule": {"flows": [{"from": "laptop0", "to": "hub", "phase": "sync", "priority": 1}, {"from": "hub", "to": "phone0", "phase": "sync", "priority": 2}]},
   "pipelines": [{"samples": 2, "stages": [{"layers": ["a", "b", "c"], "microbatch_size": 1, "devices": [{"name": "laptop0", "samples": 1}]}]},
@@ -85,7 +87,8 @@ TEST_CASE("a plan file means what it says") {
 }
 
 TEST_CASE("a short plan file has the defaults") {
-  const plan p = read(R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "inference", "microbatch_size": 1, "microbatches": 1,
+  const plan p =
+      read(R"({"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "inference", "microbatch_size": 1, "microbatches": 1,
     "stages": [{"layers": ["c", "a", "b"], "devices": [{"name": "hub", "samples": 1}]}]})");
   CHECK(p.planner == "given");
   CHECK(p.workload == workload{.mode = mode::inference});
@@ -110,7 +113,8 @@ TEST_CASE("what saves memory is read and written, for each stage by itself, and 
   CHECK(p != read(good));
   CHECK(error(with(saving, "\"training\"", "\"inference\"")) == "p.json: /stages/0/recompute: expected false outside training, got true");
   CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"recompute\": 1") == "p.json: /stages/1/recompute: expected true or false, got 1");
-  CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"shard\": true").starts_with("p.json: /stages/1/shard: expected a known key, got \"shard\""));
+  CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"shard\": true")
+            .starts_with("p.json: /stages/1/shard: expected a known key, got \"shard\""));
 }
 
 TEST_CASE("every network policy and way of transfers is read and written") {
@@ -122,7 +126,8 @@ TEST_CASE("every network policy and way of transfers is read and written") {
     CHECK(read(io::write_plan(p, model(), home())) == p);
   }
   CHECK(read(with(good, "\"network\"", "\"transfers\": \"overlap\", \"network\"")) == read(good));
-  CHECK(error("\"network\"", "\"transfers\": \"stop\", \"network\"") == "p.json: /transfers: expected \"overlap\" or \"block\", got \"stop\"");
+  CHECK(error("\"network\"", "\"transfers\": \"stop\", \"network\"") ==
+        "p.json: /transfers: expected \"overlap\" or \"block\", got \"stop\"");
   CHECK_THAT(order_error("\"microbatches\": 2,", "\"microbatches\": 2, \"transfers\": \"block\","),
              Catch::StartsWith("p.json: /schedule/flows/0: a forward transfer is part of its devices' work, because transfers block"));
 }
@@ -135,8 +140,10 @@ TEST_CASE("explicit orders and flows are read and written") {
   CHECK(p.schedule.orders[0][5] == order_entry{phase::backward_weight, stage_id(2), 0});
   CHECK(p.schedule.orders[2].empty());
   REQUIRE(p.schedule.transfers.size() == 2);
-  CHECK(p.schedule.transfers[0] == transfer_rule{device_id(0), device_id(1), stage_id(0), stage_id(1), 1, transfer_kind::forward, 0, 2, seconds(1), 0});
-  CHECK(p.schedule.transfers[1] == transfer_rule{device_id(0), device_id(1), stage_id(0), stage_id(1), 1, transfer_kind::forward, 1, 2, {}, -3});
+  CHECK(p.schedule.transfers[0] ==
+        transfer_rule{device_id(0), device_id(1), stage_id(0), stage_id(1), 1, transfer_kind::forward, 0, 2, seconds(1), 0});
+  CHECK(p.schedule.transfers[1] ==
+        transfer_rule{device_id(0), device_id(1), stage_id(0), stage_id(1), 1, transfer_kind::forward, 1, 2, {}, -3});
   CHECK(read(io::write_plan(p, model(), home())) == p);
 }
 
@@ -146,7 +153,8 @@ TEST_CASE("flows may stand beside the schedule, and are found there when they ar
   CHECK(read(beside) == read(piped));
   CHECK(message_of([&] { return read(with(beside, "\"flows\"", "\"schedule\": {\"flows\": []}, \"flows\"")); }) ==
         "p.json: /flows: expected flows once, here or in the schedule, got both");
-  CHECK_THAT(message_of([&] { return read(with(beside, "\"priority\": 1}", "\"of\": 2}")); }), Catch::StartsWith("p.json: /flows/0: expected every chunk"));
+  CHECK_THAT(message_of([&] { return read(with(beside, "\"priority\": 1}", "\"of\": 2}")); }),
+             Catch::StartsWith("p.json: /flows/0: expected every chunk"));
 }
 
 TEST_CASE("pipelines and a parameter server are read and written") {
@@ -180,63 +188,86 @@ TEST_CASE("predictions are read and written") {
   p.predicted->time_between_tokens = seconds(0.1);
   CHECK(read(io::write_plan(p, model(), home())) == p);
   CHECK(error("\"training\",", "\"training\", \"predicted\": {\"latency\": 1, \"energy\": {\"laptop1\": 3}},") ==
-        "p.json: /predicted/energy/laptop1: expected the name of a device of cluster \"home\" as key, got \"laptop1\"; did you mean \"laptop0\"?");
-  CHECK(error("\"training\",", "\"training\", \"predicted\": {\"latency\": -1},") == "p.json: /predicted/latency: expected seconds >= 0, got -1");
+        "p.json: /predicted/energy/laptop1: expected the name of a device of cluster \"home\" as key, got \"laptop1\"; did you mean "
+        "\"laptop0\"?");
+  CHECK(error("\"training\",", "\"training\", \"predicted\": {\"latency\": -1},") ==
+        "p.json: /predicted/latency: expected seconds >= 0, got -1");
 }
 
 TEST_CASE("a bad plan file ends in one message with file, pointer, expectation and finding") {
   CHECK(error("plan/1", "plan/3") == "p.json: /format: expected \"hetplan/plan/1\", got \"hetplan/plan/3\"");
   CHECK(error("\"model\": \"toy\", ", "") == "p.json: /model: expected the name of a model, got nothing");
-  CHECK(error("\"mode\": \"training\"", "\"mode\": \"test\"") == "p.json: /mode: expected \"training\", \"inference\" or \"generation\", got \"test\"");
+  CHECK(error("\"mode\": \"training\"", "\"mode\": \"test\"") ==
+        "p.json: /mode: expected \"training\", \"inference\" or \"generation\", got \"test\"");
   CHECK(error("\"microbatches\": 8", "\"microbatches\": 0") == "p.json: /microbatches: expected an integer >= 1, got 0");
-  CHECK(error("\"microbatches\": 8", "\"microbatches\": 4294967304") == "p.json: /microbatches: expected an integer from 1 to 2147483647, got 4294967304");
-  CHECK(error("\"microbatches\": 8", "\"microbatches\": 2147483647").starts_with("p.json: /microbatches: expected a plan of at most 4e+06 tasks and transfers, which take 1 GB, got "));
+  CHECK(error("\"microbatches\": 8", "\"microbatches\": 4294967304") ==
+        "p.json: /microbatches: expected an integer from 1 to 2147483647, got 4294967304");
+  CHECK(error("\"microbatches\": 8", "\"microbatches\": 2147483647")
+            .starts_with("p.json: /microbatches: expected a plan of at most 4e+06 tasks and transfers, which take 1 GB, got "));
   CHECK(error("\"tokens\": 16", "\"tokens\": 1.5") == "p.json: /workload/tokens: expected an integer >= 0, got 1.5");
-  CHECK(error("\"context\": 0", "\"contexts\": 0") == "p.json: /workload/contexts: expected a known key, got \"contexts\"; did you mean \"context\"?");
+  CHECK(error("\"context\": 0", "\"contexts\": 0") ==
+        "p.json: /workload/contexts: expected a known key, got \"contexts\"; did you mean \"context\"?");
   CHECK(error("\"network\": \"priority\"", "\"network\": \"prescribed\"") ==
         "p.json: /network: expected \"fair_share\", \"priority\", \"exclusive\", \"per_link\" or \"unlimited\", got \"prescribed\"");
-  CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"zb\"") == "p.json: /schedule/kind: expected \"1f1b\", \"gpipe\" or \"explicit\", got \"zb\"");
-  CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"gpipe\"") == "p.json: /schedule/warmup: expected warmup with kind \"1f1b\" only, got kind \"gpipe\"");
+  CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"zb\"") ==
+        "p.json: /schedule/kind: expected \"1f1b\", \"gpipe\" or \"explicit\", got \"zb\"");
+  CHECK(error("\"kind\": \"1f1b\"", "\"kind\": \"gpipe\"") ==
+        "p.json: /schedule/warmup: expected warmup with kind \"1f1b\" only, got kind \"gpipe\"");
   CHECK(error("[3, 1]", "[3]") == "p.json: /schedule/warmup: expected one entry per stage (2), got 1");
   CHECK(error("[3, 1]", "[]") == "p.json: /schedule/warmup: expected one entry per stage (2), got 0");
   CHECK(error("[3, 1]", "[0, 1]") == "p.json: /schedule/warmup/0: expected an integer >= 1, got 0");
   CHECK(error("[3, 1]", "[1, 3]").starts_with("p.json: /schedule/warmup: cyclic order at device \"laptop0\""));
-  CHECK(error("[\"c\"]", "[\"c\", \"d\"]") == "p.json: /stages/1/layers/1: expected the name of a layer of model \"toy\", got \"d\"; did you mean \"a\"?");
+  CHECK(error("[\"c\"]", "[\"c\", \"d\"]") ==
+        "p.json: /stages/1/layers/1: expected the name of a layer of model \"toy\", got \"d\"; did you mean \"a\"?");
   CHECK(error("[\"c\"]", "[\"b\"]") == "p.json: /stages/1/layers/0: layer \"b\" is in two stages of one pipeline");
   CHECK(error("[\"a\", \"b\"]", "[\"a\"]") == "p.json: /stages: expected every layer in a stage, got none with layer \"b\"");
   CHECK(error("[\"c\"]", "[]") == "p.json: /stages/1/layers: expected at least one layer, got an empty array");
-  CHECK(error("\"hub\"", "\"hob\"") == "p.json: /stages/1/devices/0/name: expected the name of a device of cluster \"home\", got \"hob\"; did you mean \"hub\"?");
+  CHECK(error("\"hub\"", "\"hob\"") ==
+        "p.json: /stages/1/devices/0/name: expected the name of a device of cluster \"home\", got \"hob\"; did you mean \"hub\"?");
   CHECK(error(", \"samples\": 4", "") == "p.json: /stages/1/devices/0/samples: expected an integer >= 1, got nothing");
-  CHECK(error("\"samples\": 4", "\"samples\": 3") == "p.json: /stages/1/devices: expected samples that sum to the microbatch size 4, got 3");
+  CHECK(error("\"samples\": 4", "\"samples\": 3") ==
+        "p.json: /stages/1/devices: expected samples that sum to the microbatch size 4, got 3");
   CHECK(error("\"phone0\"", "\"laptop0\"") == "p.json: /stages/0/devices/1: device \"laptop0\" appears twice in the stage");
   CHECK(error("\"tensor_parallel\": 2", "\"tensor_parallel\": 3") ==
         "p.json: /stages/0/devices/0/tensor_parallel: expected 1 to the 2 accelerators of device \"laptop0\", got 3");
   CHECK(error("\"stages\"", "\"pipelines\": [], \"stages\"") == "p.json: /pipelines: expected either stages or pipelines, got both");
   CHECK(error("\"stages\"", "\"stags\"") == "p.json: /stags: expected a known key, got \"stags\"; did you mean \"stages\"?");
-  CHECK(error(R"({"format": "hetplan/plan/1", "model": "m", "cluster": "c", "mode": "training", "microbatch_size": 1, "microbatches": 1})") ==
-        "p.json: /stages: expected an array of stages, got nothing");
-  CHECK(error("\"network\"", "\"sync\": \"tree\", \"network\"") == "p.json: /sync: expected \"ring\" or {\"parameter_server\": a device}, got \"tree\"");
+  CHECK(
+      error(R"({"format": "hetplan/plan/1", "model": "m", "cluster": "c", "mode": "training", "microbatch_size": 1, "microbatches": 1})") ==
+      "p.json: /stages: expected an array of stages, got nothing");
+  CHECK(error("\"network\"", "\"sync\": \"tree\", \"network\"") ==
+        "p.json: /sync: expected \"ring\" or {\"parameter_server\": a device}, got \"tree\"");
   CHECK(error("\"network\"", "\"sync\": {}, \"network\"") == "p.json: /sync/parameter_server: expected the name of a device, got nothing");
   CHECK(error("\"network\"", "\"sync\": \"ring\", \"network\"") == "no error");
 }
 
 TEST_CASE("a bad explicit order is found") {
-  CHECK(order_error("\"explicit\"", "\"1f1b\"") == "p.json: /schedule/orders: expected orders with kind \"explicit\" only, got kind \"1f1b\"");
+  CHECK(order_error("\"explicit\"", "\"1f1b\"") ==
+        "p.json: /schedule/orders: expected orders with kind \"explicit\" only, got kind \"1f1b\"");
   CHECK(order_error("\"phone0\": [[", "\"phone1\": [[") ==
-        "p.json: /schedule/orders/phone1: expected the name of a device of cluster \"home\" as key, got \"phone1\"; did you mean \"phone0\"?");
-  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\"]") == "p.json: /schedule/orders/laptop0/0: expected [phase, stage, microbatch], got an array");
-  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", 0, 0]") == "p.json: /schedule/orders/laptop0/0: expected [phase, stage, microbatch], got an array");
-  CHECK(order_error("[\"F\", \"x\", 0]", "[\"G\", \"x\", 0]") == "p.json: /schedule/orders/laptop0/0/0: expected \"F\", \"B\" or \"W\", got \"G\"");
+        "p.json: /schedule/orders/phone1: expected the name of a device of cluster \"home\" as key, got \"phone1\"; did you mean "
+        "\"phone0\"?");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\"]") ==
+        "p.json: /schedule/orders/laptop0/0: expected [phase, stage, microbatch], got an array");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", 0, 0]") ==
+        "p.json: /schedule/orders/laptop0/0: expected [phase, stage, microbatch], got an array");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"G\", \"x\", 0]") ==
+        "p.json: /schedule/orders/laptop0/0/0: expected \"F\", \"B\" or \"W\", got \"G\"");
   CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"xx\", 0]") ==
         "p.json: /schedule/orders/laptop0/0/1: expected the index or name of a stage, got \"xx\"; did you mean \"x\"?");
-  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", 3, 0]") == "p.json: /schedule/orders/laptop0/0/1: expected an integer from 0 to 2, got 3");
-  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", 1, 0]") == "p.json: /schedule/orders/laptop0/0: stage \"y\" is not on device \"laptop0\"");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", 3, 0]") ==
+        "p.json: /schedule/orders/laptop0/0/1: expected an integer from 0 to 2, got 3");
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", 1, 0]") ==
+        "p.json: /schedule/orders/laptop0/0: stage \"y\" is not on device \"laptop0\"");
   CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", -1]") == "p.json: /schedule/orders/laptop0/0/2: expected an integer >= 0, got -1");
-  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", 2]") == "p.json: /schedule/orders/laptop0/0: expected a microbatch from 0 to 1, got 2");
-  CHECK(order_error("[\"F\", \"x\", 0], ", "").starts_with("p.json: /schedule/orders/laptop0: missing: forward of stage \"x\", microbatch 0"));
+  CHECK(order_error("[\"F\", \"x\", 0]", "[\"F\", \"x\", 2]") ==
+        "p.json: /schedule/orders/laptop0/0: expected a microbatch from 0 to 1, got 2");
+  CHECK(order_error("[\"F\", \"x\", 0], ", "")
+            .starts_with("p.json: /schedule/orders/laptop0: missing: forward of stage \"x\", microbatch 0"));
   CHECK(order_error("\"name\": \"y\"", "\"name\": \"x\"") ==
         "p.json: /schedule/orders/laptop0/0/1: expected the index of a stage, or a name that only one has, got \"x\"");
-  CHECK(order_error("[\"F\", \"y\", 0], [\"F\", 1, 1], [\"B\", 1, 0], [\"B\", 1, 1]", "[\"F\", \"y\", 0], [\"B\", 1, 0], [\"F\", 1, 1], [\"B\", 1, 1]") ==
+  CHECK(order_error("[\"F\", \"y\", 0], [\"F\", 1, 1], [\"B\", 1, 0], [\"B\", 1, 1]",
+                    "[\"F\", \"y\", 0], [\"B\", 1, 0], [\"F\", 1, 1], [\"B\", 1, 1]") ==
         "p.json: /schedule/orders: cyclic order at device \"laptop0\": it waits for work that can never be done");
   CHECK(error(with(good, "{\"kind\": \"1f1b\", \"warmup\": [3, 1]}", "{\"kind\": \"explicit\"}")) ==
         "p.json: /schedule/orders: expected an object from device to its order, got nothing");
@@ -254,19 +285,23 @@ TEST_CASE("a bad flow is found") {
   CHECK(order_error("\"chunk\": 0", "\"chunk\": 1").starts_with("p.json: /schedule/flows/1: chunk 1 of this flow is listed twice"));
   CHECK(order_error("\"1 s\"", "-1") == "p.json: /schedule/flows/0/release: expected seconds >= 0, got -1");
   CHECK(order_error("\"of\": 2, \"release\"", "\"of\": 0, \"release\"") == "p.json: /schedule/flows/0/of: expected an integer >= 1, got 0");
-  CHECK(order_error("\"priority\": -3", "\"priority\": 0.5") == "p.json: /schedule/flows/1/priority: expected an integer >= -2147483648, got 0.5");
+  CHECK(order_error("\"priority\": -3", "\"priority\": 0.5") ==
+        "p.json: /schedule/flows/1/priority: expected an integer >= -2147483648, got 0.5");
   CHECK(order_error("\"to\": \"phone0\"", "\"to\": \"laptop0\"").starts_with("p.json: /schedule/flows/0"));
 }
 
 TEST_CASE("bad pipelines are found") {
-  CHECK(pipe_error("\"samples\": 4", "\"samples\": 3") == "p.json: /pipelines: expected samples that sum to microbatch_size * microbatches = 6, got 5");
+  CHECK(pipe_error("\"samples\": 4", "\"samples\": 3") ==
+        "p.json: /pipelines: expected samples that sum to microbatch_size * microbatches = 6, got 5");
   CHECK(pipe_error("\"samples\": 4", "\"samples\": 9223372036854775807") ==
         "p.json: /pipelines/1/samples: expected at most the 4 samples that are left, got 9223372036854775807");
   CHECK(pipe_error("\"samples\": 4, ", "") == "p.json: /pipelines/1/samples: expected an integer >= 1, got nothing");
   CHECK(pipe_error("[\"a\", \"b\", \"c\"], \"devices\"", "[\"a\", \"b\"], \"devices\"") ==
         "p.json: /pipelines/1/stages: expected every layer in a stage, got none with layer \"c\"");
-  CHECK(pipe_error("\"microbatch_size\": 1", "\"microbatch_size\": 3").starts_with("p.json: /pipelines/0/stages/0/microbatch_size: expected a size that divides"));
-  CHECK(pipe_error("\"hub\"}", "\"pub\"}") == "p.json: /sync/parameter_server: expected the name of a device of cluster \"home\", got \"pub\"; did you mean \"hub\"?");
+  CHECK(pipe_error("\"microbatch_size\": 1", "\"microbatch_size\": 3")
+            .starts_with("p.json: /pipelines/0/stages/0/microbatch_size: expected a size that divides"));
+  CHECK(pipe_error("\"hub\"}", "\"pub\"}") ==
+        "p.json: /sync/parameter_server: expected the name of a device of cluster \"home\", got \"pub\"; did you mean \"hub\"?");
 }
 
 }  // namespace test_plan_json

@@ -25,7 +25,9 @@ std::string message_of(F&& f) {
   return "no error";
 }
 
-inline io::json_document document(const std::string& text, const std::string& file = "f.json") { return io::json_document::parse(text, file); }
+inline io::json_document document(const std::string& text, const std::string& file = "f.json") {
+  return io::json_document::parse(text, file);
+}
 
 /// The text with the first occurrence of a part replaced; fails the test if there is none.
 inline std::string with(std::string text, const std::string& part, const std::string& replacement) {

@@ -46,7 +46,8 @@ plan some_plan() {
 TEST_CASE("an evaluation lists the devices that are used and all resources") {
   evaluation e = numbers();
   const std::string text = io::write_evaluation(e, home());
-  CHECK(parsed::parse(text) == parsed::parse(R"({"latency": 0.30000000000000004, "energy": {"used": 3}, "peak_memory": {"used": 2000000}, "busy": {"used": 1},
+  CHECK(parsed::parse(text) ==
+        parsed::parse(R"({"latency": 0.30000000000000004, "energy": {"used": 3}, "peak_memory": {"used": 2000000}, "busy": {"used": 1},
     "bytes": {"used->idle": 5, "idle->used": 0}, "bound": 0.2, "gap": 0.5, "schedule_bound": 0.25, "schedule_gap": 0.2})"));
   CHECK(text.find("\"latency\"") < text.find("\"energy\""));
   CHECK(text.find("\"bytes\"") < text.find("\"bound\""));
@@ -73,7 +74,8 @@ TEST_CASE("a planner's answer has its plans, best first, or the reason why there
   CHECK(j["plans"][0]["predicted"]["latency"] == 0.1 + 0.2);
   CHECK(j["candidates"] == 7);
   CHECK(j["elapsed"] == 0.5);
-  const plan_result none{.status = {outcome::infeasible, "memory: used needs 2 GB"}, .binding = {}, .plans = {}, .candidates = 3, .elapsed = {}};
+  const plan_result none{
+      .status = {outcome::infeasible, "memory: used needs 2 GB"}, .binding = {}, .plans = {}, .candidates = 3, .elapsed = {}};
   const auto k = parsed::parse(io::write_plan_result(none, model(), home()));
   CHECK(k["status"] == "infeasible");
   CHECK(k["reason"] == "memory: used needs 2 GB");

@@ -148,7 +148,8 @@ TEST_CASE("the embedding is in the first stage, the head in the last, and blocks
   CHECK(refusal(plan_of(early, {{"l0", "h"}, {"l1"}}), early) == it + "it has the head behind all blocks; the plan has not");
   const planning_graph loose = model_of({"e", "l0", "l1", "h"}, {{"e", "l0"}, {"e", "l1"}, {"l0", "h"}, {"l1", "h"}});
   CHECK(refusal(plan_of(loose, {{"e", "l0"}, {"l1", "h"}}), loose) == "no error");
-  CHECK(refusal(plan_of(loose, {{"e", "l1"}, {"l0", "h"}}), loose) == it + "it runs blocks in their order; the plan has block 1 before block 0");
+  CHECK(refusal(plan_of(loose, {{"e", "l1"}, {"l0", "h"}}), loose) ==
+        it + "it runs blocks in their order; the plan has block 1 before block 0");
 }
 
 TEST_CASE("stages come in the order of the model, whatever their order in the plan") {

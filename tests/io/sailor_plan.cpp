@@ -124,17 +124,21 @@ TEST_CASE("a Sailor plan that contradicts itself is refused with the place and w
         "plan.json: /gbs: expected a multiple of 6, what the replicas of a stage take at once, got 25");
   CHECK(error(with(toy, R"("real": 1.5)", R"("real": 0)")).starts_with("plan.json: /real: expected "));
   CHECK(error(with(toy, R"("max_mem": 4096)", R"("max_mem": "much")")).starts_with("plan.json: /max_mem: expected "));
-  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1, 2]]")) == "plan.json: /pipeline_list/0/layers_per_stage: expected layers of 2 stages, got 1");
+  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1, 2]]")) ==
+        "plan.json: /pipeline_list/0/layers_per_stage: expected layers of 2 stages, got 1");
   CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], []]"))
             .starts_with("plan.json: /pipeline_list/0/layers_per_stage/1: expected the numbers of at least"));
   CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], [-2]]")).starts_with("plan.json: /pipeline_list/0/layers_per_stage/1/0: expected "));
   CHECK(error(with(toy, "[2, 2]", "[2, 3]")) ==
         "plan.json: /pipeline_list/0/dp/1: expected the number of replicas that tmp_per_stage lists, 2, got 3");
-  CHECK(error(with(toy, R"([[["fast", 4, "z"]], 4])", R"([[["fast", 4, "z"]], 5])")) ==
-        "plan.json: /pipeline_list/0/tmp_per_stage/0/0/1: expected a degree of at most 4, as many as the machines have accelerators, got 5");
-  CHECK(error(with(toy, R"(["fast", 4, "z"])", R"(["fast", 4])"))
-            .starts_with("plan.json: /pipeline_list/0/tmp_per_stage/0/0/0/0: expected a machine: kind, number of accelerators, zone, got 2"));
-  CHECK(error(with(toy, R"("pipeline_list": [)", R"("pipeline_list": [], "x": [)")) == "plan.json: /pipeline_list: expected one pipeline, got 0");
+  CHECK(
+      error(with(toy, R"([[["fast", 4, "z"]], 4])", R"([[["fast", 4, "z"]], 5])")) ==
+      "plan.json: /pipeline_list/0/tmp_per_stage/0/0/1: expected a degree of at most 4, as many as the machines have accelerators, got 5");
+  CHECK(
+      error(with(toy, R"(["fast", 4, "z"])", R"(["fast", 4])"))
+          .starts_with("plan.json: /pipeline_list/0/tmp_per_stage/0/0/0/0: expected a machine: kind, number of accelerators, zone, got 2"));
+  CHECK(error(with(toy, R"("pipeline_list": [)", R"("pipeline_list": [], "x": [)")) ==
+        "plan.json: /pipeline_list: expected one pipeline, got 0");
   CHECK(message_of([] {
           return io::sailor_devices(read(with(toy, R"([[["fast", 4, "z"]], 4])", R"([[["fast", 4, "z"], ["slow", 2, "z"]], 4])")));
         }) == "sailor: plan.json: expected replicas of one machine each, got one of 2 machines");

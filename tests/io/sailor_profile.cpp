@@ -39,7 +39,9 @@ io::layer_sizes read_sizes(const std::string& text) { return io::read_layer_size
 std::string sizes_error(const std::string& text) {
   return message_of([&] { return read_sizes(text); });
 }
-std::vector<io::sailor_measurement> one(const std::string& kind, const std::string& text, int degree = 1) { return {{kind, read(text), degree}}; }
+std::vector<io::sailor_measurement> one(const std::string& kind, const std::string& text, int degree = 1) {
+  return {{kind, read(text), degree}};
+}
 
 const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data" / "sailor" / "sailor" / "Planner";
 std::string profile_file(const std::string& model, const std::string& kind) {
@@ -80,7 +82,8 @@ TEST_CASE("sizes and times make a chain that can be planned for several kinds of
   CHECK(io::read_model(test::document(io::write_model(g))) == g);
   CHECK(message_of([&] { return io::sailor_chain(read_sizes(sizes), 0, measured); }) ==
         "sailor_chain: microbatch = 0; expected an integer >= 1");
-  CHECK(message_of([&] { return io::sailor_chain(read_sizes(sizes), 1, {}); }) == "sailor_chain: expected at least one measurement, got none");
+  CHECK(message_of([&] { return io::sailor_chain(read_sizes(sizes), 1, {}); }) ==
+        "sailor_chain: expected at least one measurement, got none");
 }
 
 TEST_CASE("times go onto a graph that exists and change nothing else of it") {
@@ -165,12 +168,10 @@ TEST_CASE("Sailor's files of the collection have the sums that were made apart")
     int size, degree;
     double forward_s, backward_s, update_s;
   };
-  const sums summed[] = {{"OPT-350", "A100-40", 26, 1, 1, 0.060916, 0.145805, 0.076388},
-                         {"OPT-350", "A100-40", 26, 8, 4, 0.145501, 0.329757, 0.024388},
-                         {"OPT-350", "V100-16", 26, 4, 1, 0.767907, 1.841836, 0.126178},
-                         {"GPT-Neo-2.7", "A100-40", 34, 8, 2, 0.712083, 1.578056, 0.114206},
-                         {"LLAMA-3-8", "GH-96", 35, 1, 1, 1.573265, 3.102825, 0.32452},
-                         {"OPT-350", "GH-96", 26, 128, 4, 1.072282, 2.481554, 0.014248}};
+  const sums summed[] = {
+      {"OPT-350", "A100-40", 26, 1, 1, 0.060916, 0.145805, 0.076388}, {"OPT-350", "A100-40", 26, 8, 4, 0.145501, 0.329757, 0.024388},
+      {"OPT-350", "V100-16", 26, 4, 1, 0.767907, 1.841836, 0.126178}, {"GPT-Neo-2.7", "A100-40", 34, 8, 2, 0.712083, 1.578056, 0.114206},
+      {"LLAMA-3-8", "GH-96", 35, 1, 1, 1.573265, 3.102825, 0.32452},  {"OPT-350", "GH-96", 26, 128, 4, 1.072282, 2.481554, 0.014248}};
   for (const sums& s : summed) {
     INFO(s.model << " " << s.kind);
     const io::sailor_profile p = load(s.model, s.kind).profile;

@@ -21,10 +21,12 @@ TEST_CASE("the picture of a search's table has every filled cell and an arrow pe
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 6, .most_devices = 3, .tight = false});
     INFO(i.what);
-    const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
+    const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload,
+                               i.blank.microbatch_size);
     std::vector<std::size_t> order;
     for (std::size_t c = 0; c < tables.classes.size(); ++c) order.push_back(c);
-    const device_space space = seed % 2 == 0 ? test::any_order(tables, i.blank) : in_class_order(tables.classes, order, i.blank.microbatch_size);
+    const device_space space =
+        seed % 2 == 0 ? test::any_order(tables, i.blank) : in_class_order(tables.classes, order, i.blank.microbatch_size);
     const search_options how{.plans = 4};
     std::vector<io::table_cell> cells;
     const auto watch = [&](const cell_filled& c) {

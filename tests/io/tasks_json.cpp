@@ -174,9 +174,8 @@ TEST_CASE("a tasks file has the plan's graph, number for number") {
       const tasks::transfer& x = j.graph.transfers[t];
       CHECK(d["transfers"][t]["bytes"].get<double>() == x.volume_bytes);
       CHECK(d["transfers"][t]["priority"] == x.priority);
-      const json& way = *std::find_if(d["routes"].begin(), d["routes"].end(), [&](const json& r) {
-        return r["from"] == c[x.from].name && r["to"] == c[x.to].name;
-      });
+      const json& way = *std::find_if(d["routes"].begin(), d["routes"].end(),
+                                      [&](const json& r) { return r["from"] == c[x.from].name && r["to"] == c[x.to].name; });
       const route& expected = *c.network().find(x.from, x.to);
       CHECK(way["latency"].get<double>() == expected.latency.value());
       REQUIRE(way["via"].size() == expected.via.size());
@@ -198,8 +197,9 @@ TEST_CASE("a tasks file is refused before a plan of millions of tasks is expande
   hetplan::plan p = test::plan_of(mode::inference, 1, 333'333, {test::stage_of({0}, {{0, 1}}), test::stage_of({1}, {{1, 1}})});
   CHECK_NOTHROW(io::require_tasks_file(p, model));
   p.microbatches = 333'334;
-  CHECK_THROWS_WITH(io::require_tasks_file(p, model),
-                    "export to tasks: plan: /microbatches: expected at most 1e+06 tasks and transfers, got 666668 tasks and 333334 transfers");
+  CHECK_THROWS_WITH(
+      io::require_tasks_file(p, model),
+      "export to tasks: plan: /microbatches: expected at most 1e+06 tasks and transfers, got 666668 tasks and 333334 transfers");
 }
 
 TEST_CASE("a plan whose transfers block has no tasks file") {
@@ -207,7 +207,8 @@ TEST_CASE("a plan whose transfers block has no tasks file") {
   hetplan::plan p = test::plan_of(mode::inference, 1, 1, {test::stage_of({0}, {{0, 1}}), test::stage_of({1}, {{1, 1}})});
   p.transfers = transfer_mode::block;
   const cluster c = test::wired(2);
-  CHECK_THROWS_WITH(io::write_tasks(p, model, c, judge(p, model, c, roofline{})), Catch::Contains("/transfers") && Catch::Contains("\"block\""));
+  CHECK_THROWS_WITH(io::write_tasks(p, model, c, judge(p, model, c, roofline{})),
+                    Catch::Contains("/transfers") && Catch::Contains("\"block\""));
 }
 
 TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks, tied to the first") {
@@ -223,8 +224,14 @@ TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks
   p.stages[1].name = "second";
   p.network = sharing::priority;
   for (int k = 0; k < 2; ++k) {
-    p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .chunk = k,
-                                    .chunks = 2, .release = seconds(k), .priority = k});
+    p.schedule.transfers.push_back({.from = device_id(0),
+                                    .to = device_id(1),
+                                    .from_stage = stage_id(0),
+                                    .to_stage = stage_id(1),
+                                    .chunk = k,
+                                    .chunks = 2,
+                                    .release = seconds(k),
+                                    .priority = k});
   }
   const cluster c = test::wired(3, 0.5, 10);
   const json d = json::parse(io::write_tasks(p, model, c, judge(p, model, c, roofline{})));
@@ -235,11 +242,14 @@ TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks
                                         {"name": "d2", "kind": "d2", "order": [4, 5]}])"));
   CHECK(d["stages"][1] == json::parse(R"({"name": "second", "layers": ["b", "c"], "microbatch_size": 3, "microbatches": 1,
     "devices": [{"name": "d1", "samples": 2, "tensor_parallel": 1}, {"name": "d2", "samples": 1, "tensor_parallel": 1}]})"));
-  CHECK(d["tasks"][3] == json::parse(R"({"device": "d1", "phase": "B", "stage": 1, "microbatch": 0, "step": 0, "samples": [0, 2], "seconds": 12,
+  CHECK(d["tasks"][3] ==
+        json::parse(R"({"device": "d1", "phase": "B", "stage": 1, "microbatch": 0, "step": 0, "samples": [0, 2], "seconds": 12,
     "needs": [2]})"));
-  CHECK(d["transfers"][1] == json::parse(R"({"kind": "forward", "from": "d0", "to": "d1", "from_stage": 0, "to_stage": 1, "microbatch": 0, "step": 0,
+  CHECK(d["transfers"][1] ==
+        json::parse(R"({"kind": "forward", "from": "d0", "to": "d1", "from_stage": 0, "to_stage": 1, "microbatch": 0, "step": 0,
     "samples": [0, 2], "bytes": 5, "chunk": 1, "of": 2, "release": 1, "priority": 1, "producer": 0, "consumer": 2})"));
-  CHECK(d["transfers"][2] == json::parse(R"({"kind": "forward", "from": "d0", "to": "d2", "from_stage": 0, "to_stage": 1, "microbatch": 0, "step": 0,
+  CHECK(d["transfers"][2] ==
+        json::parse(R"({"kind": "forward", "from": "d0", "to": "d2", "from_stage": 0, "to_stage": 1, "microbatch": 0, "step": 0,
     "samples": [2, 3], "bytes": 5, "chunk": 0, "of": 1, "release": 0, "priority": 0, "producer": 0, "consumer": 4})"));
   CHECK(d["routes"][0] == json::parse(R"({"from": "d0", "to": "d1", "latency": 0.5, "via": [{"resource": "d0->d1", "weight": 1}]})"));
   CHECK(d["reductions"] == json::parse(R"([
@@ -293,7 +303,8 @@ TEST_CASE("the tasks file of the reference page is what its model, cluster and s
   json as_plan{{"format", "hetplan/plan/1"}};
   for (const char* key : {"model", "cluster", "planner", "mode"}) as_plan[key] = shown[key];
   for (const char* key : {"microbatch_size", "microbatches"}) as_plan[key] = shown["stages"][0][key];
-  for (const json& s : shown["stages"]) as_plan["stages"].push_back({{"name", s["name"]}, {"layers", s["layers"]}, {"devices", s["devices"]}});
+  for (const json& s : shown["stages"])
+    as_plan["stages"].push_back({{"name", s["name"]}, {"layers", s["layers"]}, {"devices", s["devices"]}});
   const hetplan::plan p = io::read_plan(io::json_document::parse(as_plan.dump(), "files.md"), model, home);
   CHECK(json::parse(io::write_tasks(p, model, home, judge(p, model, home, profiled_or_roofline{}))) == shown);
 }
@@ -314,8 +325,12 @@ TEST_CASE("the schema of a tasks file describes the keys that are written") {
     const json d = written(i);
     see("", d);
     see("predicted", d["predicted"]);
-    for (const auto& [list, name] : std::map<std::string, std::string>{{"devices", "device"}, {"resources", "resource"}, {"routes", "route"},
-                                                                       {"stages", "stage"}, {"tasks", "task"}, {"transfers", "transfer"},
+    for (const auto& [list, name] : std::map<std::string, std::string>{{"devices", "device"},
+                                                                       {"resources", "resource"},
+                                                                       {"routes", "route"},
+                                                                       {"stages", "stage"},
+                                                                       {"tasks", "task"},
+                                                                       {"transfers", "transfer"},
                                                                        {"reductions", "reduction"}}) {
       for (const json& each : d[list]) see(name, each);
     }

@@ -155,8 +155,12 @@ TEST_CASE("a transfer that first waits for more urgent ones has its band where i
   p.stages = {{.name = "s", .layers = {layer_id(0)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}}};
   p.network = sharing::priority;
   for (const int d : {0, 1}) {
-    p.schedule.transfers.push_back({.from = device_id(d), .to = device_id(1 - d), .from_stage = stage_id(0), .to_stage = stage_id(0),
-                                    .kind = transfer_kind::sync, .priority = d});
+    p.schedule.transfers.push_back({.from = device_id(d),
+                                    .to = device_id(1 - d),
+                                    .from_stage = stage_id(0),
+                                    .to_stage = stage_id(0),
+                                    .kind = transfer_kind::sync,
+                                    .priority = d});
   }
   const judgement j = run(p, model, home);
   REQUIRE(j.trace.transfers[1].start_s == j.trace.transfers[0].start_s);
@@ -235,8 +239,9 @@ TEST_CASE("names may hold anything") {
   b.add_layer({.name = std::string(nasty) + ".2", .forward_flops = 1_GFLOP, .weight = 1_MB});
   b.add_edge(layer_id(0), layer_id(1), 1_MB);
   const planning_graph g = std::move(b).build();
-  const cluster c(nasty, {device{.name = std::string(nasty) + "0", .memory = 1_GB, .compute = 1_TFLOP_per_s},
-                          device{.name = std::string(nasty) + "1", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+  const cluster c(nasty,
+                  {device{.name = std::string(nasty) + "0", .memory = 1_GB, .compute = 1_TFLOP_per_s},
+                   device{.name = std::string(nasty) + "1", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
                   mesh{100_Mbit_per_s});
   plan p = pipeline(g, 2, 2);
   p.cluster = p.planner = p.stages[0].name = nasty;
@@ -312,9 +317,10 @@ TEST_CASE("a forward that runs again is drawn under its backward, and told") {
     return n;
   };
   const std::string name = x.p.stages[0].name.empty() ? "s0" : x.p.stages[0].name;
-  const auto backwards = static_cast<std::size_t>(std::count_if(j.graph.computes.begin(), j.graph.computes.end(), [](const tasks::compute_task& t) {
-    return t.stage.value == 0 && t.what == phase::backward_input;
-  }));
+  const auto backwards =
+      static_cast<std::size_t>(std::count_if(j.graph.computes.begin(), j.graph.computes.end(), [](const tasks::compute_task& t) {
+        return t.stage.value == 0 && t.what == phase::backward_input;
+      }));
   REQUIRE(backwards > 0);
   CHECK(times(svg, "forward again and backward " + name) >= backwards);
   CHECK(times(svg, "pointer-events=\"none\"") == times(before, "pointer-events=\"none\"") + backwards);
@@ -324,7 +330,8 @@ TEST_CASE("a forward that runs again is drawn under its backward, and told") {
   CHECK(times(io::chrome_trace(x.p, x.home, j), "\"forward_again\"") == backwards);
   plan shared = x.p;
   shared.microbatch_size = 2;
-  shared.stages = {{.name = "both", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}, .shard_state = true}};
+  shared.stages = {
+      {.name = "both", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}, .shard_state = true}};
   const judgement k = judge(shared, x.model, x.home, roofline{}, {}, simulator_options{.record = true});
   CHECK(io::gantt_svg(shared, x.home, k).find("both: one of 2 parts of the optimizer") != std::string::npos);
 }

@@ -31,9 +31,15 @@ cluster home() { return {"home", {test::worker("laptop0"), test::worker("phone0"
 constexpr device_id laptop(0), phone(1);
 constexpr resource_id air(0);
 
-adapt::timeline read(const std::string& text, const fs::path& folder = {}) { return io::read_timeline(document(text, "t.json"), home(), folder); }
-std::string of_events(const std::string& events) { return R"({"format": "hetplan/timeline/1", "duration": 600, "events": [)" + events + "]}"; }
-std::string of_traces(const std::string& traces) { return R"({"format": "hetplan/timeline/1", "duration": 600, "traces": [)" + traces + "]}"; }
+adapt::timeline read(const std::string& text, const fs::path& folder = {}) {
+  return io::read_timeline(document(text, "t.json"), home(), folder);
+}
+std::string of_events(const std::string& events) {
+  return R"({"format": "hetplan/timeline/1", "duration": 600, "events": [)" + events + "]}";
+}
+std::string of_traces(const std::string& traces) {
+  return R"({"format": "hetplan/timeline/1", "duration": 600, "traces": [)" + traces + "]}";
+}
 /// What is wrong with a timeline of these events, without the file's name.
 std::string error(const std::string& events) {
   const std::string message = message_of([&] { return read(of_events(events)); });
@@ -95,9 +101,13 @@ TEST_CASE("traces and events become one list in time order, of one instant the t
     "traces": [{"resource": "B->A", "file": "flat"}, {"resource": "A->B", "file": "up", "repeat": true, "mean": "32 Mbit/s"}]})";
   const cluster c("c", {test::worker("A"), test::worker("phone0")}, route_table{{{"A->B", 1_MB_per_s}, {"B->A", 1_MB_per_s}}, {}});
   const adapt::timeline t = io::read_timeline(document(text, (f.path / "t.json").string()), c);
-  const auto to = [](int at, int r, double rate) { return adapt::event{seconds(at), adapt::capacity_becomes{resource_id(r), bytes_per_second(rate)}}; };
-  const std::vector<adapt::event> expected{to(0, 0, 2e6),  {0_s, adapt::speed_becomes{phone, 2}}, to(60, 1, 125'000), to(60, 0, 4e6),
-                                           to(60, 0, 0),   to(60, 0, 1),                          to(120, 0, 6e6),    to(180, 0, 2e6)};
+  const auto to = [](int at, int r, double rate) {
+    return adapt::event{seconds(at), adapt::capacity_becomes{resource_id(r), bytes_per_second(rate)}};
+  };
+  const std::vector<adapt::event> expected{to(0, 0, 2e6),      {0_s, adapt::speed_becomes{phone, 2}},
+                                           to(60, 1, 125'000), to(60, 0, 4e6),
+                                           to(60, 0, 0),       to(60, 0, 1),
+                                           to(120, 0, 6e6),    to(180, 0, 2e6)};
   CHECK(t.events == expected);
   // Another folder, and a path that needs none.
   const std::string elsewhere = with(with(text, "\"flat\"", "\"" + (f.path / "flat").string() + "\""), "\"up\"", "\"./up\"");
@@ -106,24 +116,30 @@ TEST_CASE("traces and events become one list in time order, of one instant the t
 
 TEST_CASE("a bad timeline file ends in one message that points at the event") {
   const auto message = [](const std::string& text) { return message_of([&] { return read(text); }); };
-  CHECK(message(R"({"format": "hetplan/timeline/2", "duration": 1})") == "t.json: /format: expected \"hetplan/timeline/1\", got \"hetplan/timeline/2\"");
+  CHECK(message(R"({"format": "hetplan/timeline/2", "duration": 1})") ==
+        "t.json: /format: expected \"hetplan/timeline/1\", got \"hetplan/timeline/2\"");
   CHECK(message(R"({"format": "hetplan/timeline/1"})") == "t.json: /duration: expected seconds > 0, got nothing");
   CHECK(message(R"({"format": "hetplan/timeline/1", "duration": "0 s"})") == "t.json: /duration: expected seconds > 0, got \"0 s\"");
   CHECK(message(R"({"format": "hetplan/timeline/1", "duration": "1e20 h"})") ==
         "t.json: /duration: expected seconds > 0, at most 1e+09 (30 years), got \"1e20 h\"");
-  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "event": []})") == "t.json: /event: expected a known key, got \"event\"; did you mean \"events\"?");
-  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "events": {}})") == "t.json: /events: expected an array of events, got an empty object");
+  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "event": []})") ==
+        "t.json: /event: expected a known key, got \"event\"; did you mean \"events\"?");
+  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "events": {}})") ==
+        "t.json: /events: expected an array of events, got an empty object");
   CHECK(error("3") == "/events/0: expected an event, got 3");
   CHECK(error(R"({"resource": "shared", "capacity": 1})") == "/events/0/at: expected seconds >= 0, got nothing");
   CHECK(error(R"({"at": -1, "resource": "shared", "capacity": 1})") == "/events/0/at: expected seconds >= 0, got -1");
   CHECK(error(R"({"at": 5, "qoe": {"latency": 1}}, {"at": 4, "qoe": {"latency": 1}})") ==
         "/events/1/at: expected seconds >= 5, the time of the event before, got 4");
-  CHECK(error(R"({"at": 1})") == "/events/0: expected one of: resource with capacity; device with speed, leaves or joins; transfer; qoe; got none of them");
+  CHECK(error(R"({"at": 1})") ==
+        "/events/0: expected one of: resource with capacity; device with speed, leaves or joins; transfer; qoe; got none of them");
   CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "qoe": {"latency": 1}})") ==
         "/events/0/qoe: expected one happening per event, got \"resource\" and \"qoe\"");
-  CHECK(error(R"({"at": 1, "device": "phone0", "leaves": true, "speed": 1})") == "/events/0/leaves: expected one happening per event, got \"speed\" and \"leaves\"");
+  CHECK(error(R"({"at": 1, "device": "phone0", "leaves": true, "speed": 1})") ==
+        "/events/0/leaves: expected one happening per event, got \"speed\" and \"leaves\"");
   CHECK(error(R"({"at": 1, "device": "phone0", "capacity": 1})") == "/events/0/capacity: expected no \"capacity\" beside \"device\"");
-  CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "speed": 1})") == "/events/0/speed: expected no \"speed\" beside \"resource\"");
+  CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "speed": 1})") ==
+        "/events/0/speed: expected no \"speed\" beside \"resource\"");
   CHECK(error(R"({"at": 1, "qoe": {"latency": 1}, "joins": true})") == "/events/0/joins: expected no \"joins\" beside \"qoe\"");
   CHECK(error(R"({"at": 1, "speed": 1})") == "/events/0/speed: expected \"device\" beside it, got nothing");
   CHECK(error(R"({"at": 1, "capacity": 1})") == "/events/0/capacity: expected \"resource\" beside it, got nothing");
@@ -141,9 +157,12 @@ TEST_CASE("a bad timeline file ends in one message that points at the event") {
         "/events/0/capacity: expected bytes/s >= 0, got \"300 Mb/s\"; did you mean \"300 Mbit/s\"?");
   CHECK(error(R"({"at": 1, "qoe": {}})") == "/events/0/qoe: expected latency or deadline, got an empty object");
   CHECK(error(R"({"at": 1, "qoe": {"latency": 0}})") == "/events/0/qoe/latency: expected seconds > 0, got 0");
-  CHECK(error(R"({"at": 1, "qoe": {"lambda": 3}})") == "/events/0/qoe/lambda: expected a known key, got \"lambda\"; known keys: latency, deadline");
-  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "bytes": 1}})") == "/events/0/transfer/to: expected the name of a device, got nothing");
-  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": -1}})") == "/events/0/transfer/bytes: expected bytes >= 0, got -1");
+  CHECK(error(R"({"at": 1, "qoe": {"lambda": 3}})") ==
+        "/events/0/qoe/lambda: expected a known key, got \"lambda\"; known keys: latency, deadline");
+  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "bytes": 1}})") ==
+        "/events/0/transfer/to: expected the name of a device, got nothing");
+  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": -1}})") ==
+        "/events/0/transfer/bytes: expected bytes >= 0, got -1");
   CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": 1, "priority": 0.5}})") ==
         "/events/0/transfer/priority: expected an integer >= -2147483648, got 0.5");
   CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "laptop0", "bytes": 1}})") ==
@@ -160,7 +179,8 @@ TEST_CASE("what only the whole timeline shows is told at the event that shows it
   // Traces in between do not shift the pointer.
   const folder f;
   f.write("flat", "0 1\n1 2\n2 3\n");
-  const std::string text = with(of_events(R"({"at": 2, "device": "phone0", "joins": true})"), "]}", R"(], "traces": [{"resource": "shared", "file": "flat"}]})");
+  const std::string text =
+      with(of_events(R"({"at": 2, "device": "phone0", "joins": true})"), "]}", R"(], "traces": [{"resource": "shared", "file": "flat"}]})");
   CHECK(message_of([&] { return read(text, f.path); }) == "t.json: /events/0: device \"phone0\" joins, but is there already");
 }
 
@@ -174,8 +194,10 @@ TEST_CASE("a bad trace is told at the key that names it, with the line of its fi
   f.write("fine", "0 1\n0.000001 2\n");
   CHECK(message(R"({"resource": "shared", "file": "back"})") ==
         "t.json: /traces/0/file: " + path("back") + ": line 3: expected seconds > 2, the time of the line before, got 1");
-  CHECK(message(R"({"resource": "shared", "file": "negative"})") == "t.json: /traces/0/file: " + path("negative") + ": line 1: expected Mbit/s >= 0, got \"-1\"");
-  CHECK(message(R"({"resource": "shared", "file": "none"})") == "t.json: /traces/0/file: " + path("none") + ": cannot read: No such file or directory");
+  CHECK(message(R"({"resource": "shared", "file": "negative"})") ==
+        "t.json: /traces/0/file: " + path("negative") + ": line 1: expected Mbit/s >= 0, got \"-1\"");
+  CHECK(message(R"({"resource": "shared", "file": "none"})") ==
+        "t.json: /traces/0/file: " + path("none") + ": cannot read: No such file or directory");
   CHECK(message(R"({"resource": "shared", "file": ""})") == "t.json: /traces/0/file: expected the name of a file, got \"\"");
   CHECK(message(R"({"resource": "shared"})") == "t.json: /traces/0/file: expected the name of a file, got nothing");
   CHECK(message(R"({"resource": "sharde", "file": "dead"})") ==
@@ -184,7 +206,8 @@ TEST_CASE("a bad trace is told at the key that names it, with the line of its fi
         "t.json: /traces/0/mean: its mean is 0 and cannot become 125000 bytes/s");
   CHECK(message(R"({"resource": "shared", "file": "dead", "mean": -1})") == "t.json: /traces/0/mean: expected bytes/s >= 0, got -1");
   CHECK(message(R"({"resource": "shared", "file": "dead", "repeat": 1})") == "t.json: /traces/0/repeat: expected true or false, got 1");
-  CHECK(message(R"({"resource": "shared", "file": "dead", "loop": true})").starts_with("t.json: /traces/0/loop: expected a known key, got \"loop\""));
+  CHECK(message(R"({"resource": "shared", "file": "dead", "loop": true})")
+            .starts_with("t.json: /traces/0/loop: expected a known key, got \"loop\""));
   CHECK(message(R"({"resource": "shared", "file": "dead"}, {"resource": "shared", "file": "dead"})") ==
         "t.json: /traces/1/resource: expected a resource that no other trace has, got \"shared\"");
   CHECK(message(R"({"resource": "shared", "file": "fine", "repeat": true})") ==
@@ -208,9 +231,12 @@ TEST_CASE("a timeline that a program makes is checked with the index of its even
   CHECK(fault(9, {{seconds(nan), adapt::speed_becomes{laptop, 1}}}) == "timeline: event 0 at nan s: expected a finite time >= 0");
   CHECK(fault(9, {{1_s, adapt::speed_becomes{device_id(2), 1}}}) == "timeline: event 0 at 1 s: names no device of cluster \"home\"");
   CHECK(fault(9, {{1_s, adapt::speed_becomes{laptop, nan}}}) == "timeline: event 0 at 1 s: speed = nan; expected a finite factor >= 0");
-  CHECK(fault(9, {{1_s, adapt::capacity_becomes{resource_id(1), {}}}}) == "timeline: event 0 at 1 s: names no resource of cluster \"home\"");
-  CHECK(fault(9, {{1_s, adapt::capacity_becomes{air, bytes_per_second(-1)}}}) == "timeline: event 0 at 1 s: capacity = -1; expected a finite rate >= 0");
-  CHECK(fault(9, {{1_s, adapt::transfer_begins{laptop, phone, bytes(nan)}}}) == "timeline: event 0 at 1 s: transfer of nan B; expected finite bytes >= 0");
+  CHECK(fault(9, {{1_s, adapt::capacity_becomes{resource_id(1), {}}}}) ==
+        "timeline: event 0 at 1 s: names no resource of cluster \"home\"");
+  CHECK(fault(9, {{1_s, adapt::capacity_becomes{air, bytes_per_second(-1)}}}) ==
+        "timeline: event 0 at 1 s: capacity = -1; expected a finite rate >= 0");
+  CHECK(fault(9, {{1_s, adapt::transfer_begins{laptop, phone, bytes(nan)}}}) ==
+        "timeline: event 0 at 1 s: transfer of nan B; expected finite bytes >= 0");
   CHECK(fault(9, {{1_s, adapt::qoe_becomes{}}}) == "timeline: event 0 at 1 s: qoe without latency or deadline");
   CHECK(fault(9, {{1_s, adapt::qoe_becomes{{}, seconds(-3)}}}) == "timeline: event 0 at 1 s: qoe.deadline = -3; expected seconds > 0");
 }

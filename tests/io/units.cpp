@@ -60,10 +60,12 @@ TEST_CASE("amounts with units have exactly the value of their SI number") {
 }
 
 TEST_CASE("anything else is no amount") {
-  for (const char* text :
-       {"", " ", "six", "6", "6 ", " 6 GB", "6  GB", "6 GB ", "6GB/", "GB", "6 GB/s/s", "6 XB", "6 Kbit", "6 KB", "6 Mibit", "6 gB", "6 Gb",
-        "6 mibit", "+6 GB", ".5 GB", "6. GB", "1,5 GB", "0x6 GB", "inf GB", "nan GB", "1e GB", "1e999 GB", "1e99999999999 GB", "6 GB\n", "6\tGB",
-        "6 s", "6 W", "6 J", "6 FLOP", "6 B/B", "6 GB/s"}) {
+  for (const char* text : {"",        " ",      "six",    "6",        "6 ",    " 6 GB",    "6  GB",
+                           "6 GB ",   "6GB/",   "GB",     "6 GB/s/s", "6 XB",  "6 Kbit",   "6 KB",
+                           "6 Mibit", "6 gB",   "6 Gb",   "6 mibit",  "+6 GB", ".5 GB",    "6. GB",
+                           "1,5 GB",  "0x6 GB", "inf GB", "nan GB",   "1e GB", "1e999 GB", "1e99999999999 GB",
+                           "6 GB\n",  "6\tGB",  "6 s",    "6 W",      "6 J",   "6 FLOP",   "6 B/B",
+                           "6 GB/s"}) {
     INFO(text);
     CHECK_FALSE(parse_quantity(text, dimension_of<bytes>).value.has_value());
   }
@@ -111,7 +113,10 @@ TEST_CASE("a prefix that makes no sense before its unit is an error that names w
   refused("9 mFLOP", work, "9 MFLOP");
   refused("9 mFLOP/s", speed, "9 MFLOP/s");
   refused("200 Ms", time, "200 ms");
-  for (const char* text : {"8 uB", "8 nbit", "8 \xC2\xB5" "B"}) refused(text, data, "");
+  for (const char* text : {"8 uB", "8 nbit",
+                           "8 \xC2\xB5"
+                           "B"})
+    refused(text, data, "");
   for (const char* text : {"3 kmin", "3 mmin", "3 kh", "3 mh", "3 Gs", "3 Ts"}) refused(text, time, "");
   refused("3 ubit/s", rate, "");
   refused("3 nFLOP", work, "");

@@ -52,7 +52,8 @@ std::string digest_of(plan_kind kind) {
       d.add(x.busy.value());
     }
     for (const bytes b : e.resource_bytes) d.add(b.value());
-    for (const double x : {e.latency.value(), e.response().value(), e.bound.value(), e.gap, e.schedule_bound.value(), e.schedule_gap}) d.add(x);
+    for (const double x : {e.latency.value(), e.response().value(), e.bound.value(), e.gap, e.schedule_bound.value(), e.schedule_gap})
+      d.add(x);
   }
   return d.hex();
 }

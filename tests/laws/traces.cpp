@@ -64,9 +64,11 @@ void check_computing(findings& f, const tasks::task_graph& g, const trace& t, co
     for (const tasks::node_id n : g.device_order[d]) {
       const tasks::compute_task& task = g.computes[n];
       const interval& x = t.computes[n];
-      f.expect(close(x.start_s, std::max(free, ready[n]), 1e-11), "task ", n, " starts at ", x.start_s, ", could at ", std::max(free, ready[n]));
+      f.expect(close(x.start_s, std::max(free, ready[n]), 1e-11), "task ", n, " starts at ", x.start_s, ", could at ",
+               std::max(free, ready[n]));
       f.expect(x.start_s >= free && x.start_s >= ready[n], "task ", n, " starts too early");
-      f.expect(std::abs(x.end_s - x.start_s - task.duration_s) <= 1e-11 * x.end_s, "task ", n, " takes ", x.end_s - x.start_s, " instead of ", task.duration_s);
+      f.expect(std::abs(x.end_s - x.start_s - task.duration_s) <= 1e-11 * x.end_s, "task ", n, " takes ", x.end_s - x.start_s,
+               " instead of ", task.duration_s);
       free = x.end_s;
       busy += x.end_s - x.start_s;
       held += task.takes_bytes;
@@ -97,9 +99,11 @@ void check_communicating(findings& f, const tasks::task_graph& g, const trace& t
       alone = std::max(alone, x.latency_s + x.volume_bytes * u.weight / net[u.resource].capacity.value());
       carried[u.resource.index()] += x.volume_bytes * u.weight;
     }
-    f.expect(when.end_s - when.start_s >= alone * (1 - 1e-9) - 1e-11 * when.end_s, "transfer ", i, " takes ", when.end_s - when.start_s, ", alone ", alone);
+    f.expect(when.end_s - when.start_s >= alone * (1 - 1e-9) - 1e-11 * when.end_s, "transfer ", i, " takes ", when.end_s - when.start_s,
+             ", alone ", alone);
     if (how == sharing::per_link || how == sharing::unlimited) {
-      f.expect(close(when.end_s, when.start_s + alone, 1e-11), "transfer ", i, " takes ", when.end_s - when.start_s, ", not its peak's ", alone);
+      f.expect(close(when.end_s, when.start_s + alone, 1e-11), "transfer ", i, " takes ", when.end_s - when.start_s, ", not its peak's ",
+               alone);
     }
     sent[x.from.index()] += x.volume_bytes;
     received[x.to.index()] += x.volume_bytes;
@@ -109,7 +113,8 @@ void check_communicating(findings& f, const tasks::task_graph& g, const trace& t
       for (const resource_use& u : g.routes[x.route].via) carrying[u.resource.index()].push_back(when);
     }
   }
-  for (std::size_t r = 0; r < carried.size(); ++r) f.expect(close(carried[r], t.resource_bytes[r]), "resource ", r, " carries ", t.resource_bytes[r], " of ", carried[r]);
+  for (std::size_t r = 0; r < carried.size(); ++r)
+    f.expect(close(carried[r], t.resource_bytes[r]), "resource ", r, " carries ", t.resource_bytes[r], " of ", carried[r]);
   for (std::size_t d = 0; d < sent.size(); ++d) {
     f.expect(close(sent[d], t.sent_bytes[d]) && close(received[d], t.received_bytes[d]), "device ", d, " sends or receives something else");
   }
@@ -117,7 +122,8 @@ void check_communicating(findings& f, const tasks::task_graph& g, const trace& t
   for (auto* held : how == sharing::exclusive ? std::vector{&out, &in} : std::vector{&carrying}) {
     for (auto& port : *held) {
       std::sort(port.begin(), port.end(), [](const interval& a, const interval& b) { return a.start_s < b.start_s; });
-      for (std::size_t i = 1; i < port.size(); ++i) f.expect(port[i].start_s >= port[i - 1].end_s * (1 - 1e-11), "two transfers hold one port or resource");
+      for (std::size_t i = 1; i < port.size(); ++i)
+        f.expect(port[i].start_s >= port[i - 1].end_s * (1 - 1e-11), "two transfers hold one port or resource");
     }
   }
 }
@@ -165,7 +171,9 @@ void check_rates(findings& f, const tasks::task_graph& g, const trace& t, const 
     }
   }
   for (std::size_t i = 0; i < g.transfers.size(); ++i) {
-    if (!via(i).empty()) f.expect(std::abs(moved[i] - g.transfers[i].volume_bytes) <= 1e-6 * g.transfers[i].volume_bytes, "transfer ", i, " moves ", moved[i], " of ", g.transfers[i].volume_bytes);
+    if (!via(i).empty())
+      f.expect(std::abs(moved[i] - g.transfers[i].volume_bytes) <= 1e-6 * g.transfers[i].volume_bytes, "transfer ", i, " moves ", moved[i],
+               " of ", g.transfers[i].volume_bytes);
   }
 }
 
@@ -180,7 +188,8 @@ std::string everything_wrong(const tasks::task_graph& g, const trace& t, const n
     for (const interval& x : *all) last = std::max(last, x.end_s);
   }
   f.expect(t.latency.value() == last, "latency ", t.latency.value(), " is not the last end ", last);
-  for (tasks::node_id n = 0; n < g.computes.size() + g.transfers.size(); ++n) f.expect(start_of(g, t, n) <= last, "node ", n, " starts after the end");
+  for (tasks::node_id n = 0; n < g.computes.size() + g.transfers.size(); ++n)
+    f.expect(start_of(g, t, n) <= last, "node ", n, " starts after the end");
   return f.text.str();
 }
 

@@ -20,7 +20,8 @@ double brute_force(int samples, const std::vector<int>& caps, const std::vector<
       if (left == 0 && (best < 0 || worst < best)) best = worst;
       return;
     }
-    for (int n = 0; n <= std::min(caps[d], left); ++n) place(d + 1, left - n, n == 0 ? worst : std::max(worst, time_s[d][static_cast<std::size_t>(n)]));
+    for (int n = 0; n <= std::min(caps[d], left); ++n)
+      place(d + 1, left - n, n == 0 ? worst : std::max(worst, time_s[d][static_cast<std::size_t>(n)]));
   };
   place(0, samples, 0);
   return best;

@@ -56,7 +56,8 @@ instance random_instance(std::mt19937& random, std::size_t layers, std::size_t d
 /// Every cut into q stages on every increasing choice of devices.
 double brute_force(const instance& x, std::size_t layers, std::size_t devices, std::size_t q) {
   double best = inf;
-  std::function<void(std::size_t, std::size_t, std::size_t, double)> go = [&](std::size_t first, std::size_t d, std::size_t left, double worst) {
+  std::function<void(std::size_t, std::size_t, std::size_t, double)> go = [&](std::size_t first, std::size_t d, std::size_t left,
+                                                                              double worst) {
     for (std::size_t last = first + 1; last <= layers; ++last) {
       if ((left == 1) != (last == layers)) continue;
       const double here = std::max(worst, x.stage(first, last, d, static_cast<int>(left) - 1));

@@ -270,8 +270,8 @@ TEST_CASE("each device runs at its fastest degree of tensor parallelism, the sma
     REQUIRE(found.size() == 1);
     return found[0].stages[0].devices[0].tensor_parallel;
   };
-  CHECK(degree(0.1) == 4);   // 8 / g + 4 (g - 1) / g * gathered
-  CHECK(degree(2) == 1);     // 8 s at every degree
+  CHECK(degree(0.1) == 4);  // 8 / g + 4 (g - 1) / g * gathered
+  CHECK(degree(2) == 1);    // 8 s at every degree
   CHECK(degree(100) == 1);
   CHECK(degree(0.1, true) == 1);
 }

@@ -107,7 +107,8 @@ cluster drawn_cluster(test::random_source& random) {
   for (int r = 0; r < resources; ++r) t.listed.push_back({"r" + std::to_string(r), bytes_per_second(1e6 * random.integer(1, 2))});
   const auto way = [&] {
     route w{seconds(random.integer(0, 1)), {}};
-    for (int r = random.integer(0, 2); r > 0; --r) w.via.push_back({resource_id(random.integer(0, resources - 1)), random.chance(0.8) ? 1.0 : 2.0});
+    for (int r = random.integer(0, 2); r > 0; --r)
+      w.via.push_back({resource_id(random.integer(0, resources - 1)), random.chance(0.8) ? 1.0 : 2.0});
     return w;
   };
   if (random.chance(0.8)) t.rules.push_back({"*", "*", way()});
@@ -148,9 +149,10 @@ TEST_CASE("every order has as many states and moves as the closed formulas say")
 }
 
 TEST_CASE("more orders than memory holds, and orders of no devices, are refused before any work") {
-  CHECK_THROWS_MATCHES(every_order(of_sizes(std::vector<int>(64, 1)), 1), invalid_input,
-                       Catch::Message("every_order: 64 classes of devices make " + to_text(moves_of_every_order(of_sizes(std::vector<int>(64, 1)))) +
-                                      " moves; expected at most 1e+08, or in_class_order, which takes one order"));
+  CHECK_THROWS_MATCHES(
+      every_order(of_sizes(std::vector<int>(64, 1)), 1), invalid_input,
+      Catch::Message("every_order: 64 classes of devices make " + to_text(moves_of_every_order(of_sizes(std::vector<int>(64, 1)))) +
+                     " moves; expected at most 1e+08, or in_class_order, which takes one order"));
   CHECK_THROWS_WITH(every_order({}, 1), Catch::Contains("expected at least one device in each"));
   CHECK_THROWS_WITH(every_order({{device_id(0)}, {}}, 1), Catch::Contains("expected at least one device in each"));
   CHECK(every_order(of_sizes({200}), 1).states() == 201);

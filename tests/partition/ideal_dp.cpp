@@ -134,7 +134,8 @@ double brute_force(std::size_t nodes, const edge_list& edges, const std::vector<
 }
 
 /// Parts are disjoint, hold every node, use no more devices than there are, follow the edges, and have the loads they claim.
-void check_parts(const ideal_partition& found, std::size_t nodes, const edge_list& edges, const std::vector<int>& devices, const wild_load& load) {
+void check_parts(const ideal_partition& found, std::size_t nodes, const edge_list& edges, const std::vector<int>& devices,
+                 const wild_load& load) {
   std::vector<std::size_t> part_of(nodes, nodes);
   std::vector<int> used(devices.size(), 0);
   double worst = 0;
@@ -188,7 +189,8 @@ TEST_CASE("the family of ideals is the closed subsets, and its steps are all pai
     const auto nodes = static_cast<std::size_t>(n);
     std::set<std::uint32_t> closed;
     for (std::uint32_t set = 0; set < 1U << n; ++set) {
-      if (std::all_of(edges.begin(), edges.end(), [&](const auto& e) { return (set >> e.second & 1U) <= (set >> e.first & 1U); })) closed.insert(set);
+      if (std::all_of(edges.begin(), edges.end(), [&](const auto& e) { return (set >> e.second & 1U) <= (set >> e.first & 1U); }))
+        closed.insert(set);
     }
     if (!edges.empty() && random.chance(0.3)) edges.push_back(random.pick(edges));  // an edge twice says nothing new
     const ideal_family family = ideals_of(graph_of(nodes, edges), 1024).value();
@@ -301,7 +303,8 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
     if (!cut_short.parts.empty()) check_parts(cut_short, nodes, edges, devices, load);
     if (cut_short.status.result != outcome::stopped) CHECK(cut_short.value == best);
   }
-  INFO("feasible " << feasible << ", infeasible " << infeasible << ", linear worse " << linear_worse << ", linear misses " << linear_misses);
+  INFO("feasible " << feasible << ", infeasible " << infeasible << ", linear worse " << linear_worse << ", linear misses "
+                   << linear_misses);
   CHECK(feasible > 200);
   CHECK(infeasible > 20);
   CHECK(linear_worse > 0);
@@ -418,22 +421,29 @@ TEST_CASE("what breaks the rules of ideal_dp is named") {
     }
     return "no error";
   };
-  CHECK(message([&] { return contiguous_partition(chain, std::vector{-1}, work_load(rows{{1, 1}})); }) == "ideal_dp: devices[0] = -1; expected >= 0");
-  CHECK(message([&] { return contiguous_partition(graph_of(64, {}), std::vector{64, 64}, work_load(rows(2, std::vector<double>(64, 1)))); }) ==
-        "ideal_dp: devices can be taken in more than 4096 combinations; expected fewer devices or kinds");
-  CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, -2}})); }) ==
-        "model: ideal_dp: work(node 1, kind 0) = -2; expected >= 0");
-  CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, std::nan("")}})); }) ==
-        "model: ideal_dp: work(node 1, kind 0) = nan; expected >= 0");
+  CHECK(message([&] {
+          return contiguous_partition(chain, std::vector{-1}, work_load(rows{{1, 1}}));
+        }) == "ideal_dp: devices[0] = -1; expected >= 0");
+  CHECK(message([&] {
+          return contiguous_partition(graph_of(64, {}), std::vector{64, 64}, work_load(rows(2, std::vector<double>(64, 1))));
+        }) == "ideal_dp: devices can be taken in more than 4096 combinations; expected fewer devices or kinds");
+  CHECK(message([&] {
+          return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, -2}}));
+        }) == "model: ideal_dp: work(node 1, kind 0) = -2; expected >= 0");
+  CHECK(message([&] {
+          return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, std::nan("")}}));
+        }) == "model: ideal_dp: work(node 1, kind 0) = nan; expected >= 0");
   struct minus_load : work_load {
     using work_load::work_load;
     double load(std::size_t) const { return -1; }
   };
-  CHECK(message([&] { return contiguous_partition(chain, std::vector{1}, minus_load(rows{{1, 1}})); }) ==
-        "model: ideal_dp: load(kind 0) = -1; expected >= 0");
+  CHECK(message([&] {
+          return contiguous_partition(chain, std::vector{1}, minus_load(rows{{1, 1}}));
+        }) == "model: ideal_dp: load(kind 0) = -1; expected >= 0");
   CHECK(message([&] { return ideals_of(graph_of(4, {{0, 1}, {1, 2}, {2, 1}, {2, 3}}), 100); }).starts_with("ideals: edge "));
-  CHECK(message([&] { return contiguous_partition(graph_of(1, {{0, 0}}), std::vector{1}, work_load(rows{{1}})); }) ==
-        "ideals: edge 0 -> 0 is on a cycle; expected a graph without");
+  CHECK(message([&] {
+          return contiguous_partition(graph_of(1, {{0, 0}}), std::vector{1}, work_load(rows{{1}}));
+        }) == "ideals: edge 0 -> 0 is on a cycle; expected a graph without");
 }
 
 }  // namespace test_ideal_dp

@@ -32,7 +32,8 @@ plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test:
   cuts.push_back(row.size());
   std::size_t first = 0;
   for (const std::size_t last : cuts) {
-    stage s{.name = "s" + std::to_string(p.stages.size()), .layers = row.layers_of(first, last),
+    stage s{.name = "s" + std::to_string(p.stages.size()),
+            .layers = row.layers_of(first, last),
             .devices = {{device_id(p.stages.size()), p.microbatch_size}}};
     std::sort(s.layers.begin(), s.layers.end());
     p.stages.push_back(std::move(s));
@@ -97,7 +98,10 @@ TEST_CASE("a plan that is no cut of the sequence comes back as it is") {
   const test::search_instance i = test::random_search_instance(3, {.most_layers = 6, .most_devices = 3});
   plan p = i.blank;
   p.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(0), p.microbatch_size}}}};
-  const auto never = [](const plan&) -> double { FAIL("nobody asks"); return 0; };
+  const auto never = [](const plan&) -> double {
+    FAIL("nobody asks");
+    return 0;
+  };
   REQUIRE(i.model.size() > 1);
   CHECK(partition::move_boundaries(p, each_layer_of(i.sequence), {1}, never) == p);
 }
@@ -194,7 +198,10 @@ TEST_CASE("light blocks are no more than asked for, whatever layers are weighed 
     }
     return std::move(b).build();
   };
-  const layer_sequence profiled_only = light_blocks(chain([](int) { return layer_spec{.name = "", .profiles = {{"d", {1}, {1}, {1}}}}; }), 60);
+  const layer_sequence profiled_only = light_blocks(chain([](int) {
+                                                      return layer_spec{.name = "", .profiles = {{"d", {1}, {1}, {1}}}};
+                                                    }),
+                                                    60);
   CHECK(profiled_only.size() <= 60);
   CHECK(profiled_only.size() >= 55);
   for (const auto& block : profiled_only.blocks) CHECK(block.size() <= 17);

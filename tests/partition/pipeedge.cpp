@@ -111,12 +111,9 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
     int boards;
     double optimum_s, theirs_s, added_s;
   };
-  const std::vector<row> rows{{"base", 1, 5.8440, 5.8440, 5.9297},
-                              {"base", 4, 1.5488, 1.7262, 1.6262},
-                              {"base", 8, 0.8008, 0.9943, 0.8754},
-                              {"large", 1, 19.9085, 19.9085, 20.0118},
-                              {"large", 4, 5.0428, 5.7033, 5.1461},
-                              {"large", 8, 2.5732, 2.9962, 2.6765}};
+  const std::vector<row> rows{{"base", 1, 5.8440, 5.8440, 5.9297},  {"base", 4, 1.5488, 1.7262, 1.6262},
+                              {"base", 8, 0.8008, 0.9943, 0.8754},  {"large", 1, 19.9085, 19.9085, 20.0118},
+                              {"large", 4, 5.0428, 5.7033, 5.1461}, {"large", 8, 2.5732, 2.9962, 2.6765}};
   for (const row& r : rows) {
     INFO(r.size << ", " << r.boards << " + " << r.boards << " boards");
     const planning_graph model = chain_of(in, "google/vit-" + r.size + "-patch16-224");
@@ -128,8 +125,8 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
     const partition::search_tables tables(model, sequence, boards, cost, plain_memory{}, linear_power{}, blank.workload, batch);
     REQUIRE(tables.classes.size() == 2);
     const partition::search_options options{.plans = 1, .steps = latency_rule::largest_step};
-    const partition::search_result found = partition::two_substate_dp(tables, partition::every_order(tables.classes, 1), blank, minimize_latency{},
-                                                                      partition::dominance{}, options);
+    const partition::search_result found = partition::two_substate_dp(tables, partition::every_order(tables.classes, 1), blank,
+                                                                      minimize_latency{}, partition::dominance{}, options);
     REQUIRE(found.plans.size() == 1);
     const plan& best = found.plans.front().plan;
     CHECK(found.plans.front().score == Approx(r.optimum_s).margin(0.00005).epsilon(0));

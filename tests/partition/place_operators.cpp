@@ -161,16 +161,17 @@ TEST_CASE("an accelerator pays once for each tensor that it brings in or out, a 
                        .cpus = 2};
   using values = std::vector<double>;
   CHECK(loads(w, {0, 0, 0, 0, 0}) == values{15, 0, 0, 0, 0});
-  CHECK(loads(w, {0, 1, 1, 2, 1}) == values{1.5, 10.5, 4.5, 0, 0});        // 0 leaves once, comes twice
-  CHECK(loads(w, {0, 1, 2, 0, 0}) == values{10.875, 2.75, 3.625, 0, 0});   // 1 and 2 come back
-  CHECK(loads(w, {3, 1, 1, 4, 1}) == values{0, 10.5, 0, 10, 40});          // CPUs make it and read it for nothing
+  CHECK(loads(w, {0, 1, 1, 2, 1}) == values{1.5, 10.5, 4.5, 0, 0});       // 0 leaves once, comes twice
+  CHECK(loads(w, {0, 1, 2, 0, 0}) == values{10.875, 2.75, 3.625, 0, 0});  // 1 and 2 come back
+  CHECK(loads(w, {3, 1, 1, 4, 1}) == values{0, 10.5, 0, 10, 40});         // CPUs make it and read it for nothing
   CHECK(loads(w, {0, 3, 3, 3, 4}) == values{1.5, 0, 0, 90, 50});
   w.edges.emplace_back(0, 1);  // an edge twice carries one tensor
   CHECK(loads(w, {0, 1, 1, 2, 1}) == values{1.5, 10.5, 4.5, 0, 0});
 }
 
 TEST_CASE("each rule of a placement is named when it is broken") {
-  placement_workload w{.operators = {op(1, 1, 0, 5), op(1, 1, 0, 5), op(1, 1, 0, 5)}, .edges = {{0, 1}, {1, 2}}, .accelerators = 2, .cpus = 1};
+  placement_workload w{
+      .operators = {op(1, 1, 0, 5), op(1, 1, 0, 5), op(1, 1, 0, 5)}, .edges = {{0, 1}, {1, 2}}, .accelerators = 2, .cpus = 1};
   const auto broken = [&](const places& device) { return find_broken_rule(w, device).value_or("none"); };
   CHECK(broken({0, 0, 1}) == "none");
   CHECK(broken({0, 1, 0}) == "devices 0 and 1 feed each other");
@@ -318,7 +319,8 @@ TEST_CASE("what is always together is one unit: colors, circles of colors, leave
   w.edges.emplace_back(0, 2);
   CHECK(make_placement_units(w).size() == 3);
   // It does not follow what it reads where its own output is read by the backward pass of another.
-  placement_workload stash{.operators = {op(5, 50, 1), op(0, 0, 3), op(5, 50), op(1, 10)}, .edges = {{0, 1}, {0, 2}, {1, 3}}, .accelerators = 2};
+  placement_workload stash{
+      .operators = {op(5, 50, 1), op(0, 0, 3), op(5, 50), op(1, 10)}, .edges = {{0, 1}, {0, 2}, {1, 3}}, .accelerators = 2};
   stash.operators[3].backward = true;
   stash.operators[2].color = stash.operators[3].color = 1;
   CHECK(make_placement_units(stash).unit_of == places{0, 1, 2, 2});
@@ -330,7 +332,9 @@ TEST_CASE("what is always together is one unit: colors, circles of colors, leave
 
 TEST_CASE("merged leaves that take memory leave a gap instead of a false proof") {
   // The leaf 0 fills the memory of either accelerator next to 1: elsewhere it would fit.
-  placement_workload w{.operators = {op(0, 0, 1, 6), op(5, 50, 1, 6), op(5, 50, 1, 4)}, .edges = {{0, 1}, {1, 2}}, .accelerators = 3,
+  placement_workload w{.operators = {op(0, 0, 1, 6), op(5, 50, 1, 6), op(5, 50, 1, 4)},
+                       .edges = {{0, 1}, {1, 2}},
+                       .accelerators = 3,
                        .accelerator_memory = bytes(10)};
   CHECK(make_placement_units(w).leaves_take_memory);
   CHECK(brute_force(w) == 7);  // the leaf alone: 1; operator 1: 5 + 1 + 1
@@ -433,7 +437,8 @@ TEST_CASE("the experts' splits have the published loads") {
                        row{"resnet50_training", "resnet50_inference", 112.108}}) {
     INFO(r.workload << ", split of " << r.split);
     const auto w = published_workload(std::string("LayerGraphs/") + r.workload);
-    const places device = io::read_dnn_partitioning_split(io::json_document::load(folder + "/human-experts/" + r.split + "_expert.json"), w);
+    const places device =
+        io::read_dnn_partitioning_split(io::json_document::load(folder + "/human-experts/" + r.split + "_expert.json"), w);
     const auto load = loads(w.workload, device);
     CHECK(1e3 * *std::max_element(load.begin(), load.end()) == Approx(r.load_ms).margin(0.0005).epsilon(0));
     CHECK(find_broken_rule(w.workload, device) == std::nullopt);

@@ -230,18 +230,10 @@ bool compare_with_all(const test::search_instance& i, const search_tables& t, co
 template <class F>
 void with_objective(std::uint64_t which, F&& f) {
   switch (which % 4) {
-    case 0:
-      f(minimize_latency{});
-      break;
-    case 1:
-      f(minimize_energy{});
-      break;
-    case 2:
-      f(keep_qoe{seconds(0.05), 20});
-      break;
-    default:
-      f(maximize_throughput{4});
-      break;
+    case 0: f(minimize_latency{}); break;
+    case 1: f(minimize_energy{}); break;
+    case 2: f(keep_qoe{seconds(0.05), 20}); break;
+    default: f(maximize_throughput{4}); break;
   }
 }
 

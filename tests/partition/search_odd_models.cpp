@@ -134,15 +134,9 @@ int compare_all(std::uint64_t offset, int count, const oddities& odd, const Cost
     const test::search_instance i = odd_instance(seed, odd, seed % 2 == 0);
     const warmup_rule rule = warmup_rules[seed % 3];
     switch (seed % 4) {
-      case 0:
-        feasible += compare(i, cost, minimize_energy{}, rule) ? 1 : 0;
-        break;
-      case 1:
-        feasible += compare(i, cost, keep_qoe{seconds(0.05), 20}, rule) ? 1 : 0;
-        break;
-      default:
-        feasible += compare(i, cost, minimize_latency{}, rule) ? 1 : 0;
-        break;
+      case 0: feasible += compare(i, cost, minimize_energy{}, rule) ? 1 : 0; break;
+      case 1: feasible += compare(i, cost, keep_qoe{seconds(0.05), 20}, rule) ? 1 : 0; break;
+      default: feasible += compare(i, cost, minimize_latency{}, rule) ? 1 : 0; break;
     }
   }
   return feasible;

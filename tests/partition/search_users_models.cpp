@@ -114,9 +114,7 @@ TEST_CASE("a user's monotone objective is served by dominance: energy times dela
   require_best_by_dominance(80000, energy_delay_product{});
 }
 
-TEST_CASE("a user's objective may be flat, negative and full of ties", "[long]") {
-  require_best_by_dominance(90000, whole_centiseconds{});
-}
+TEST_CASE("a user's objective may be flat, negative and full of ties", "[long]") { require_best_by_dominance(90000, whole_centiseconds{}); }
 
 TEST_CASE("a user's objective may be infinite where a plan is worthless", "[long]") {
   int met = 0, missed = 0;
@@ -161,15 +159,9 @@ TEST_CASE("an objective that reads the whole evaluation is served by exhaustion,
       for (std::size_t n = 0; n < list.size(); ++n) REQUIRE(found.plans[n].score == near(list[n].score));
     };
     switch (seed % 3) {
-      case 0:
-        check(least_peak_memory{});
-        break;
-      case 1:
-        check(slowest_under_a_second{});
-        break;
-      default:
-        check(hottest_device{});
-        break;
+      case 0: check(least_peak_memory{}); break;
+      case 1: check(slowest_under_a_second{}); break;
+      default: check(hottest_device{}); break;
     }
   });
   REQUIRE(feasible > 250);
@@ -199,10 +191,8 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
       REQUIRE(ratio <= std::pow(1.02, stages - 1) * (1 + 0.02 * (stages - 1)) * (1 + 1e-9));
       worse += ratio > 1 + 1e-9 ? 1 : 0;
     };
-    if (seed % 3 == 0)
-      check(minimize_energy{});
-    else
-      check(minimize_latency{});
+    if (seed % 3 == 0) check(minimize_energy{});
+    else check(minimize_latency{});
   });
   REQUIRE(feasible > 500);
   REQUIRE(kept < kept_by_dominance);

@@ -19,7 +19,8 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   space.warmup = rule;
   space.largest_share = largest_share;
   for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
-  const auto best = brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, estimator, 1);
+  const auto best =
+      brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, estimator, 1);
   const search_options options{.plans = 1, .warmup = rule, .steps = steps, .coarse_boundaries = 2};
   const search_result found = two_substate_dp(tables, test::any_order(tables, i.blank), i.blank, objective, dominance{}, options);
   search_options unpruned = options;
@@ -55,7 +56,8 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
 TEST_CASE("with nothing dropped but what is dominated, the search finds the best plan of the whole space") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 2400; ++seed) {
-    const test::search_instance i = test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
+    const test::search_instance i =
+        test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
     INFO(i.what);
     const warmup_rule rule = warmup_rules[seed % 3];
     switch (seed % 4) {
@@ -71,7 +73,8 @@ TEST_CASE("with nothing dropped but what is dominated, the search finds the best
 TEST_CASE("the search minimises the other estimates as exactly as the dominant step's") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
-    const test::search_instance i = test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
+    const test::search_instance i =
+        test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
     INFO(i.what);
     const warmup_rule rule = warmup_rules[seed % 3];
     if (seed % 2 == 0) {
@@ -90,7 +93,8 @@ TEST_CASE("a microbatch may be larger than what one device takes of it") {
     i.blank.microbatch_size += 2;
     INFO(i.what);
     const int largest_share = 1 + static_cast<int>(seed % 3);
-    compare_with_brute_force(i, minimize_latency{}, warmup_rules[seed % 3], feasible, latency_rule::dominant_step, dominant_step{}, largest_share);
+    compare_with_brute_force(i, minimize_latency{}, warmup_rules[seed % 3], feasible, latency_rule::dominant_step, dominant_step{},
+                             largest_share);
   }
   REQUIRE(feasible > 60);
 }

@@ -28,7 +28,10 @@ const workload inference{.mode = mode::inference};
 planning_graph weights(const std::vector<double>& bytes_of, const std::vector<std::string>& groups = {}) {
   planning_graph_builder b("m");
   for (std::size_t i = 0; i < bytes_of.size(); ++i) {
-    b.add_layer({.name = std::to_string(i), .forward_flops = 1_FLOP, .weight = bytes(bytes_of[i]), .weight_group = groups.empty() ? "" : groups[i]});
+    b.add_layer({.name = std::to_string(i),
+                 .forward_flops = 1_FLOP,
+                 .weight = bytes(bytes_of[i]),
+                 .weight_group = groups.empty() ? "" : groups[i]});
   }
   return std::move(b).build();
 }
@@ -211,8 +214,8 @@ TEST_CASE("the path goes there and back; where no gradient returns it turns earl
   CHECK(path(chain(3), f, fb) == 70);
   CHECK(path(chain(3), f, fb, mode::inference) == 7);
   CHECK(path(chain(3), f, fb, mode::generation) == 7);
-  CHECK(path(chain(3, {1}), f, fb) == 1 + 2 + 40);     // b -> c has no gradient: c turns alone
-  CHECK(path(chain(3, {0}), f, fb) == 1 + 20 + 40);    // a does not see the gradient again
+  CHECK(path(chain(3, {1}), f, fb) == 1 + 2 + 40);       // b -> c has no gradient: c turns alone
+  CHECK(path(chain(3, {0}), f, fb) == 1 + 20 + 40);      // a does not see the gradient again
   CHECK(path(chain(3, {0, 1}), f, {10, 60, 40}) == 61);  // a there, b there and back; c is shorter
 
   planning_graph_builder b("diamond");
@@ -222,10 +225,10 @@ TEST_CASE("the path goes there and back; where no gradient returns it turns earl
   b.add_edge("b", "d", 1_B);
   b.add_edge("c", "d", 1_B, 0_B);
   const planning_graph diamond = std::move(b).build();
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 1000, 40}) == 1 + 1000);                  // c, which returns to nobody
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 200, 40}) == 201);                        // a, c there and back
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 200, 101, 40}) == 10 + 200 + 40);             // the way with gradients
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 101, 40}) == 1 + 100 + 40);               // the way without, d turns
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 1000, 40}) == 1 + 1000);       // c, which returns to nobody
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 200, 40}) == 201);             // a, c there and back
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 200, 101, 40}) == 10 + 200 + 40);  // the way with gradients
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 101, 40}) == 1 + 100 + 40);    // the way without, d turns
   CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 101, 40}, mode::inference) == 1 + 100 + 4);
 }
 
@@ -341,9 +344,7 @@ TEST_CASE("the bound of a plan covers its batch and all its tokens, whatever its
   // roofline: 1 GFLOP on 1 TFLOP/s is 1 ms each for F and B; no weights, so no W.
   const planning_graph g = chain(2);
   plan p = stage_per_device({{0}, {1}}, 2, 4);
-  const auto of = [&](const cluster& c) {
-    return 1e3 * plan_bound(p, g, c, roofline{}, plain_memory{}, glpk_lp{}, true).value();
-  };
+  const auto of = [&](const cluster& c) { return 1e3 * plan_bound(p, g, c, roofline{}, plain_memory{}, glpk_lp{}, true).value(); };
   CHECK(of(devices(2)) == Approx(16));  // 8 samples * 4 ms / 2 devices; the path is 4 ms
   CHECK(of(devices(16)) == Approx(4));  // the path
   p.workload.mode = mode::inference;
@@ -365,9 +366,9 @@ TEST_CASE("a plan that breaks its memory is bounded without memory") {
   planning_graph_builder b("m");
   b.add_layer({.name = "a", .forward_flops = 1_GFLOP, .weight = 800_MB});
   const planning_graph g = std::move(b).build();
-  const cluster c("c",
-                  {{.name = "fast", .memory = 400_MB, .compute = 3_TFLOP_per_s}, {.name = "slow", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
-                  shared_medium{1_MB_per_s});
+  const cluster c(
+      "c", {{.name = "fast", .memory = 400_MB, .compute = 3_TFLOP_per_s}, {.name = "slow", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
+      shared_medium{1_MB_per_s});
   plan p = stage_per_device({{0}}, 1, 12);
   p.workload = inference;
   const auto ms = [&](bool within) { return 1e3 * plan_bound(p, g, c, roofline{}, plain_memory{}, glpk_lp{}, within).value(); };

@@ -490,8 +490,14 @@ TEST_CASE("the critical path of a chain is Algorithm 2 as corrected, written wit
         steps.stages.push_back(s);
       } else {
         const double e = f[i] + b[i];
-        steps.links.push_back({.from = i / 2 - 1, .to = i / 2, .forward_s = f[i], .backward_s = b[i], .forward_wire_s = f[i],
-                               .backward_wire_s = b[i], .total_s = e, .own_s = M * e});
+        steps.links.push_back({.from = i / 2 - 1,
+                               .to = i / 2,
+                               .forward_s = f[i],
+                               .backward_s = b[i],
+                               .forward_wire_s = f[i],
+                               .backward_wire_s = b[i],
+                               .total_s = e,
+                               .own_s = M * e});
       }
     }
     const auto sum = [](const std::vector<double>& x, int from, int to) {
@@ -540,9 +546,9 @@ TEST_CASE("latency by hand: two diamonds in a row, and one microbatch takes the 
 TEST_CASE("a collective off the longest way waits for the longest way to its own stage") {
   //     0 - 1 (slow) - 3 - 4 (slow)
   //      \- 2 --------/ \- 5 (a long collective)
-  const planning_graph m = model_of({work_of("0", 1, 1), work_of("1", 4, 4), work_of("2", 1, 1), work_of("3", 1, 1), work_of("4", 4, 4),
-                                     work_of("5", 1, 1)},
-                                    {{0, 1, 1, 1}, {0, 2, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}, {3, 4, 1, 1}, {3, 5, 1, 1}});
+  const planning_graph m =
+      model_of({work_of("0", 1, 1), work_of("1", 4, 4), work_of("2", 1, 1), work_of("3", 1, 1), work_of("4", 4, 4), work_of("5", 1, 1)},
+               {{0, 1, 1, 1}, {0, 2, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}, {3, 4, 1, 1}, {3, 5, 1, 1}});
   pipeline_steps steps = make_steps(one_each(mode::training, 6, 1), m, wired(6), roofline{});
   steps.stages[5].collective_s = 100;
   CHECK(critical_path{}.latency(steps).value() == near(1 + 1 + 4 + 1 + 1 + 1 + 1 + 1 + 100));

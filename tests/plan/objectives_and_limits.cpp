@@ -19,9 +19,7 @@ using namespace plan_tests;
 namespace {
 
 /// 4 s, d0 busy 3 s with 10 J, d1 busy 1 s with 20 J, d2 unused.
-evaluation two_used() {
-  return {.latency = 4_s, .devices = {{true, 10_J, 600_MB, 3_s}, {true, 20_J, 400_MB, 1_s}, {}}};
-}
+evaluation two_used() { return {.latency = 4_s, .devices = {{true, 10_J, 600_MB, 3_s}, {true, 20_J, 400_MB, 1_s}, {}}}; }
 
 cluster limited(const std::function<void(std::vector<device>&)>& change) {
   std::vector<device> all;
@@ -122,7 +120,8 @@ TEST_CASE("a job's fields are checked one by one") {
   CHECK(refusal([](job& j) { j.batch = 0; }) == "job: batch = 0; expected an integer >= 1");
   CHECK(refusal([](job& j) { j.microbatch_sizes = {4, 0}; }) == "job: microbatch_sizes = 0; expected integers >= 1");
   CHECK(refusal([](job& j) { j.microbatch_sizes = {5}; }) == "job: no microbatch size divides the batch 32");
-  CHECK(refusal([](job& j) { j.workload.optimizer_factor = not_a_number; }) == "job: optimizer_factor = nan; expected a finite number >= 0");
+  CHECK(refusal([](job& j) { j.workload.optimizer_factor = not_a_number; }) ==
+        "job: optimizer_factor = nan; expected a finite number >= 0");
   CHECK(refusal([](job& j) { j.workload.context = -1; }) == "job: context = -1; expected an integer >= 0");
   CHECK(refusal([](job& j) { j.workload.tokens = 1; }) == "job: tokens = 1; expected an integer >= 2");
   CHECK(refusal([](job& j) { j.qoe.lambda_J_per_s = -1; }) == "job: qoe.lambda = -1; expected a finite number >= 0");
@@ -172,10 +171,12 @@ TEST_CASE("the limit with the largest relative overflow binds; memory, energy, b
           d[1].memory_budget = 200_MB;
           d[0].memory_budget = 300_MB;
         }).starts_with("memory: d0"));
-  CHECK(broken(two_used(), [](auto& d) {  // no budget at all: infinitely over
-          d[1].energy_budget = 0_J;
-          d[0].memory_budget = 1_MB;
-        }).starts_with("energy: d1"));
+  CHECK(broken(two_used(),
+               [](auto& d) {  // no budget at all: infinitely over
+                 d[1].energy_budget = 0_J;
+                 d[0].memory_budget = 1_MB;
+               })
+            .starts_with("energy: d1"));
 }
 
 TEST_CASE("a device that the plan leaves alone breaks nothing, and a run of no time is never busy") {
@@ -186,7 +187,9 @@ TEST_CASE("a device that the plan leaves alone breaks nothing, and a run of no t
 }
 
 TEST_CASE("memory is kept up to rounding, by the devices that are used") {
-  const auto kept = [](const evaluation& e, bytes budget) { return within_memory(e, limited([&](auto& d) { d[0].memory_budget = budget; })); };
+  const auto kept = [](const evaluation& e, bytes budget) {
+    return within_memory(e, limited([&](auto& d) { d[0].memory_budget = budget; }));
+  };
   evaluation e = two_used();
   CHECK(kept(e, 600_MB));
   CHECK(kept(e, 600_MB * (1 - 0.9e-9)));

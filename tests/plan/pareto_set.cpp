@@ -80,7 +80,8 @@ double volume_by_cells(const points& all, const std::vector<double>& reference) 
 
 plan evaluated(double latency, double energy, double memory) {
   plan p;
-  p.predicted = evaluation{.latency = seconds(latency), .devices = {{.used = true, .energy = joules(energy), .peak_memory = bytes(memory)}}};
+  p.predicted =
+      evaluation{.latency = seconds(latency), .devices = {{.used = true, .energy = joules(energy), .peak_memory = bytes(memory)}}};
   return p;
 }
 
@@ -201,7 +202,8 @@ TEST_CASE("the hypervolume refuses what has none") {
   CHECK(hypervolume(points{{1, 1}, {inf, 0}}, std::vector<double>{3, 4}) == 6);
   CHECK(hypervolume(points{{3, 1}, {1, 4}}, std::vector<double>{3, 4}) == 0);
   CHECK_THROWS_WITH(hypervolume(points{}, std::vector<double>(4)), "hypervolume: 4 criteria; expected 2 or 3");
-  CHECK_THROWS_WITH(hypervolume(points{}, std::vector<double>{1, inf}), "hypervolume: the reference has a coordinate inf; expected finite ones");
+  CHECK_THROWS_WITH(hypervolume(points{}, std::vector<double>{1, inf}),
+                    "hypervolume: the reference has a coordinate inf; expected finite ones");
   CHECK_THROWS_WITH(hypervolume(points{{1}}, std::vector<double>{1, 1}), "hypervolume: point 0 has 1 coordinates; expected 2");
   CHECK_THROWS_AS(hypervolume(points{{1, no_number}}, std::vector<double>{1, 1}), invalid_input);
   CHECK_THROWS_AS(hypervolume(points{{1, -inf}}, std::vector<double>{1, 1}), invalid_input);

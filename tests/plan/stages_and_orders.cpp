@@ -31,8 +31,8 @@ plan stages(std::vector<std::vector<int>> layers) { return stage_per_device(laye
 std::string text(const stage_graph& g) {
   std::string all;
   for (const stage_edge& e : g.edges) {
-    all += (all.empty() ? "" : ", ") + std::to_string(e.from.value) + "->" + std::to_string(e.to.value) + " " + to_text(e.forward_cut.value()) +
-           "/" + to_text(e.backward_cut.value());
+    all += (all.empty() ? "" : ", ") + std::to_string(e.from.value) + "->" + std::to_string(e.to.value) + " " +
+           to_text(e.forward_cut.value()) + "/" + to_text(e.backward_cut.value());
   }
   return all;
 }

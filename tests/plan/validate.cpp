@@ -97,9 +97,11 @@ TEST_CASE("a plan's own numbers: sizes, workload, stages, parameter server") {
   CHECK(broken([](plan& p) { p.microbatch_size = 0; }) == "/microbatch_size: expected an integer >= 1, got 0");
   CHECK(broken([](plan& p) { p.microbatches = -1; }) == "/microbatches: expected an integer >= 1, got -1");
   CHECK(broken([](plan& p) { p.workload.optimizer_factor = -1; }) == "/workload/optimizer_factor: expected a finite number >= 0, got -1");
-  CHECK(broken([](plan& p) { p.workload.optimizer_factor = not_a_number; }) == "/workload/optimizer_factor: expected a finite number >= 0, got nan");
+  CHECK(broken([](plan& p) { p.workload.optimizer_factor = not_a_number; }) ==
+        "/workload/optimizer_factor: expected a finite number >= 0, got nan");
   CHECK(broken([](plan& p) { p.workload.context = -1; }) == "/workload/context: expected an integer >= 0, got -1");
-  CHECK(broken([](plan& p) { p.workload = {.mode = mode::generation, .tokens = 1}; }) == "/workload/tokens: expected an integer >= 2, got 1");
+  CHECK(broken([](plan& p) { p.workload = {.mode = mode::generation, .tokens = 1}; }) ==
+        "/workload/tokens: expected an integer >= 2, got 1");
   CHECK(broken([](plan& p) { p.workload.tokens = 1; }) == "valid");  // only generation reads it
   CHECK(broken([](plan& p) { p.stages.clear(); }) == "/stages: expected at least one stage, got none");
   CHECK(broken([](plan& p) { p.parameter_server = device_id(4); }) == "/sync/parameter_server: expected a device of the cluster, got id 4");
@@ -110,14 +112,16 @@ TEST_CASE("pipelines take all samples between them, and their stages follow one 
   const auto broken = [](const change& c) { return answer(two_pipelines(), c); };
   CHECK(broken([](plan& p) { p.pipelines = {8, 0}; }) == "/pipelines/1/samples: expected an integer >= 1, got 0");
   CHECK(broken([](plan& p) { p.pipelines = {4, 6}; }) == "/pipelines/1/samples: expected at most the 4 samples that are left, got 6");
-  CHECK(broken([](plan& p) { p.pipelines = {4, 2}; }) ==
-        "/pipelines: expected samples that sum to microbatch_size * microbatches = 8, got 6");
+  CHECK(broken([](plan& p) {
+          p.pipelines = {4, 2};
+        }) == "/pipelines: expected samples that sum to microbatch_size * microbatches = 8, got 6");
   CHECK(broken([](plan& p) { std::swap(p.stages[1], p.stages[2]); }) == "/stages/2: expected pipelines in ascending order, got pipeline 0");
   CHECK(broken([](plan& p) { p.stages[3].pipeline = 2; }) == "/stages/3: expected pipelines in ascending order, got pipeline 2");
   CHECK(broken([](plan& p) { p.stages[0].pipeline = -1; }) == "/stages/0: expected pipelines in ascending order, got pipeline -1");
   CHECK(broken([](plan& p) { p.pipelines.clear(); }) == "/stages/2: expected pipelines in ascending order, got pipeline 1");
-  CHECK(broken([](plan& p) { p.pipelines = {3, 5}; }) ==
-        "/pipelines/0/stages/0/microbatch_size: expected a size that divides the pipeline's 3 samples, got 2");
+  CHECK(broken([](plan& p) {
+          p.pipelines = {3, 5};
+        }) == "/pipelines/0/stages/0/microbatch_size: expected a size that divides the pipeline's 3 samples, got 2");
   CHECK(broken([](plan& p) { p.pipelines = {2, 6}; }) == "valid");
 }
 
@@ -141,9 +145,12 @@ TEST_CASE("a stage has layers and devices, and its devices share the microbatch 
   const auto broken = [](const change& c) { return answer(two_stages(), c); };
   CHECK(broken([](plan& p) { p.stages[1].layers.clear(); }) == "/stages/1/layers: expected at least one layer, got none");
   CHECK(broken([](plan& p) { p.stages[0].devices.clear(); }) == "/stages/0/devices: expected at least one device, got none");
-  CHECK(broken([](plan& p) { p.stages[0].devices[1].device = device_id(4); }) == "/stages/0/devices/1: expected a device of the cluster, got id 4");
-  CHECK(broken([](plan& p) { p.stages[0].devices[1].device = device_id{}; }) == "/stages/0/devices/1: expected a device of the cluster, got id -1");
-  CHECK(broken([](plan& p) { p.stages[0].devices[1].device = device_id(0); }) == R"(/stages/0/devices/1: device "d0" appears twice in the stage)");
+  CHECK(broken([](plan& p) { p.stages[0].devices[1].device = device_id(4); }) ==
+        "/stages/0/devices/1: expected a device of the cluster, got id 4");
+  CHECK(broken([](plan& p) { p.stages[0].devices[1].device = device_id{}; }) ==
+        "/stages/0/devices/1: expected a device of the cluster, got id -1");
+  CHECK(broken([](plan& p) { p.stages[0].devices[1].device = device_id(0); }) ==
+        R"(/stages/0/devices/1: device "d0" appears twice in the stage)");
   CHECK(broken([](plan& p) { p.stages[0].devices[0].samples = 0; }) == "/stages/0/devices/0/samples: expected an integer >= 1, got 0");
   CHECK(broken([](plan& p) { p.stages[0].devices[0].samples = 2; }) ==
         "/stages/0/devices: expected samples that sum to the microbatch size 2, got 3");
@@ -173,15 +180,16 @@ TEST_CASE("every layer of the model is in exactly one stage of each pipeline") {
   const auto broken = [](const change& c) { return answer(two_stages(), c); };
   CHECK(broken([](plan& p) { p.stages[1].layers[1] = layer_id(4); }) == "/stages/1/layers/1: expected a layer of the model, got id 4");
   CHECK(broken([](plan& p) { p.stages[1].layers[1] = layer_id{}; }) == "/stages/1/layers/1: expected a layer of the model, got id -1");
-  CHECK(broken([](plan& p) { p.stages[1].layers.push_back(layer_id(1)); }) == R"(/stages/1/layers/2: layer "b" is in two stages of one pipeline)");
-  CHECK(broken([](plan& p) { p.stages[0].layers.push_back(layer_id(1)); }) == R"(/stages/0/layers/2: layer "b" is in two stages of one pipeline)");
+  CHECK(broken([](plan& p) { p.stages[1].layers.push_back(layer_id(1)); }) ==
+        R"(/stages/1/layers/2: layer "b" is in two stages of one pipeline)");
+  CHECK(broken([](plan& p) { p.stages[0].layers.push_back(layer_id(1)); }) ==
+        R"(/stages/0/layers/2: layer "b" is in two stages of one pipeline)");
   CHECK(broken([](plan& p) { p.stages[1].layers.pop_back(); }) == R"(/stages: layer "d" is in no stage)");
   CHECK(answer(two_pipelines(), [](plan& p) { p.stages[3].layers.pop_back(); }) == R"(/pipelines/1/stages: layer "d" is in no stage)");
   CHECK(answer(two_pipelines(), [](plan& p) { p.stages[3].layers.push_back(layer_id(0)); }) ==
         R"(/pipelines/1/stages/1/layers/2: layer "a" is in two stages of one pipeline)");
-  CHECK(answer(two_pipelines(), [](plan& p) {
-          p.stages.erase(p.stages.begin(), p.stages.begin() + 2);
-        }) == R"(/pipelines/0/stages: layer "a" is in no stage)");
+  CHECK(answer(two_pipelines(), [](plan& p) { p.stages.erase(p.stages.begin(), p.stages.begin() + 2); }) ==
+        R"(/pipelines/0/stages: layer "a" is in no stage)");
 }
 
 TEST_CASE("the stages of a pipeline form a DAG") {
@@ -199,7 +207,8 @@ TEST_CASE("a plan is small enough to be expanded") {
   // Of each microbatch: F and B on 3 device positions, 2 transfers there and 2 back.
   const std::string most = "expected a plan of at most 4e+06 tasks and transfers, which take 1 GB, got ";
   CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'000; }) == "valid");
-  CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'001; }) == "/microbatches: " + most + "2400006 tasks and 1600004 transfers");
+  CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'001; }) ==
+        "/microbatches: " + most + "2400006 tasks and 1600004 transfers");
   CHECK(answer(two_stages(), [](plan& p) {
           p.workload.mode = mode::inference;
           p.microbatches = 800'000;
@@ -254,8 +263,9 @@ TEST_CASE("warm-ups are given for every stage, at least 1, and never less than w
   CHECK(with({2}) == "/schedule/warmup: expected one entry per stage (2), got 1");
   CHECK(with({2, 1, 1}) == "/schedule/warmup: expected one entry per stage (2), got 3");
   CHECK(with({2, 0}) == "/schedule/warmup/1: expected an integer >= 1, got 0");
-  CHECK(with({1, 2}) ==
-        R"(/schedule/warmup: cyclic order at device "d0": stage "s0" (warm-up 1) waits for stage "s1" (warm-up 2), which waits for more of its forwards)");
+  CHECK(
+      with({1, 2}) ==
+      R"(/schedule/warmup: cyclic order at device "d0": stage "s0" (warm-up 1) waits for stage "s1" (warm-up 2), which waits for more of its forwards)");
   CHECK(with({1, 1}) == "valid");
   CHECK(with({4, 9}) == "valid");  // only 4 microbatches: both send all forwards first
   CHECK(with({3, 9}).find("cyclic order") != std::string::npos);
@@ -306,7 +316,8 @@ TEST_CASE("an explicit order names each piece of work of the device's stages onc
   CHECK(answer(ordered(), [](plan& p) { p.schedule.orders[0][1].stage = stage_id{}; }) == d0 + "/1: expected a stage of the plan, got -1");
   CHECK(with("F0 1F0", good) == d0 + R"(/1: stage "s1" is not on device "d0")");
   CHECK(with("F0 F2", good) == d0 + "/1: expected a microbatch from 0 to 1, got 2");
-  CHECK(answer(ordered(), [](plan& p) { p.schedule.orders[0][1].microbatch = -1; }) == d0 + "/1: expected a microbatch from 0 to 1, got -1");
+  CHECK(answer(ordered(), [](plan& p) { p.schedule.orders[0][1].microbatch = -1; }) ==
+        d0 + "/1: expected a microbatch from 0 to 1, got -1");
   CHECK(answer(ordered(), [](plan& p) { p.schedule.orders[0][1].what = phase::optimizer_step; }) ==
         d0 + "/1: expected phase F, B or W; the optimizer's step follows by itself");
   CHECK(with("F0 B0 F1 F1", good) == d0 + "/3: this piece of work is listed twice");
@@ -330,12 +341,14 @@ TEST_CASE("outside training no stage recomputes or shares out its optimizer's st
       });
     };
     CHECK(with(&stage::recompute) == (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
-    CHECK(with(&stage::shard_state) == (m == mode::training ? "valid" : "/stages/1/shard_state: expected false outside training, got true"));
+    CHECK(with(&stage::shard_state) ==
+          (m == mode::training ? "valid" : "/stages/1/shard_state: expected false outside training, got true"));
   }
 }
 
 TEST_CASE("outside training an order has forwards only") {
-  CHECK(answer(ordered(), [](plan& p) { p.workload.mode = mode::inference; }) == "/schedule/orders/d0/2: expected phase F outside training");
+  CHECK(answer(ordered(), [](plan& p) { p.workload.mode = mode::inference; }) ==
+        "/schedule/orders/d0/2: expected phase F outside training");
   CHECK(answer(ordered(), [](plan& p) {
           p.workload.mode = mode::inference;
           p.schedule.orders = {order("F1 F0"), order("1F0 1F1")};
@@ -410,8 +423,14 @@ TEST_CASE("rules for one reduction speak of the same transfer, whatever microbat
   const auto with = [](transfer_kind kind, const std::vector<named>& rules) {
     return answer(two_stages(), [&](plan& p) {
       for (const named& r : rules) {
-        p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(0),
-                                        .microbatch = r.microbatch, .kind = kind, .chunk = r.chunk, .chunks = r.chunks});
+        p.schedule.transfers.push_back({.from = device_id(0),
+                                        .to = device_id(1),
+                                        .from_stage = stage_id(0),
+                                        .to_stage = stage_id(0),
+                                        .microbatch = r.microbatch,
+                                        .kind = kind,
+                                        .chunk = r.chunk,
+                                        .chunks = r.chunks});
       }
     });
   };
@@ -421,7 +440,8 @@ TEST_CASE("rules for one reduction speak of the same transfer, whatever microbat
         "/schedule/flows/1: chunk 0 of this flow is listed twice; a reduction has no microbatch");
   CHECK(with(transfer_kind::sync, {{0, 0, 1}, {3, 0, 2}, {3, 1, 2}}) ==
         "/schedule/flows/1: chunk 0 of this flow is listed twice; a reduction has no microbatch");
-  CHECK(with(transfer_kind::sync, {{0, 0, 2}, {3, 1, 3}}) == "/schedule/flows/1/of: expected the same number in every chunk of a flow, got 3");
+  CHECK(with(transfer_kind::sync, {{0, 0, 2}, {3, 1, 3}}) ==
+        "/schedule/flows/1/of: expected the same number in every chunk of a flow, got 3");
   CHECK(with(transfer_kind::forward, {{0, 0, 1}, {3, 0, 2}, {3, 1, 2}}) == "valid");
 }
 

@@ -198,7 +198,8 @@ TEST_CASE("explicit orders in any shuffle are refused exactly where a topologica
       std::shuffle(mine.begin(), mine.end(), random);
       for (std::size_t i = 0; i < mine.size(); ++i) {  // F before B, or another rule is broken
         for (std::size_t j = i + 1; j < mine.size(); ++j) {
-          if (mine[i].stage == mine[j].stage && mine[i].microbatch == mine[j].microbatch && mine[j].what < mine[i].what) std::swap(mine[i], mine[j]);
+          if (mine[i].stage == mine[j].stage && mine[i].microbatch == mine[j].microbatch && mine[j].what < mine[i].what)
+            std::swap(mine[i], mine[j]);
         }
       }
     }

@@ -27,7 +27,8 @@ std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_
   const cluster view = uncontended(problem.cluster, duplex::half);
   const layer_sequence row = sequence_of(chain);
   const auto sizes = problem.job.candidate_microbatch_sizes();
-  const partition::search_tables tables(chain, row, view, problem.cost, problem.models.memory, linear_power{}, problem.job.workload, sizes.back());
+  const partition::search_tables tables(chain, row, view, problem.cost, problem.models.memory, linear_power{}, problem.job.workload,
+                                        sizes.back());
   std::vector<device_id> order;
   std::vector<std::size_t> position(view.size());
   std::vector<char> class_ends(view.size() + 1, 0);  // by position in the order
@@ -38,7 +39,8 @@ std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_
     }
     class_ends[order.size()] = 1;
   }
-  REQUIRE(std::is_sorted(order.begin(), order.end(), [&](device_id a, device_id b) { return view[a].usable_memory() > view[b].usable_memory(); }));
+  REQUIRE(std::is_sorted(order.begin(), order.end(),
+                         [&](device_id a, device_id b) { return view[a].usable_memory() > view[b].usable_memory(); }));
   const auto keeps_classes = [&](const plan& p) {
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const std::size_t end = position[p.stages[s].devices.back().device.index()] + 1;
@@ -143,8 +145,8 @@ planning_graph three_layers(double first_gradient = 0.5, bool frozen_middle = fa
   return model_of({a, b, c}, {{0, 1, 0.5, first_gradient}, {1, 2, 0.25, 0.25}});
 }
 plan three_stages(int microbatches) {
-  return plan_of(mode::training, 2, microbatches, {stage_of({0}, {{0, 2}}), stage_of({1}, {{1, 1}, {2, 1}}), stage_of({2}, {{3, 1}, {4, 1}})},
-                 schedule_kind::one_f_one_b);
+  return plan_of(mode::training, 2, microbatches,
+                 {stage_of({0}, {{0, 2}}), stage_of({1}, {{1, 1}, {2, 1}}), stage_of({2}, {{3, 1}, {4, 1}})}, schedule_kind::one_f_one_b);
 }
 
 double volume_of(const plan& p, const planning_graph& m, const cluster& c) { return tasks::expand(p, m, c, roofline{}).volume().value(); }
@@ -198,7 +200,8 @@ TEST_CASE("Algorithm 1 as written and the greedy hand-out end with the same slow
     for (std::size_t d = 0; d < n; ++d) {
       caps.push_back(random.chance(0.5) ? samples : random.integer(0, samples));
       const double rate = random.between(0.2, 2), launch = random.between(0, 3);
-      for (int x = 1; x <= samples; ++x) time[d].push_back(std::max(time[d].back(), launch + rate * x * random.between(0.7, 1)));  // not linear
+      for (int x = 1; x <= samples; ++x)
+        time[d].push_back(std::max(time[d].back(), launch + rate * x * random.between(0.7, 1)));  // not linear
     }
     const auto time_s = [&](std::size_t d, int x) { return time[d][static_cast<std::size_t>(x)]; };
     const auto slowest = [&](const std::vector<int>& shares) {
@@ -263,9 +266,9 @@ TEST_CASE("memory by hand under the four policies of section 5.4: weights, gradi
     return memory(p);
   };
   using row = std::vector<double>;
-  CHECK(with(warmup_rule::everything) == row{16 + 10 * 20, 24 + 10 * 20, 24 + 10 * 20, 48 + 10 * 30, 48 + 10 * 30});    // M
-  CHECK(with(warmup_rule::one_more) == row{16 + 7 * 20, 24 + 5 * 20, 24 + 5 * 20, 48 + 3 * 30, 48 + 3 * 30});           // 2 (P - p) + 1
-  CHECK(with(warmup_rule::depth) == row{16 + 3 * 20, 24 + 2 * 20, 24 + 2 * 20, 48 + 1 * 30, 48 + 1 * 30});              // P - p
+  CHECK(with(warmup_rule::everything) == row{16 + 10 * 20, 24 + 10 * 20, 24 + 10 * 20, 48 + 10 * 30, 48 + 10 * 30});     // M
+  CHECK(with(warmup_rule::one_more) == row{16 + 7 * 20, 24 + 5 * 20, 24 + 5 * 20, 48 + 3 * 30, 48 + 3 * 30});            // 2 (P - p) + 1
+  CHECK(with(warmup_rule::depth) == row{16 + 3 * 20, 24 + 2 * 20, 24 + 2 * 20, 48 + 1 * 30, 48 + 1 * 30});               // P - p
   CHECK(with(warmup_rule::hide_communication) == row{16 + 5 * 20, 24 + 3 * 20, 24 + 3 * 20, 48 + 1 * 30, 48 + 1 * 30});  // 2 (P - p) - 1
   // No more than there are.
   p.microbatches = 4;
@@ -307,15 +310,15 @@ TEST_CASE("communication volume of a hybrid pipeline by hand: rings and both way
   const cluster c = wired(5);
   // 2 (2 - 1) (6 + 12) of the rings, 2 x 8 samples x (0.5 + 0.25) over the boundaries.
   CHECK(volume_of(p, three_layers(), c) == near(36 + 12));
-  CHECK(volume_of(p, three_layers(0), c) == near(36 + 8));                  // nothing comes back over the first boundary
-  CHECK(volume_of(p, three_layers(0.5, true), c) == near(24 + 12));         // frozen weights are not reduced
-  CHECK(volume_of(p, three_layers(), wireless(5)) == near(36 + 12));        // what is moved, however
+  CHECK(volume_of(p, three_layers(0), c) == near(36 + 8));            // nothing comes back over the first boundary
+  CHECK(volume_of(p, three_layers(0.5, true), c) == near(24 + 12));   // frozen weights are not reduced
+  CHECK(volume_of(p, three_layers(), wireless(5)) == near(36 + 12));  // what is moved, however
   const plan group = plan_of(mode::training, 8, 1, {stage_of({0, 1, 2}, {{0, 2}, {1, 2}, {2, 4}})});
-  CHECK(volume_of(group, three_layers(), c) == near(2 * 2 * 22));           // data parallel: 2 (3 - 1) W
+  CHECK(volume_of(group, three_layers(), c) == near(2 * 2 * 22));  // data parallel: 2 (3 - 1) W
   CHECK(volume_of(plan_of(mode::training, 8, 1, {stage_of({0, 1, 2}, {{0, 8}})}), three_layers(), c) == 0);
   plan inference = p;
   inference.workload.mode = mode::inference;
-  CHECK(volume_of(inference, three_layers(), c) == near(6));                // forward only, no rings
+  CHECK(volume_of(inference, three_layers(), c) == near(6));  // forward only, no rings
 }
 
 TEST_CASE("communication volume with a parameter server by hand: each worker's model there and back, but for the server's own") {

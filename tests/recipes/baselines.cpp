@@ -154,8 +154,8 @@ void compare_with_exhaustion(const Planner& planner, const View& view_of, const 
 }  // namespace
 
 TEST_CASE("PipeDream is the best by its largest step of all plans of equal devices without memory limits") {
-  compare_with_exhaustion([](auto&&... args) { return recipes::pipedream(args...); }, equal_and_roomy, {.steps = latency_rule::largest_step},
-                          memory_seen::none);
+  compare_with_exhaustion([](auto&&... args) { return recipes::pipedream(args...); }, equal_and_roomy,
+                          {.steps = latency_rule::largest_step}, memory_seen::none);
 }
 
 TEST_CASE("Dapple is the best by its dominant step of all plans of equal devices without memory limits") {
@@ -193,7 +193,9 @@ TEST_CASE("no cut of the chain into stages on single equal devices has a smaller
       double total = 0;
       for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
         if (what != phase::forward && s.job.workload.mode != mode::training) continue;
-        total += roofline{}.time({.layer = l, .phase = what, .batch = static_cast<double>(size), .context = s.job.workload.context}, like).value();
+        total += roofline{}
+                     .time({.layer = l, .phase = what, .batch = static_cast<double>(size), .context = s.job.workload.context}, like)
+                     .value();
       }
       layer_s.push_back(total);
     }
@@ -318,7 +320,8 @@ TEST_CASE("where two devices that are not the median one trade all but their nam
     small_problem t = s;
     t.cluster = changed(s.cluster, [&](device& d) {
       const std::string name = d.name;
-      if (d.id == a.id) d = b; else if (d.id == b.id) d = a;
+      if (d.id == a.id) d = b;
+      else if (d.id == b.id) d = a;
       d.name = name;
     });
     const auto check = [&](const auto& planner) {
@@ -387,7 +390,8 @@ TEST_CASE("HetPipe's workers are alike, each runs the whole model, and the faste
       layers[static_cast<std::size_t>(st.pipeline)] += st.layers.size();
     }
     for (const std::size_t held : layers) REQUIRE(held == s.drawn.model.size());
-    for (std::size_t w = 0; w < workers; ++w) REQUIRE(p.pipeline_samples(static_cast<int>(w)) * static_cast<long long>(workers) == s.job.batch);
+    for (std::size_t w = 0; w < workers; ++w)
+      REQUIRE(p.pipeline_samples(static_cast<int>(w)) * static_cast<long long>(workers) == s.job.batch);
     if (p.workload.mode == mode::training) {
       const stage_graph g = make_stage_graph(p, problem.model);
       for (std::size_t i = 0; i < p.stages.size(); ++i) REQUIRE(p.schedule.warmup[i] >= g.nodes[i].depth);
@@ -409,7 +413,8 @@ TEST_CASE("HetPipe's choice by hand: two workers where a model is small, one pip
     a.weight = b.weight = bytes(weight);
     const planning_graph m = model_of({a, b}, {{0, 1, 1, 1}});
     const cluster c = wired(4, 0, 1000);
-    const plan_result r = recipes::hetpipe(planning_problem{m, c, roofline{}, job{.batch = 4, .microbatch_sizes = {1}}}, minimize_latency{});
+    const plan_result r =
+        recipes::hetpipe(planning_problem{m, c, roofline{}, job{.batch = 4, .microbatch_sizes = {1}}}, minimize_latency{});
     REQUIRE(r.status.ok());
     return r.plans.front();
   };
@@ -522,7 +527,8 @@ TEST_CASE("every recipe reports what it judges, stops when told to, and asks nob
     REQUIRE(whole.plans.size() <= 2);
     for (long long last = 1; last <= std::min(whole.candidates, 60LL); last += last < 4 ? 1 : 7) {
       long long seen = 0;
-      const plan_result r = planner(problem, minimize_latency{}, 2, [&](const candidate_judged&) { return ++seen < last ? flow::go : flow::stop; });
+      const plan_result r =
+          planner(problem, minimize_latency{}, 2, [&](const candidate_judged&) { return ++seen < last ? flow::go : flow::stop; });
       INFO("stopped at " << last);
       REQUIRE(seen == last);
       REQUIRE(r.status.result == outcome::stopped);
@@ -555,7 +561,8 @@ TEST_CASE("whatever the mode, the model and the cluster, every recipe has a soun
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const planning_graph& model : models) {
       for (const cluster& c : clusters) {
-        for (const job& j : {job{.batch = 1}, job{.batch = 4}, job{.batch = 4, .microbatch_sizes = {4}}, job{.batch = 7, .microbatch_sizes = {1}}}) {
+        for (const job& j :
+             {job{.batch = 1}, job{.batch = 4}, job{.batch = 4, .microbatch_sizes = {4}}, job{.batch = 7, .microbatch_sizes = {1}}}) {
           job wanted = j;
           wanted.workload.mode = how;
           wanted.workload.tokens = 3;

@@ -65,8 +65,9 @@ TEST_CASE("Dora beats the three baselines on the main job", "[long]") {
       const plan_result mine = recipes::dora(problem, minimize_latency{}, 1);
       REQUIRE(mine.status.ok());
       const double latency = mine.plans.front().predicted->latency.value();
-      for (const plan_result& other : {recipes::on_device(problem, minimize_latency{}, 1), recipes::data_parallel(problem, minimize_latency{}, 1),
-                                       recipes::pipeline(problem, minimize_latency{}, 1)}) {
+      for (const plan_result& other :
+           {recipes::on_device(problem, minimize_latency{}, 1), recipes::data_parallel(problem, minimize_latency{}, 1),
+            recipes::pipeline(problem, minimize_latency{}, 1)}) {
         if (!other.plans.empty()) CHECK(latency <= other.plans.front().predicted->latency.value());
       }
     }
@@ -79,8 +80,10 @@ TEST_CASE("stages that may cross chains are never estimated worse than Dora's tw
     INFO(i.what);
     const layer_sequence row = i.sequence.joined();
     const auto best = [&](const layer_sequence& s) {
-      const partition::search_tables t(i.model, s, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
-      return partition::two_substate_dp(t, test::any_order(t, i.blank), i.blank, minimize_latency{}, partition::dominance{}, {.plans = 1}).plans;
+      const partition::search_tables t(i.model, s, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload,
+                                       i.blank.microbatch_size);
+      return partition::two_substate_dp(t, test::any_order(t, i.blank), i.blank, minimize_latency{}, partition::dominance{}, {.plans = 1})
+          .plans;
     };
     const auto chains = best(i.sequence), any = best(row);
     if (chains.empty()) continue;
@@ -97,8 +100,10 @@ TEST_CASE("what does not fit is told by limit, device and the smallest overflow"
   }
   const planning_graph model = std::move(b).build();
   const auto home = [&](bytes memory) {
-    return cluster("two", {{.name = "small", .memory = memory, .compute = 1_TFLOP_per_s}, {.name = "large", .memory = 3 * memory, .compute = 1_TFLOP_per_s}},
-                   shared_medium{100_Mbit_per_s, 1_ms});
+    return cluster(
+        "two",
+        {{.name = "small", .memory = memory, .compute = 1_TFLOP_per_s}, {.name = "large", .memory = 3 * memory, .compute = 1_TFLOP_per_s}},
+        shared_medium{100_Mbit_per_s, 1_ms});
   };
   // Adam holds 4 x 100 MB a layer. Blocks of 400 MB on 300 and 900 MB: one and three of them are least too many, by a third.
   const cluster tight = home(300_MB);
@@ -109,7 +114,8 @@ TEST_CASE("what does not fit is told by limit, device and the smallest overflow"
   CHECK(r.binding->overflow() == Approx(1.0 / 3 + 1e6 / 300e6).epsilon(1e-3));
   CHECK(r.status.reason.find("memory: ") == 0);
   // Budgets bind where memory does not.
-  cluster frugal("two", {{.name = "only", .memory = 4_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 10_W}, .energy_budget = joules(1e-6)}}, shared_medium{100_Mbit_per_s, 1_ms});
+  cluster frugal("two", {{.name = "only", .memory = 4_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 10_W}, .energy_budget = joules(1e-6)}},
+                 shared_medium{100_Mbit_per_s, 1_ms});
   const plan_result e = recipes::dora(planning_problem{model, frugal, roofline{}, job{.batch = 1}}, minimize_latency{});
   REQUIRE(e.status.result == outcome::infeasible);
   CHECK(e.binding->kind == limit_kind::energy);
@@ -136,7 +142,8 @@ TEST_CASE("least_overflow finds the least fullness of all cuts, groups and order
     partition::space_options space;
     space.all_shares = true;
     space.warmup = warmup_rule::one;
-    partition::for_each_plan(i.sequence, i.model, large, roofline{}, plain_memory{}, i.blank, space, [&](const plan& p) { least = std::min(least, fullness(p)); });
+    partition::for_each_plan(i.sequence, i.model, large, roofline{}, plain_memory{}, i.blank, space,
+                             [&](const plan& p) { least = std::min(least, fullness(p)); });
     REQUIRE(fullness(nearest) == Approx(least).epsilon(1e-9));
   }
 }
@@ -185,7 +192,8 @@ TEST_CASE("an observer stops Dora with the best plan so far") {
   const planning_graph model = zoo::model("bert-small", {});
   const cluster c = zoo::cluster("smart-home-1");
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
-  const plan_result r = recipes::dora(problem, minimize_latency{}, 5, [](const candidate_judged& e) { return e.judged < 3 ? flow::go : flow::stop; });
+  const plan_result r =
+      recipes::dora(problem, minimize_latency{}, 5, [](const candidate_judged& e) { return e.judged < 3 ? flow::go : flow::stop; });
   REQUIRE(r.status.result == outcome::stopped);
   REQUIRE(r.candidates == 3);
   REQUIRE_FALSE(r.plans.empty());

@@ -61,7 +61,8 @@ TEST_CASE("an even split uses every device in order, one stage each, and no cut 
     test::random_source random(seed * 31);
     const auto devices = static_cast<std::size_t>(random.integer(1, 4));
     std::vector<double> gflop;
-    for (int n = random.integer(static_cast<int>(devices), 9); n > 0; --n) gflop.push_back(random.chance(0.3) ? random.integer(1, 3) : random.between(0.1, 8));
+    for (int n = random.integer(static_cast<int>(devices), 9); n > 0; --n)
+      gflop.push_back(random.chance(0.3) ? random.integer(1, 3) : random.between(0.1, 8));
     const planning_graph model = chain(gflop);
     const cluster c = devices_of(std::vector<bytes>(devices, 1_GB * 100));
     for (const mode how : {mode::training, mode::inference}) {

@@ -14,9 +14,7 @@ using namespace hetplan;
 using test::chain;
 using test::three;
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("every planner's plans are valid, within limits, ranked, and simulate to what they promise") {
   const planning_graph model = chain(9);
@@ -80,7 +78,8 @@ TEST_CASE("when nothing fits, the answer names the limit, the device and the ove
                         recipes::pipeline(problem, minimize_latency{})}) {
     REQUIRE(r.status.result == outcome::infeasible);
     REQUIRE(r.plans.empty());
-    REQUIRE_THAT(r.status.reason, Catch::Contains("memory: ") && Catch::Contains(" needs ") && Catch::Contains("may use 200 MB") && Catch::Contains("too much"));
+    REQUIRE_THAT(r.status.reason, Catch::Contains("memory: ") && Catch::Contains(" needs ") && Catch::Contains("may use 200 MB") &&
+                                      Catch::Contains("too much"));
   }
 }
 
@@ -128,8 +127,10 @@ TEST_CASE("a planner that is asked for no plan says so before any work") {
     CHECK_THROWS_MATCHES(recipes::on_device(problem, fastest, none, count), invalid_input, Catch::Message("planner" + given));
     CHECK_THROWS_MATCHES(recipes::pipeline(problem, fastest, none, count), invalid_input, Catch::Message("planner" + given));
     CHECK_THROWS_MATCHES(recipes::dora(problem, fastest, none, count), invalid_input, Catch::Message("dora" + given));
-    CHECK_THROWS_MATCHES(recipes::dora_partitioner(problem, fastest, none, count), invalid_input, Catch::Message("dora_partitioner" + given));
-    CHECK_THROWS_MATCHES(recipes::dora_with_baselines(problem, fastest, none, count), invalid_input, Catch::Message("dora_with_baselines" + given));
+    CHECK_THROWS_MATCHES(recipes::dora_partitioner(problem, fastest, none, count), invalid_input,
+                         Catch::Message("dora_partitioner" + given));
+    CHECK_THROWS_MATCHES(recipes::dora_with_baselines(problem, fastest, none, count), invalid_input,
+                         Catch::Message("dora_with_baselines" + given));
   }
   CHECK(events == 0);
 }

@@ -83,7 +83,8 @@ TEST_CASE("in generation all tokens of a pair of devices and a group are one flo
     sizes.emplace(cep.tasks().transfers[cep.transfers_of(f).front()].kind, cep.transfers_of(f).size());
     for (const std::uint32_t t : cep.transfers_of(f)) CHECK(cep.flow_of(t) == f);
   }
-  CHECK(sizes == std::multiset<std::pair<transfer_kind, std::size_t>>{{transfer_kind::forward, 4}, {transfer_kind::forward, 4}, {transfer_kind::token, 3}, {transfer_kind::token, 3}});
+  CHECK(sizes == std::multiset<std::pair<transfer_kind, std::size_t>>{
+                     {transfer_kind::forward, 4}, {transfer_kind::forward, 4}, {transfer_kind::token, 3}, {transfer_kind::token, 3}});
 }
 
 TEST_CASE("a reduction is one flow for each pair of neighbours") {
@@ -91,7 +92,8 @@ TEST_CASE("a reduction is one flow for each pair of neighbours") {
   b.add_layer({.name = "a", .forward_flops = 1_GFLOP, .weight = 12_B});
   const planning_graph m = std::move(b).build();
   const cluster c = wired(3);
-  const cep_graph cep(tasks::expand(plan_of(mode::training, 3, 2, {stage_of({0}, {{0, 1}, {1, 1}, {2, 1}})}), m, c, roofline{}), c.network());
+  const cep_graph cep(tasks::expand(plan_of(mode::training, 3, 2, {stage_of({0}, {{0, 1}, {1, 1}, {2, 1}})}), m, c, roofline{}),
+                      c.network());
   REQUIRE(cep.flows() == 3);
   std::set<std::pair<int, int>> pairs;
   for (const tasks::transfer& t : cep.tasks().transfers) {
@@ -165,7 +167,8 @@ TEST_CASE("a plan that a schedule is applied to keeps nothing of its own rules a
 
 TEST_CASE("a CEP graph of chunks is refused") {
   const one_transfer cut(tasks::transfer{.chunk = 1, .volume_bytes = 2});
-  CHECK_THROWS_WITH(cep_graph(cut.graph, cut.joined.network()), Catch::Contains("cep_graph: transfer 0 is chunk 1 of another; expected whole transfers"));
+  CHECK_THROWS_WITH(cep_graph(cut.graph, cut.joined.network()),
+                    Catch::Contains("cep_graph: transfer 0 is chunk 1 of another; expected whole transfers"));
   const one_transfer whole(tasks::transfer{.volume_bytes = 2});
   const cep_graph cep(whole.graph, whole.joined.network());
   CHECK_THROWS_AS(cep_graph(cep.with({{chunk_rule{}, chunk_rule{}}}), whole.joined.network()), invalid_input);

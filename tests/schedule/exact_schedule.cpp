@@ -76,7 +76,8 @@ random_cep tangled(std::uint64_t seed, int transfers) {
   const int devices = 4;
   const cluster c = random.chance(0.5) ? wireless(devices) : random_network(random, devices);
   tasks::task_graph_builder b(static_cast<std::size_t>(devices));
-  const auto out = b.add_route(*c.network().find(device_id(0), device_id(1))), back = b.add_route(*c.network().find(device_id(1), device_id(0)));
+  const auto out = b.add_route(*c.network().find(device_id(0), device_id(1))),
+             back = b.add_route(*c.network().find(device_id(1), device_id(0)));
   std::vector<tasks::task_graph_builder::handle> first, last;
   const auto task = [&](int device, int stage) {
     const auto t = b.add(tasks::compute_task{.stage = stage_id(stage), .device = device_id(device), .duration_s = random.between(0.1, 1)});
@@ -87,8 +88,12 @@ random_cep tangled(std::uint64_t seed, int transfers) {
   for (int i = 0; i < 3; ++i) last.push_back(task(random.chance(0.5) ? 1 : 3, 3 + i));
   for (int i = 0; i < transfers; ++i) {
     const bool there = random.chance(0.8);
-    const auto t = b.add(tasks::transfer{.from = device_id(there ? 0 : 1), .to = device_id(there ? 1 : 0), .microbatch = i, .route = there ? out : back,
-                                         .volume_bytes = random.between(0.2, 1), .latency_s = random.chance(0.7) ? 0 : random.between(0, 0.3),
+    const auto t = b.add(tasks::transfer{.from = device_id(there ? 0 : 1),
+                                         .to = device_id(there ? 1 : 0),
+                                         .microbatch = i,
+                                         .route = there ? out : back,
+                                         .volume_bytes = random.between(0.2, 1),
+                                         .latency_s = random.chance(0.7) ? 0 : random.between(0, 0.3),
                                          .release_s = random.chance(0.7) ? 0 : random.between(0, 1.5)});
     for (const auto before : first) {
       if (random.chance(0.5)) b.depend(before, t);
@@ -120,7 +125,8 @@ struct liar {
 using twist = void (*)(milp_solution&);
 
 bool same_but_for_status(const network_schedule& a, const network_schedule& b) {
-  return a.network == b.network && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency && a.bound == b.bound && a.gap == b.gap;
+  return a.network == b.network && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency && a.bound == b.bound &&
+         a.gap == b.gap;
 }
 
 /// Three transfers of one sender over one medium: volumes 1, 2, 1 with tails 3, 1, 2 from 0 on.
@@ -130,7 +136,11 @@ random_cep three_by_hand() {
   for (const auto& [to, volume, tail] : {std::tuple(1, 1.0, 3.0), std::tuple(2, 2.0, 1.0), std::tuple(3, 1.0, 2.0)}) {
     const auto after = b.add(tasks::compute_task{.stage = stage_id(to), .device = device_id(to), .duration_s = tail});
     b.append_to_order(after);
-    const auto t = b.add(tasks::transfer{.from = device_id(0), .to = device_id(to), .microbatch = to, .route = b.add_route(*c.network().find(device_id(0), device_id(to))), .volume_bytes = volume});
+    const auto t = b.add(tasks::transfer{.from = device_id(0),
+                                         .to = device_id(to),
+                                         .microbatch = to,
+                                         .route = b.add_route(*c.network().find(device_id(0), device_id(to))),
+                                         .volume_bytes = volume});
     b.depend(t, after);
   }
   return {c, std::move(b).build()};
@@ -178,7 +188,9 @@ TEMPLATE_TEST_CASE("the optimum is the best of the linear programs of all orders
   CHECK(below_given >= 10);
 }
 
-TEMPLATE_TEST_CASE("the optimum is the best of all orders where transfers share routes, wait for several tasks and have many consumers or none", "", MILP_SOLVERS) {
+TEMPLATE_TEST_CASE(
+    "the optimum is the best of all orders where transfers share routes, wait for several tasks and have many consumers or none", "",
+    MILP_SOLVERS) {
   int below_given = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 120; ++seed) {
     INFO("seed " << seed);
@@ -217,9 +229,11 @@ std::vector<double> check_ladder(std::uint64_t seeds, int most_transfers, int* a
     REQUIRE(best.gap <= 1e-6);
     REQUIRE(schedule::run(cep, best).latency == best.latency);
     // A schedule with chunks is one of those that the optimum is over, too.
-    REQUIRE(schedule::local_search(cep, {.steps = 60, .seed = seed, .most_chunks = 3}).latency.value() >= best.latency.value() * (1 - 1e-6));
+    REQUIRE(schedule::local_search(cep, {.steps = 60, .seed = seed, .most_chunks = 3}).latency.value() >=
+            best.latency.value() * (1 - 1e-6));
     // What is given changes the way, not the optimum.
-    if (seed % 4 == 0) REQUIRE(schedule::exact_schedule(cep, ordered, Milp{}).latency.value() == Approx(best.latency.value()).epsilon(1e-6));
+    if (seed % 4 == 0)
+      REQUIRE(schedule::exact_schedule(cep, ordered, Milp{}).latency.value() == Approx(best.latency.value()).epsilon(1e-6));
     *above_bound += best.latency.value() > cep.bound().value() * (1 + 1e-6);
     off.push_back(local.latency / best.latency - 1);
   }
@@ -232,7 +246,8 @@ std::vector<double> check_ladder(std::uint64_t seeds, int most_transfers, int* a
 TEST_CASE("no scheduler beats the optimum, none loses to what it starts from, and local search is close") {
   int above_bound = 0;
   const std::vector<double> off = check_ladder<glpk_milp>(220, 5, &above_bound);
-  INFO("local search beyond the optimum: median " << off[off.size() / 2] << ", nine of ten " << off[off.size() * 9 / 10] << ", worst " << off.back());
+  INFO("local search beyond the optimum: median " << off[off.size() / 2] << ", nine of ten " << off[off.size() * 9 / 10] << ", worst "
+                                                  << off.back());
   CHECK(off[off.size() / 2] <= 0.02);
   CHECK(off.back() <= 0.1);
   CHECK(off.front() >= -1e-6);
@@ -249,7 +264,8 @@ TEST_CASE("Cbc proves the same optima") {
     const random_cep r = random_small_cep(seed + 1000, 3, 5);
     const cep_graph cep(r.graph, r.cluster.network());
     const network_schedule given = schedule::uncontrolled(cep);
-    REQUIRE(schedule::exact_schedule(cep, given, cbc_milp{}).latency.value() == Approx(schedule::exact_schedule(cep, given, glpk_milp{}).latency.value()).epsilon(1e-6));
+    REQUIRE(schedule::exact_schedule(cep, given, cbc_milp{}).latency.value() ==
+            Approx(schedule::exact_schedule(cep, given, glpk_milp{}).latency.value()).epsilon(1e-6));
   }
 }
 #endif
@@ -314,28 +330,45 @@ TEST_CASE("a given schedule at its bound may be given to the exact program") {
 }
 
 TEST_CASE("a mixed-integer solver that fails or lies costs nothing, and proves nothing") {
-  const std::vector<std::pair<std::string, twist>> lies{
-      {"unsolved", [](milp_solution& s) { s = {}; }},
-      {"infeasible", [](milp_solution& s) { s.status = milp_status::infeasible; }},
-      {"unbounded", [](milp_solution& s) { s.status = milp_status::unbounded; }},
-      {"no x", [](milp_solution& s) { s.x.clear(); }},
-      {"a short x", [](milp_solution& s) { s.x.resize(s.x.size() / 2); }},
-      {"a long x", [](milp_solution& s) { s.x.resize(s.x.size() + 3, 1.0); }},
-      {"x of NaN", [](milp_solution& s) { s.x.assign(s.x.size(), no_number); }},
-      {"some x of NaN", [](milp_solution& s) { for (std::size_t c = 0; c < s.x.size(); c += 2) s.x[c] = no_number; }},
-      {"x of zero", [](milp_solution& s) { s.x.assign(s.x.size(), 0.0); }},
-      {"x of one", [](milp_solution& s) { s.x.assign(s.x.size(), 1.0); }},
-      {"half of every x", [](milp_solution& s) { for (double& v : s.x) v /= 2; s.objective /= 2; }}};
+  const std::vector<std::pair<std::string, twist>> lies{{"unsolved", [](milp_solution& s) { s = {}; }},
+                                                        {"infeasible", [](milp_solution& s) { s.status = milp_status::infeasible; }},
+                                                        {"unbounded", [](milp_solution& s) { s.status = milp_status::unbounded; }},
+                                                        {"no x", [](milp_solution& s) { s.x.clear(); }},
+                                                        {"a short x", [](milp_solution& s) { s.x.resize(s.x.size() / 2); }},
+                                                        {"a long x", [](milp_solution& s) { s.x.resize(s.x.size() + 3, 1.0); }},
+                                                        {"x of NaN", [](milp_solution& s) { s.x.assign(s.x.size(), no_number); }},
+                                                        {"some x of NaN",
+                                                         [](milp_solution& s) {
+                                                           for (std::size_t c = 0; c < s.x.size(); c += 2) s.x[c] = no_number;
+                                                         }},
+                                                        {"x of zero", [](milp_solution& s) { s.x.assign(s.x.size(), 0.0); }},
+                                                        {"x of one", [](milp_solution& s) { s.x.assign(s.x.size(), 1.0); }},
+                                                        {"half of every x", [](milp_solution& s) {
+                                                           for (double& v : s.x) v /= 2;
+                                                           s.objective /= 2;
+                                                         }}};
   const std::vector<std::pair<std::string, twist>> boasts{
       {"an objective too good", [](milp_solution& s) { s.objective *= 0.5; }},
       {"an objective of NaN", [](milp_solution& s) { s.objective = no_number; }},
       {"an objective that is worse than the given schedule", [](milp_solution& s) { s.objective = 1.5; }},
-      {"feasible with a bound of NaN", [](milp_solution& s) { s.status = milp_status::feasible; s.bound = no_number; }},
-      {"feasible with a bound above itself", [](milp_solution& s) { s.status = milp_status::feasible; s.bound = 7; }},
-      {"feasible with no bound", [](milp_solution& s) { s.status = milp_status::feasible; s.bound = -inf; }}};
+      {"feasible with a bound of NaN",
+       [](milp_solution& s) {
+         s.status = milp_status::feasible;
+         s.bound = no_number;
+       }},
+      {"feasible with a bound above itself",
+       [](milp_solution& s) {
+         s.status = milp_status::feasible;
+         s.bound = 7;
+       }},
+      {"feasible with no bound", [](milp_solution& s) {
+         s.status = milp_status::feasible;
+         s.bound = -inf;
+       }}};
   const random_cep r = three_by_hand();
   const cep_graph cep(r.graph, r.cluster.network());
-  for (const network_schedule& given : {schedule::list_schedule(cep, schedule::earliest_first{}), schedule::list_schedule(cep, schedule::smallest_first{}), schedule::uncontrolled(cep)}) {
+  for (const network_schedule& given : {schedule::list_schedule(cep, schedule::earliest_first{}),
+                                        schedule::list_schedule(cep, schedule::smallest_first{}), schedule::uncontrolled(cep)}) {
     for (const auto& [name, twisted] : lies) {
       INFO(name);
       const network_schedule s = schedule::exact_schedule(cep, given, liar<twist>{twisted});

@@ -34,8 +34,12 @@ struct senders {
       const auto after = b.add(tasks::compute_task{.stage = stage_id(2 * i + 1), .device = to, .duration_s = tail[at]});
       b.append_to_order(before);
       b.append_to_order(after);
-      const auto t = b.add(tasks::transfer{.from = from, .to = to, .from_stage = stage_id(2 * i), .to_stage = stage_id(2 * i + 1),
-                                           .route = b.add_route(*joined.network().find(from, to)), .volume_bytes = volume[at]});
+      const auto t = b.add(tasks::transfer{.from = from,
+                                           .to = to,
+                                           .from_stage = stage_id(2 * i),
+                                           .to_stage = stage_id(2 * i + 1),
+                                           .route = b.add_route(*joined.network().find(from, to)),
+                                           .volume_bytes = volume[at]});
       b.depend(before, t);
       b.depend(t, after);
     }

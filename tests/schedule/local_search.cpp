@@ -30,7 +30,8 @@ plan without_rules(plan p) {
 }
 
 bool same(const network_schedule& a, const network_schedule& b) {
-  return a.latency == b.latency && a.rules == b.rules && a.network == b.network && a.steps == b.steps && a.bound == b.bound && a.gap == b.gap && a.status == b.status;
+  return a.latency == b.latency && a.rules == b.rules && a.network == b.network && a.steps == b.steps && a.bound == b.bound &&
+         a.gap == b.gap && a.status == b.status;
 }
 
 /// A schedule that says of itself what the simulator says of it, within its bound.
@@ -102,8 +103,10 @@ TEST_CASE("local search is never slower than transfers left alone nor than any p
     const network_schedule s = schedule::local_search(cep, {.steps = 100, .seed = seed});
     require_true(cep, s);
     const seconds alone = schedule::uncontrolled(cep).latency;
-    const seconds ruled = std::min({schedule::list_schedule(cep, schedule::critical_path_first{}).latency, schedule::list_schedule(cep, schedule::longest_tail_first{}).latency,
-                                    schedule::list_schedule(cep, schedule::earliest_first{}).latency, schedule::list_schedule(cep, schedule::smallest_first{}).latency});
+    const seconds ruled = std::min({schedule::list_schedule(cep, schedule::critical_path_first{}).latency,
+                                    schedule::list_schedule(cep, schedule::longest_tail_first{}).latency,
+                                    schedule::list_schedule(cep, schedule::earliest_first{}).latency,
+                                    schedule::list_schedule(cep, schedule::smallest_first{}).latency});
     REQUIRE(s.latency <= alone);
     REQUIRE(s.latency <= ruled * (1 + 1e-12));
     faster += s.latency < alone * (1 - 1e-9);
@@ -119,7 +122,8 @@ TEST_CASE("local search is the same for the same seed, and seeds differ") {
     INFO("seed " << seed);
     const random_cep r = random_small_cep(seed, 6, 12);
     const cep_graph cep(r.graph, r.cluster.network());
-    const network_schedule one = schedule::local_search(cep, {.steps = 60, .seed = 1}), other = schedule::local_search(cep, {.steps = 60, .seed = 2});
+    const network_schedule one = schedule::local_search(cep, {.steps = 60, .seed = 1}),
+                           other = schedule::local_search(cep, {.steps = 60, .seed = 2});
     REQUIRE(same(one, schedule::local_search(cep, {.steps = 60, .seed = 1})));
     differ += !same(one, other);
   }
@@ -157,7 +161,8 @@ TEST_CASE("an observer hears of every step of local search, best so far never ri
     }
     REQUIRE(heard.back().latency == all.latency);
     for (const long long at : {1, 4, 15}) {
-      const network_schedule s = schedule::local_search(cep, {.steps = 40}, [&](const schedule::schedule_tried& e) { return e.steps < at ? flow::go : flow::stop; });
+      const network_schedule s = schedule::local_search(
+          cep, {.steps = 40}, [&](const schedule::schedule_tried& e) { return e.steps < at ? flow::go : flow::stop; });
       if (all.steps < at) continue;
       require_true(cep, s);
       REQUIRE(s.status.result == outcome::stopped);
@@ -213,7 +218,9 @@ TEST_CASE("local search cuts no transfer into more chunks than it may, and does 
     INFO("seed " << seed);
     const random_cep r = random_small_cep(seed, 5, 12);
     const cep_graph cep(r.graph, r.cluster.network());
-    const auto chunks = [&](int most) { return most_chunks(schedule::local_search(cep, {.steps = 80, .seed = seed, .most_chunks = most})); };
+    const auto chunks = [&](int most) {
+      return most_chunks(schedule::local_search(cep, {.steps = 80, .seed = seed, .most_chunks = most}));
+    };
     REQUIRE(chunks(1) <= 1);
     REQUIRE(chunks(0) <= 1);
     whole = std::max(whole, chunks(1));

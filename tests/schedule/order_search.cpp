@@ -34,8 +34,11 @@ constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Runs whose transfers are whole: left alone, by the priority rules, and searched for.
 std::vector<network_schedule> runs_of(const cep_graph& cep) {
-  return {schedule::uncontrolled(cep), schedule::list_schedule(cep, schedule::critical_path_first{}), schedule::list_schedule(cep, schedule::longest_tail_first{}),
-          schedule::list_schedule(cep, schedule::earliest_first{}), schedule::list_schedule(cep, schedule::smallest_first{}),
+  return {schedule::uncontrolled(cep),
+          schedule::list_schedule(cep, schedule::critical_path_first{}),
+          schedule::list_schedule(cep, schedule::longest_tail_first{}),
+          schedule::list_schedule(cep, schedule::earliest_first{}),
+          schedule::list_schedule(cep, schedule::smallest_first{}),
           schedule::local_search(cep, {.steps = 30, .most_chunks = 1})};
 }
 
@@ -48,8 +51,12 @@ struct two_on_a_link {
     for (const auto& [from, volume, tail] : {std::tuple(0, 1.0, 4.0), std::tuple(2, 5.0, 2.0)}) {
       const auto after = b.add(tasks::compute_task{.stage = stage_id(from + 1), .device = device_id(from + 1), .duration_s = tail});
       b.append_to_order(after);
-      const auto t = b.add(tasks::transfer{.from = device_id(from), .to = device_id(from + 1), .from_stage = stage_id(from), .to_stage = stage_id(from + 1),
-                                           .route = b.add_route(*joined.network().find(device_id(from), device_id(from + 1))), .volume_bytes = volume});
+      const auto t = b.add(tasks::transfer{.from = device_id(from),
+                                           .to = device_id(from + 1),
+                                           .from_stage = stage_id(from),
+                                           .to_stage = stage_id(from + 1),
+                                           .route = b.add_route(*joined.network().find(device_id(from), device_id(from + 1))),
+                                           .volume_bytes = volume});
       b.depend(t, after);
     }
     graph = std::move(b).build();
@@ -94,12 +101,22 @@ const std::vector<std::pair<std::string, twist>> lies{
     {"a short x", [](const lp_problem&, lp_solution& s) { s.x.resize(s.x.size() / 2); }},
     {"a long x", [](const lp_problem&, lp_solution& s) { s.x.resize(s.x.size() + 7, 1.0); }},
     {"x of NaN", [](const lp_problem&, lp_solution& s) { s.x.assign(s.x.size(), no_number); }},
-    {"some x of NaN", [](const lp_problem&, lp_solution& s) { for (std::size_t c = 0; c < s.x.size(); c += 2) s.x[c] = no_number; }},
+    {"some x of NaN",
+     [](const lp_problem&, lp_solution& s) {
+       for (std::size_t c = 0; c < s.x.size(); c += 2) s.x[c] = no_number;
+     }},
     {"x of infinity", [](const lp_problem&, lp_solution& s) { s.x.assign(s.x.size(), std::numeric_limits<double>::infinity()); }},
     {"x of zero", [](const lp_problem&, lp_solution& s) { s.x.assign(s.x.size(), 0.0); }},
     {"x of one", [](const lp_problem&, lp_solution& s) { s.x.assign(s.x.size(), 1.0); }},
-    {"negative x", [](const lp_problem&, lp_solution& s) { for (double& v : s.x) v = -v; }},
-    {"half of every time", [](const lp_problem&, lp_solution& s) { for (double& v : s.x) v /= 2; s.objective /= 2; }},
+    {"negative x",
+     [](const lp_problem&, lp_solution& s) {
+       for (double& v : s.x) v = -v;
+     }},
+    {"half of every time",
+     [](const lp_problem&, lp_solution& s) {
+       for (double& v : s.x) v /= 2;
+       s.objective /= 2;
+     }},
     {"a schedule worse than the given one", [](const lp_problem& p, lp_solution& s) {
        lp_problem late = p;
        late.lower[0] = 1.2;  // the makespan, in units of the given run; everything may wait
@@ -110,7 +127,8 @@ const std::vector<std::pair<std::string, twist>> lies{
      }}};
 
 bool same_but_for_status(const network_schedule& a, const network_schedule& b) {
-  return a.network == b.network && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency && a.bound == b.bound && a.gap == b.gap;
+  return a.network == b.network && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency && a.bound == b.bound &&
+         a.gap == b.gap;
 }
 
 }  // namespace
@@ -195,7 +213,8 @@ TEMPLATE_TEST_CASE("the program of a run's order is no slower than that run, and
 
       // What priorities make of the order's ends may have another order of events; where it has the same, it is one of
       // the schedules that the program is the best of.
-      const network_schedule followed = schedule::follow(cep, schedule::rules_of_sequence(cep.flows(), schedule::sequence_of_order(cep, order)));
+      const network_schedule followed =
+          schedule::follow(cep, schedule::rules_of_sequence(cep.flows(), schedule::sequence_of_order(cep, order)));
       if (schedule::order_of_run(cep, schedule::run(cep, followed)) != order) continue;
       ++same_order;
       REQUIRE(value_s <= followed.latency.value() * (1 + 1e-9));
@@ -249,7 +268,8 @@ TEST_CASE("a program's optimum is the same warm, cold, and by every solver") {
       event_order swapped = order;
       std::swap(swapped[i], swapped[i + 1]);
       const order_program next(cep, swapped, given.latency.value());
-      const lp_solution cold_answer = glpk_lp{}.solve(next.problem()), warm_answer = glpk_lp{}.solve(next.problem(), next.start_from(first, solved.basis));
+      const lp_solution cold_answer = glpk_lp{}.solve(next.problem()),
+                        warm_answer = glpk_lp{}.solve(next.problem(), next.start_from(first, solved.basis));
       REQUIRE(warm_answer.status == cold_answer.status);
       const auto agree = [&](const lp_solution& s) {
         REQUIRE(s.status == cold_answer.status);
@@ -301,7 +321,8 @@ TEST_CASE("a solver that fails or lies costs nothing: the given schedule comes b
         calls = 0;
         const order_search_result later = schedule::order_search(cep, given, liar<twist>{twisted, 2, &calls});
         REQUIRE(later.schedule.status.ok());
-        REQUIRE(later.schedule.latency.value() <= schedule::order_search(cep, given, cold{}, {.solves = 1}).schedule.latency.value() * (1 + 1e-9));
+        REQUIRE(later.schedule.latency.value() <=
+                schedule::order_search(cep, given, cold{}, {.solves = 1}).schedule.latency.value() * (1 + 1e-9));
         REQUIRE(schedule::run(cep, later.schedule).latency == later.schedule.latency);
       }
       const order_search_result none = schedule::order_search(cep, given, no_lp{});
@@ -363,7 +384,8 @@ TEST_CASE("rates of a solver are no rules: no plan can carry them") {
   CHECK_NOTHROW(schedule::apply(plan{}, cep, solved));
   solved.rates.rates.push_back({0, 0, 1});
   CHECK_THROWS_WITH(schedule::apply(plan{}, cep, solved), Catch::Contains("a solver's rates"));
-  CHECK_THROWS_WITH(cep.with(schedule::flow_rules(cep.flows() + 1, {schedule::chunk_rule{}})), Catch::Contains("expected a chunk at least for each of"));
+  CHECK_THROWS_WITH(cep.with(schedule::flow_rules(cep.flows() + 1, {schedule::chunk_rule{}})),
+                    Catch::Contains("expected a chunk at least for each of"));
   CHECK_THROWS_WITH(cep.with(schedule::flow_rules(cep.flows())), Catch::Contains("a flow without a chunk"));
 }
 

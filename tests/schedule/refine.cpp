@@ -42,12 +42,14 @@ struct small_problem {
   }
 };
 
-schedule::refine_options quick(int threads = 1, std::uint64_t seed = 1) { return {.threads = threads, .search = {.steps = 40, .seed = seed}, .orders = {.solves = 3}}; }
+schedule::refine_options quick(int threads = 1, std::uint64_t seed = 1) {
+  return {.threads = threads, .search = {.steps = 40, .seed = seed}, .orders = {.solves = 3}};
+}
 
 /// The same but for how its transfers run.
 bool same_partition(const plan& a, const plan& b) {
-  return a.stages == b.stages && a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.schedule.kind == b.schedule.kind &&
-         a.schedule.warmup == b.schedule.warmup && a.schedule.orders == b.schedule.orders;
+  return a.stages == b.stages && a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches &&
+         a.schedule.kind == b.schedule.kind && a.schedule.warmup == b.schedule.warmup && a.schedule.orders == b.schedule.orders;
 }
 bool as_given(plan out, plan in) {
   out.predicted.reset();
@@ -78,7 +80,8 @@ TEST_CASE("a candidate whose own rules hold it up is freed of them, also where i
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 2}});
   const cluster c = wired(2);
   plan late = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
-  late.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .release = 9_s}};
+  late.schedule.transfers = {
+      {.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .release = 9_s}};
   const planning_problem p{m, c, roofline{}, job{.workload = {.mode = mode::inference}, .batch = 1}};
   REQUIRE(judge(late, m, c, roofline{}).evaluation.latency.value() == near(12));
   const plan_result r = schedule::refine(p, minimize_latency{}, std::vector{late}, 1);
@@ -123,7 +126,8 @@ TEST_CASE("random plans with rules or ports of their own compete as given") {
   for_random_instances(10, [&](const instance& i) {
     const planning_graph model = i.model();
     const cluster c = i.cluster();
-    const planning_problem problem{model, c, roofline{}, job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
+    const planning_problem problem{model, c, roofline{},
+                                   job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
     const double before = score_of(problem, minimize_latency{}, i.plan);
     const plan_result r = schedule::refine(problem, minimize_latency{}, std::span(&i.plan, 1), 1, quick());
     REQUIRE(r.status.ok());
@@ -168,8 +172,11 @@ TEST_CASE("refined plans are the same for any number of threads, and the seed de
   for_random_instances(40, [&](const instance& i) {
     const planning_graph model = i.model();
     const cluster c = i.cluster();
-    const planning_problem random_one{model, c, roofline{}, job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
-    const auto with = [&](std::uint64_t seed) { return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1, {.search = {.steps = 12, .seed = seed}}); };
+    const planning_problem random_one{model, c, roofline{},
+                                      job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
+    const auto with = [&](std::uint64_t seed) {
+      return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1, {.search = {.steps = 12, .seed = seed}});
+    };
     const plan_result first = with(1);
     REQUIRE(equal(with(1), first));
     differ += !equal(with(2), first);
@@ -183,7 +190,8 @@ TEST_CASE("refine keeps as many as it is told, the best of all") {
   small_problem s;
   const auto problem = s.problem();
   const std::vector<plan> given = s.candidates();
-  const plan_result all = schedule::refine(problem, minimize_latency{}, given, 100, quick()), two = schedule::refine(problem, minimize_latency{}, given, 2, quick());
+  const plan_result all = schedule::refine(problem, minimize_latency{}, given, 100, quick()),
+                    two = schedule::refine(problem, minimize_latency{}, given, 2, quick());
   REQUIRE(two.plans.size() == 2);
   CHECK(two.plans[0] == all.plans[0]);
   CHECK(two.plans[1] == all.plans[1]);
@@ -237,7 +245,8 @@ TEST_CASE("a time limit of nothing leaves candidates as given or better, and say
       CHECK(p.predicted->bound.value() > 0);
     }
     o.time_limit = 1000_s;
-    CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, o), schedule::refine(problem, minimize_latency{}, given, 10, quick())));
+    CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, o),
+                schedule::refine(problem, minimize_latency{}, given, 10, quick())));
   }
 }
 

@@ -61,7 +61,9 @@ TEST_CASE("under priority a background transfer waits for more urgent ones") {
 
 TEST_CASE("a background transfer that is over leaves nothing, and one that is empty neither") {
   const two_stages x;
-  const judgement j = x.run({.background = {{device_id(0), device_id(2), 500_B / 1000.0}, {device_id(1), device_id(2), 0_B}, {device_id(1), device_id(2), 3_B, 100_s}}});
+  const judgement j = x.run(
+      {.background = {
+           {device_id(0), device_id(2), 500_B / 1000.0}, {device_id(1), device_id(2), 0_B}, {device_id(1), device_id(2), 3_B, 100_s}}});
   CHECK(j.trace.latency.value() == near(4));
   CHECK(j.trace.background_left == std::vector<double>{0, 0, 3});
 }
@@ -101,8 +103,12 @@ TEST_CASE("traffic in the background acts on the rest as transfers of the graph 
     simulator_options o;
     for (int i = 0; i < own + foreign; ++i) {
       const int from = random.integer(0, 3), to = (from + random.integer(1, 3)) % 4;
-      tasks::transfer t{.from = device_id(from), .to = device_id(to), .microbatch = i, .priority = random.integer(0, 2),
-                        .volume_bytes = random.between(1e5, 1e7), .release_s = random.between(0, 10)};
+      tasks::transfer t{.from = device_id(from),
+                        .to = device_id(to),
+                        .microbatch = i,
+                        .priority = random.integer(0, 2),
+                        .volume_bytes = random.between(1e5, 1e7),
+                        .release_s = random.between(0, 10)};
       t.route = all.add_route(*c.network().find(t.from, t.to));
       all.add(t);
       if (i < own) {
@@ -115,7 +121,8 @@ TEST_CASE("traffic in the background acts on the rest as transfers of the graph 
     const policy_of_plan policy{by_rank ? sharing::priority : sharing::fair_share};
     const trace together = simulate(std::move(all).build(), c.network(), policy, {.record = true});
     const trace apart = simulate(std::move(mine).build(), c.network(), policy, o);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(own); ++i) CHECK(apart.transfers[i].end_s == Approx(together.transfers[i].end_s).epsilon(1e-9));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(own); ++i)
+      CHECK(apart.transfers[i].end_s == Approx(together.transfers[i].end_s).epsilon(1e-9));
     for (std::size_t i = 0; i < o.background.size(); ++i) {
       const auto t = static_cast<std::uint32_t>(own) + static_cast<std::uint32_t>(i);
       const double left = o.background[i].volume.value() - moved_by(together, t, apart.latency.value());

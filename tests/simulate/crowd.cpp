@@ -21,13 +21,15 @@ trace run(std::uint64_t seed, bool apart, int urgent) {
   random_source random(seed);
   transfers_alone x(4, {10, 1e9, 1});
   for (int i = 0; i < 1500; ++i) {
-    const double weight = random.chance(0.2) ? 2 : 1, volume = 1 + 20 * random.unit(), release = i < 1400 ? 10 * random.unit() : 3000 * random.unit();
+    const double weight = random.chance(0.2) ? 2 : 1, volume = 1 + 20 * random.unit(),
+                 release = i < 1400 ? 10 * random.unit() : 3000 * random.unit();
     std::vector<std::pair<int, double>> via{{0, weight}};
     if (random.chance(0.3)) via.push_back({1, 1});
     x.add(i % 3, 3, volume, release, via, i >= 1500 - urgent ? 0 : 1);
   }
   if (apart) x.add(3, 0, 1e6, 0, {{2, 1}});
-  const simulator_options changes{.capacities = {{500_s, resource_id(0), bytes_per_second(5)}, {600_s, resource_id(0), bytes_per_second(0)},
+  const simulator_options changes{.capacities = {{500_s, resource_id(0), bytes_per_second(5)},
+                                                 {600_s, resource_id(0), bytes_per_second(0)},
                                                  {650_s, resource_id(0), bytes_per_second(8)}}};
   return std::move(x).run(by_priority{}, changes);
 }

@@ -99,7 +99,8 @@ std::string not_max_min(const std::vector<double>& capacity, const std::map<std:
 
 TEST_CASE("the reference filling meets the definition of max-min and the definition rejects others") {
   const std::vector<double> capacity{3, 0.5};
-  std::map<std::uint32_t, open_flow> flows{{0, {{{resource_id(0), 2}}}}, {1, {{{resource_id(0), 1}}}}, {2, {{{resource_id(0), 1}, {resource_id(1), 1}}}}};
+  std::map<std::uint32_t, open_flow> flows{
+      {0, {{{resource_id(0), 2}}}}, {1, {{{resource_id(0), 1}}}}, {2, {{{resource_id(0), 1}, {resource_id(1), 1}}}}};
   auto rate = filled(capacity, flows);
   CHECK(rate[0] == Approx(2.5 / 3));
   CHECK(rate[2] == Approx(0.5));
@@ -167,7 +168,8 @@ TEST_CASE("rates are max-min fair after any sequence of starts, stops and change
       for (const auto& [tag, expected] : filled(capacity, flows)) {
         ++compared;
         if (std::abs(rate[tag] - expected) > 1e-9 * std::max(1.0, expected)) {
-          wrong += "flow " + std::to_string(tag) + " has " + std::to_string(rate[tag]) + ", filling gives " + std::to_string(expected) + "; ";
+          wrong +=
+              "flow " + std::to_string(tag) + " has " + std::to_string(rate[tag]) + ", filling gives " + std::to_string(expected) + "; ";
         }
       }
       if (net.active() != flows.size()) wrong += "active() is wrong; ";

@@ -54,8 +54,8 @@ TEST_CASE("flows end when exact max-min fairness says") {
     simulator_options options;
     for (const json& c : s.at("capacity_changes")) {
       const std::string name = c.at("resource").get<std::string>();
-      options.capacities.push_back({seconds(c.at("at_s").get<double>()), resource_id(number.at(name)),
-                                    bytes_per_second(c.at("capacity").get<double>())});
+      options.capacities.push_back(
+          {seconds(c.at("at_s").get<double>()), resource_id(number.at(name)), bytes_per_second(c.at("capacity").get<double>())});
     }
     const trace t = std::move(x).run(fair_share{}, options);
     for (std::size_t i = 0; i < flows.size(); ++i) {

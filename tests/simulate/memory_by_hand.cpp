@@ -64,7 +64,9 @@ TEST_CASE("a device that runs the same layers in two pipelines holds their weigh
 
 TEST_CASE("a tensor that the user's model sizes by the layer counts at the largest of the stages' holdings") {
   struct by_layer {
-    [[nodiscard]] bytes state(const layer& l, const workload&) const { return bytes(l.name == "embedding" ? 5 : l.name == "head" ? 7 : 100); }
+    [[nodiscard]] bytes state(const layer& l, const workload&) const {
+      return bytes(l.name == "embedding" ? 5 : l.name == "head" ? 7 : 100);
+    }
     [[nodiscard]] bytes activations(const layer&, const workload&) const { return {}; }
     [[nodiscard]] bytes cache(const layer&, const workload&) const { return {}; }
   };
@@ -219,7 +221,8 @@ TEST_CASE("a stage that recomputes has the warm-up that its inputs leave room fo
   layer_spec a = work_of("a", 1, 1), b = work_of("b", 1, 1), c = work_of("c", 1, 1);
   b.activation = 40_B;
   const planning_graph m = model_of({a, b, c}, {{0, 1, 10, 1}, {1, 2, 1, 1}});
-  plan p = plan_of(mode::training, 1, 8, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})}, schedule_kind::one_f_one_b);
+  plan p = plan_of(mode::training, 1, 8, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})},
+                   schedule_kind::one_f_one_b);
   std::vector<device> devices = workers(3);
   devices[1].memory = 60_B;
   const cluster tight("tight", devices, mesh{bytes_per_second(1)});

@@ -67,7 +67,8 @@ TEST_CASE("max-min fairness is fairness of rates, weighted resources or not") {
 }
 
 TEST_CASE("a resource that a route lists twice counts twice") {
-  const cluster c("twice", workers(2), route_table{{{"air", bytes_per_second(1)}}, {{"*", "*", {{}, {{resource_id(0), 1}, {resource_id(0), 1}}}}}});
+  const cluster c("twice", workers(2),
+                  route_table{{{"air", bytes_per_second(1)}}, {{"*", "*", {{}, {{resource_id(0), 1}, {resource_id(0), 1}}}}}});
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3}});
   const judgement j = judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})}), m, c);
   CHECK(j.evaluation.latency.value() == near(1 + 6 + 1));
@@ -126,8 +127,14 @@ TEST_CASE("exclusive ports: reductions come after all microbatches and among the
   tasks::task_graph_builder b(4);
   const auto add = [&](transfer_kind kind, int stage, int microbatch, int to) {
     const auto route = b.add_route(*c.network().find(device_id(0), device_id(to)));
-    b.add(tasks::transfer{.kind = kind, .from = device_id(0), .to = device_id(to), .from_stage = stage_id(stage), .to_stage = stage_id(stage),
-                          .microbatch = microbatch, .route = route, .volume_bytes = 1});
+    b.add(tasks::transfer{.kind = kind,
+                          .from = device_id(0),
+                          .to = device_id(to),
+                          .from_stage = stage_id(stage),
+                          .to_stage = stage_id(stage),
+                          .microbatch = microbatch,
+                          .route = route,
+                          .volume_bytes = 1});
   };
   add(transfer_kind::sync, 5, 1, 1);
   add(transfer_kind::sync, 3, 3, 2);
@@ -221,7 +228,8 @@ TEST_CASE("the bounds of a plan ask nothing of resources that nobody shares") {
   CHECK(e.schedule_bound.value() == near(6));
   CHECK(e.contention_bound.value() == near(6));
   CHECK(e.schedule_gap == 0);
-  CHECK(judge(p, m, wireless(3), roofline{}, judge_models<plain_memory, linear_power, fair_share>{}).evaluation.schedule_bound.value() == near(8));
+  CHECK(judge(p, m, wireless(3), roofline{}, judge_models<plain_memory, linear_power, fair_share>{}).evaluation.schedule_bound.value() ==
+        near(8));
   CHECK(e.resource_bytes[0].value() == near(8));
 }
 
@@ -242,8 +250,14 @@ struct chunked_plan {
   plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
 
   void rule(int chunk, int chunks, double release_s = 0, int priority = 0) {
-    p.schedule.transfers.push_back({.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1),
-                                    .chunk = chunk, .chunks = chunks, .release = seconds(release_s), .priority = priority});
+    p.schedule.transfers.push_back({.from = device_id(0),
+                                    .to = device_id(1),
+                                    .from_stage = stage_id(0),
+                                    .to_stage = stage_id(1),
+                                    .chunk = chunk,
+                                    .chunks = chunks,
+                                    .release = seconds(release_s),
+                                    .priority = priority});
   }
 };
 }  // namespace
@@ -344,8 +358,13 @@ TEST_CASE("background traffic takes its share") {
   const auto second = b.add(a);
   b.append_to_order(second);
   b.depend(mine, second);
-  b.add(tasks::transfer{.kind = transfer_kind::sync, .from = device_id(2), .to = device_id(1), .route = route, .volume_bytes = 1,
-                        .latency_s = 0.25, .release_s = 1.5});
+  b.add(tasks::transfer{.kind = transfer_kind::sync,
+                        .from = device_id(2),
+                        .to = device_id(1),
+                        .route = route,
+                        .volume_bytes = 1,
+                        .latency_s = 0.25,
+                        .release_s = 1.5});
   const tasks::task_graph g = std::move(b).build();
   const trace t = simulate(g, c.network());
   // Alone 1-1.75 (0.75 bytes); half each: the others need 2 s: 1.75-3.75; then 0.25 left: 4. F 4-5.

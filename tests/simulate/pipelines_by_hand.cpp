@@ -23,7 +23,7 @@ TEST_CASE("one stage works off its microbatches one after the other") {
   CHECK(j.evaluation.devices[0].busy.value() == near(38.25));
   CHECK(j.trace.bubble_ratio(0) == near(0));
   CHECK(j.evaluation.schedule_gap == near(0));
-  check_interval(when(j, phase::forward, 0, 2), 8.5, 12.75);            // GPipe: all forwards first
+  check_interval(when(j, phase::forward, 0, 2), 8.5, 12.75);  // GPipe: all forwards first
   check_interval(when(j, phase::backward_input, 0, 1), 21.25, 29.75);
 }
 
@@ -114,15 +114,13 @@ TEST_CASE("two transfers share a medium fairly and the rest goes to who is left"
 TEST_CASE("a tensor that two layers of a stage read crosses once, with its larger size") {
   // a -> b 1 byte, a -> c 2 bytes, b and c in one stage: one transfer of 2.
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1), work_of("c", 1)}, {{0, 1, 1}, {0, 2, 2}});
-  const judgement j =
-      judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1, 2}, {{1, 1}})}), m, wired(2));
+  const judgement j = judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1, 2}, {{1, 1}})}), m, wired(2));
   CHECK(j.graph.transfers.size() == 1);
   check_interval(sent(j, transfer_kind::forward, 0, 1), 1, 3);
   CHECK(j.evaluation.latency.value() == near(5));
   // Tensors of two layers add up: b and c both feed d.
   const planning_graph n = model_of({work_of("b", 1), work_of("c", 1), work_of("d", 1)}, {{0, 2, 1}, {1, 2, 2}});
-  const judgement k =
-      judged(plan_of(mode::inference, 1, 1, {stage_of({0, 1}, {{0, 1}}), stage_of({2}, {{1, 1}})}), n, wired(2));
+  const judgement k = judged(plan_of(mode::inference, 1, 1, {stage_of({0, 1}, {{0, 1}}), stage_of({2}, {{1, 1}})}), n, wired(2));
   check_interval(sent(k, transfer_kind::forward, 0, 1), 2, 5);
 }
 
@@ -253,8 +251,8 @@ TEST_CASE("each set of stages that share tensors reduces the sum of what exactly
   c.weight = 3_B;
   const planning_graph m = model_of({a, b, c}, {{0, 1, 0}, {1, 2, 0}});
   // Pipeline 0: a and b on d0, c on d1. Pipeline 1: all on d2. Sets: a and b (6 bytes) in stages 0, 2; c (3) in 1, 2.
-  plan p = plan_of(mode::training, 1, 2,
-                   {stage_of({0, 1}, {{0, 1}}, 1, 0), stage_of({2}, {{1, 1}}, 1, 0), stage_of({0, 1, 2}, {{2, 1}}, 1, 1)});
+  plan p =
+      plan_of(mode::training, 1, 2, {stage_of({0, 1}, {{0, 1}}, 1, 0), stage_of({2}, {{1, 1}}, 1, 0), stage_of({0, 1, 2}, {{2, 1}}, 1, 1)});
   p.pipelines = {1, 1};
   const judgement j = judged(p, m, wired(3));
   // d0: F 0-2, B 2-4 (nothing flows back). d1: F 2-3, B 3-4. d2: 0-6.
@@ -332,8 +330,7 @@ TEST_CASE("stages may cut the batch into microbatches of their own size") {
 
 TEST_CASE("without gradient there is no backward transfer and nothing to wait for") {
   const planning_graph m = model_of({work_of("frozen", 1, 2), work_of("b", 1, 2)}, {{0, 1, 1, 0}});
-  const judgement j =
-      judged(plan_of(mode::training, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})}), m, wired(2));
+  const judgement j = judged(plan_of(mode::training, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})}), m, wired(2));
   // d0: F 0-1, B at once 1-3. Over 1-2. d1: F 2-3, B 3-5.
   CHECK(j.graph.transfers.size() == 1);
   check_interval(when(j, phase::backward_input, 0, 0), 1, 3);
@@ -457,8 +454,7 @@ TEST_CASE("energy is idle power for the whole run, active power while busy, and 
   devices[1].power = {1_W, 2_W, joules_per_byte(8), joules_per_byte(0.125)};
   devices[2].power = {5_W, 5_W, {}, {}};
   const cluster c("powered", devices, mesh{bytes_per_second(1)});
-  const judgement j =
-      judged(plan_of(mode::inference, 2, 1, {stage_of({0}, {{0, 2}}), stage_of({1}, {{1, 2}})}), m, c);
+  const judgement j = judged(plan_of(mode::inference, 2, 1, {stage_of({0}, {{0, 2}}), stage_of({1}, {{1, 2}})}), m, c);
   // d0 busy 0-2, 4 bytes 2-6, d1 busy 6-12.
   CHECK(j.evaluation.latency.value() == near(12));
   CHECK(j.evaluation.devices[0].energy.value() == near(3 * 12 + 7 * 2 + 0.5 * 4));

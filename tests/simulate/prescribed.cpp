@@ -67,7 +67,8 @@ TEST_CASE("of several rates at one time the last counts, and the order of times 
 }
 
 TEST_CASE("rates beyond a capacity are refused by time and resource, weights included") {
-  CHECK_THROWS_WITH(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1}, {1.5, 1, 1.25}}}), Contains("at 1.5 s") && Contains("take 2.25 B/s of resource 0") && Contains("has 2 B/s"));
+  CHECK_THROWS_WITH(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1}, {1.5, 1, 1.25}}}),
+                    Contains("at 1.5 s") && Contains("take 2.25 B/s of resource 0") && Contains("has 2 B/s"));
   CHECK_THROWS_AS(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1.001}}}), invalid_input);
   CHECK_NOTHROW(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1 + 1e-6}}}));  // rounding is forgiven
   CHECK_THROWS_AS(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1 + 1e-5}}}), invalid_input);
@@ -75,7 +76,8 @@ TEST_CASE("rates beyond a capacity are refused by time and resource, weights inc
   weighted.add(0, 1, 4, 0, {{0, 1}, {1, 2}});
   CHECK_THROWS_WITH(std::move(weighted).run(prescribed{{{0, 0, 1.5}}}), Contains("take 3 B/s of resource 1"));
   // A capacity that falls below the rates.
-  CHECK_THROWS_WITH(pair().run(prescribed{{{0, 0, 2}}}, {.capacities = {{1_s, resource_id(0), bytes_per_second(1)}}}), Contains("at 1 s") && Contains("has 1 B/s"));
+  CHECK_THROWS_WITH(pair().run(prescribed{{{0, 0, 2}}}, {.capacities = {{1_s, resource_id(0), bytes_per_second(1)}}}),
+                    Contains("at 1 s") && Contains("has 1 B/s"));
 }
 
 TEST_CASE("rates that do not move everything are refused") {
@@ -134,7 +136,8 @@ TEST_CASE("the recorded rates of small random graphs, prescribed, give the same 
     const random_cep r = random_small_cep(seed, 1, 8);
     const trace given = simulate(r.graph, r.cluster.network(), fair_share{}, {.record = true});
     const trace again = simulate(r.graph, r.cluster.network(), prescribed{given.rates});
-    for (std::size_t n = 0; n < r.graph.computes.size(); ++n) REQUIRE(again.computes[n].end_s == Approx(given.computes[n].end_s).epsilon(1e-6));
+    for (std::size_t n = 0; n < r.graph.computes.size(); ++n)
+      REQUIRE(again.computes[n].end_s == Approx(given.computes[n].end_s).epsilon(1e-6));
     REQUIRE(again.latency.value() == Approx(given.latency.value()).epsilon(1e-6));
   }
 }

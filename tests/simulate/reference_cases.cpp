@@ -36,6 +36,4 @@ void check_reference(const std::string& name, int count) {
 TEST_CASE("the reference plans have the reference numbers") { check_reference("simulator_cases.json", 100); }
 
 // Several stages on a device; savers of memory; transfers that block.
-TEST_CASE("the reference plans of the second file have the reference numbers") {
-  check_reference("simulator_cases_2.json", 140);
-}
+TEST_CASE("the reference plans of the second file have the reference numbers") { check_reference("simulator_cases_2.json", 140); }

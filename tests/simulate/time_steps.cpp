@@ -95,7 +95,9 @@ std::vector<double> ends_by_steps(const tasks::task_graph& g, const network& net
       for (const std::size_t i : flows) {
         if (!tiers || g.transfers[i - g.computes.size()].priority == level) growing.push_back(i);
       }
-      const auto via = [&](std::size_t i) -> const std::vector<resource_use>& { return g.routes[g.transfers[i - g.computes.size()].route].via; };
+      const auto via = [&](std::size_t i) -> const std::vector<resource_use>& {
+        return g.routes[g.transfers[i - g.computes.size()].route].via;
+      };
       double rate = 0;
       while (!growing.empty()) {
         std::vector<double> weight(free.size(), 0);

@@ -53,7 +53,8 @@ const std::vector<std::string> cluster_texts{
  "routes": [{"from": "*", "to": "*", "via": [{"resource": "air", "weight": 2}], "latency": 0.001},
   {"from": "p", "to": "*", "via": [{"resource": "wire"}, {"resource": "air"}, {"resource": "wire", "weight": 0.5}]}, {"from": "q", "to": "p", "via": []}]})"};
 
-const std::string job_text = R"({"format": "hetplan/job/1", "mode": "generation", "batch": 12, "microbatch_sizes": [3, 5], "optimizer_factor": 0.5,
+const std::string job_text =
+    R"({"format": "hetplan/job/1", "mode": "generation", "batch": 12, "microbatch_sizes": [3, 5], "optimizer_factor": 0.5,
  "context": 100, "tokens": 20, "schedule": "gpipe", "objective": "qoe", "qoe": {"latency": "200 ms", "lambda": "2 kW", "deadline": "1 h", "iterations": 300}})";
 
 const std::vector<std::string> plan_texts{
@@ -83,10 +84,12 @@ const std::string timeline_text = R"({"format": "hetplan/timeline/1", "duration"
  "traces": [{"resource": "wire", "file": "steps", "repeat": true, "mean": "600 Mbit/s"}]})";
 const std::string trace_text = "0.0\t4.03768755221\n0.549999952316\t4.79283060109\n15.879999876022 0\n\n100 3e2\r\n";
 
-const std::string pipedream_text = "node1 -- Input0 -- forward_compute_time=635.902, backward_compute_time=0.0, activation_size=4096.0, parameter_size=0.0\n"
- "node3 -- ReLU(inplace) -- forward_compute_time=1.5, backward_compute_time=0.5, activation_size=100.0, parameter_size=0.0\n"
- "node2 -- LSTM(2, 4) -- forward_compute_time=3.0, backward_compute_time=5.0, activation_size=[600.0; 20.0], parameter_size=64.0 -- stage_id=1\r\n"
- "\tnode1 -- node2\n\tnode2 -- node3\n\tnode1 -- node3\n";
+const std::string pipedream_text =
+    "node1 -- Input0 -- forward_compute_time=635.902, backward_compute_time=0.0, activation_size=4096.0, parameter_size=0.0\n"
+    "node3 -- ReLU(inplace) -- forward_compute_time=1.5, backward_compute_time=0.5, activation_size=100.0, parameter_size=0.0\n"
+    "node2 -- LSTM(2, 4) -- forward_compute_time=3.0, backward_compute_time=5.0, activation_size=[600.0; 20.0], parameter_size=64.0 -- "
+    "stage_id=1\r\n"
+    "\tnode1 -- node2\n\tnode2 -- node3\n\tnode1 -- node3\n";
 const std::string piper_text = R"({"maxDevices": 3, "maxMemoryPerDevice": 8e9, "bandwidth": 1e9, "mbsInBatch": 16, "nodes": [
  {"id": 7, "name": "layer", "TMPCs": {"1": [{"id": "vanilla", "timePerSample": 3.0, "parameterSize": 100, "memoryUsageA": 50, "memoryUsageB": 200,
     "syncTimeFw": {}, "syncTimeBw": {"8": 0}}], "2": [{"id": "vanilla", "timePerSample": 1.8, "parameterSize": 50, "memoryUsageA": 30, "memoryUsageB": 100,
@@ -98,16 +101,18 @@ const std::string sailor_text = R"({"4": {"2": {"1": [0.04, 0.08, 0.003], "0": [
 const std::string sizes_text = R"({"model": {"model_name": "toy", "num_layers": 2, "parameters": {"parameters_per_layer_bytes": [100, 200],
  "activation_parameters_bytes": [64, 80]}}})";
 const std::string pipeedge_models_text = "vit:\n  layers: 2\n  mem_MB: [1.5, 2]\n  parameters_in: 12\n  parameters_out: [100, 50]\n";
-const std::string pipeedge_types_text = "Board:\n  bw_Mbps: 1000\n  mem_MB: 2048\n  model_profiles:\n    vit:\n    - batch_size: 8\n      dtype: torch.float32\n"
- "      time_s: [0.5,\n        0.25]\n    - {batch_size: 4, dtype: torch.float32, time_s: [0.2, 0.1]}\nIdle:\n  bw_Mbps: 0\n  mem_MB: 0\n  model_profiles:\n";
+const std::string pipeedge_types_text =
+    "Board:\n  bw_Mbps: 1000\n  mem_MB: 2048\n  model_profiles:\n    vit:\n    - batch_size: 8\n      dtype: torch.float32\n"
+    "      time_s: [0.5,\n        0.25]\n    - {batch_size: 4, dtype: torch.float32, time_s: [0.2, 0.1]}\nIdle:\n  bw_Mbps: 0\n  mem_MB: "
+    "0\n  model_profiles:\n";
 const std::string placement_text = R"({"maxSizePerFPGA": 1e9, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
   {"id": 4, "name": "a", "supportedOnFpga": 1, "cpuLatency": 8.0, "fpgaLatency": 0.5, "isBackwardNode": 0, "colorClass": 1, "size": 3e8},
   {"id": 2, "supportedOnFpga": true, "cpuLatency": 0, "fpgaLatency": 0, "isBackwardNode": false, "size": 100, "layerId": "x"},
   {"id": 9, "supportedOnFpga": false, "cpuLatency": 6, "fpgaLatency": 3, "isBackwardNode": 0, "colorClass": 2, "size": 8e8},
   {"id": 7, "name": "b", "supportedOnFpga": true, "cpuLatency": 5, "fpgaLatency": 1, "isBackwardNode": 1, "colorClass": 1, "size": 0}],
  "edges": [{"sourceId": 4, "destId": 9, "cost": 0.25}, {"sourceId": 2, "destId": 4, "cost": 2}, {"sourceId": 9, "destId": 7, "cost": 0}, {"sourceId": 4, "destId": 7, "cost": 0.25}]})";
-const std::string split_text = R"({"cpus": [{"load": 0, "nodes": [9]}], "fpgas": [{"load": -1, "nodes": [4, 2]}, {"nodes": []}], "maxLoad": -1})";
-
+const std::string split_text =
+    R"({"cpus": [{"load": 0, "nodes": [9]}], "fpgas": [{"load": -1, "nodes": [4, 2]}, {"nodes": []}], "maxLoad": -1})";
 
 /// Damages a text, JSON as a rule, in one to four ways: bytes, tokens, structure.
 class mutator {
@@ -134,7 +139,10 @@ class mutator {
       case 1: text[random_.index(text.size())] ^= static_cast<char>(1 << random_.integer(0, 7)); return;
       case 2: text.resize(random_.index(text.size())); return;
       case 3: text.erase(random_.index(text.size()), static_cast<std::size_t>(random_.integer(1, 20))); return;
-      case 4: text.insert(random_.index(text.size()), std::string(static_cast<std::size_t>(random_.integer(1, 200)), random_.pick(std::vector{'[', '{', '"', ']', '/', '9'}))); return;
+      case 4:
+        text.insert(random_.index(text.size()), std::string(static_cast<std::size_t>(random_.integer(1, 200)),
+                                                            random_.pick(std::vector{'[', '{', '"', ']', '/', '9'})));
+        return;
       case 5: duplicate(text); return;
       case 6: swap_tokens(text); return;
       case 7: erase_token(text); return;
@@ -151,7 +159,9 @@ class mutator {
         for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
         i = std::min(i + 1, text.size());
       } else if (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-') {
-        while (i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-' || text[i] == '.' || text[i] == '+')) ++i;
+        while (i < text.size() &&
+               (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-' || text[i] == '.' || text[i] == '+'))
+          ++i;
       } else {
         ++i;
         continue;
@@ -161,9 +171,34 @@ class mutator {
     return all;
   }
   void replace_value(std::string& text) {
-    static const std::vector<std::string> numbers{
-        "0", "-0", "1", "-1", "2", "3", "4", "8", "0.5", "4.0", "1e3", "1e9", "1e17", "1e308", "1.7976931348623157e308", "-1e308", "5e-324", "1e-320", "1e-12", "1e999",
-        "2147483647", "2147483648", "-2147483649", "4294967297", "9223372036854775807", "9223372036854775808", "18446744073709551616", "1000000"};
+    static const std::vector<std::string> numbers{"0",
+                                                  "-0",
+                                                  "1",
+                                                  "-1",
+                                                  "2",
+                                                  "3",
+                                                  "4",
+                                                  "8",
+                                                  "0.5",
+                                                  "4.0",
+                                                  "1e3",
+                                                  "1e9",
+                                                  "1e17",
+                                                  "1e308",
+                                                  "1.7976931348623157e308",
+                                                  "-1e308",
+                                                  "5e-324",
+                                                  "1e-320",
+                                                  "1e-12",
+                                                  "1e999",
+                                                  "2147483647",
+                                                  "2147483648",
+                                                  "-2147483649",
+                                                  "4294967297",
+                                                  "9223372036854775807",
+                                                  "9223372036854775808",
+                                                  "18446744073709551616",
+                                                  "1000000"};
     const auto all = tokens(text);
     std::vector<span> values;
     for (const span& t : all) {
@@ -177,17 +212,59 @@ class mutator {
       const bool amount = text[t.begin + 1] >= '0' && text[t.begin + 1] <= '9';
       if (amount || other.front() != '"') {
         const std::size_t unit = text.find(' ', t.begin);
-        other = unit < t.begin + t.length ? "\"" + random_.pick(numbers) + text.substr(unit, t.begin + t.length - unit) : "\"" + other + "\"";
+        other =
+            unit < t.begin + t.length ? "\"" + random_.pick(numbers) + text.substr(unit, t.begin + t.length - unit) : "\"" + other + "\"";
       }
     }
     text.replace(t.begin, t.length, other);
   }
   void replace_token(std::string& text) {
-    static const std::vector<std::string> others{
-        "0", "-1", "1e308", "5e-324", "1e999", "2147483648", "9223372036854775808", "null", "true", "false", "[]", "{}", "[[]]",
-        "\"\"", "\"*\"", "\"a\"", "\"p\"", "\"x\"", "\"1 GB\"", "\"1e308 TB\"", "\"1e-320 ms\"", "\"5 Mb\"", "\"-3 s\"", "\"inf s\"", "\"0 FLOP\"", "\"ring\"", "\"mesh\"",
-        "\"star\"", "\"shared\"", "\"training\"", "\"inference\"", "\"generation\"", "\"gpipe\"", "\"explicit\"", "\"1f1b\"", "\"W\"", "\"\\u0000\"", "\"\\ud83d\\ude00\"",
-        "\"sync\"", "\"token\"", "\"backward\"", "\"exclusive\"", "\"priority\"", "\"samples\"", "\"release\"", "\"gradient\""};
+    static const std::vector<std::string> others{"0",
+                                                 "-1",
+                                                 "1e308",
+                                                 "5e-324",
+                                                 "1e999",
+                                                 "2147483648",
+                                                 "9223372036854775808",
+                                                 "null",
+                                                 "true",
+                                                 "false",
+                                                 "[]",
+                                                 "{}",
+                                                 "[[]]",
+                                                 "\"\"",
+                                                 "\"*\"",
+                                                 "\"a\"",
+                                                 "\"p\"",
+                                                 "\"x\"",
+                                                 "\"1 GB\"",
+                                                 "\"1e308 TB\"",
+                                                 "\"1e-320 ms\"",
+                                                 "\"5 Mb\"",
+                                                 "\"-3 s\"",
+                                                 "\"inf s\"",
+                                                 "\"0 FLOP\"",
+                                                 "\"ring\"",
+                                                 "\"mesh\"",
+                                                 "\"star\"",
+                                                 "\"shared\"",
+                                                 "\"training\"",
+                                                 "\"inference\"",
+                                                 "\"generation\"",
+                                                 "\"gpipe\"",
+                                                 "\"explicit\"",
+                                                 "\"1f1b\"",
+                                                 "\"W\"",
+                                                 "\"\\u0000\"",
+                                                 "\"\\ud83d\\ude00\"",
+                                                 "\"sync\"",
+                                                 "\"token\"",
+                                                 "\"backward\"",
+                                                 "\"exclusive\"",
+                                                 "\"priority\"",
+                                                 "\"samples\"",
+                                                 "\"release\"",
+                                                 "\"gradient\""};
     const auto all = tokens(text);
     if (all.empty()) return;
     const span t = all[random_.index(all.size())];
@@ -255,7 +332,8 @@ auto try_text(counts& n, const std::string& text, Read&& read, Write&& write, Sa
     found.emplace(read(io::json_document::parse(text, "f.json")));
   } catch (const invalid_input& e) {
     const std::string_view what(e.what());
-    if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000)
+      FAIL("not one line about the file: " << what);
     ++n.refused;
     return found;
   } catch (const std::exception& e) {
@@ -278,21 +356,23 @@ void try_trace(counts& n, const std::string& text) {
     ++n.read;
   } catch (const invalid_input& e) {
     const std::string_view what(e.what());
-    if (!what.starts_with("f.txt: ") || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    if (!what.starts_with("f.txt: ") || what.find('\n') != std::string_view::npos || what.size() > 6000)
+      FAIL("not one line about the file: " << what);
     ++n.refused;
   } catch (const std::exception& e) {
     FAIL("another exception, " << e.what() << ", for " << text);
   }
 }
 
-/// One damaged file of another project: read, or invalid_input about the file; what was read becomes a model that is written and read again,
-/// and a cluster, or neither.
+/// One damaged file of another project: read, or invalid_input about the file; what was read becomes a model that is written and read
+/// again, and a cluster, or neither.
 template <class Read, class Graph, class Cluster>
 void try_foreign(counts& n, const std::string& text, Read&& read, Graph&& graph, Cluster&& devices) {
   std::string_view file = "f: ";  // of messages, while it is read
   const auto refused = [&](const char* message) {
     const std::string_view what(message);
-    if (!what.starts_with(file) || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    if (!what.starts_with(file) || what.find('\n') != std::string_view::npos || what.size() > 6000)
+      FAIL("not one line about the file: " << what);
     ++(file.empty() ? n.refused_later : n.refused);
   };
   try {
@@ -315,43 +395,49 @@ void try_foreign_files(counts& n, test::random_source& random, mutator& damaged)
   const auto json = [](const std::string& text) { return io::json_document::parse(text, "f"); };
   switch (random.integer(0, 5)) {
     case 0:
-      try_foreign(n, damaged(pipedream_text), [](const std::string& text) { return io::parse_pipedream_graph(text, "f"); }, std::identity{}, none);
+      try_foreign(
+          n, damaged(pipedream_text), [](const std::string& text) { return io::parse_pipedream_graph(text, "f"); }, std::identity{}, none);
       return;
     case 1:
-      try_foreign(n, damaged(piper_text), [&](const std::string& text) { return io::read_piper_workload(json(text)); },
-                  [](const io::piper_workload& w) { return io::piper_graph(w); }, [](const io::piper_workload& w) { return io::piper_cluster(w); });
+      try_foreign(
+          n, damaged(piper_text), [&](const std::string& text) { return io::read_piper_workload(json(text)); },
+          [](const io::piper_workload& w) { return io::piper_graph(w); }, [](const io::piper_workload& w) { return io::piper_cluster(w); });
       return;
     case 2:
-      try_foreign(n, damaged(sailor_text), [&](const std::string& text) { return io::read_sailor_profile(json(text)); },
-                  [&](const io::sailor_profile& p) {
-                    return io::sailor_chain(io::read_layer_sizes(json(sizes_text)), 2, std::vector<io::sailor_measurement>{{"k", p, 2}});
-                  },
-                  none);
+      try_foreign(
+          n, damaged(sailor_text), [&](const std::string& text) { return io::read_sailor_profile(json(text)); },
+          [&](const io::sailor_profile& p) {
+            return io::sailor_chain(io::read_layer_sizes(json(sizes_text)), 2, std::vector<io::sailor_measurement>{{"k", p, 2}});
+          },
+          none);
       return;
     case 3:
-      try_foreign(n, damaged(sizes_text), [&](const std::string& text) { return io::read_layer_sizes(json(text)); },
-                  [&](const io::layer_sizes& s) {
-                    return io::sailor_chain(s, 2, std::vector<io::sailor_measurement>{{"k", io::read_sailor_profile(json(sailor_text)), 1}});
-                  },
-                  none);
+      try_foreign(
+          n, damaged(sizes_text), [&](const std::string& text) { return io::read_layer_sizes(json(text)); },
+          [&](const io::layer_sizes& s) {
+            return io::sailor_chain(s, 2, std::vector<io::sailor_measurement>{{"k", io::read_sailor_profile(json(sailor_text)), 1}});
+          },
+          none);
       return;
     case 4:
-      try_foreign(n, damaged(pipeedge_models_text), [](const std::string& text) { return io::parse_pipeedge_models(text, "f"); },
-                  [](const auto& models) {
-                    const auto types = io::parse_pipeedge_device_types(pipeedge_types_text, "types");
-                    if (models.empty()) throw invalid_input("no model");
-                    return io::pipeedge_graph(models.front(), types);
-                  },
-                  none);
+      try_foreign(
+          n, damaged(pipeedge_models_text), [](const std::string& text) { return io::parse_pipeedge_models(text, "f"); },
+          [](const auto& models) {
+            const auto types = io::parse_pipeedge_device_types(pipeedge_types_text, "types");
+            if (models.empty()) throw invalid_input("no model");
+            return io::pipeedge_graph(models.front(), types);
+          },
+          none);
       return;
     default:
-      try_foreign(n, damaged(pipeedge_types_text), [](const std::string& text) { return io::parse_pipeedge_device_types(text, "f"); },
-                  [](const auto& types) { return io::pipeedge_graph(io::parse_pipeedge_models(pipeedge_models_text, "models").at(0), types); },
-                  [](const auto& types) {
-                    for (const io::pipeedge_device_type& t : types) {
-                      static_cast<void>(io::pipeedge_cluster("c", types, std::vector<io::pipeedge_count>{{t.name, 2}}));
-                    }
-                  });
+      try_foreign(
+          n, damaged(pipeedge_types_text), [](const std::string& text) { return io::parse_pipeedge_device_types(text, "f"); },
+          [](const auto& types) { return io::pipeedge_graph(io::parse_pipeedge_models(pipeedge_models_text, "models").at(0), types); },
+          [](const auto& types) {
+            for (const io::pipeedge_device_type& t : types) {
+              static_cast<void>(io::pipeedge_cluster("c", types, std::vector<io::pipeedge_count>{{t.name, 2}}));
+            }
+          });
   }
 }
 
@@ -359,7 +445,8 @@ void try_foreign_files(counts& n, test::random_source& random, mutator& damaged)
 void try_placement(counts& n, const std::string& text, const std::string& split, const io::dnn_partitioning_workload& whole) {
   const auto refused = [&](const invalid_input& e) {
     const std::string_view what(e.what());
-    if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000) FAIL("not one line about the file: " << what);
+    if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000)
+      FAIL("not one line about the file: " << what);
     ++n.refused;
   };
   try {
@@ -376,7 +463,8 @@ void try_placement(counts& n, const std::string& text, const std::string& split,
     FAIL("another exception, " << e.what() << ", for " << text);
   }
   try {
-    static_cast<void>(partition::device_loads(whole.workload, io::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
+    static_cast<void>(
+        partition::device_loads(whole.workload, io::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
     ++n.read;
   } catch (const invalid_input& e) {
     refused(e);
@@ -446,10 +534,11 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
         break;
       }
       case 1: {
-        const auto c = try_text(n, damaged(random.pick(cluster_texts)), io::read_cluster, io::write_cluster, [](const cluster& a, const cluster& b) {
-          // Of a single device with a network nothing but the device is left.
-          return a == b || (a.size() == 1 && a[device_id(0)] == b[device_id(0)]);
-        });
+        const auto c =
+            try_text(n, damaged(random.pick(cluster_texts)), io::read_cluster, io::write_cluster, [](const cluster& a, const cluster& b) {
+              // Of a single device with a network nothing but the device is left.
+              return a == b || (a.size() == 1 && a[device_id(0)] == b[device_id(0)]);
+            });
         if (!c) break;
         try {
           simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), model, *c), model, *c);
@@ -480,9 +569,8 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
       }
     }
   }
-  std::cout << "fuzz_readers: " << tried << " files, " << n.read << " read, " << n.refused << " refused, " << n.simulated << " simulated, " << n.foreign
-            << " of other projects, "
-            << n.refused_later << " refused by what came after, " << elapsed() << " s" << std::endl;
+  std::cout << "fuzz_readers: " << tried << " files, " << n.read << " read, " << n.refused << " refused, " << n.simulated << " simulated, "
+            << n.foreign << " of other projects, " << n.refused_later << " refused by what came after, " << elapsed() << " s" << std::endl;
   CHECK(tried > 100'000);  // all of them, but for a debug build on a busy machine
   CHECK(n.read > 10'000);
   CHECK(n.simulated > 5'000);

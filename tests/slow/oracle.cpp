@@ -28,8 +28,8 @@ struct generated_cases {
 
   generated_cases(std::uint64_t seed, int count)
       : path(std::filesystem::temp_directory_path() / ("hetplan_cases_" + std::to_string(std::random_device{}()) + ".json")) {
-    const std::string command = "python3 -B \"" HETPLAN_SOURCE_DIR "/tests/oracle/generate.py\" --seed " + std::to_string(seed) + " --count " +
-                                std::to_string(count) + " > \"" + path.string() + "\"";
+    const std::string command = "python3 -B \"" HETPLAN_SOURCE_DIR "/tests/oracle/generate.py\" --seed " + std::to_string(seed) +
+                                " --count " + std::to_string(count) + " > \"" + path.string() + "\"";
     INFO(command);
     REQUIRE(std::system(command.c_str()) == 0);
   }

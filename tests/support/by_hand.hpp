@@ -64,8 +64,8 @@ inline planning_graph model_of(std::vector<layer_spec> layers, const std::vector
 }
 
 /// Layers by number; devices as (number, samples).
-inline stage stage_of(const std::vector<int>& layers, const std::vector<std::pair<int, int>>& devices,
-                      int microbatch_size = 0, int pipeline = 0) {
+inline stage stage_of(const std::vector<int>& layers, const std::vector<std::pair<int, int>>& devices, int microbatch_size = 0,
+                      int pipeline = 0) {
   stage s;
   for (const int l : layers) s.layers.push_back(layer_id(l));
   for (const auto& [d, samples] : devices) s.devices.push_back({.device = device_id(d), .samples = samples});
@@ -74,8 +74,7 @@ inline stage stage_of(const std::vector<int>& layers, const std::vector<std::pai
   return s;
 }
 
-inline plan plan_of(mode how, int microbatch_size, int microbatches, std::vector<stage> stages,
-                    schedule_kind kind = schedule_kind::gpipe) {
+inline plan plan_of(mode how, int microbatch_size, int microbatches, std::vector<stage> stages, schedule_kind kind = schedule_kind::gpipe) {
   plan p;
   p.workload.mode = how;
   p.microbatch_size = microbatch_size;
@@ -108,8 +107,7 @@ inline judgement judged(const plan& p, const planning_graph& m, const cluster& c
 inline interval when(const judgement& j, phase what, int s, int microbatch, int device = -1, int step = 0) {
   for (std::size_t i = 0; i < j.graph.computes.size(); ++i) {
     const tasks::compute_task& t = j.graph.computes[i];
-    if (t.what == what && t.stage.value == s && t.microbatch == microbatch && t.step == step &&
-        (device < 0 || t.device.value == device)) {
+    if (t.what == what && t.stage.value == s && t.microbatch == microbatch && t.step == step && (device < 0 || t.device.value == device)) {
       return j.trace.computes[i];
     }
   }
@@ -118,8 +116,7 @@ inline interval when(const judgement& j, phase what, int s, int microbatch, int 
 }
 
 /// When a transfer ran, by its devices and the producer's microbatch.
-inline interval sent(const judgement& j, transfer_kind kind, int from, int to, int microbatch = 0, int chunk = 0,
-                     int step = 0) {
+inline interval sent(const judgement& j, transfer_kind kind, int from, int to, int microbatch = 0, int chunk = 0, int step = 0) {
   for (std::size_t i = 0; i < j.graph.transfers.size(); ++i) {
     const tasks::transfer& t = j.graph.transfers[i];
     if (t.kind == kind && t.from.value == from && t.to.value == to && t.chunk == chunk && t.step == step &&
@@ -142,13 +139,11 @@ struct transfers_alone {
   tasks::task_graph_builder builder;
 
   transfers_alone(int devices, const std::vector<double>& capacities)
-      : joined("alone", workers(devices), route_table{resources_of(capacities), {}}),
-        builder(static_cast<std::size_t>(devices)) {}
+      : joined("alone", workers(devices), route_table{resources_of(capacities), {}}), builder(static_cast<std::size_t>(devices)) {}
 
   /// @param via  (resource, weight)
-  tasks::task_graph_builder::handle add(int from, int to, double volume, double release_s,
-                                        const std::vector<std::pair<int, double>>& via, int priority = 0,
-                                        double latency_s = 0) {
+  tasks::task_graph_builder::handle add(int from, int to, double volume, double release_s, const std::vector<std::pair<int, double>>& via,
+                                        int priority = 0, double latency_s = 0) {
     route r{seconds(latency_s), {}};
     for (const auto& [resource, weight] : via) r.via.push_back({resource_id(resource), weight});
     tasks::transfer t;

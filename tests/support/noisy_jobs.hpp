@@ -20,9 +20,9 @@ namespace hetplan::test {
 enum class noise_kind { common, own };
 
 struct noisy_job {
-  adapt::plan_rates expected;                ///< what the controller knows
+  adapt::plan_rates expected;  ///< what the controller knows
   double work = 0;
-  std::vector<adapt::rate_period> periods;   ///< what happens, up to the deadline
+  std::vector<adapt::rate_period> periods;  ///< what happens, up to the deadline
   [[nodiscard]] double deadline_s() const {
     double sum = 0;
     for (const auto& p : periods) sum += p.seconds;
@@ -84,14 +84,14 @@ inline noisy_job random_noisy_job(std::uint64_t seed, const noise_options& o = {
 
 struct noisy_run {
   bool met = false;
-  double energy_J = 0;     ///< until the deadline, idling after the work included
+  double energy_J = 0;  ///< until the deadline, idling after the work included
   double work = 0;
-  double end_s = 0;        ///< when the work was done; the deadline if it was not
-  double busy_s = 0;       ///< working, pauses not included
+  double end_s = 0;   ///< when the work was done; the deadline if it was not
+  double busy_s = 0;  ///< working, pauses not included
   double pause_s = 0;
-  int switches = 0;        ///< the first start included
+  int switches = 0;  ///< the first start included
   int decisions = 0;
-  int reserve = 0;         ///< decisions of the reserve
+  int reserve = 0;  ///< decisions of the reserve
 };
 
 /// Follows the controller through what happens, each plan at the rate that it has in each period.
@@ -99,7 +99,7 @@ inline noisy_run run(const noisy_job& job, const adapt::uniform_progress& contro
   noisy_run r;
   adapt::job_state state{.work_left = job.work, .time_left_s = job.deadline_s()};
   const double deadline_s = state.time_left_s;
-  double now = 0;                // since the start
+  double now = 0;  // since the start
   std::size_t period = 0;
   double period_end = job.periods.front().seconds;
   // Spends up to `seconds` at the power and rate of a plan (none: idle power, no work); the work done.

@@ -56,8 +56,14 @@ inline random_cep random_small_cep(std::uint64_t seed, int least_transfers, int 
           continue;
         }
         const route& way = *c.network().find(from, d);
-        const auto t = b.add(tasks::transfer{.from = from, .to = d, .from_stage = b[before].stage, .to_stage = stage_id(made.size()), .microbatch = transfers++,
-                                             .route = b.add_route(way), .volume_bytes = random.between(0.1, 1.2), .latency_s = way.latency.value()});
+        const auto t = b.add(tasks::transfer{.from = from,
+                                             .to = d,
+                                             .from_stage = b[before].stage,
+                                             .to_stage = stage_id(made.size()),
+                                             .microbatch = transfers++,
+                                             .route = b.add_route(way),
+                                             .volume_bytes = random.between(0.1, 1.2),
+                                             .latency_s = way.latency.value()});
         b.depend(before, t);
         b.depend(t, task);
       }

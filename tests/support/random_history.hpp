@@ -61,7 +61,8 @@ inline adapt::timeline random_timeline(random_source& random, const cluster& c) 
 /// are their sums.
 ///
 /// @param plans  >= 1; the history's.
-inline adapt::history random_history(random_source& random, const adapt::timeline& t, const cluster& c, std::vector<plan> plans, int stretches) {
+inline adapt::history random_history(random_source& random, const adapt::timeline& t, const cluster& c, std::vector<plan> plans,
+                                     int stretches) {
   adapt::history h;
   h.plans = std::move(plans);
   h.device_energy_J.assign(c.size(), 0);

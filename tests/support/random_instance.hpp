@@ -23,13 +23,25 @@
 namespace hetplan::test {
 
 enum class plan_kind {
-  chain, dag, several_stages, pipelines, microbatch_sizes, tied, frozen, tensor_parallel,
-  inference, generation, exclusive, priority, chunks, mixed
+  chain,
+  dag,
+  several_stages,
+  pipelines,
+  microbatch_sizes,
+  tied,
+  frozen,
+  tensor_parallel,
+  inference,
+  generation,
+  exclusive,
+  priority,
+  chunks,
+  mixed
 };
 inline constexpr std::array all_plan_kinds{
-    plan_kind::chain,     plan_kind::dag,       plan_kind::several_stages,  plan_kind::pipelines, plan_kind::microbatch_sizes,
-    plan_kind::tied,      plan_kind::frozen,    plan_kind::tensor_parallel, plan_kind::inference, plan_kind::generation,
-    plan_kind::exclusive, plan_kind::priority,  plan_kind::chunks,          plan_kind::mixed};
+    plan_kind::chain,     plan_kind::dag,      plan_kind::several_stages,  plan_kind::pipelines, plan_kind::microbatch_sizes,
+    plan_kind::tied,      plan_kind::frozen,   plan_kind::tensor_parallel, plan_kind::inference, plan_kind::generation,
+    plan_kind::exclusive, plan_kind::priority, plan_kind::chunks,          plan_kind::mixed};
 
 enum class net_kind { shared, mesh, half_mesh, ring, half_ring, star, half_star, hierarchical, table };
 
@@ -97,9 +109,7 @@ class instance_maker {
   instance_maker(random_source& random, plan_kind kind) : random_(random) {
     out_.kind = kind;
     const auto is = [&](plan_kind k) { return kind == k; };
-    const auto maybe = [&](bool always, double otherwise) {
-      return always || (kind == plan_kind::mixed && random.chance(otherwise));
-    };
+    const auto maybe = [&](bool always, double otherwise) { return always || (kind == plan_kind::mixed && random.chance(otherwise)); };
     hetplan::plan& p = out_.plan;
     if (is(plan_kind::inference)) p.workload.mode = mode::inference;
     if (is(plan_kind::generation)) p.workload.mode = mode::generation;
@@ -137,8 +147,14 @@ class instance_maker {
       if (!seen.insert({t.kind, t.from, t.to, t.from_stage, t.to_stage, m}).second || random_.chance(0.5)) continue;
       const int chunks = chunks_ ? random_.integer(1, 4) : 1;
       for (int k = 0; k < chunks; ++k) {
-        i.plan.schedule.transfers.push_back({.from = t.from, .to = t.to, .from_stage = t.from_stage, .to_stage = t.to_stage,
-                                             .microbatch = t.microbatch, .kind = t.kind, .chunk = k, .chunks = chunks,
+        i.plan.schedule.transfers.push_back({.from = t.from,
+                                             .to = t.to,
+                                             .from_stage = t.from_stage,
+                                             .to_stage = t.to_stage,
+                                             .microbatch = t.microbatch,
+                                             .kind = t.kind,
+                                             .chunk = k,
+                                             .chunks = chunks,
                                              .release = seconds(chunks_ && random_.chance(0.4) ? random_.unit() : 0),
                                              .priority = random_.integer(0, 3)});
       }
@@ -251,7 +267,8 @@ class instance_maker {
       st.pipeline = pipeline;
       for (int l = 0; l < lengths[s]; ++l) st.layers.push_back(layer_id(layer++));
       if (sizes_) {
-        do st.microbatch_size = random_.integer(1, 6); while (samples % st.microbatch_size != 0);
+        do st.microbatch_size = random_.integer(1, 6);
+        while (samples % st.microbatch_size != 0);
       }
       const int size = p.size_of(st);
       std::vector<int> mine;
@@ -335,8 +352,7 @@ class instance_maker {
         return std::all_of(g.nodes[x.stage].in.begin(), g.nodes[x.stage].in.end(),
                            [&](std::size_t e) { return all(phase::forward, g.edges[e].from.index(), x); });
       }
-      return all(phase::forward, x.stage, x) &&
-             std::all_of(g.nodes[x.stage].out.begin(), g.nodes[x.stage].out.end(), [&](std::size_t e) {
+      return all(phase::forward, x.stage, x) && std::all_of(g.nodes[x.stage].out.begin(), g.nodes[x.stage].out.end(), [&](std::size_t e) {
                return g.edges[e].backward_cut.value() == 0 || all(phase::backward_input, g.edges[e].to.index(), x);
              });
     };

@@ -36,9 +36,7 @@ class random_source {
     const double mantissa = low * (1 + unit());  // a statement of its own: compilers evaluate arguments in any order
     return std::ldexp(mantissa, integer(0, octaves - 1));
   }
-  int integer(int low, int high) {
-    return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1));
-  }
+  int integer(int low, int high) { return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1)); }
   bool chance(double p) { return unit() < p; }
   template <class T>
   const T& pick(const std::vector<T>& all) {

@@ -37,8 +37,11 @@ namespace detail {
 inline planning_graph random_model(random_source& random, int layers, bool chain) {
   planning_graph_builder b("random");
   for (int i = 0; i < layers; ++i) {
-    layer_spec l{.name = "l" + std::to_string(i), .forward_flops = flops(random.between(1e9, 8e9)), .weight = bytes(random.between(0, 4e7)),
-                 .activation = bytes(random.between(1e5, 4e6)), .kv_bytes_per_token = bytes(random.between(0, 1e4))};
+    layer_spec l{.name = "l" + std::to_string(i),
+                 .forward_flops = flops(random.between(1e9, 8e9)),
+                 .weight = bytes(random.between(0, 4e7)),
+                 .activation = bytes(random.between(1e5, 4e6)),
+                 .kv_bytes_per_token = bytes(random.between(0, 1e4))};
     l.trainable = !random.chance(0.15);
     if (random.chance(0.5)) l.backward_input_flops = flops(random.between(0, 8e9));
     b.add_layer(l);
@@ -67,10 +70,13 @@ inline cluster random_cluster(random_source& random, int devices, const planning
     if (i > 0 && random.chance(0.25)) {  // a twin
       all.push_back(all[random.index(all.size())]);
     } else {
-      device d{.name = "d", .memory = bytes(shape.tight ? weights * random.between(0.3, 1.6) : 1e11), .compute = flops_per_second(random.between(0.5e12, 5e12))};
+      device d{.name = "d",
+               .memory = bytes(shape.tight ? weights * random.between(0.3, 1.6) : 1e11),
+               .compute = flops_per_second(random.between(0.5e12, 5e12))};
       d.half_batch = random.between(0, 3);
       d.launch = seconds(random.between(0, 1e-3));
-      d.power = {watts(random.between(0.5, 5)), watts(random.between(6, 40)), joules_per_byte(random.between(0, 5e-8)), joules_per_byte(3e-8)};
+      d.power = {watts(random.between(0.5, 5)), watts(random.between(6, 40)), joules_per_byte(random.between(0, 5e-8)),
+                 joules_per_byte(3e-8)};
       if (random.chance(0.2)) {
         d.accelerators = 2;
         d.interconnect = bytes_per_second(1e9);
@@ -97,7 +103,8 @@ inline cluster random_cluster(random_source& random, int devices, const planning
     for (int j = 0; j < devices; ++j) {
       if (i == j) continue;
       t.listed.push_back({all[static_cast<std::size_t>(i)].name + ">" + all[static_cast<std::size_t>(j)].name, c * random.between(0.2, 3)});
-      t.rules.push_back({all[static_cast<std::size_t>(i)].name, all[static_cast<std::size_t>(j)].name,
+      t.rules.push_back({all[static_cast<std::size_t>(i)].name,
+                         all[static_cast<std::size_t>(j)].name,
                          {l * random.between(0.5, 2), {{resource_id(t.listed.size() - 1), 1}}}});
     }
   }

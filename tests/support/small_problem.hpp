@@ -30,7 +30,9 @@ struct faster {
     for (resource& r : all) r.capacity = r.capacity * factor;
     return all;
   }
-  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const { return *given.find(from, to); }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
+    return *given.find(from, to);
+  }
 };
 
 /// Its parts may be changed between the calls of problem().

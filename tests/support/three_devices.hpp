@@ -13,7 +13,8 @@ namespace hetplan::test {
 inline planning_graph chain(int layers, double weight_mb = 10) {
   planning_graph_builder b("chain");
   for (int i = 0; i < layers; ++i) {
-    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(1e10 * (1 + i % 3)), .weight = weight_mb * 1_MB, .activation = 2_MB});
+    b.add_layer(
+        {.name = "l" + std::to_string(i), .forward_flops = flops(1e10 * (1 + i % 3)), .weight = weight_mb * 1_MB, .activation = 2_MB});
     if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_MB * (1 + i % 2));
   }
   return std::move(b).build();

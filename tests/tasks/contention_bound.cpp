@@ -53,7 +53,9 @@ TEST_CASE("one machine's bound is that of the worst set of its jobs") {
     INFO("seed " << seed);
     random_source random(seed * 7919);
     const bool whole_numbers = random.chance(0.4);  // ties
-    const auto draw = [&](double most) { return whole_numbers ? random.integer(0, static_cast<int>(most)) : random.chance(0.1) ? 0 : random.between(0, most); };
+    const auto draw = [&](double most) {
+      return whole_numbers ? random.integer(0, static_cast<int>(most)) : random.chance(0.1) ? 0 : random.between(0, most);
+    };
     std::vector<tasks::machine_job> jobs;
     for (int n = random.integer(1, 10); n > 0; --n) jobs.push_back({draw(10), draw(4), draw(10)});
     const double by_sets = by_all_sets(jobs);
@@ -64,7 +66,10 @@ TEST_CASE("one machine's bound is that of the worst set of its jobs") {
 }
 
 TEST_CASE("the contention bound by hand: latency belongs to the head, weights to the work, and a release counts") {
-  const auto bound = [](transfers_alone x) { const tasks::task_graph g = std::move(x.builder).build(); return tasks::contention_bound(g, x.joined.network()).value(); };
+  const auto bound = [](transfers_alone x) {
+    const tasks::task_graph g = std::move(x.builder).build();
+    return tasks::contention_bound(g, x.joined.network()).value();
+  };
   transfers_alone heads(4, {1});  // both ready at 1, then 2 + 3 seconds of one resource; each alone ends at 3 and 4
   heads.add(0, 1, 2, 0, {{0, 1}}, 0, 1);
   heads.add(2, 3, 3, 0, {{0, 1}}, 0, 1);
@@ -80,10 +85,18 @@ TEST_CASE("the contention bound by hand: latency belongs to the head, weights to
   // Tails: two transfers of 1 from 1 on, then work of 1 and 5: sets 1 + 1 + 5 and 1 + 2 + 1. The long tail first: 7.
   tasks::task_graph_builder b(3);
   const cluster c = wireless(3);
-  const auto task = [&](int d, double s) { const auto t = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(d), .duration_s = s}); b.append_to_order(t); return t; };
+  const auto task = [&](int d, double s) {
+    const auto t = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(d), .duration_s = s});
+    b.append_to_order(t);
+    return t;
+  };
   const auto first = task(0, 1), small = task(1, 1), large = task(2, 5);
   for (const auto& [to, after] : {std::pair(1, small), std::pair(2, large)}) {
-    const auto t = b.add(tasks::transfer{.from = device_id(0), .to = device_id(to), .microbatch = to, .route = b.add_route(*c.network().find(device_id(0), device_id(to))), .volume_bytes = 1});
+    const auto t = b.add(tasks::transfer{.from = device_id(0),
+                                         .to = device_id(to),
+                                         .microbatch = to,
+                                         .route = b.add_route(*c.network().find(device_id(0), device_id(to))),
+                                         .volume_bytes = 1});
     b.depend(first, t);
     b.depend(t, after);
   }

@@ -23,13 +23,14 @@ double alone_s(const tasks::task_graph& g, const network& net, tasks::node_id n)
   if (!g.is_transfer(n)) return 0;
   const tasks::transfer& t = g.transfer_at(n);
   double slowest = 0;
-  for (const resource_use& u : g.routes[t.route].via) slowest = std::max(slowest, t.volume_bytes / (net[u.resource].capacity.value() / u.weight));
+  for (const resource_use& u : g.routes[t.route].via)
+    slowest = std::max(slowest, t.volume_bytes / (net[u.resource].capacity.value() / u.weight));
   return t.latency_s + slowest;
 }
 
 std::vector<double> longest_ends(const tasks::task_graph& g, const network& net) {
-  using graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                                      boost::property<boost::edge_weight_t, double>>;
+  using graph =
+      boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
   graph b(g.size() + 1);
   const auto source = static_cast<tasks::node_id>(g.size());
   const auto join = [&](tasks::node_id from, tasks::node_id to) { boost::add_edge(from, to, -alone_s(g, net, to), b); };
@@ -50,8 +51,8 @@ std::vector<double> longest_ends(const tasks::task_graph& g, const network& net)
 
 /// From a node's end to the end of everything: shortest paths from a sink behind all nodes, on the reversed graph.
 std::vector<double> longest_tails(const tasks::task_graph& g, const network& net) {
-  using graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                                      boost::property<boost::edge_weight_t, double>>;
+  using graph =
+      boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
   graph b(g.size() + 1);
   const auto sink = static_cast<tasks::node_id>(g.size());
   const auto join = [&](tasks::node_id from, tasks::node_id to) { boost::add_edge(to, from, -alone_s(g, net, to), b); };
@@ -133,12 +134,16 @@ TEST_CASE("earliest ends and tails are Boost.Graph's longest paths on random tas
     for (int n = random.integer(1, 40); n > 0; --n) {
       const double what = random.unit();
       if (what < 0.5) {
-        nodes.push_back(b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(random.integer(0, devices - 1)),
+        nodes.push_back(b.add(tasks::compute_task{.stage = stage_id(0),
+                                                  .device = device_id(random.integer(0, devices - 1)),
                                                   .duration_s = random.chance(0.2) ? 0 : random.unit()}));
         b.append_to_order(nodes.back());
       } else if (what < 0.9) {
-        nodes.push_back(b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = random.chance(0.8) ? air : beam,
-                                              .volume_bytes = random.unit(), .latency_s = random.chance(0.5) ? 0 : random.unit(),
+        nodes.push_back(b.add(tasks::transfer{.from = device_id(0),
+                                              .to = device_id(1),
+                                              .route = random.chance(0.8) ? air : beam,
+                                              .volume_bytes = random.unit(),
+                                              .latency_s = random.chance(0.5) ? 0 : random.unit(),
                                               .release_s = random.chance(0.7) ? 0 : random.between(0, 5)}));
       } else {
         nodes.push_back(b.add_barrier());
@@ -173,7 +178,11 @@ TEST_CASE("a tail is what follows a node's end: tasks behind it on its device to
   // d0: a 1, b 2. d1: c 4. a -> 3 bytes, latency 1/2 -> c; a transfer without consumer, released at 20.
   tasks::task_graph_builder b(2);
   const cluster c = wired(2);
-  const auto task = [&](int d, double s) { const auto t = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(d), .duration_s = s}); b.append_to_order(t); return t; };
+  const auto task = [&](int d, double s) {
+    const auto t = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(d), .duration_s = s});
+    b.append_to_order(t);
+    return t;
+  };
   const auto first = task(0, 1), second = task(0, 2), third = task(1, 4);
   const auto way = b.add_route(*c.network().find(device_id(0), device_id(1)));
   const auto t = b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = way, .volume_bytes = 3, .latency_s = 0.5});

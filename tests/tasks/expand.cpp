@@ -73,9 +73,8 @@ TEST_CASE("an expansion has the tasks and transfers that the plan's samples ask 
         std::size_t phases = training ? 2 : 1;
         if (p.schedule.kind == schedule_kind::explicit_orders) {
           const auto& order = p.schedule.orders[a.device.index()];
-          phases += std::any_of(order.begin(), order.end(), [&](const order_entry& e) {
-            return e.stage.index() == s && e.what == phase::backward_weight;
-          });
+          phases += std::any_of(order.begin(), order.end(),
+                                [&](const order_entry& e) { return e.stage.index() == s && e.what == phase::backward_weight; });
         }
         computes += phases * static_cast<std::size_t>(stages.nodes[s].microbatches) * static_cast<std::size_t>(steps);
       }
@@ -208,7 +207,10 @@ TEST_CASE("a task has the time of its stage's layers, its samples and its bytes"
       double expected = 0, activations = 0;
       for (const layer_id l : s.layers) {
         const auto time = [&](phase what) {
-          return roofline{}.time({.layer = model[l], .phase = what, .batch = static_cast<double>(at->samples), .tensor_parallel = at->tensor_parallel}, c[t.device]).value();
+          return roofline{}
+              .time({.layer = model[l], .phase = what, .batch = static_cast<double>(at->samples), .tensor_parallel = at->tensor_parallel},
+                    c[t.device])
+              .value();
         };
         expected += time(t.what);
         if (t.what == phase::backward_input && !split) expected += time(phase::backward_weight);

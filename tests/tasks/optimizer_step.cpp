@@ -23,9 +23,7 @@ planning_graph two_layers() {
   return std::move(b).build();
 }
 
-cluster pair() {
-  return cluster("pair", {{.name = "slow", .memory = 1_GB}, {.name = "fast", .memory = 1_GB}}, shared_medium{10_MB_per_s});
-}
+cluster pair() { return cluster("pair", {{.name = "slow", .memory = 1_GB}, {.name = "fast", .memory = 1_GB}}, shared_medium{10_MB_per_s}); }
 
 }  // namespace
 
@@ -58,7 +56,8 @@ TEST_CASE("a wrong optimizer time is the model's fault") {
   const planning_graph model = two_layers();
   const cluster c = pair();
   const plan p{.stages = {{.name = "all", .layers = {layer_id(0), layer_id(1)}, .devices = {{c.find("slow"), 1}}}}};
-  CHECK_THROWS_WITH(judge(p, model, c, broken{}), Catch::Contains("optimizer_step(layer 0 \"a\", device 0 \"slow\") = -1 s; expected finite >= 0"));
+  CHECK_THROWS_WITH(judge(p, model, c, broken{}),
+                    Catch::Contains("optimizer_step(layer 0 \"a\", device 0 \"slow\") = -1 s; expected finite >= 0"));
 }
 
 TEST_CASE("changes of capacity and speed must name something and be numbers") {
@@ -66,6 +65,7 @@ TEST_CASE("changes of capacity and speed must name something and be numbers") {
   const cluster c = pair();
   const plan p{.stages = {{.name = "all", .layers = {layer_id(0), layer_id(1)}, .devices = {{c.find("slow"), 1}}}}};
   const auto g = tasks::expand(p, model, c, with_optimizer{});
-  CHECK_THROWS_WITH(simulate(g, c.network(), fair_share{}, {.capacities = {{1_s, resource_id(7), 1_MB_per_s}}}), Catch::Contains("capacity change 0"));
+  CHECK_THROWS_WITH(simulate(g, c.network(), fair_share{}, {.capacities = {{1_s, resource_id(7), 1_MB_per_s}}}),
+                    Catch::Contains("capacity change 0"));
   CHECK_THROWS_WITH(simulate(g, c.network(), fair_share{}, {.speeds = {{1_s, device_id(0), -1}}}), Catch::Contains("speed change 0"));
 }

@@ -151,9 +151,8 @@ TEST_CASE("tied embeddings are one tensor held by two layers") {
     CHECK(at(g, "embed").weight == at(g, "lm_head").weight);
     CHECK(at(g, "embed").weight_traffic < at(g, "lm_head").weight_traffic);
     CHECK(g.parameters() * g.bytes_per_parameter() ==
-          std::accumulate(g.layers().begin(), g.layers().end(), 0.0, [](double s, const layer& l) {
-            return s + l.weight.value();
-          }) - at(g, "embed").weight.value());
+          std::accumulate(g.layers().begin(), g.layers().end(), 0.0, [](double s, const layer& l) { return s + l.weight.value(); }) -
+              at(g, "embed").weight.value());
   }
   CHECK(zoo::model("llama3-8b").weight_groups().empty());
 }
@@ -216,10 +215,8 @@ TEST_CASE("the image of a vision model can be chosen") {
 TEST_CASE("an unknown model or more tokens than the context say what is known") {
   CHECK_THROWS_AS(zoo::model("bert"), invalid_input);
   CHECK_THROWS_WITH(zoo::model("bert"),
-                    Catch::StartsWith("zoo::model: unknown model \"bert\"; expected one of bert-base,") &&
-                        Catch::Contains("mobilenetv2"));
-  CHECK_THROWS_WITH(zoo::model("bert-base", {.tokens = 513}),
-                    "zoo::model: \"bert-base\": tokens = 513; expected 1 to 512");
+                    Catch::StartsWith("zoo::model: unknown model \"bert\"; expected one of bert-base,") && Catch::Contains("mobilenetv2"));
+  CHECK_THROWS_WITH(zoo::model("bert-base", {.tokens = 513}), "zoo::model: \"bert-base\": tokens = 513; expected 1 to 512");
   CHECK_THROWS_AS(zoo::model("qwen-omni", {.tokens = 0}), invalid_input);
   CHECK_NOTHROW(zoo::model("bert-base", {.tokens = 512}));
   CHECK_NOTHROW(zoo::model("resnet50", {.tokens = -1}));  // of no use to it

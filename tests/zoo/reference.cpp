@@ -112,8 +112,7 @@ TEST_CASE("the towers of qwen-omni equal their reference tables, which end in th
 }
 
 TEST_CASE("models with learned positions equal the reference tables, which count them with the embedding") {
-  for (const auto& [name, reference] :
-       {std::pair("bert-base", "bert_base"), {"bert-small", "bert_small"}, {"gpt2", "gpt2_small"}}) {
+  for (const auto& [name, reference] : {std::pair("bert-base", "bert_base"), {"bert-small", "bert_small"}, {"gpt2", "gpt2_small"}}) {
     INFO(name);
     const auto theirs = read(reference);
     if (!theirs) continue;

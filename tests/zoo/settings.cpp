@@ -102,8 +102,7 @@ TEST_CASE("the four clusters have the agreed devices and networks") {
 
 TEST_CASE("an unknown device kind or cluster lists the known ones") {
   CHECK_THROWS_AS(zoo::device("h100", "x"), invalid_input);
-  CHECK_THROWS_WITH(zoo::device("h100", "x"),
-                    Catch::Contains("unknown device kind \"h100\"") && Catch::Contains("jetson-nx"));
+  CHECK_THROWS_WITH(zoo::device("h100", "x"), Catch::Contains("unknown device kind \"h100\"") && Catch::Contains("jetson-nx"));
   CHECK_THROWS_AS(zoo::cluster(""), invalid_input);
   CHECK_THROWS_WITH(zoo::cluster("home"), Catch::Contains("smart-home-1, smart-home-2, traffic-monitor, edge-cluster"));
 }

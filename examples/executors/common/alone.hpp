@@ -60,9 +60,11 @@ using layer_timer = std::function<void(std::size_t, hetplan::phase, double)>;
     const std::size_t t = net.tensor_of(l);
     const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
     const double begin_s = steady_s();
-    std::visit([&](const auto& work) {
-      work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
-    }, net.layers[l].work);
+    std::visit(
+        [&](const auto& work) {
+          work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
+        },
+        net.layers[l].work);
     if (timer) timer(l, hetplan::phase::backward_input, steady_s() - begin_s);
   }
   return loss;

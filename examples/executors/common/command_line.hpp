@@ -21,9 +21,9 @@ struct options {
   std::string network = {}, model = {}, cluster = {}, plan = {}, nominal = {}, out_model = {}, out_cluster = {};
   std::vector<int> batches{1, 2, 4, 8};  ///< ascending
   bool quick = false;
-  int iterations = 5;                    ///< after the warm-up
+  int iterations = 5;  ///< after the warm-up
   std::uint64_t seed = 1;
-  double timeout_s = 30;                 ///< of every wait
+  double timeout_s = 30;  ///< of every wait
   bool paced = true;
   bool check = false, json = false;
 
@@ -58,7 +58,9 @@ class command_line {
     run_->add_option("--nominal", given_.nominal, "the cluster that shapes the links (CLUSTER)")->type_name("CLUSTER");
     run_->add_option("--iterations", given_.iterations, "after the warm-up")->check(CLI::Range(1, 1000000))->capture_default_str();
     run_->add_option("--seed", given_.seed, "of data and first parameters")->capture_default_str();
-    run_->add_option("--pace", pace_, "none: devices and links at full speed")->check(CLI::IsMember({"measured", "none"}))->capture_default_str();
+    run_->add_option("--pace", pace_, "none: devices and links at full speed")
+        ->check(CLI::IsMember({"measured", "none"}))
+        ->capture_default_str();
     run_->add_flag("--check", given_.check, "train on one device too, and print the difference");
     run_->add_flag("--json", given_.json, "print one JSON document");
   }
@@ -93,7 +95,8 @@ class command_line {
 };
 
 /// Writes what `profile` has measured.
-inline void write_profile(const options& o, const neural_network& net, const std::vector<layer_times>& times, const hetplan::cluster& measured) {
+inline void write_profile(const options& o, const neural_network& net, const std::vector<layer_times>& times,
+                          const hetplan::cluster& measured) {
   hetplan::io::write_atomically(o.out_model, hetplan::io::write_model(describe_measured(net, times, o.batches, measured)));
   hetplan::io::write_atomically(o.out_cluster, hetplan::io::write_cluster(measured));
   for (const hetplan::resource& x : measured.network().resources()) {

@@ -52,8 +52,9 @@ inline void require_cores(const hetplan::cluster& c, const hetplan::plan& p, con
     }
   }
   if (busy <= cores * (1 + 1e-9)) return;
-  throw hetplan::invalid_input(file + ": /devices: the plan's devices are as fast as " + hetplan::to_text(busy) + " cores; expected at most " +
-                               std::to_string(cores) + ", those of this machine (slow them: \"kind\": \"core/4\")");
+  throw hetplan::invalid_input(file + ": /devices: the plan's devices are as fast as " + hetplan::to_text(busy) +
+                               " cores; expected at most " + std::to_string(cores) +
+                               ", those of this machine (slow them: \"kind\": \"core/4\")");
 }
 
 /// Throws invalid_input that names the first layer of a model that is not the network's.
@@ -138,7 +139,8 @@ struct run_inputs {
   }
   hetplan::plan p = hetplan::io::read_plan(json_document::load(plan_file), model, c);
   if (p.model != model.name()) {
-    throw hetplan::invalid_input(plan_file + ": /model: got \"" + p.model + "\"; expected \"" + model.name() + "\", the network of " + model_file);
+    throw hetplan::invalid_input(plan_file + ": /model: got \"" + p.model + "\"; expected \"" + model.name() + "\", the network of " +
+                                 model_file);
   }
   try {
     require_executable(p, c);

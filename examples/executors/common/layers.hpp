@@ -19,7 +19,9 @@ using view = Eigen::Map<const matrix>;
 using mutable_view = Eigen::Map<matrix>;
 
 [[nodiscard]] inline view rows_of(const matrix& m, long first, long last) { return {m.data() + first * m.cols(), last - first, m.cols()}; }
-[[nodiscard]] inline mutable_view rows_of(matrix& m, long first, long last) { return {m.data() + first * m.cols(), last - first, m.cols()}; }
+[[nodiscard]] inline mutable_view rows_of(matrix& m, long first, long last) {
+  return {m.data() + first * m.cols(), last - first, m.cols()};
+}
 
 /// The samples [first, last) of the global batch, and the seed that makes their data.
 struct samples {
@@ -251,7 +253,8 @@ struct square_loss {
     keep.push_back(x[0] - random_rows(s, 1002, in));
     y = keep.back().rowwise().squaredNorm() / (2.0 * static_cast<double>(in));
   }
-  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*, tape& keep) const {
+  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*,
+                tape& keep) const {
     dx[0] += (dy.col(0) / static_cast<double>(in)).asDiagonal() * keep[0];
   }
 };
@@ -291,7 +294,9 @@ struct next_token_loss {
   }
 
  private:
-  [[nodiscard]] long target(const samples& s, long row) const { return token_at(s, s.first + row / tokens, row % tokens + 1, tokens, vocabulary); }
+  [[nodiscard]] long target(const samples& s, long row) const {
+    return token_at(s, s.first + row / tokens, row % tokens + 1, tokens, vocabulary);
+  }
 };
 
 using operation = std::variant<dense, embed, attention, feed_forward, square_loss, next_token_loss>;

@@ -63,7 +63,8 @@ class medium {
     }
     for (std::size_t f = 0; f < rules_.size(); ++f) {
       pieces_.push_back(alone[f]);
-      for (const hetplan::resource_use& u : rules_[f].via) pieces_[f] = std::min(pieces_[f], std::max(least[u.resource.index()], alone[f] / 8));
+      for (const hetplan::resource_use& u : rules_[f].via)
+        pieces_[f] = std::min(pieces_[f], std::max(least[u.resource.index()], alone[f] / 8));
     }
   }
 

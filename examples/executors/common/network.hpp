@@ -22,8 +22,12 @@ struct network_layer {
   std::vector<std::size_t> inputs = {};
   std::string group = {};
 
-  [[nodiscard]] long width() const { return std::visit([](const auto& w) { return w.width(); }, work); }
-  [[nodiscard]] long parameters() const { return std::visit([](const auto& w) { return w.parameters(); }, work); }
+  [[nodiscard]] long width() const {
+    return std::visit([](const auto& w) { return w.width(); }, work);
+  }
+  [[nodiscard]] long parameters() const {
+    return std::visit([](const auto& w) { return w.parameters(); }, work);
+  }
 };
 
 /// Layers in topological order. Those that nobody reads are losses: the network's loss is their mean over the global batch.
@@ -68,7 +72,8 @@ struct neural_network {
     n.layers.push_back({.name = name + ".attention", .work = attention{tokens, model}, .inputs = {n.layers.size() - 1}});
     n.layers.push_back({.name = name + ".feed_forward", .work = feed_forward{tokens, model, 4 * model}, .inputs = {n.layers.size() - 1}});
   }
-  n.layers.push_back({.name = "loss", .work = next_token_loss{tokens, model, vocabulary}, .inputs = {n.layers.size() - 1}, .group = "table"});
+  n.layers.push_back(
+      {.name = "loss", .work = next_token_loss{tokens, model, vocabulary}, .inputs = {n.layers.size() - 1}, .group = "table"});
   return n;
 }
 

@@ -137,7 +137,8 @@ struct pair_flows {
         const hetplan::transfer_cost line = fit_link(samples);
         found.latency = hetplan::seconds(line.latency_s);
         for (const hetplan::resource_use& u : way->via) {
-          if (net[u.resource].capacity.value() / u.weight <= peak * (1 + 1e-9)) capacities[u.resource.index()].push_back(u.weight / line.s_per_byte);
+          if (net[u.resource].capacity.value() / u.weight <= peak * (1 + 1e-9))
+            capacities[u.resource.index()].push_back(u.weight / line.s_per_byte);
         }
       }
       measured.rules.push_back({a.name, b.name, std::move(found)});

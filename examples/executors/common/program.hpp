@@ -25,7 +25,7 @@ struct planned_flow {
   double latency_s = 0;
   double release_s = 0;  ///< from the iteration's start
   int priority = 0;
-  int after = -1;        ///< the flow that has to arrive before this one starts: the chunk before it
+  int after = -1;  ///< the flow that has to arrive before this one starts: the chunk before it
 };
 
 /// Rows of tensors from a stage to another: outputs of `layers`, or the gradients of those outputs on their way back.
@@ -49,7 +49,7 @@ struct task {
 /// A sum of gradients around a ring.
 struct ring_sum {
   hetplan::reduction what;
-  std::vector<std::size_t> flows;    ///< by member: to the next one
+  std::vector<std::size_t> flows;  ///< by member: to the next one
   std::vector<std::size_t> tensors;
 };
 
@@ -70,22 +70,22 @@ struct backup_copy {
 /// Layers of a stage in topological order, what it reads from elsewhere, and its devices.
 struct stage_part {
   std::vector<std::size_t> layers;
-  std::vector<std::size_t> outside;             ///< layers of other stages that it reads
+  std::vector<std::size_t> outside;  ///< layers of other stages that it reads
   std::vector<hetplan::device_id> devices;
 };
 
 struct program {
   long batch = 0;
   std::vector<stage_part> stages;
-  std::vector<std::size_t> stage_of;            ///< by layer
+  std::vector<std::size_t> stage_of;  ///< by layer
   std::vector<planned_flow> flows;
-  std::vector<flow_rule> rules;                 ///< by flow
+  std::vector<flow_rule> rules;  ///< by flow
   std::vector<message> messages;
-  std::vector<std::vector<task>> tasks;         ///< by device, in order
-  std::vector<ring_sum> rings;                      ///< in the order in which every member takes part in them
+  std::vector<std::vector<task>> tasks;  ///< by device, in order
+  std::vector<ring_sum> rings;           ///< in the order in which every member takes part in them
   std::vector<handout> handouts;
-  std::vector<backup_copy> backups;             ///< none unless they are asked for: add_backups
-  std::vector<hetplan::resource> resources;     ///< of the network that shapes the links
+  std::vector<backup_copy> backups;          ///< none unless they are asked for: add_backups
+  std::vector<hetplan::resource> resources;  ///< of the network that shapes the links
 
   [[nodiscard]] bool uses(hetplan::device_id d) const { return !tasks[d.index()].empty(); }
 
@@ -93,8 +93,8 @@ struct program {
   std::size_t add_flow(const hetplan::cluster& nominal, hetplan::device_id from, hetplan::device_id to, double bytes, int priority = 0) {
     const hetplan::route* way = nominal.network().find(from, to);
     if (way == nullptr) {
-      throw hetplan::invalid_input("cluster \"" + nominal.name() + "\": no route from \"" + nominal[from].name + "\" to \"" + nominal[to].name +
-                                   "\"; expected the one that the plan's transfers take");
+      throw hetplan::invalid_input("cluster \"" + nominal.name() + "\": no route from \"" + nominal[from].name + "\" to \"" +
+                                   nominal[to].name + "\"; expected the one that the plan's transfers take");
     }
     flows.push_back({.from = from, .to = to, .bytes = bytes, .latency_s = way->latency.value(), .priority = priority});
     rules.push_back({way->via, priority});
@@ -121,7 +121,8 @@ inline void require_executable(const hetplan::plan& p, const hetplan::cluster& c
   if (p.network != hetplan::sharing::fair_share && p.network != hetplan::sharing::priority) {
     refuse("/network", "\"" + std::string(to_string(p.network)) + "\"", "fair_share and priority");
   }
-  if (p.transfers != hetplan::transfer_mode::overlap) refuse("/transfers", "\"" + std::string(to_string(p.transfers)) + "\"", "transfers that overlap computing");
+  if (p.transfers != hetplan::transfer_mode::overlap)
+    refuse("/transfers", "\"" + std::string(to_string(p.transfers)) + "\"", "transfers that overlap computing");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     if (p.stages[s].recompute) refuse("/stages/" + std::to_string(s) + "/recompute", "true", "stages that keep their activations");
     if (p.stages[s].state_shards() > 1) {
@@ -197,9 +198,11 @@ class program_maker {
       const auto first = [&](std::size_t s) { return out_.stages[s].devices.front(); };
       const auto same = [&](std::size_t s) { return first(s) == first(stages.front()); };
       const auto alone = [&](std::size_t s) { return out_.stages[s].devices.size() == 1; };
-      if (stages.size() < 2 || !std::all_of(stages.begin(), stages.end(), same) || std::all_of(stages.begin(), stages.end(), alone)) continue;
-      throw hetplan::invalid_input("plan: /stages/" + std::to_string(stages.back()) + ": got the tensor of layer \"" + net_.layers[tensor].name +
-                                   "\" in replicated stages with one first device, \"" + nominal_[first(stages.front())].name +
+      if (stages.size() < 2 || !std::all_of(stages.begin(), stages.end(), same) || std::all_of(stages.begin(), stages.end(), alone))
+        continue;
+      throw hetplan::invalid_input("plan: /stages/" + std::to_string(stages.back()) + ": got the tensor of layer \"" +
+                                   net_.layers[tensor].name + "\" in replicated stages with one first device, \"" +
+                                   nominal_[first(stages.front())].name +
                                    "\"; the executors run stages without replicas there, or with first devices of their own");
     }
   }
@@ -222,8 +225,13 @@ class program_maker {
       const hetplan::tasks::transfer& t = graph_.transfers[f];
       if (t.kind == hetplan::transfer_kind::sync) continue;
       if (t.chunk == 0) {
-        message m{.from = t.from_stage, .to = t.to_stage, .backward = t.kind == hetplan::transfer_kind::backward, .layers = {},
-                  .first = static_cast<long>(t.first_sample), .last = static_cast<long>(t.last_sample), .flows = {}};
+        message m{.from = t.from_stage,
+                  .to = t.to_stage,
+                  .backward = t.kind == hetplan::transfer_kind::backward,
+                  .layers = {},
+                  .first = static_cast<long>(t.first_sample),
+                  .last = static_cast<long>(t.last_sample),
+                  .flows = {}};
         const std::size_t producer = (m.backward ? m.to : m.from).index(), consumer = (m.backward ? m.from : m.to).index();
         for (const std::size_t l : out_.stages[consumer].outside) {
           if (out_.stage_of[l] == producer) m.layers.push_back(l);
@@ -268,8 +276,13 @@ class program_maker {
   void add_tasks() {
     std::vector<task> all;
     for (const hetplan::tasks::compute_task& t : graph_.computes) {
-      all.push_back({.what = t.what, .stage = t.stage, .first = static_cast<long>(t.first_sample), .last = static_cast<long>(t.last_sample),
-                     .duration_s = t.duration_s, .receives = {}, .sends = {}});
+      all.push_back({.what = t.what,
+                     .stage = t.stage,
+                     .first = static_cast<long>(t.first_sample),
+                     .last = static_cast<long>(t.last_sample),
+                     .duration_s = t.duration_s,
+                     .receives = {},
+                     .sends = {}});
     }
     const auto is_message = [&](hetplan::tasks::node_id n) {
       return graph_.is_transfer(n) && graph_.transfer_at(n).kind != hetplan::transfer_kind::sync;

@@ -17,12 +17,12 @@ namespace executors {
 /// A device that was lost, and what going on without it took.
 struct recovery {
   std::string lost;
-  int iteration = 0;         ///< that was under way, and is done again
-  double noticed_s = 0;      ///< from its last beat to the verdict
-  double replanned_s = 0;    ///< planning
-  double moved_s = 0;        ///< layers to their new devices
+  int iteration = 0;       ///< that was under way, and is done again
+  double noticed_s = 0;    ///< from its last beat to the verdict
+  double replanned_s = 0;  ///< planning
+  double moved_s = 0;      ///< layers to their new devices
   double moved_bytes = 0;
-  double predicted_s = 0;    ///< an iteration of the new plan
+  double predicted_s = 0;  ///< an iteration of the new plan
 };
 
 struct run_report {
@@ -32,7 +32,7 @@ struct run_report {
   bool paced = true;
   int overruns = 0;
   std::vector<recovery> recoveries = {};
-  std::optional<double> difference = {};     ///< from training on one device
+  std::optional<double> difference = {};  ///< from training on one device
 
   [[nodiscard]] double measured_s() const {
     std::vector<double> times;
@@ -82,13 +82,13 @@ struct run_report {
   };
   add("%s  %s  %s\n", r.executor.c_str(), r.network.c_str(), r.plan.c_str());
   add("  predicted %9.4f s an iteration\n", r.predicted_s);
-  add("  measured  %9.4f s (%+.1f %%), median of %zu%s\n", r.measured_s(), 100 * (r.measured_s() / r.predicted_s - 1), r.iterations.size() - 1,
-      r.paced ? "" : ", not paced");
+  add("  measured  %9.4f s (%+.1f %%), median of %zu%s\n", r.measured_s(), 100 * (r.measured_s() / r.predicted_s - 1),
+      r.iterations.size() - 1, r.paced ? "" : ", not paced");
   add("  loss      %9.6f, then %.6f\n", r.iterations.front().loss, r.iterations.back().loss);
   if (r.overruns > 0) add("  %d tasks took longer than their pace\n", r.overruns);
   for (const recovery& x : r.recoveries) {
-    add("  lost %s in iteration %d: noticed after %.2f s, a new plan in %.3f s, %.1f kB moved in %.2f s; predicted then %.4f s\n", x.lost.c_str(),
-        x.iteration, x.noticed_s, x.replanned_s, 1e-3 * x.moved_bytes, x.moved_s, x.predicted_s);
+    add("  lost %s in iteration %d: noticed after %.2f s, a new plan in %.3f s, %.1f kB moved in %.2f s; predicted then %.4f s\n",
+        x.lost.c_str(), x.iteration, x.noticed_s, x.replanned_s, 1e-3 * x.moved_bytes, x.moved_s, x.predicted_s);
   }
   if (r.difference) add("  largest difference from training on one device: %.1e\n", *r.difference);
   return text;

@@ -41,17 +41,20 @@ class timed_out : public std::runtime_error {
 /// How a device reaches the others. All devices read the same clock, or clocks that agree to a small part of a task.
 template <class T>
 concept transport = requires(T& link, std::vector<parcel> parcels, std::size_t flow, int part, double value) {
-  link.send(std::move(parcels));                      // chunks of one message: leaves at once, never waits
+  link.send(std::move(parcels));                         // chunks of one message: leaves at once, never waits
   { link.receive(flow, part) } -> std::same_as<parcel>;  // waits until it is there; throws timed_out
-  { link.now_s() } -> std::same_as<double>;           // the common clock
-  link.wait_until(value);                             // on the common clock; at once where it has passed
-  { link.meet(value) } -> std::same_as<meeting>;      // waits until every device of the program is there; throws timed_out
+  { link.now_s() } -> std::same_as<double>;              // the common clock
+  link.wait_until(value);                                // on the common clock; at once where it has passed
+  { link.meet(value) } -> std::same_as<meeting>;         // waits until every device of the program is there; throws timed_out
 };
 
 /// Seconds of the machine's steady clock, which its processes share.
-[[nodiscard]] inline double steady_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+[[nodiscard]] inline double steady_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 [[nodiscard]] inline std::chrono::steady_clock::time_point steady_time(double s) {
-  return std::chrono::steady_clock::time_point(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(s)));
+  return std::chrono::steady_clock::time_point(
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(s)));
 }
 
 /// A thread that sends the parcels of one device: each waits its flow's latency, then crosses the medium piece by piece beside

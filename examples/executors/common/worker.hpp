@@ -23,7 +23,7 @@ namespace executors {
 /// How to train; the same on all devices.
 struct training_settings {
   std::uint64_t seed = 1;
-  double rate = 0.05;     ///< of plain stochastic gradient descent
+  double rate = 0.05;            ///< of plain stochastic gradient descent
   std::vector<char> paced = {};  ///< by device: a task takes its duration, however short its work
 };
 
@@ -59,7 +59,12 @@ class worker {
  public:
   /// Parameters are those that training from `settings.seed` starts with.
   worker(const neural_network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
-      : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()),
+      : net_(net),
+        program_(p),
+        me_(me),
+        settings_(std::move(settings)),
+        link_(link),
+        activations_(net.layers.size()),
         parameters_(net.layers.size()) {
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const auto& devices = p.stages[s].devices;
@@ -134,7 +139,7 @@ class worker {
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const tensors& parameters() const { return parameters_; }
   [[nodiscard]] const tensors& copies() const { return copies_; }  ///< of what others hold, as of the last commit
-  [[nodiscard]] int overruns() const { return overruns_; }  ///< tasks whose work took longer than their duration
+  [[nodiscard]] int overruns() const { return overruns_; }         ///< tasks whose work took longer than their duration
 
  private:
   using key = std::pair<std::size_t, std::size_t>;
@@ -197,15 +202,17 @@ class worker {
       const std::size_t tensor = net_.tensor_of(*l);
       const view done(gradient.data(), gradient.rows(), gradient.cols());
       auto kept = tapes_.extract({*l, static_cast<std::size_t>(t.first)});
-      std::visit([&](const auto& work) {
-        work.backward(parameters_[tensor].data(), inputs_of(*l, t), samples_of(t), done, of_inputs, slopes_.at({s, tensor}).data(), kept.mapped());
-      }, net_.layers[*l].work);
+      std::visit(
+          [&](const auto& work) {
+            work.backward(parameters_[tensor].data(), inputs_of(*l, t), samples_of(t), done, of_inputs, slopes_.at({s, tensor}).data(),
+                          kept.mapped());
+          },
+          net_.layers[*l].work);
     }
   }
   [[nodiscard]] bool is_loss(std::size_t layer) const {
-    return std::none_of(net_.layers.begin(), net_.layers.end(), [&](const network_layer& l) {
-      return std::find(l.inputs.begin(), l.inputs.end(), layer) != l.inputs.end();
-    });
+    return std::none_of(net_.layers.begin(), net_.layers.end(),
+                        [&](const network_layer& l) { return std::find(l.inputs.begin(), l.inputs.end(), layer) != l.inputs.end(); });
   }
 
   /// Where the rows of a message lie on this device.
@@ -296,14 +303,14 @@ class worker {
   hetplan::device_id me_;
   training_settings settings_;
   Link& link_;
-  std::vector<std::size_t> stages_;    ///< of this device
-  std::vector<matrix> activations_;    ///< by layer: rows of the global batch, filled where this device has or gets them
-  std::map<key, matrix> gradients_;    ///< by (stage that reads, layer): the loss by the layer's output
-  std::map<key, tape> tapes_;          ///< by (layer, first sample)
+  std::vector<std::size_t> stages_;        ///< of this device
+  std::vector<matrix> activations_;        ///< by layer: rows of the global batch, filled where this device has or gets them
+  std::map<key, matrix> gradients_;        ///< by (stage that reads, layer): the loss by the layer's output
+  std::map<key, tape> tapes_;              ///< by (layer, first sample)
   std::map<key, Eigen::VectorXd> slopes_;  ///< by (stage, tensor): the loss by the tensor, this iteration
-  tensors parameters_, next_;          ///< in force, and after the next commit
+  tensors parameters_, next_;              ///< in force, and after the next commit
   tensors copies_, next_copies_;
-  tensors totals_;                     ///< the sums across stages
+  tensors totals_;  ///< the sums across stages
   double begin_s_ = 0, clock_s_ = 0, loss_ = 0;
   int overruns_ = 0;
 };

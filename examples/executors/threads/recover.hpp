@@ -25,14 +25,14 @@ namespace executors {
 /// A device stops dead: no beat, no byte, no answer.
 struct kill {
   hetplan::device_id device;
-  int iteration = 1;     ///< 0 is the warm-up
-  double after_s = 0;    ///< from the iteration's start
+  int iteration = 1;   ///< 0 is the warm-up
+  double after_s = 0;  ///< from the iteration's start
 };
 /// Nothing crosses a resource for a while.
 struct cut {
   hetplan::resource_id resource;
   int iteration = 1;
-  double seconds = 0;    ///< from the iteration's start
+  double seconds = 0;  ///< from the iteration's start
 };
 struct faults {
   std::vector<kill> kills;
@@ -53,13 +53,14 @@ struct resilient_options {
 /// The beats of one device: a thread that says "here" in every period, and answers probes, until it is switched off.
 class pulse {
  public:
-  explicit pulse(double period_s) : thread_([this, period_s](const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      last_s_ = steady_s();
-      probed_ = false;
-      std::this_thread::sleep_for(std::chrono::duration<double>(period_s));
-    }
-  }) {}
+  explicit pulse(double period_s)
+      : thread_([this, period_s](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            last_s_ = steady_s();
+            probed_ = false;
+            std::this_thread::sleep_for(std::chrono::duration<double>(period_s));
+          }
+        }) {}
   [[nodiscard]] double last_s() const { return last_s_; }
   void probe() { probed_ = true; }
   [[nodiscard]] bool answered() const { return !probed_; }
@@ -83,7 +84,10 @@ class pulse {
 class resilient_training {
  public:
   resilient_training(run_inputs in, training_settings settings, resilient_options options, faults planned)
-      : in_(std::move(in)), settings_(std::move(settings)), options_(std::move(options)), faults_(std::move(planned)),
+      : in_(std::move(in)),
+        settings_(std::move(settings)),
+        options_(std::move(options)),
+        faults_(std::move(planned)),
         now_(hetplan::adapt::nominal(in_.cluster)) {
     hetplan::adapt::check_heartbeat(options_.beats);
   }
@@ -115,16 +119,17 @@ class resilient_training {
     std::atomic<int> under_way = -1;
     std::atomic<double> began_s = 0;
     std::vector<hetplan::device_id> lost;
-    const onlooker watch{
-        .begins = [&](int iteration, double begin_s) {
-          began_s = begin_s;
-          under_way = iteration;
-        },
-        .look = [&](thread_links& links) {
-          strike(links, all, under_way, began_s);
-          if (lost.empty()) lost = silent(all);
-          if (!lost.empty()) links.call_off();
-        }};
+    const onlooker watch{.begins =
+                             [&](int iteration, double begin_s) {
+                               began_s = begin_s;
+                               under_way = iteration;
+                             },
+                         .look =
+                             [&](thread_links& links) {
+                               strike(links, all, under_way, began_s);
+                               if (lost.empty()) lost = silent(all);
+                               if (!lost.empty()) links.call_off();
+                             }};
     train_with_threads(in_.net, work, in_.cluster, settings_, iterations, training_, options_.threads, watch);
     if (static_cast<int>(training_.iterations.size()) >= iterations) return {};
     // Who is left has to beat once more: somebody else may have fallen silent meanwhile.
@@ -177,7 +182,8 @@ class resilient_training {
       now_.present[d.index()] = 0;
     }
     const double begin_s = steady_s();
-    const hetplan::planning_problem problem{in_.model, in_.cluster, hetplan::profiled_or_roofline{}, hetplan::job{.workload = in_.plan.workload}};
+    const hetplan::planning_problem problem{in_.model, in_.cluster, hetplan::profiled_or_roofline{},
+                                            hetplan::job{.workload = in_.plan.workload}};
     const hetplan::plan_result found = lightweight_replay(problem, in_.plan, lost);
     if (!found.status.ok()) throw cannot_go_on("lost " + r.lost + ": " + found.status.reason);
     const hetplan::plan& next = found.plans.front();

@@ -37,7 +37,8 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
   const std::string number = "([0-9]{1,6}(?:\\.[0-9]{1,6})?)";
   faults all;
   for (const std::string& text : o.kills) {
-    const auto parts = detail::parts_of(text, "(.+)@([0-9]{1,6})(?:\\+" + number + ")?", "--kill: expected DEVICE@ITERATION or DEVICE@ITERATION+SECONDS");
+    const auto parts =
+        detail::parts_of(text, "(.+)@([0-9]{1,6})(?:\\+" + number + ")?", "--kill: expected DEVICE@ITERATION or DEVICE@ITERATION+SECONDS");
     const kill k{in.cluster.find(parts.str(1)), std::stoi(parts.str(2)), parts[3].matched ? std::stod(parts.str(3)) : predicted_s / 2};
     const auto works = [&](const hetplan::stage& s) {
       return std::any_of(s.devices.begin(), s.devices.end(), [&](const hetplan::assignment& a) { return a.device == k.device; });
@@ -84,7 +85,8 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
   if (o.check) {
     const training_alone expected = train_alone(in.net, ready.work.batch, settings, iterations);
     report.difference = 0;
-    for (const tensors& held : done.parameters) report.difference = std::max(*report.difference, difference(report.iterations, held, expected));
+    for (const tensors& held : done.parameters)
+      report.difference = std::max(*report.difference, difference(report.iterations, held, expected));
   }
   return report;
 }

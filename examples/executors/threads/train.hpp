@@ -17,8 +17,8 @@
 namespace executors {
 
 struct thread_options {
-  bool shaped = true;      ///< links have their latency and bandwidth; otherwise they are as fast as memory
-  double timeout_s = 30;   ///< of every wait
+  bool shaped = true;     ///< links have their latency and bandwidth; otherwise they are as fast as memory
+  double timeout_s = 30;  ///< of every wait
 };
 
 /// How far a training has come: as of the last iteration that was committed.

@@ -26,17 +26,17 @@ struct foreign_traffic {
 /// What a policy knows when it is asked: what was noticed, which may be behind what is.
 struct situation {
   seconds now;
-  seconds since;                            ///< the first event that it has not answered yet
+  seconds since;  ///< the first event that it has not answered yet
   const conditions& noticed;
-  const holdings& held;                     ///< what weights may be fetched from: backups and archives included
+  const holdings& held;  ///< what weights may be fetched from: backups and archives included
   std::span<const foreign_traffic> traffic;
-  const plan* running = nullptr;            ///< null: nothing has run yet
-  const plan* coming = nullptr;             ///< adopted, and its weights or the decision still take their time
-  bool can_run = false;                     ///< every device of the running plan is there and works, and its network carries
-  std::optional<seconds> response = {};     ///< of the last whole iteration
-  std::string_view dropped = {};            ///< why its last plan came to nothing; empty: it did not
+  const plan* running = nullptr;         ///< null: nothing has run yet
+  const plan* coming = nullptr;          ///< adopted, and its weights or the decision still take their time
+  bool can_run = false;                  ///< every device of the running plan is there and works, and its network carries
+  std::optional<seconds> response = {};  ///< of the last whole iteration
+  std::string_view dropped = {};         ///< why its last plan came to nothing; empty: it did not
   qoe_target wanted = {};
-  long long done = 0;                       ///< iterations
+  long long done = 0;  ///< iterations
 };
 
 /// How weights come to where the next plan needs them.
@@ -49,14 +49,14 @@ enum class switching {
 
 /// What to do about it. Empty: go on.
 struct reaction {
-  std::optional<plan> next = {};            ///< of the whole cluster, on devices that are there
+  std::optional<plan> next = {};  ///< of the whole cluster, on devices that are there
   switching how = switching::delta;
   rung step = rung::none;
-  seconds thinking = {};                    ///< the old plan goes on until this has passed
-  std::optional<seconds> answers = {};      ///< the time of the event that it answers; situation::since, unless it waited
-  std::optional<seconds> ask_again = {};    ///< at the first iteration that ends then or later, event or not
-  bool rest = false;                        ///< run nothing until asked again
-  bool cancel = false;                      ///< the plan that is coming is not wanted any more; a `next` replaces it anyway
+  seconds thinking = {};                  ///< the old plan goes on until this has passed
+  std::optional<seconds> answers = {};    ///< the time of the event that it answers; situation::since, unless it waited
+  std::optional<seconds> ask_again = {};  ///< at the first iteration that ends then or later, event or not
+  bool rest = false;                      ///< run nothing until asked again
+  bool cancel = false;                    ///< the plan that is coming is not wanted any more; a `next` replaces it anyway
   std::string reason = {};
 };
 

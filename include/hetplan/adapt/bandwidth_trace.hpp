@@ -82,7 +82,8 @@ inline void check_trace(const bandwidth_trace& t) {
   if (!is_finite(target) || target.value() < 0)
     throw invalid_input("bandwidth trace: mean = " + to_text(target.value()) + "; expected finite bytes/s >= 0");
   const double now = mean(t).value();
-  if (now == 0 && target.value() > 0) throw invalid_input("bandwidth trace: its mean is 0 and cannot become " + to_text(target.value()) + " bytes/s");
+  if (now == 0 && target.value() > 0)
+    throw invalid_input("bandwidth trace: its mean is 0 and cannot become " + to_text(target.value()) + " bytes/s");
   if (now == 0) return t;
   for (bandwidth_trace::step& s : t.steps) {
     s.rate = bytes_per_second(s.rate.value() / now * target.value());
@@ -98,7 +99,7 @@ inline void check_trace(const bandwidth_trace& t) {
 /// Throws      invalid_input: a trace that check_trace refuses, more than max_trace_events. Ids are left to check_timeline.
 /// Complexity  O(events).
 [[nodiscard]] inline std::vector<event> events_of(const bandwidth_trace& t, resource_id resource, seconds duration,
-                                                past_the_end then = past_the_end::holds) {
+                                                  past_the_end then = past_the_end::holds) {
   check_trace(t);
   std::vector<event> events;
   const double whole = length(t).value();
@@ -109,8 +110,8 @@ inline void check_trace(const bandwidth_trace& t) {
       if (!events.empty()) at = std::max(at, events.back().at.value());  // rounding must not turn time back
       if (!(at < duration.value())) return events;
       if (events.size() == max_trace_events) {
-        throw invalid_input("bandwidth trace: expected at most " + std::to_string(max_trace_events) + " steps in " + to_text(duration.value()) +
-                            " s, got more");
+        throw invalid_input("bandwidth trace: expected at most " + std::to_string(max_trace_events) + " steps in " +
+                            to_text(duration.value()) + " s, got more");
       }
       events.push_back({seconds(at), capacity_becomes{resource, s.rate}});
     }

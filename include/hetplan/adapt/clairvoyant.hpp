@@ -28,7 +28,7 @@ struct clairvoyant_bound {
   double energy_J = 0;          ///< until the end of the last period, idling included
   double progress = 0;
   double shortfall = 0;
-  double price_J = 0;           ///< of the last unit of work, beyond idling; 0 without work
+  double price_J = 0;  ///< of the last unit of work, beyond idling; 0 without work
 };
 
 /// The least energy to do `work` in the given periods, which end at the deadline.
@@ -43,7 +43,8 @@ struct clairvoyant_bound {
 /// Source       the linear program of Dora's eqs 7-8 over all periods at once, without switching costs.
 [[nodiscard]] inline clairvoyant_bound clairvoyant(std::span<const rate_period> periods, double work) {
   const auto number = [](const std::string& where, double v) {
-    if (!(std::isfinite(v) && v >= 0)) throw invalid_input("clairvoyant: " + where + " is " + to_text(v) + "; expected a finite number >= 0");
+    if (!(std::isfinite(v) && v >= 0))
+      throw invalid_input("clairvoyant: " + where + " is " + to_text(v) + "; expected a finite number >= 0");
   };
   number("work", work);
   struct piece {
@@ -71,8 +72,8 @@ struct clairvoyant_bound {
   bound.shortfall = left > 1e-12 * work ? left : 0;
   bound.progress = work - bound.shortfall;
   if (bound.shortfall > 0) {
-    bound.status = {outcome::infeasible, "clairvoyant: " + to_text(bound.shortfall) + " of " + to_text(work) +
-                                             " units of work do not fit before the deadline"};
+    bound.status = {outcome::infeasible,
+                    "clairvoyant: " + to_text(bound.shortfall) + " of " + to_text(work) + " units of work do not fit before the deadline"};
   }
   return bound;
 }

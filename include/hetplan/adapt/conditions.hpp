@@ -15,8 +15,8 @@ namespace hetplan::adapt {
 /// The state of a cluster between two events. By device and by resource, as the cluster numbers them.
 struct conditions {
   std::vector<char> present;
-  std::vector<double> speed;                 ///< factor on each device's speed
-  std::vector<bytes_per_second> capacity;    ///< of each resource
+  std::vector<double> speed;               ///< factor on each device's speed
+  std::vector<bytes_per_second> capacity;  ///< of each resource
 
   [[nodiscard]] bool works(device_id d) const { return present[d.index()] != 0 && speed[d.index()] > 0; }
   friend bool operator==(const conditions&, const conditions&) = default;

@@ -51,9 +51,7 @@ struct heartbeat {
     if (last > at.value()) last -= period.value();  // the quotient was rounded up
     return std::max(at, seconds(last) + timeout + probe);
   }
-  [[nodiscard]] seconds seen(seconds at) const {
-    return std::max(at, seconds(std::ceil(at.value() / period.value()) * period.value()));
-  }
+  [[nodiscard]] seconds seen(seconds at) const { return std::max(at, seconds(std::ceil(at.value() / period.value()) * period.value())); }
   /// What the beats of so many devices take of the coordinator's link.
   [[nodiscard]] bytes_per_second traffic(std::size_t devices) const { return static_cast<double>(devices) * beat / period; }
 };
@@ -64,7 +62,8 @@ inline void check_heartbeat(const heartbeat& h) {
     if (!ok) throw invalid_input("heartbeat: " + std::string(field) + " = " + to_text(given) + "; expected " + expected);
   };
   require(is_finite(h.period) && h.period.value() > 0, "period", h.period.value(), "seconds > 0");
-  require(is_finite(h.timeout) && h.timeout >= h.period, "timeout", h.timeout.value(), "at least the period, " + to_text(h.period.value()) + " s");
+  require(is_finite(h.timeout) && h.timeout >= h.period, "timeout", h.timeout.value(),
+          "at least the period, " + to_text(h.period.value()) + " s");
   require(is_finite(h.probe) && h.probe.value() >= 0, "probe", h.probe.value(), "finite seconds >= 0");
   require(is_finite(h.beat) && h.beat.value() >= 0, "beat", h.beat.value(), "finite bytes >= 0");
 }

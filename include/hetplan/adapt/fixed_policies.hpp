@@ -22,8 +22,8 @@ namespace hetplan::adapt {
 /// largest pipelines take longer), so that a history does not depend on the machine that works it out.
 struct thinking_times {
   seconds reschedule{0.05};
-  seconds choose{0.001};   ///< among known plans, or a mixture of them
-  seconds replay{0.01};    ///< lightweight re-planning
+  seconds choose{0.001};  ///< among known plans, or a mixture of them
+  seconds replay{0.01};   ///< lightweight re-planning
   seconds replan{1};
 };
 
@@ -77,7 +77,7 @@ class change_classifier {
   /// Is there anything to answer? What is answered is remembered.
   [[nodiscard]] change_size classify(const situation& s) {
     const bool large = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
-                      !s.can_run || !s.dropped.empty();
+                       !s.can_run || !s.dropped.empty();
     if (!large) {
       const double since = change(*last_, s.noticed);
       if (since == 0 || since < ignore_) return change_size::none;
@@ -113,7 +113,8 @@ template <class Problem>
   const wish wanted(problem.job, s);
   const auto serves = [&](std::size_t i) { return known.serves(wanted, i, s.noticed, s.traffic); };
   if (serves(*scheduled) >= serves(running)) return std::nullopt;
-  return reaction{.next = known[*scheduled], .step = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
+  return reaction{
+      .next = known[*scheduled], .step = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
 }
 
 }  // namespace detail
@@ -125,7 +126,10 @@ template <class Problem>
 class network_only {
  public:
   network_only(const Problem& problem, plan first, policy_options options = {})
-      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem),
+      : problem_(&problem),
+        first_(std::move(first)),
+        options_(checked_options(options, "network_only")),
+        known_(problem),
         changes_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
@@ -153,7 +157,10 @@ template <class Problem, class Planner>
 class replan_always {
  public:
   replan_always(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem), options_(checked_options(options, "replan_always")), known_(problem), plan_(problem, std::move(planner), options.memory),
+      : problem_(&problem),
+        options_(checked_options(options, "replan_always")),
+        known_(problem),
+        plan_(problem, std::move(planner), options.memory),
         changes_(options) {}
 
   [[nodiscard]] reaction react(const situation& s) {
@@ -170,8 +177,12 @@ class replan_always {
       const auto serves = [&](std::size_t i) { return known_.serves(wanted, i, s.noticed, s.traffic); };
       if (serves(known_.add(*s.running)) <= serves(*best)) return {.ask_again = plan_.ask_again(), .cancel = s.coming != nullptr};
     }
-    return {.next = known_[*best], .how = switching::background, .step = rung::replanned, .thinking = options_.thinking.replan,
-            .ask_again = plan_.ask_again(), .reason = "the planner's answer to the change"};
+    return {.next = known_[*best],
+            .how = switching::background,
+            .step = rung::replanned,
+            .thinking = options_.thinking.replan,
+            .ask_again = plan_.ask_again(),
+            .reason = "the planner's answer to the change"};
   }
 
  private:
@@ -191,7 +202,10 @@ template <class Problem, class Planner>
 class oracle {
  public:
   oracle(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem), options_(checked_options(options, "oracle")), known_(problem), plan_(problem, std::move(planner), options.memory) {}
+      : problem_(&problem),
+        options_(checked_options(options, "oracle")),
+        known_(problem),
+        plan_(problem, std::move(planner), options.memory) {}
 
   [[nodiscard]] reaction react(const situation& s) {
     known_.forget(options_.most_plans);
@@ -200,7 +214,10 @@ class oracle {
     const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic);
     if (!best) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
     if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
-    return {.next = known_[*best], .how = switching::at_no_cost, .step = rung::known_plan, .ask_again = plan_.ask_again(),
+    return {.next = known_[*best],
+            .how = switching::at_no_cost,
+            .step = rung::known_plan,
+            .ask_again = plan_.ask_again(),
             .reason = "the best plan of the moment"};
   }
 

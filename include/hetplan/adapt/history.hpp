@@ -21,8 +21,11 @@ enum class activity {
   idle        ///< on purpose: there is time until the deadline
 };
 [[nodiscard]] constexpr std::string_view to_string(activity a) {
-  return a == activity::running ? "running" : a == activity::cut_off ? "cut off" : a == activity::migrating ? "migrating"
-         : a == activity::stalled ? "stalled" : "idle";
+  return a == activity::running     ? "running"
+         : a == activity::cut_off   ? "cut off"
+         : a == activity::migrating ? "migrating"
+         : a == activity::stalled   ? "stalled"
+                                    : "idle";
 }
 
 /// A stretch of time in which one thing happened. Stretches follow one another without gaps.
@@ -30,11 +33,11 @@ struct stretch {
   activity what = activity::running;
   double start_s = 0;
   double end_s = 0;
-  std::size_t plan = 0;       ///< index into history::plans
-  long long iterations = 0;   ///< that ended in it, each (end_s - start_s) / iterations long
-  double response_s = 0;      ///< of each: T, or the time between tokens
+  std::size_t plan = 0;      ///< index into history::plans
+  long long iterations = 0;  ///< that ended in it, each (end_s - start_s) / iterations long
+  double response_s = 0;     ///< of each: T, or the time between tokens
   double energy_J = 0;
-  bool violates = false;      ///< each response is above what was wanted
+  bool violates = false;  ///< each response is above what was wanted
   friend bool operator==(const stretch&, const stretch&) = default;
 };
 
@@ -46,15 +49,15 @@ enum class rung { none, network, known_plan, replanned };
 
 /// A plan was adopted: when, why, and what that took.
 struct adoption {
-  double caused_s = 0;   ///< the event that it answers
-  double decided_s = 0;  ///< the policy has decided
-  double done_s = 0;     ///< the plan runs
+  double caused_s = 0;           ///< the event that it answers
+  double decided_s = 0;          ///< the policy has decided
+  double done_s = 0;             ///< the plan runs
   std::size_t from = 0, to = 0;  ///< indices into history::plans
   rung step = rung::none;
   std::string reason = {};
-  double stall_s = 0;         ///< nothing ran
-  double moved_bytes = 0;     ///< weights, state and caches, stopped and in the background
-  double moved_J = 0;         ///< what moving them took
+  double stall_s = 0;      ///< nothing ran
+  double moved_bytes = 0;  ///< weights, state and caches, stopped and in the background
+  double moved_J = 0;      ///< what moving them took
   friend bool operator==(const adoption&, const adoption&) = default;
 };
 
@@ -62,22 +65,22 @@ struct adoption {
 ///
 /// Source  semantics, section 10, results.
 struct history {
-  hetplan::status status = {};          ///< infeasible: it ended without a plan that can run; stopped: by an observer
-  std::vector<plan> plans = {};         ///< in the order of their first use
+  hetplan::status status = {};   ///< infeasible: it ended without a plan that can run; stopped: by an observer
+  std::vector<plan> plans = {};  ///< in the order of their first use
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};
-  long long iterations = 0;             ///< done and kept: the sum over stretches, less `lost`
-  long long lost = 0;                   ///< done and lost again with the weights of a device that left
-  long long cut_off = 0;                ///< begun and not ended
-  long long violations = 0;             ///< iterations whose response was above what was wanted
+  long long iterations = 0;               ///< done and kept: the sum over stretches, less `lost`
+  long long lost = 0;                     ///< done and lost again with the weights of a device that left
+  long long cut_off = 0;                  ///< begun and not ended
+  long long violations = 0;               ///< iterations whose response was above what was wanted
   std::optional<double> finished_s = {};  ///< when the job's iterations were all done
   bool missed_deadline = false;
-  double stall_s = 0;                   ///< stalled and migrating
+  double stall_s = 0;  ///< stalled and migrating
   double energy_J = 0;
   std::vector<double> device_energy_J = {};
   double moved_bytes = 0;
-  long long switches = 0;               ///< adoptions that changed who computes what
-  double reaction_s = 0;                ///< the longest time from an event to the adoption that answers it
+  long long switches = 0;  ///< adoptions that changed who computes what
+  double reaction_s = 0;   ///< the longest time from an event to the adoption that answers it
   friend bool operator==(const history&, const history&) = default;
 };
 

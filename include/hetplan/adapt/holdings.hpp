@@ -96,9 +96,7 @@ class holdings {
   }
 
   /// Sequences with a cache; 0 outside generation.
-  [[nodiscard]] long long sequences() const {
-    return tensor_.empty() ? 0 : static_cast<long long>(cache_owner_.size() / tensor_.size());
-  }
+  [[nodiscard]] long long sequences() const { return tensor_.empty() ? 0 : static_cast<long long>(cache_owner_.size() / tensor_.size()); }
   /// Whose memory has the cache of a layer for a sequence; an invalid id: nobody's, it is lost.
   [[nodiscard]] device_id cache_owner(layer_id l, long long sequence) const { return cache_owner_[cache_at(l, sequence)]; }
   /// Makes room for the caches of so many sequences, which nobody owns yet.
@@ -114,10 +112,10 @@ class holdings {
   }
 
   std::size_t devices_ = 0;
-  std::vector<layer_id> tensor_;          ///< by layer
-  std::vector<char> held_;                ///< device x layer; only the first layer of a group is used
+  std::vector<layer_id> tensor_;                          ///< by layer
+  std::vector<char> held_;                                ///< device x layer; only the first layer of a group is used
   std::map<std::size_t, std::vector<state_part>> parts_;  ///< by the same index, where a device holds no more of the state
-  std::vector<device_id> cache_owner_;    ///< sequence x layer
+  std::vector<device_id> cache_owner_;                    ///< sequence x layer
 };
 
 /// A tensor's optimizer state, cut wherever a part of it begins or ends that some device holds or that is needed.

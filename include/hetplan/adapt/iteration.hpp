@@ -27,11 +27,11 @@ namespace hetplan::adapt {
 
 /// How an iteration went.
 struct iteration {
-  bool ended = false;                         ///< false: `until` came first
+  bool ended = false;  ///< false: `until` came first
   double took_s = 0;
-  double response_s = 0;                      ///< T, or the time between tokens; T so far where it did not end
-  std::vector<double> device_J = {};          ///< by device, 0 for those that the plan leaves alone
-  std::vector<double> background_left = {};   ///< bytes, by background transfer
+  double response_s = 0;                     ///< T, or the time between tokens; T so far where it did not end
+  std::vector<double> device_J = {};         ///< by device, 0 for those that the plan leaves alone
+  std::vector<double> background_left = {};  ///< bytes, by background transfer
 
   [[nodiscard]] double energy_J() const {
     double total = 0;
@@ -52,8 +52,8 @@ template <energy_model Energy>
 }
 /// What devices draw that are there and do nothing for a time; those that have been charged already are left alone.
 template <energy_model Energy>
-void add_idle_energy(std::vector<double>& spent, const Energy& energy, const cluster& c, std::span<const device_id> devices, const conditions& now,
-                     double for_s) {
+void add_idle_energy(std::vector<double>& spent, const Energy& energy, const cluster& c, std::span<const device_id> devices,
+                     const conditions& now, double for_s) {
   for (const device_id d : devices) {
     if (spent[d.index()] == 0 && now.present[d.index()] != 0) spent[d.index()] = energy.energy({.total = seconds(for_s)}, c[d]).value();
   }

@@ -62,8 +62,8 @@ class known_plans {
   }
   /// The same plan with its transfers scheduled for the moment (reschedule), as another known plan; nothing where that
   /// finds none.  Complexity: that of adapt::reschedule, if the moment is new.
-  std::optional<std::size_t> reschedule(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic, const qoe_target& wanted,
-                                        const schedule::refine_options& options) {
+  std::optional<std::size_t> reschedule(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic,
+                                        const qoe_target& wanted, const schedule::refine_options& options) {
     std::vector<double> k = conditions_of(i, offered(now, traffic, problem_->cluster.network()));
     k.push_back(wanted.latency ? wanted.latency->value() : -1);
     const auto it = all_[i].scheduled.find(k);

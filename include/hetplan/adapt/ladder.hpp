@@ -56,7 +56,10 @@ template <class Problem, class Planner>
 class ladder {
  public:
   ladder(const Problem& problem, Planner planner, ladder_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
+      : problem_(&problem),
+        options_(options),
+        known_(problem),
+        plan_(problem, std::move(planner), options.common.memory),
         changes_(options.common) {
     check_ladder_options(options);
   }
@@ -167,8 +170,7 @@ class ladder {
     c.amortised = wanted.of(c.now);
     if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
     // The way to a plan that serves less well than the running one need not be known: it would not be taken.
-    if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) &&
-        c.amortised >= known_.serves(wanted, running_, s.noticed, s.traffic)) {
+    if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) && c.amortised >= known_.serves(wanted, running_, s.noticed, s.traffic)) {
       return c;
     }
     const std::optional<switch_time> cost = time_of_switch(s, plan);
@@ -208,7 +210,7 @@ class ladder {
     t.meanwhile = known_.try_out(running_, s.noticed, traffic);
     for (std::size_t i = s.traffic.size(); i < std::min(traffic.size(), t.meanwhile.background_left.size()); ++i) {
       const double volume = traffic[i].left.value(), left = t.meanwhile.background_left[i];  // after one iteration
-      if (!(left < volume)) return switch_time{time_s(all), 0};  // the running plan leaves it nothing
+      if (!(left < volume)) return switch_time{time_s(all), 0};                              // the running plan leaves it nothing
       t.beside_s = std::max(t.beside_s, t.meanwhile.took_s * std::max(1.0, volume / (volume - left)));
     }
     return t;
@@ -261,12 +263,12 @@ class ladder {
   plan_search<Problem, Planner> plan_;
   remembered_replay replay_;
   detail::change_classifier changes_;
-  std::size_t running_ = 0;             ///< where it can run
-  double reference_ = 0;                ///< the response when the running plan was adopted
-  double best_reference_ = 0;           ///< the least such response so far
-  std::optional<seconds> moved_;        ///< when weights moved last
-  std::optional<seconds> postponed_;    ///< ask again then
-  seconds lasts_since_;                 ///< the change that is being answered
+  std::size_t running_ = 0;           ///< where it can run
+  double reference_ = 0;              ///< the response when the running plan was adopted
+  double best_reference_ = 0;         ///< the least such response so far
+  std::optional<seconds> moved_;      ///< when weights moved last
+  std::optional<seconds> postponed_;  ///< ask again then
+  seconds lasts_since_;               ///< the change that is being answered
 };
 
 }  // namespace hetplan::adapt

@@ -32,8 +32,8 @@ class ledger {
 
   /// `count` iterations one after another, all alike.
   void ran(double start_s, std::size_t plan, long long count, const iteration& each, bool violates) {
-    enter({activity::running, start_s, start_s + static_cast<double>(count) * each.took_s, plan, count, each.response_s, 0, violates}, each.device_J,
-          static_cast<double>(count), each.took_s);
+    enter({activity::running, start_s, start_s + static_cast<double>(count) * each.took_s, plan, count, each.response_s, 0, violates},
+          each.device_J, static_cast<double>(count), each.took_s);
     out_.iterations += count;
     if (violates) out_.violations += count;
   }

@@ -8,7 +8,6 @@
 
 namespace hetplan::adapt {
 
-
 /// Lives a job through a timeline under a policy.
 ///
 /// Iterations follow one another; each is simulated with the capacities and speeds that the timeline has while it runs, and
@@ -26,7 +25,8 @@ template <class Problem, adaptation_policy Policy, failure_detector Detector = h
 [[nodiscard]] history live(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options = {},
                            Observers&&... observers) {
   if constexpr (std::is_same_v<Detector, heartbeat>) check_heartbeat(options.detector);
-  return detail::life_loop<Problem, Policy, Detector, std::remove_reference_t<Observers>...>(problem, t, policy, options, observers...).run();
+  return detail::life_loop<Problem, Policy, Detector, std::remove_reference_t<Observers>...>(problem, t, policy, options, observers...)
+      .run();
 }
 
 }  // namespace hetplan::adapt

@@ -30,9 +30,14 @@ template <class Problem, class Policy, class Detector, class... Observers>
 class life_loop {
  public:
   life_loop(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
-      : problem_(problem), policy_(policy), duration_(t.duration.value()), most_steps_(options.steps + 16 * std::ssize(t.events)),
-        world_(problem.cluster, t, options.detector, problem.job.qoe), books_(problem.cluster.size()),
-        weights_(problem, options.storage), observers_(observers...) {}
+      : problem_(problem),
+        policy_(policy),
+        duration_(t.duration.value()),
+        most_steps_(options.steps + 16 * std::ssize(t.events)),
+        world_(problem.cluster, t, options.detector, problem.job.qoe),
+        books_(problem.cluster.size()),
+        weights_(problem, options.storage),
+        observers_(observers...) {}
 
   [[nodiscard]] history run() {
     while (goes_on()) {
@@ -55,7 +60,8 @@ class life_loop {
     const auto deadline = world_.wanted.iterations ? world_.wanted.deadline : std::nullopt;  // work without an end has none
     h.missed_deadline = deadline && (h.finished_s ? *h.finished_s > deadline->value() * (1 + limit_tolerance) : now_ >= deadline->value());
     if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(world_.actual()))) {
-      h.status = {outcome::infeasible, why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
+      h.status = {outcome::infeasible,
+                  why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
     }
     return std::move(books_).close();
   }
@@ -78,7 +84,8 @@ class life_loop {
     history& h = books_.open();
     if (problem_.job.qoe.iterations && done() >= *problem_.job.qoe.iterations) h.finished_s = now_;
     std::string by = steps_++ < most_steps_ || h.finished_s ? "" : "its budget of " + std::to_string(most_steps_) + " steps";
-    if (std::apply([&](auto&... o) { return notify(lived{seconds(now_), seconds(duration_), h}, o...); }, observers_) == flow::stop) by = "an observer";
+    if (std::apply([&](auto&... o) { return notify(lived{seconds(now_), seconds(duration_), h}, o...); }, observers_) == flow::stop)
+      by = "an observer";
     if (!by.empty()) {
       stopped_ = true;
       h.status = {outcome::stopped, "stopped by " + by + " at " + to_text(now_) + " s"};
@@ -93,8 +100,13 @@ class life_loop {
     since_.reset();
     const std::vector<foreign_traffic> traffic = world_.foreign();
     const holdings held = weights_.sources(world_.noticed());
-    situation s{.now = seconds(now_), .since = seconds(caused), .noticed = world_.noticed(), .held = held, .traffic = traffic,
-                .wanted = world_.wanted, .done = done()};
+    situation s{.now = seconds(now_),
+                .since = seconds(caused),
+                .noticed = world_.noticed(),
+                .held = held,
+                .traffic = traffic,
+                .wanted = world_.wanted,
+                .done = done()};
     if (runner_ != nullptr) {
       s.running = &runner_->what();
       s.can_run = runner_->can_run(world_.noticed());
@@ -131,13 +143,15 @@ class life_loop {
   /// Every device that a plan computes on.
   [[nodiscard]] bool is_there(const plan& p) const {
     const auto all = problem_.cluster.devices();
-    return std::none_of(all.begin(), all.end(), [&](const device& d) { return world_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
+    return std::none_of(all.begin(), all.end(),
+                        [&](const device& d) { return world_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
   }
   /// Weights come in the background: begins it, and says whether it is still going on.
   [[nodiscard]] bool fetching() {
     if (next_->fetched) return false;
     // Nothing runs that could go on meanwhile, or who should send or receive has left: no reason to wait.
-    if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual()) || !is_there(*next_->what.next) || world_.waits(purpose::weights)) {
+    if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual()) || !is_there(*next_->what.next) ||
+        world_.waits(purpose::weights)) {
       world_.drop(purpose::weights);
       coming_.reset();
       next_->fetched = true;
@@ -181,11 +195,12 @@ class life_loop {
   /// Nothing runs until something may change that.
   void wait() {
     double until = std::min({world_.next_event(), world_.next_notice(), duration_});
-    if (next_) until = std::min(until, next_->from_s);  // nobody is asked before
+    if (next_) until = std::min(until, next_->from_s);                                 // nobody is asked before
     else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // at once, and nothing runs: at the next event
     const std::vector<double> left = world_.flows_alone(now_, until);
     std::vector<double> spent(problem_.cluster.size(), 0);
-    if (runner_ != nullptr) add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), world_.actual(), until - now_);
+    if (runner_ != nullptr)
+      add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), world_.actual(), until - now_);
     books_.passed(resting_ ? activity::idle : activity::stalled, now_, until, running_, spent);
     go_on_to(until, left);
   }
@@ -200,7 +215,8 @@ class life_loop {
       i = it->second;
     } else {
       const auto halt = [&](double horizon) { return world_.next_halt(runner_->devices(), runner_->resources(), asked_s_, horizon); };
-      std::tie(i, until) = under_change(runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
+      std::tie(i, until) = under_change(
+          runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
       if (seen_.size() >= most_seen) seen_.clear();
       if (quiet && i.ended && now_ + i.took_s <= world_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
     }
@@ -210,7 +226,8 @@ class life_loop {
       return go_on_to(until, i.background_left);
     }
     if (!(now_ + i.took_s > now_))
-      throw invalid_input("live: an iteration of the running plan takes " + to_text(i.took_s) + " s, so that time would stand still; expected more");
+      throw invalid_input("live: an iteration of the running plan takes " + to_text(i.took_s) +
+                          " s, so that time would stand still; expected more");
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);
     const long long count = repetitions(i);
@@ -237,8 +254,8 @@ class life_loop {
 
   /// How often the same iteration comes again before anything can make it another one.
   [[nodiscard]] long long repetitions(const iteration& i) const {
-    const auto before = [&](double at) { return std::floor((at - now_) / i.took_s); };       // whole ones that end by then
-    const auto reaching = [&](double at) { return std::ceil((at - now_) / i.took_s); };      // until one ends then or later
+    const auto before = [&](double at) { return std::floor((at - now_) / i.took_s); };   // whole ones that end by then
+    const auto reaching = [&](double at) { return std::ceil((at - now_) / i.took_s); };  // until one ends then or later
     double most = std::min({before(world_.next_event()), before(duration_), reaching(world_.next_notice()), reaching(ask_at_)});
     if (next_) most = std::min(most, reaching(next_->from_s));
     if (problem_.job.qoe.iterations) most = std::min(most, static_cast<double>(*problem_.job.qoe.iterations - done()));
@@ -296,9 +313,9 @@ class life_loop {
     for (const device& d : problem_.cluster.devices()) {
       if (uses(next, d.id)) idle.push_back(d.id);
     }
-    const auto [run, until] = under_change(needed, 1, [&](const simulator_options& o) {
-      return run_migration(m, problem_.cluster, o, problem_.models.energy);
-    }, [](double) { return never; });
+    const auto [run, until] = under_change(
+        needed, 1, [&](const simulator_options& o) { return run_migration(m, problem_.cluster, o, problem_.models.energy); },
+        [](double) { return never; });
     std::vector<double> spent;
     for (const joules e : run.energy) spent.push_back(e.value());
     record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
@@ -317,11 +334,11 @@ class life_loop {
   world world_;
   ledger books_;
   weight_keeper<Problem> weights_;
-  std::unique_ptr<plan_runner<Problem>> runner_;   ///< null: nothing has run yet
+  std::unique_ptr<plan_runner<Problem>> runner_;  ///< null: nothing has run yet
   std::size_t running_ = 0;
   std::optional<adopting> next_;
-  std::optional<migration> coming_;                ///< in the background
-  std::optional<double> since_ = 0;                ///< the first event that nobody has answered
+  std::optional<migration> coming_;                              ///< in the background
+  std::optional<double> since_ = 0;                              ///< the first event that nobody has answered
   double now_ = 0, ask_at_ = never, last_s_ = 1, asked_s_ = -1;  ///< the last: about an iteration that stands still
   bool resting_ = false, stopped_ = false;
   std::optional<seconds> response_;

@@ -31,7 +31,7 @@ struct fetch {
 struct migration {
   hetplan::status status = {};  ///< infeasible: a tensor that nobody there holds, or no way for it
   std::vector<std::vector<fetch>> rounds = {};
-  bytes lost_cache = {};        ///< of sequences whose device is gone: it has to be worked out again
+  bytes lost_cache = {};  ///< of sequences whose device is gone: it has to be worked out again
 
   [[nodiscard]] bytes volume() const {
     bytes total;
@@ -118,7 +118,8 @@ class fetch_round {
   /// all others, as long as that frees ways sooner: no step makes the busiest resource busier.
   [[nodiscard]] std::vector<fetch> fetches() {
     std::stable_sort(wanted_.begin(), wanted_.end(), [](const wish& a, const wish& b) {
-      return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) < std::tuple(b.sources.size() > 1, -b.volume_bytes, b.to, b.tensor);
+      return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) <
+             std::tuple(b.sources.size() > 1, -b.volume_bytes, b.to, b.tensor);
     });
     for (wish& w : wanted_) {
       w.from = best_sender(w);
@@ -186,7 +187,8 @@ class fetch_round {
     return best;
   }
   void load(const wish& w, int sign) {
-    for (const resource_use& u : cluster_.network().find(w.from, w.to)->via) load_s_[u.resource.index()] += sign * work_s(w.volume_bytes, u);
+    for (const resource_use& u : cluster_.network().find(w.from, w.to)->via)
+      load_s_[u.resource.index()] += sign * work_s(w.volume_bytes, u);
   }
   void pack(const wish& w) {
     fetch& f = pairs_.try_emplace({w.from, w.to, w.immutable}, fetch{w.from, w.to, {}, w.immutable, {}}).first->second;
@@ -252,15 +254,18 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
   require(held.devices() == c.size() && held.layers() == model.size(),
           "holdings of " + std::to_string(held.devices()) + " devices and " + std::to_string(held.layers()) + " layers; expected " +
               std::to_string(c.size()) + " and " + std::to_string(model.size()));
-  require(now.present.size() == c.size() && now.capacity.size() == c.network().resources().size(), "the conditions are those of another cluster");
+  require(now.present.size() == c.size() && now.capacity.size() == c.network().resources().size(),
+          "the conditions are those of another cluster");
   for (const stage& s : next.stages) {
     for (const assignment& a : s.devices) {
       require(a.device.valid() && a.device.index() < c.size(), "the plan names no device of cluster \"" + c.name() + "\"");
-      require(now.present[a.device.index()] != 0, "the plan uses \"" + c[a.device].name + "\", which is gone; expected devices that are there");
+      require(now.present[a.device.index()] != 0,
+              "the plan uses \"" + c[a.device].name + "\", which is gone; expected devices that are there");
     }
   }
-  require(held.sequences() == 0 || next.workload.mode != mode::generation || held.sequences() == next.batch(),
-          "caches of " + std::to_string(held.sequences()) + " sequences for a plan of " + std::to_string(next.batch()) + "; expected as many");
+  require(
+      held.sequences() == 0 || next.workload.mode != mode::generation || held.sequences() == next.batch(),
+      "caches of " + std::to_string(held.sequences()) + " sequences for a plan of " + std::to_string(next.batch()) + "; expected as many");
 }
 
 }  // namespace detail

@@ -26,8 +26,8 @@ enum class turn_order { cheapest, faster_first };
 /// What a horizon should bring.
 struct mixing_goal {
   double horizon_s = 0;
-  double progress = 0;  ///< work that should be done by its end (EP)
-  std::optional<std::size_t> running = {};  ///< the plan that ran last; it goes on without a switch
+  double progress = 0;                                           ///< work that should be done by its end (EP)
+  std::optional<std::size_t> running = {};                       ///< the plan that ran last; it goes on without a switch
   double shortfall_J = std::numeric_limits<double>::infinity();  ///< price per unit of work not done; infinite: least shortfall first
   turn_order order = turn_order::cheapest;
 };
@@ -59,7 +59,8 @@ inline void check_mixing(const plan_rates& rates, const mixing_goal& goal) {
   check_running(rates, goal.running);
   const auto fail = [](const std::string& what) { throw invalid_input("mixing: " + what); };
   if (!std::isfinite(goal.horizon_s)) fail("horizon_s is " + to_text(goal.horizon_s) + "; expected a finite number");
-  if (!(std::isfinite(goal.progress) && goal.progress >= 0)) fail("progress is " + to_text(goal.progress) + "; expected a finite number >= 0");
+  if (!(std::isfinite(goal.progress) && goal.progress >= 0))
+    fail("progress is " + to_text(goal.progress) + "; expected a finite number >= 0");
   if (!(goal.shortfall_J >= 0)) fail("shortfall_J is " + to_text(goal.shortfall_J) + "; expected a number >= 0, or infinity");
 }
 
@@ -71,7 +72,8 @@ namespace detail {
   m.shortfall = goal.progress;
   m.objective = goal.progress > 0 && std::isfinite(goal.shortfall_J) ? goal.shortfall_J * goal.progress : 0;
   if (goal.progress > 0) {
-    m.status = {outcome::infeasible, "deadline passed " + to_text(-goal.horizon_s) + " s ago with " + to_text(goal.progress) + " units of work left"};
+    m.status = {outcome::infeasible,
+                "deadline passed " + to_text(-goal.horizon_s) + " s ago with " + to_text(goal.progress) + " units of work left"};
   }
   return m;
 }

@@ -34,7 +34,10 @@ template <class Problem, class Planner>
 class mixing_policy {
  public:
   mixing_policy(const Problem& problem, Planner planner, mixing_options options = {})
-      : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
+      : problem_(&problem),
+        options_(options),
+        known_(problem),
+        plan_(problem, std::move(planner), options.common.memory),
         changes_(options.common) {
     static_cast<void>(checked_options(options.common, "mixing_policy"));
     controller_.options = options.progress;
@@ -94,7 +97,9 @@ class mixing_policy {
     begun_ = question{s.now.value(), s.done, d};
     const auto& plans = controller_.rates.plans;
     const bool any = std::any_of(plans.begin(), plans.end(), [](const plan_rate& r) { return r.rate > 0; });
-    reaction r{.step = step, .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)), .rest = !d.plan && any,
+    reaction r{.step = step,
+               .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)),
+               .rest = !d.plan && any,
                .reason = any ? d.status.reason : "no plan can run now"};
     r.cancel = s.coming != nullptr;  // unless it is the answer again
     if (changed == detail::change_size::small && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
@@ -127,7 +132,8 @@ class mixing_policy {
 
   /// Iterations are whole, and plans change between them: the last turn may begin one iteration late.
   [[nodiscard]] decision decide(const situation& s, std::optional<std::size_t> running) const {
-    job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done), .time_left_s = (*s.wanted.deadline - s.now).value(),
+    job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done),
+                  .time_left_s = (*s.wanted.deadline - s.now).value(),
                   .running = running};
     if (begun_) {  // the rest of the horizon
       const job_state rest = after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));

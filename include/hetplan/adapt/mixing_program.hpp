@@ -77,8 +77,8 @@ template <lp_solver Solver>
   const lp_solution s = solver.solve(mixing_program(rates, goal));
   mixture m;
   if (s.status == lp_status::infeasible) {
-    m.status = {outcome::infeasible, "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " +
-                                         to_text(goal.horizon_s) + " s"};
+    m.status = {outcome::infeasible,
+                "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " + to_text(goal.horizon_s) + " s"};
     return m;
   }
   if (s.status != lp_status::optimal) {

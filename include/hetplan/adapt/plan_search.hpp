@@ -115,8 +115,8 @@ class plan_search {
     qoe_target wanted;
     std::list<moment> moments = {};  ///< the last first
     double wait = 0, steps = 0;
-    seconds since = {};           ///< the last search
-    conditions last = {};         ///< that were asked about
+    seconds since = {};    ///< the last search
+    conditions last = {};  ///< that were asked about
   };
 
   [[nodiscard]] static double step(const group& g, const conditions& now, double d) { return g.last == now ? 0 : std::min(d, farthest); }

@@ -38,8 +38,10 @@ class present_problem {
  public:
   /// `whole` must outlive it.  Throws  invalid_input if no device works.
   present_problem(const Problem& whole, const conditions& now, const qoe_target& wanted)
-      : part_(part_of(whole.cluster, working(now), now.capacity)), devices_(whole.cluster.size()),
-        problem_{whole.model, part_.devices, slow_down(whole.cost, speeds(now)), wanting(whole.job, wanted), whole.models, whole.lp, whole.steps} {}
+      : part_(part_of(whole.cluster, working(now), now.capacity)),
+        devices_(whole.cluster.size()),
+        problem_{whole.model, part_.devices, slow_down(whole.cost, speeds(now)), wanting(whole.job, wanted), whole.models,
+                 whole.lp,    whole.steps} {}
   present_problem(const present_problem&) = delete;
   present_problem& operator=(const present_problem&) = delete;
 

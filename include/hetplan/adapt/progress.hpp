@@ -21,8 +21,8 @@ struct progress_options {
   /// The paper's Delta. Infinite: the whole rest of the job is one horizon, which switches least and took the least energy
   /// under noise (bench/mixing.cpp).
   double horizon_s = std::numeric_limits<double>::infinity();
-  double period_s = 60;     ///< working time between decisions, shorter where a turn ends; also what the reserve looks ahead
-  double pessimism = 0.2;   ///< rates may fall by this share; 0 <= pessimism < 1
+  double period_s = 60;    ///< working time between decisions, shorter where a turn ends; also what the reserve looks ahead
+  double pessimism = 0.2;  ///< rates may fall by this share; 0 <= pessimism < 1
   double shortfall_J = std::numeric_limits<double>::infinity();  ///< mixing_goal's
 };
 
@@ -37,12 +37,12 @@ struct job_state {
 
 /// What to do next.
 struct decision {
-  hetplan::status status = {};  ///< infeasible: the deadline has passed; the plan is the one that ends first
+  hetplan::status status = {};           ///< infeasible: the deadline has passed; the plan is the one that ends first
   std::optional<std::size_t> plan = {};  ///< none: idle
-  double pause_s = 0;   ///< of switching to it
-  double seconds = 0;   ///< decide again after so long, pause included, or when the work is done
-  bool reserve = false; ///< the plan was chosen to keep the deadline in reach, against the mixture
-  double horizon_s = 0; ///< what is left of the horizon, and its expected progress, when this begins
+  double pause_s = 0;                    ///< of switching to it
+  double seconds = 0;                    ///< decide again after so long, pause included, or when the work is done
+  bool reserve = false;                  ///< the plan was chosen to keep the deadline in reach, against the mixture
+  double horizon_s = 0;                  ///< what is left of the horizon, and its expected progress, when this begins
   double progress = 0;
   adapt::mixture mixture = {};  ///< of what is left of the horizon
 };
@@ -177,10 +177,12 @@ struct uniform_progress {
     }
     if (!(options.pessimism >= 0 && options.pessimism < 1)) fail("pessimism is " + to_text(options.pessimism) + "; expected [0, 1)");
     if (!(options.shortfall_J >= 0)) fail("shortfall_J is " + to_text(options.shortfall_J) + "; expected a number >= 0, or infinity");
-    if (!(std::isfinite(now.work_left) && now.work_left >= 0)) fail("work_left is " + to_text(now.work_left) + "; expected a finite number >= 0");
+    if (!(std::isfinite(now.work_left) && now.work_left >= 0))
+      fail("work_left is " + to_text(now.work_left) + "; expected a finite number >= 0");
     if (!std::isfinite(now.time_left_s)) fail("time_left_s is " + to_text(now.time_left_s) + "; expected a finite number");
     if (!(now.horizon_left_s >= 0 && now.progress_left >= 0)) {
-      fail("horizon_left_s is " + to_text(now.horizon_left_s) + ", progress_left " + to_text(now.progress_left) + "; expected numbers >= 0");
+      fail("horizon_left_s is " + to_text(now.horizon_left_s) + ", progress_left " + to_text(now.progress_left) +
+           "; expected numbers >= 0");
     }
   }
 };

@@ -67,7 +67,8 @@ class rate_hull {
     for (std::size_t p = 0; p < plans.size(); ++p) {
       if (plans[p].rate > 0) points.push_back({p, plans[p].rate, plans[p].power_W});
     }
-    std::ranges::stable_sort(points, [](const corner& a, const corner& b) { return a.rate < b.rate || (a.rate == b.rate && a.power_W < b.power_W); });
+    std::ranges::stable_sort(
+        points, [](const corner& a, const corner& b) { return a.rate < b.rate || (a.rate == b.rate && a.power_W < b.power_W); });
     corners_.push_back({std::nullopt, 0, idle_W});
     for (const corner& c : points) {
       if (c.rate == corners_.back().rate) continue;  // draws no less

@@ -71,7 +71,10 @@ template <class Problem, class Planner>
 class rescheduling_policy {
  public:
   rescheduling_policy(const Problem& problem, plan first, Planner planner, policy_options options = {})
-      : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "rescheduling_policy")), known_(problem),
+      : problem_(&problem),
+        first_(std::move(first)),
+        options_(checked_options(options, "rescheduling_policy")),
+        known_(problem),
         plan_(problem, std::move(planner), options.memory) {}
 
   [[nodiscard]] reaction react(const situation& s) {
@@ -82,8 +85,12 @@ class rescheduling_policy {
     if (r.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = r.status.reason};
     const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, r.plans);  // an answer may be of another moment
     if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
-    return {.next = known_[*best], .how = switching::through_coordinator, .step = rung::replanned, .thinking = options_.thinking.replan,
-            .ask_again = plan_.ask_again(), .reason = "planned anew by the coordinator"};
+    return {.next = known_[*best],
+            .how = switching::through_coordinator,
+            .step = rung::replanned,
+            .thinking = options_.thinking.replan,
+            .ask_again = plan_.ask_again(),
+            .reason = "planned anew by the coordinator"};
   }
 
  private:

@@ -69,7 +69,8 @@ class replanning {
       : problem_(&problem), planner_(std::move(planner)), memory_(memory ? std::move(memory) : std::make_shared<planning_memory>()) {}
 
   /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
-  [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic, const qoe_target& wanted) {
+  [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,
+                                              const qoe_target& wanted) {
     const conditions now = rounded(offered(noticed, traffic, problem_->cluster.network()), problem_->cluster);
     std::vector<double> k{wanted.latency ? wanted.latency->value() : -1, wanted.deadline ? wanted.deadline->value() : -1,
                           wanted.iterations ? static_cast<double>(*wanted.iterations) : -1};

@@ -63,7 +63,8 @@ class replay_maker {
     const std::string why = "memory: the devices that are left cannot hold the model in the running plan's order of stages";
     if (!parted_) return why;
     const auto& [from, to] = *parted_;
-    return why + " without a route from \"" + problem_.cluster[from].name + "\" to \"" + problem_.cluster[to].name + "\", which become neighbours";
+    return why + " without a route from \"" + problem_.cluster[from].name + "\" to \"" + problem_.cluster[to].name +
+           "\", which become neighbours";
   }
 
   /// A plan for each measure and weight under a warm-up rule, the same cut once; none if no cut keeps the memory.
@@ -211,15 +212,15 @@ class replay_maker {
   const Problem& problem_;
   const plan& running_;
   stage_graph graph_;
-  layer_sequence sequence_;            ///< the running plan's stages one after the other
-  std::vector<stage> left_;            ///< with the devices that are left
+  layer_sequence sequence_;  ///< the running plan's stages one after the other
+  std::vector<stage> left_;  ///< with the devices that are left
   std::optional<stage_table> table_;
-  std::vector<double> work_;           ///< before each layer of the sequence and at its end, as a share of the whole model
+  std::vector<double> work_;                  ///< before each layer of the sequence and at its end, as a share of the whole model
   std::vector<std::vector<double>> seconds_;  ///< the same in seconds, by stage that is left
-  std::vector<double> boundary_bytes_; ///< of a microbatch, there and back, before each layer of the sequence
-  std::vector<double> capacity_;       ///< by stage that is left: whole models per second
-  std::vector<double> s_per_byte_;     ///< behind each stage that is left but the last: its slowest pair of devices
-  std::vector<char> joined_;           ///< behind each: every pair has a route
+  std::vector<double> boundary_bytes_;        ///< of a microbatch, there and back, before each layer of the sequence
+  std::vector<double> capacity_;              ///< by stage that is left: whole models per second
+  std::vector<double> s_per_byte_;            ///< behind each stage that is left but the last: its slowest pair of devices
+  std::vector<char> joined_;                  ///< behind each: every pair has a route
   std::optional<std::pair<device_id, device_id>> parted_;  ///< the first pair that has none
 };
 

@@ -16,11 +16,11 @@ namespace hetplan::adapt {
 struct migration_run {
   bool ended = true;  ///< false: `until` came first, and the numbers are as far as it came
   seconds time = {};
-  bytes moved = {};   ///< of a whole run
-  std::vector<bytes> sent = {};      ///< by device
-  std::vector<bytes> received = {};  ///< by device
-  std::vector<joules> energy = {};   ///< by device; 0 for those that take no part
-  std::vector<bytes> carried = {};   ///< by resource: payload x weight
+  bytes moved = {};                          ///< of a whole run
+  std::vector<bytes> sent = {};              ///< by device
+  std::vector<bytes> received = {};          ///< by device
+  std::vector<joules> energy = {};           ///< by device; 0 for those that take no part
+  std::vector<bytes> carried = {};           ///< by resource: payload x weight
   std::vector<double> background_left = {};  ///< of the traffic beside it [B]
 };
 
@@ -43,8 +43,12 @@ struct migration_run {
     for (const fetch& f : round) {
       const route* way = c.network().find(f.from, f.to);
       if (way == nullptr) throw invalid_input("add_migration: no route from \"" + c[f.from].name + "\" to \"" + c[f.to].name + "\"");
-      const auto moving = b.add(tasks::transfer{.from = f.from, .to = f.to, .priority = fetch_priority, .route = b.add_route(*way),
-                                                .volume_bytes = f.volume.value(), .latency_s = way->latency.value()});
+      const auto moving = b.add(tasks::transfer{.from = f.from,
+                                                .to = f.to,
+                                                .priority = fetch_priority,
+                                                .route = b.add_route(*way),
+                                                .volume_bytes = f.volume.value(),
+                                                .latency_s = way->latency.value()});
       if (before) b.depend(*before, moving);
       b.depend(moving, after);
     }
@@ -63,7 +67,8 @@ struct migration_run {
 /// Determinism   as simulate.
 /// Source        semantics, sections 6, 8 and 10.
 template <energy_model Energy = linear_power>
-[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const simulator_options& options, const Energy& energy = {}) {
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const simulator_options& options,
+                                          const Energy& energy = {}) {
   tasks::task_graph_builder b(c.size());
   static_cast<void>(add_migration(b, m, c));
   const tasks::task_graph g = std::move(b).build();

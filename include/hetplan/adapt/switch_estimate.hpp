@@ -19,7 +19,8 @@ namespace hetplan::adapt {
 /// Complexity  that of delta_migration and run_migration.
 /// Source      Dora, eq. 8: the switching overhead of a plan.
 template <class Problem>
-[[nodiscard]] std::optional<switch_cost> estimate_switch(const Problem& problem, const holdings& held, const plan& next, const conditions& now) {
+[[nodiscard]] std::optional<switch_cost> estimate_switch(const Problem& problem, const holdings& held, const plan& next,
+                                                         const conditions& now) {
   const migration m = delta_migration(held, next, problem.model, problem.cluster, now);
   if (!m.status.ok()) return std::nullopt;
   if (m.empty()) return switch_cost{};
@@ -37,8 +38,8 @@ template <class Problem>
 ///
 /// Source  Dora, section 4.3, asynchronous switching; the room is ours.
 template <memory_model Memory>
-[[nodiscard]] std::pair<migration, migration> split_beside(const migration& all, const plan& running, const planning_graph& model, const cluster& c,
-                                                           const Memory& memory) {
+[[nodiscard]] std::pair<migration, migration> split_beside(const migration& all, const plan& running, const planning_graph& model,
+                                                           const cluster& c, const Memory& memory) {
   auto [beside, stopped] = split_immutable(all);
   if (beside.empty()) return {std::move(beside), std::move(stopped)};
   std::vector<double> room = free_bytes(running, model, c, memory);

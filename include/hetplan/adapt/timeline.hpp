@@ -150,8 +150,9 @@ class timeline_validator {
 /// Events at or after the end never happen, but are checked all the same.
 [[nodiscard]] inline std::optional<timeline_violation> find_violation(const timeline& t, const cluster& c) {
   if (!(t.duration.value() > 0 && t.duration <= longest_timeline)) {
-    return timeline_violation{{}, "duration = " + to_text(t.duration.value()) + " s; expected seconds > 0, at most " +
-                                      to_text(longest_timeline.value()) + " (30 years)"};
+    return timeline_violation{{},
+                              "duration = " + to_text(t.duration.value()) + " s; expected seconds > 0, at most " +
+                                  to_text(longest_timeline.value()) + " (30 years)"};
   }
   detail::timeline_validator validator(c);
   for (std::size_t i = 0; i < t.events.size(); ++i) {

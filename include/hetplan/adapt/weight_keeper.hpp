@@ -54,9 +54,11 @@ class weight_keeper {
   bool use(const plan& p) {
     const bool moved = !same_placement(p, running_);
     running_ = p;
-    if (moved) hold_for(p); else give_caches(held_, p);
+    if (moved) hold_for(p);
+    else give_caches(held_, p);
     replication copies;
-    if (options_.backups) copies = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
+    if (options_.backups)
+      copies = replicate_by_topology(p, problem_->model, problem_->cluster, options_.backups->content, problem_->models.memory);
     if (!moved && copies == copies_) return false;
     copies_ = std::move(copies);
     copied_at_.reset();
@@ -114,7 +116,8 @@ class weight_keeper {
   }
   /// What of that may come while the running plan goes on (split_beside).
   [[nodiscard]] migration beside(const plan& running, const plan& next, const conditions& now) const {
-    return split_beside(to(next, switching::delta, now).migration, running, problem_->model, problem_->cluster, problem_->models.memory).first;
+    return split_beside(to(next, switching::delta, now).migration, running, problem_->model, problem_->cluster, problem_->models.memory)
+        .first;
   }
 
  private:
@@ -149,7 +152,7 @@ class weight_keeper {
   holdings held_;
   replication copies_;
   long long begun_at_ = 0;
-  bool sent_once_ = false;  ///< what never changes has been sent with the first backup
+  bool sent_once_ = false;              ///< what never changes has been sent with the first backup
   std::optional<long long> copied_at_;  ///< of the last backup that is whole
 };
 

@@ -41,7 +41,8 @@ class wish {
     constexpr double never = std::numeric_limits<double>::infinity();
     if (!i.ended) return {never, never};
     if (!deadline_s_) {
-      return {0, objective_.score(evaluation{.latency = seconds(i.took_s), .time_between_tokens = seconds(i.response_s),
+      return {0, objective_.score(evaluation{.latency = seconds(i.took_s),
+                                             .time_between_tokens = seconds(i.response_s),
                                              .devices = {{.energy = joules(i.energy_J())}}})};
     }
     return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};

@@ -33,7 +33,7 @@ struct side_flow {
   double release_s = 0;  ///< when its first byte may move, on the timeline
   int priority = 0;
   purpose what = purpose::foreign;
-  bool began = true;      ///< no: one of its ends was away then, and the run in which that was leaves it out
+  bool began = true;  ///< no: one of its ends was away then, and the run in which that was leaves it out
 };
 
 /// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and flows beside the plan's.
@@ -45,8 +45,13 @@ class world {
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
   template <failure_detector Detector>
   world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
-      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_),
-        known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
+      : wanted(first_wanted),
+        cluster_(&c),
+        timeline_(&checked(t, c)),
+        actual_(nominal(c)),
+        noticed_(actual_),
+        known_(times_known(t, detector)),
+        gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
   }
 
@@ -72,7 +77,8 @@ class world {
       double known_s = known_[next_].value();
       if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
       if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
-      if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
+      if (const auto* j = std::get_if<device_joins>(&e.what))
+        known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
       to_notice_.emplace(known_s, next_);
       ++next_;
     }
@@ -98,7 +104,8 @@ class world {
   [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const {
     for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
       const auto* gone = std::get_if<device_leaves>(&timeline_->events[i].what);
-      if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end()) return timeline_->events[i].at.value();
+      if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end())
+        return timeline_->events[i].at.value();
     }
     return never;
   }
@@ -106,7 +113,8 @@ class world {
   /// When it becomes known next, after a time and not after `horizon`, that one of some devices stands still or one of some
   /// resources carries nothing, and is not over by then; infinite if never.
   /// Complexity  O(events until then), and again for each of them that halts something.
-  [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after, double horizon) const {
+  [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
+                                 double horizon) const {
     const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
     double first = never;
     for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
@@ -153,8 +161,9 @@ class world {
     for (const auto& round : m.rounds) {
       for (const fetch& f : round) {
         const route* way = cluster_->network().find(f.from, f.to);
-        if (way == nullptr) throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" +
-                                              (*cluster_)[f.to].name + "\" for a backup");
+        if (way == nullptr)
+          throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" + (*cluster_)[f.to].name +
+                              "\" for a backup");
         flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
       }
     }
@@ -244,7 +253,8 @@ class world {
       f.left_bytes = left[i];
     }
     const auto is_over = [](const side_flow& f) { return f.left_bytes <= 0; };
-    const bool calmer = std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return is_over(f) && f.what == purpose::foreign; });
+    const bool calmer =
+        std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return is_over(f) && f.what == purpose::foreign; });
     if (calmer) news_ = std::min(news_.value_or(now), now);
     std::erase_if(flows_, is_over);
     return both;
@@ -264,9 +274,9 @@ class world {
   const cluster* cluster_;
   const timeline* timeline_;
   conditions actual_, noticed_;
-  std::vector<seconds> known_;  ///< by event
-  std::vector<double> gone_known_s_;  ///< by device: when its last leaving is known
-  std::size_t next_ = 0, end_ = 0;  ///< events to come: from, to; those at the timeline's end never happen
+  std::vector<seconds> known_;                    ///< by event
+  std::vector<double> gone_known_s_;              ///< by device: when its last leaving is known
+  std::size_t next_ = 0, end_ = 0;                ///< events to come: from, to; those at the timeline's end never happen
   using notice = std::pair<double, std::size_t>;  ///< when, which event
   std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
   std::optional<double> news_;

@@ -25,7 +25,7 @@ struct power_profile {
 /// A device. `compute` and `memory_bandwidth` are per accelerator, `memory` and `power` per device.
 /// Budgets may lie below what the device has; planners keep them, the simulator reports against them.
 struct device {
-  device_id id = {};      ///< set by the cluster
+  device_id id = {};  ///< set by the cluster
   std::string name;
   std::string kind = "";  ///< = name where empty; profiles are looked up by kind
   bytes memory = {};
@@ -55,9 +55,7 @@ inline void check_device(const device& d) {
       throw invalid_input("device \"" + d.name + "\": " + field + " = " + to_text(given) + "; expected " + expected);
     }
   };
-  const auto amount = [&](auto q, const char* field) {
-    require(is_finite(q) && q.value() >= 0, field, q.value(), "a finite number >= 0");
-  };
+  const auto amount = [&](auto q, const char* field) { require(is_finite(q) && q.value() >= 0, field, q.value(), "a finite number >= 0"); };
   if (d.name.empty()) throw invalid_input("a device has an empty name");
   require(is_finite(d.memory) && d.memory.value() > 0, "memory", d.memory.value(), "bytes > 0");
   require(d.usable_memory().value() > 0 && d.usable_memory() <= d.memory, "memory_budget", d.usable_memory().value(),
@@ -71,8 +69,7 @@ inline void check_device(const device& d) {
     require(is_finite(*d.interconnect) && d.interconnect->value() > 0, "interconnect", d.interconnect->value(), "a rate > 0");
   }
   amount(d.power.idle, "power.idle");
-  require(is_finite(d.power.active) && d.power.active >= d.power.idle, "power.active", d.power.active.value(),
-          "watts >= idle");
+  require(is_finite(d.power.active) && d.power.active >= d.power.idle, "power.active", d.power.active.value(), "watts >= idle");
   amount(d.power.send, "power.send");
   amount(d.power.receive, "power.receive");
   if (d.energy_budget) amount(*d.energy_budget, "energy_budget");

@@ -28,7 +28,9 @@ struct exchange_cost {
   bool half_duplex = false;  ///< the directions of some pair share a resource: they take turns
 
   /// Traffic there and back at once.
-  [[nodiscard]] double together_s(double there_s, double back_s) const { return half_duplex ? there_s + back_s : std::max(there_s, back_s); }
+  [[nodiscard]] double together_s(double there_s, double back_s) const {
+    return half_duplex ? there_s + back_s : std::max(there_s, back_s);
+  }
   /// One volume there, and as much back.
   [[nodiscard]] double swap_s(double volume) const { return together_s(there.time_s(volume), back.time_s(volume)); }
 

@@ -19,9 +19,7 @@ namespace hetplan {
 [[nodiscard]] inline device_id median_device(const cluster& c) {
   std::vector<device_id> by_rate;
   for (const device& d : c.devices()) by_rate.push_back(d.id);
-  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) {
-    return c[a].total_compute() < c[b].total_compute();
-  });
+  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() < c[b].total_compute(); });
   return by_rate[(by_rate.size() - 1) / 2];
 }
 

@@ -76,9 +76,10 @@ consteval bool check_network_model() {
   static_assert(lists_resources<M>, "network_model needs: std::vector<resource> resources(std::span<const device>) const");
   static_assert(finds_routes<M>,
                 "network_model needs: std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const");
-  static_assert(prepares_routes<M> || !names_route_finder<M>,
-                "a network_model's route finder is: auto route_finder(std::span<const device>) const, called with (device_id from, device_id to), "
-                "which answers std::optional<route>");
+  static_assert(
+      prepares_routes<M> || !names_route_finder<M>,
+      "a network_model's route finder is: auto route_finder(std::span<const device>) const, called with (device_id from, device_id to), "
+      "which answers std::optional<route>");
   return network_model<M>;
 }
 

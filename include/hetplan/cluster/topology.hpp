@@ -165,18 +165,18 @@ struct hierarchical {
       const auto it = known.find(d.name);
       of_device.push_back(it == known.end() ? group_of(d) : it->second.front());
     }
-    return [this, of_device = std::move(of_device)](device_id from, device_id to) { return between(of_device[from.index()], of_device[to.index()]); };
+    return [this, of_device = std::move(of_device)](device_id from, device_id to) {
+      return between(of_device[from.index()], of_device[to.index()]);
+    };
   }
 
  private:
   [[nodiscard]] std::optional<route> between(std::size_t a, std::size_t b) const {
     const std::size_t each = wires == duplex::half ? 2 : 3;
     if (a == b) return route{groups[a].latency, {{resource_id(each * a), 1}}};
-    return route{groups[a].latency + latency + groups[b].latency,
-                 {{resource_id(each * a), 1},
-                  {resource_id(each * a + 1), 1},
-                  {resource_id(each * b + each - 1), 1},
-                  {resource_id(each * b), 1}}};
+    return route{
+        groups[a].latency + latency + groups[b].latency,
+        {{resource_id(each * a), 1}, {resource_id(each * a + 1), 1}, {resource_id(each * b + each - 1), 1}, {resource_id(each * b), 1}}};
   }
   /// The groups that name a device, ascending.
   [[nodiscard]] std::unordered_map<std::string_view, std::vector<std::size_t>> groups_by_device_name() const {

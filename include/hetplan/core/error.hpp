@@ -52,5 +52,4 @@ namespace detail {
 }  // namespace hetplan
 
 /// A promise of the library to itself; on in every build, so never put it inside a hot loop.
-#define HETPLAN_ASSERT(condition) \
-  ((condition) ? void() : ::hetplan::detail::assertion_failed(#condition, __FILE__, __LINE__))
+#define HETPLAN_ASSERT(condition) ((condition) ? void() : ::hetplan::detail::assertion_failed(#condition, __FILE__, __LINE__))

@@ -19,9 +19,8 @@ template <class Call, class M>
 concept takes_address_of_member = requires { Call::template address<M>(); };
 
 template <class Call, class M, class First, class... Others>
-inline constexpr bool calls_member_with =
-    calls_member<Call, M, First> || calls_member<Call, M, First, any_argument> || calls_member<Call, M, any_argument, First> ||
-    (calls_member<Call, M, First, Others> || ...);
+inline constexpr bool calls_member_with = calls_member<Call, M, First> || calls_member<Call, M, First, any_argument> ||
+                                          calls_member<Call, M, any_argument, First> || (calls_member<Call, M, First, Others> || ...);
 
 }  // namespace detail
 

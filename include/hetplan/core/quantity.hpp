@@ -28,9 +28,18 @@ class quantity {
   friend constexpr quantity operator*(double k, quantity a) { return quantity(k * a.si_); }
   friend constexpr quantity operator/(quantity a, double k) { return quantity(a.si_ / k); }
   friend constexpr double operator/(quantity a, quantity b) { return a.si_ / b.si_; }
-  constexpr quantity& operator+=(quantity b) { si_ += b.si_; return *this; }
-  constexpr quantity& operator-=(quantity b) { si_ -= b.si_; return *this; }
-  constexpr quantity& operator*=(double k) { si_ *= k; return *this; }
+  constexpr quantity& operator+=(quantity b) {
+    si_ += b.si_;
+    return *this;
+  }
+  constexpr quantity& operator-=(quantity b) {
+    si_ -= b.si_;
+    return *this;
+  }
+  constexpr quantity& operator*=(double k) {
+    si_ *= k;
+    return *this;
+  }
 
  private:
   double si_ = 0;
@@ -66,11 +75,13 @@ using flops_per_second = quantity<-1, 0, 0, 1>;
 using joules_per_byte = quantity<0, -1, 1, 0>;
 
 template <int T, int D, int E, int W>
-[[nodiscard]] inline bool is_finite(quantity<T, D, E, W> q) { return std::isfinite(q.value()); }
+[[nodiscard]] inline bool is_finite(quantity<T, D, E, W> q) {
+  return std::isfinite(q.value());
+}
 
 /// Literals: `5_ms`, `3_GiB`, `900_Mbit_per_s`, `9.1_TFLOP_per_s`, `35_W`.
 inline namespace literals {
-#define HETPLAN_LITERAL(suffix, type, factor)                                                            \
+#define HETPLAN_LITERAL(suffix, type, factor)                                                           \
   constexpr type operator""_##suffix(long double v) { return type(static_cast<double>(v) * (factor)); } \
   constexpr type operator""_##suffix(unsigned long long v) { return type(static_cast<double>(v) * (factor)); }
 HETPLAN_LITERAL(s, seconds, 1.0)

@@ -48,26 +48,33 @@ class any_cost_model {
 /// Adapts a model whose `time` returns plain seconds as a double; its optimizer's step, if it has one, must do so too.
 template <class M>
 struct assume_si {
-  static_assert(!names_optimizer_step<M> || requires(const M& m, const layer& l, const device& d) {
-                  { m.optimizer_step(l, d) } -> std::same_as<double>;
-                }, "the optimizer step of a model in assume_si is: double optimizer_step(const hetplan::layer&, const hetplan::device&) const");
-  static_assert(!names_largest_batch<M> || requires(const M& m, const work& w, const device& d) {
-                  { m.largest_batch(w, d) } -> std::same_as<double>;
-                },
-                "the largest batch of a model in assume_si is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
+  static_assert(
+      !names_optimizer_step<M> || requires(const M& m, const layer& l, const device& d) {
+        { m.optimizer_step(l, d) } -> std::same_as<double>;
+      }, "the optimizer step of a model in assume_si is: double optimizer_step(const hetplan::layer&, const hetplan::device&) const");
+  static_assert(
+      !names_largest_batch<M> || requires(const M& m, const work& w, const device& d) {
+        { m.largest_batch(w, d) } -> std::same_as<double>;
+      }, "the largest batch of a model in assume_si is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
   M model;
   [[nodiscard]] seconds time(const work& w, const device& d) const
-    requires requires(const M& m) { { m.time(w, d) } -> std::same_as<double>; }
+    requires requires(const M& m) {
+      { m.time(w, d) } -> std::same_as<double>;
+    }
   {
     return seconds(model.time(w, d));
   }
   [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const
-    requires requires(const M& m) { { m.optimizer_step(l, d) } -> std::same_as<double>; }
+    requires requires(const M& m) {
+      { m.optimizer_step(l, d) } -> std::same_as<double>;
+    }
   {
     return seconds(model.optimizer_step(l, d));
   }
   [[nodiscard]] double largest_batch(const work& w, const device& d) const
-    requires requires(const M& m) { { m.largest_batch(w, d) } -> std::same_as<double>; }
+    requires requires(const M& m) {
+      { m.largest_batch(w, d) } -> std::same_as<double>;
+    }
   {
     return model.largest_batch(w, d);
   }

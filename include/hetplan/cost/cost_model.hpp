@@ -85,8 +85,8 @@ template <cost_model M>
   const double t = model.time(w, d).value();
   if (!(t >= 0) || !std::isfinite(t)) {
     throw invalid_model("cost model: time(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
-                        std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " +
-                        std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
+                        std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " + std::to_string(d.id.value) + " \"" +
+                        d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
   }
   return t;
 }

@@ -14,9 +14,9 @@ namespace hetplan {
 
 /// What a device did in one run.
 struct device_usage {
-  seconds total = {};    ///< T of the run
-  seconds busy = {};     ///< computing, 0 <= busy <= total
-  bytes sent = {};       ///< payload
+  seconds total = {};  ///< T of the run
+  seconds busy = {};   ///< computing, 0 <= busy <= total
+  bytes sent = {};     ///< payload
   bytes received = {};
 };
 
@@ -31,15 +31,15 @@ concept energy_model = charges_energy<M>;
 
 template <class M>
 consteval bool check_energy_model() {
-  static_assert(charges_energy<M>, "energy_model needs: hetplan::joules energy(const hetplan::device_usage&, const hetplan::device&) const");
+  static_assert(charges_energy<M>,
+                "energy_model needs: hetplan::joules energy(const hetplan::device_usage&, const hetplan::device&) const");
   return energy_model<M>;
 }
 
 /// P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received, from the device's power profile.
 struct linear_power {
   [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
-    return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent +
-           d.power.receive * u.received;
+    return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent + d.power.receive * u.received;
   }
 };
 
@@ -74,8 +74,8 @@ struct measured_power {
 /// What an energy model charges per second and per byte: that of linear_power, for any other model the straight line
 /// between an idle and a busy device. Planners estimate with it; only the simulator asks the model itself.
 struct energy_slopes {
-  double idle_W = 0;           ///< per second of the run
-  double busy_W = 0;           ///< more per second of work
+  double idle_W = 0;  ///< per second of the run
+  double busy_W = 0;  ///< more per second of work
   double send_J_per_byte = 0;
   double receive_J_per_byte = 0;
 

@@ -59,20 +59,22 @@ struct optimizer_state_call {
 }  // namespace detail
 
 template <class M>
-concept names_activations_for_weights =
-    splits_activations<M> || names_member<M, detail::activations_for_weights_call, layer, workload>;
+concept names_activations_for_weights = splits_activations<M> || names_member<M, detail::activations_for_weights_call, layer, workload>;
 template <class M>
 concept names_optimizer_state = tells_optimizer_state<M> || names_member<M, detail::optimizer_state_call, layer, workload>;
 
 template <class M>
 consteval bool check_memory_model() {
   static_assert(holds_state<M>, "memory_model needs: hetplan::bytes state(const hetplan::layer&, const hetplan::workload&) const");
-  static_assert(holds_activations<M>, "memory_model needs: hetplan::bytes activations(const hetplan::layer&, const hetplan::workload&) const");
+  static_assert(holds_activations<M>,
+                "memory_model needs: hetplan::bytes activations(const hetplan::layer&, const hetplan::workload&) const");
   static_assert(holds_cache<M>, "memory_model needs: hetplan::bytes cache(const hetplan::layer&, const hetplan::workload&) const");
   static_assert(splits_activations<M> || !names_activations_for_weights<M>,
-                "a memory_model's split of activations is: hetplan::bytes activations_for_weights(const hetplan::layer&, const hetplan::workload&) const");
-  static_assert(tells_optimizer_state<M> || !names_optimizer_state<M>,
-                "a memory_model's optimizer state is: hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
+                "a memory_model's split of activations is: hetplan::bytes activations_for_weights(const hetplan::layer&, const "
+                "hetplan::workload&) const");
+  static_assert(
+      tells_optimizer_state<M> || !names_optimizer_state<M>,
+      "a memory_model's optimizer state is: hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
   return memory_model<M>;
 }
 
@@ -80,8 +82,8 @@ consteval bool check_memory_model() {
 [[nodiscard]] inline double checked_bytes(bytes given, const char* member, const layer& l) {
   const double b = given.value();
   if (!(b >= 0) || !std::isfinite(b)) {
-    throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name + "\") = " +
-                        to_text(b) + " B; expected finite >= 0");
+    throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
+                        "\") = " + to_text(b) + " B; expected finite >= 0");
   }
   return b;
 }
@@ -90,8 +92,8 @@ consteval bool check_memory_model() {
 [[nodiscard]] inline double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {
   const double b = checked_bytes(given, member, l);
   if (b <= all) return b;
-  throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name + "\") = " + to_text(b) +
-                      " B; expected at most its " + whole + ", " + to_text(all) + " B");
+  throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
+                      "\") = " + to_text(b) + " B; expected at most its " + whole + ", " + to_text(all) + " B");
 }
 
 /// What W alone needs of a layer's activations. Throws invalid_model.
@@ -116,8 +118,9 @@ template <memory_model M>
   if constexpr (tells_optimizer_state<M>) {
     return all - checked_part(memory.optimizer_state(l, w), "optimizer_state", l, all, "state") * (1 - 1.0 / shards);
   } else {
-    throw invalid_input("shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
-                        "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
+    throw invalid_input(
+        "shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
+        "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
   }
 }
 
@@ -132,9 +135,7 @@ struct plain_memory {
   }
   [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
-    return l.kv_bytes_per_token * static_cast<double>(w.context);
-  }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return l.kv_bytes_per_token * static_cast<double>(w.context); }
 };
 
 /// What frameworks really take: allocations grow by a fraction (alignment, fragmentation), and the state
@@ -153,9 +154,7 @@ struct framework_memory {
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
     return (1 + fragmentation) * plain_memory{}.activations_for_weights(l, w);
   }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const {
-    return (1 + fragmentation) * plain_memory{}.cache(l, w);
-  }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return (1 + fragmentation) * plain_memory{}.cache(l, w); }
 
  private:
   [[nodiscard]] workload precise(workload w) const {

@@ -28,8 +28,9 @@ struct profiled {
     const auto measured_s = [&](const char* what, std::span<const double> y) {
       const double t = interpolate(p->batch, y, w.batch);
       if (t < 0) {
-        throw unknown_time("profiled: layer \"" + w.layer.name + "\", kind \"" + d.kind + "\": the last slope of " + what + " falls and gives " +
-                            to_text(t) + " s at batch " + to_text(w.batch) + "; expected >= 0, so measure a larger batch");
+        throw unknown_time("profiled: layer \"" + w.layer.name + "\", kind \"" + d.kind + "\": the last slope of " + what +
+                           " falls and gives " + to_text(t) + " s at batch " + to_text(w.batch) +
+                           "; expected >= 0, so measure a larger batch");
       }
       return t;
     };

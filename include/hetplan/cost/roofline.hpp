@@ -21,8 +21,8 @@ struct roofline {
     const flops per_sample = w.flops_per_sample();
     if (w.phase != phase::forward && per_sample == flops{}) return {};
     if (!w.layer.has_flops) {
-      throw invalid_input("roofline: layer \"" + w.layer.name + "\" has neither forward_flops nor a profile for device \"" +
-                          d.name + "\" of kind \"" + d.kind + "\"");
+      throw invalid_input("roofline: layer \"" + w.layer.name + "\" has neither forward_flops nor a profile for device \"" + d.name +
+                          "\" of kind \"" + d.kind + "\"");
     }
     if (d.compute.value() <= 0) {
       throw invalid_input("roofline: device \"" + d.name + "\" has no compute and layer \"" + w.layer.name +

@@ -107,7 +107,9 @@ class stage_table {
     return total;
   }
   /// Kept by one sample in flight.
-  [[nodiscard]] double activation_bytes(std::size_t first, std::size_t last) const { return activations_(index(last)) - activations_(index(first)); }
+  [[nodiscard]] double activation_bytes(std::size_t first, std::size_t last) const {
+    return activations_(index(last)) - activations_(index(first));
+  }
   /// Generation: the cache of one sequence.
   [[nodiscard]] double cache_bytes(std::size_t first, std::size_t last) const { return cache_(index(last)) - cache_(index(first)); }
 
@@ -162,7 +164,10 @@ class stage_table {
         for (std::size_t b = 0; b < blocks_; ++b) {
           double forward = 0, backward = 0;
           for (const layer_id id : sequence.blocks[b]) {
-            work q{.layer = model[id], .phase = phase::forward, .batch = static_cast<double>(share), .tensor_parallel = degree,
+            work q{.layer = model[id],
+                   .phase = phase::forward,
+                   .batch = static_cast<double>(share),
+                   .tensor_parallel = degree,
                    .context = w.context};
             forward += checked_time_s(cost, q, d);
             if (!training_) continue;

@@ -129,7 +129,8 @@ template <class Graph>
       for (const std::uint32_t v : open[i - first]) {
         const std::uint64_t hash = hashes[i] ^ hash_of_node[v];
         std::size_t slot = slot_of(hash);
-        while (table[slot] != none && !(hashes[table[slot]] == hash && all.is_grown(table[slot], i, v))) slot = (slot + 1) & (table.size() - 1);
+        while (table[slot] != none && !(hashes[table[slot]] == hash && all.is_grown(table[slot], i, v)))
+          slot = (slot + 1) & (table.size() - 1);
         if (table[slot] == none) {
           if (all.size() >= limit) return std::nullopt;
           const auto grown = static_cast<std::uint32_t>(all.size());

@@ -22,9 +22,7 @@ struct layer_sequence {
   [[nodiscard]] std::size_t size() const { return blocks.size(); }
   [[nodiscard]] std::size_t chains() const { return chain_first.size(); }
   /// One past the last block of a chain.
-  [[nodiscard]] std::size_t chain_end(std::size_t chain) const {
-    return chain + 1 < chain_first.size() ? chain_first[chain + 1] : size();
-  }
+  [[nodiscard]] std::size_t chain_end(std::size_t chain) const { return chain + 1 < chain_first.size() ? chain_first[chain + 1] : size(); }
   /// The chain that holds a block. Complexity O(log chains).
   [[nodiscard]] std::size_t chain_of(std::size_t block) const {
     return static_cast<std::size_t>(std::upper_bound(chain_first.begin(), chain_first.end(), block) - chain_first.begin()) - 1;

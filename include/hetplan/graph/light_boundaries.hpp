@@ -53,7 +53,8 @@ namespace hetplan {
 [[nodiscard]] inline layer_sequence light_blocks(const planning_graph& model, std::size_t most) {
   const layer_sequence all = sequence_of(model);
   std::vector<double> before{0};
-  const bool counted = std::any_of(model.layers().begin(), model.layers().end(), [](const layer& l) { return l.forward_flops.value() > 0; });
+  const bool counted =
+      std::any_of(model.layers().begin(), model.layers().end(), [](const layer& l) { return l.forward_flops.value() > 0; });
   for (const layer& l : model.layers()) before.push_back(before.back() + (counted ? l.forward_flops.value() : 1));
   layer_sequence row;
   std::size_t begun = 0;

@@ -51,7 +51,8 @@ namespace detail {
 /// @param edges     without cycles.
 /// Complexity       O((n + edges) log n).
 /// Determinism      always the same orders in the same sequence.
-[[nodiscard]] inline std::vector<std::vector<std::size_t>> linear_orders(std::size_t n, std::span<const std::pair<std::size_t, std::size_t>> edges) {
+[[nodiscard]] inline std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
+                                                                         std::span<const std::pair<std::size_t, std::size_t>> edges) {
   std::vector<std::vector<std::size_t>> behind(n), before(n), orders{topological_order(n, edges)};
   for (const auto& [from, to] : edges) {
     behind[from].push_back(to);

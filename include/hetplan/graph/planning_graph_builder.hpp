@@ -32,8 +32,8 @@ class planning_graph_builder {
  public:
   explicit planning_graph_builder(std::string name, double bytes_per_parameter = 4, int tokens_per_sample = 1) {
     graph_.name_ = std::move(name);
-    require(bytes_per_parameter > 0 && std::isfinite(bytes_per_parameter), "bytes_per_parameter",
-            bytes_per_parameter, "a finite number > 0");
+    require(bytes_per_parameter > 0 && std::isfinite(bytes_per_parameter), "bytes_per_parameter", bytes_per_parameter,
+            "a finite number > 0");
     require(tokens_per_sample >= 1, "tokens_per_sample", tokens_per_sample, "an integer >= 1");
     graph_.bytes_per_parameter_ = bytes_per_parameter;
     graph_.tokens_per_sample_ = tokens_per_sample;
@@ -68,18 +68,15 @@ class planning_graph_builder {
   [[nodiscard]] planning_graph build() && {
     if (specs_.empty()) fail("a model has at least one layer");
     renumber();
-    std::sort(graph_.edges_.begin(), graph_.edges_.end(), [](const layer_edge& a, const layer_edge& b) {
-      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
-    });
+    std::sort(graph_.edges_.begin(), graph_.edges_.end(),
+              [](const layer_edge& a, const layer_edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
     index_edges();
     resolve_layers();
     return std::move(graph_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw invalid_input("model \"" + graph_.name_ + "\": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw invalid_input("model \"" + graph_.name_ + "\": " + what); }
   void require(bool ok, const std::string& what, double given, const char* expected) const {
     if (!ok) fail(what + " = " + to_text(given) + "; expected " + expected);
   }

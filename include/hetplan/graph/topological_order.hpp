@@ -49,7 +49,8 @@ namespace hetplan {
 }
 
 /// An edge of a cycle, given a topological order that came out short.
-[[nodiscard]] inline std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n, std::span<const std::pair<std::size_t, std::size_t>> edges,
+[[nodiscard]] inline std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n,
+                                                                       std::span<const std::pair<std::size_t, std::size_t>> edges,
                                                                        std::span<const std::size_t> order) {
   std::vector<char> left(n, 1);
   for (const std::size_t node : order) left[node] = 0;

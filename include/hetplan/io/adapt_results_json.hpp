@@ -69,7 +69,8 @@ inline json policy_json(const policy_history& row, const planning_graph& model, 
   o["lost"] = h.lost;
   o["cut_off"] = h.cut_off;
   o["device_energy"] = json::object();
-  for (std::size_t d = 0; d < std::min(h.device_energy_J.size(), c.size()); ++d) put(o["device_energy"], c.devices()[d].name, h.device_energy_J[d]);
+  for (std::size_t d = 0; d < std::min(h.device_energy_J.size(), c.size()); ++d)
+    put(o["device_energy"], c.devices()[d].name, h.device_energy_J[d]);
   o["plans"] = json::array();
   for (const plan& p : h.plans) o["plans"].push_back(plan_json(p, model, c));
   o["adoptions"] = json::array();

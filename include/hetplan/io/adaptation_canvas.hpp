@@ -28,7 +28,8 @@ struct adaptation_colors {
 [[nodiscard]] inline std::string hatch_patterns() {
   const auto pattern = [](std::string_view id, color c) {
     return "<pattern id=\"hetplan-" + std::string(id) +
-           "\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"" +
+           "\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" "
+           "fill=\"" +
            c.hex() + "\"/><rect width=\"1.6\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.65\"/></pattern>";
   };
   return "<defs>" + pattern("away", adaptation_colors::away) + pattern("migrating", adaptation_colors::migrating) +
@@ -87,7 +88,8 @@ class adaptation_canvas {
     if (view.marks.empty() || view.marks.size() > 80) return {};
     std::string d;
     for (const double at : view.marks) d += "M" + fixed(x(at), 1) + " " + fixed(top, 1) + "V" + fixed(bottom, 1);
-    return "<path d=\"" + d + "\" fill=\"none\" stroke=\"" + palette::activations.hex() + "\" stroke-opacity=\"0.6\" stroke-dasharray=\"2 3\"/>\n";
+    return "<path d=\"" + d + "\" fill=\"none\" stroke=\"" + palette::activations.hex() +
+           "\" stroke-opacity=\"0.6\" stroke-dasharray=\"2 3\"/>\n";
   }
 
   /// A box from one time to another, wide enough to be seen.
@@ -247,7 +249,8 @@ void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::st
   const double middle = box.top + box.height / 2;
   if (full > c.nominal) {
     const double y = box.level(c.nominal / full);
-    k.chart.plot.line(k.chart.axis().left, y, k.chart.axis().left + k.chart.axis().width, y, palette::activations, 1, " stroke-dasharray=\"4 3\"");
+    k.chart.plot.line(k.chart.axis().left, y, k.chart.axis().left + k.chart.axis().width, y, palette::activations, 1,
+                      " stroke-dasharray=\"4 3\"");
   }
   k.chart.number("mean " + text(sum / k.view.duration_s), middle - 2);
   if (away > 0) {

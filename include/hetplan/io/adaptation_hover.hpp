@@ -16,8 +16,8 @@ namespace hetplan::io::detail {
 
 /// An adoption in words: why, when, and what it took.
 [[nodiscard]] inline std::string explain_adoption(const adaptation_view& view, std::size_t p, const adapt::adoption& a) {
-  std::string text = view.policies[p].policy + ": plan " + view.name(p, a.from) + " → " + view.name(p, a.to) + " (" +
-                     std::string(to_string(a.step)) + ")";
+  std::string text =
+      view.policies[p].policy + ": plan " + view.name(p, a.from) + " → " + view.name(p, a.to) + " (" + std::string(to_string(a.step)) + ")";
   if (!a.reason.empty()) text += "\n" + a.reason;
   text += "\ncaused at " + clock_text(a.caused_s) + ", decided " + clock_text(a.decided_s - a.caused_s) + " later, in force " +
           clock_text(a.done_s - a.caused_s) + " later";
@@ -31,7 +31,7 @@ struct span_summary {
   std::array<double, 5> part_s{};  ///< by activity
   double iterations = 0, late = 0, energy_J = 0;
   double least_s = std::numeric_limits<double>::infinity(), most_s = 0;  ///< response
-  std::vector<std::size_t> plans = {};  ///< that ran; the first few
+  std::vector<std::size_t> plans = {};                                   ///< that ran; the first few
 
   void add(const adapt::stretch& s, double from_s, double to_s) {
     const double length = s.end_s - s.start_s, share = length > 0 ? (to_s - from_s) / length : 1;

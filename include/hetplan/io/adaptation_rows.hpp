@@ -60,7 +60,8 @@ class adaptation_rows {
     sign_row wishes;
     for (std::size_t i = 1; i < view_.wanted.size(); ++i) {
       const std::string response = "response " + engineering(view_.wanted[i].value, "s");
-      wishes.add(sign::happening, view_.wanted[i].from_s, response, response + "\nwanted from " + clock_text(view_.wanted[i].from_s) + " on");
+      wishes.add(sign::happening, view_.wanted[i].from_s, response,
+                 response + "\nwanted from " + clock_text(view_.wanted[i].from_s) + " on");
     }
     deadline_top_ = y + 11;
     for (const double at : view_.deadlines) wishes.add(sign::done, at, "deadline", "deadline at " + clock_text(at));
@@ -103,7 +104,9 @@ class adaptation_rows {
     }
     if (h.finished_s) signs.add(sign::done, *h.finished_s, "job done", row.policy + ": job done\n" + clock_text(*h.finished_s));
     signs.paint(k_, y + 15);
-    const auto number = [&](std::string_view text, int line, color fill = palette::ink) { k_.chart.number(text, y + 30 + 14.5 * line, fill); };
+    const auto number = [&](std::string_view text, int line, color fill = palette::ink) {
+      k_.chart.number(text, y + 30 + 14.5 * line, fill);
+    };
     number(grouped(h.iterations) + (h.iterations == 1 ? " iteration" : " iterations"), 0);
     const double share = h.iterations > 0 ? 100 * static_cast<double>(h.violations) / static_cast<double>(h.iterations) : 0;
     if (h.violations > 0) number(grouped(h.violations) + " late (" + fixed(share, share < 10 ? 1 : 0) + " %)", 1, palette::alarm);

@@ -39,10 +39,10 @@ namespace detail {
 }
 
 /// "qwen on home: 3 policies over 2 h".
-[[nodiscard]] inline std::string adaptation_title(std::span<const policy_history> policies, const adapt::timeline& t, std::string_view model,
-                                                  const cluster& c) {
-  return std::string(model) + " on " + c.name() + ": " + std::to_string(policies.size()) + (policies.size() == 1 ? " policy" : " policies") +
-         " over " + clock_text(t.duration.value());
+[[nodiscard]] inline std::string adaptation_title(std::span<const policy_history> policies, const adapt::timeline& t,
+                                                  std::string_view model, const cluster& c) {
+  return std::string(model) + " on " + c.name() + ": " + std::to_string(policies.size()) +
+         (policies.size() == 1 ? " policy" : " policies") + " over " + clock_text(t.duration.value());
 }
 
 }  // namespace detail
@@ -55,8 +55,8 @@ namespace detail {
 /// @param wanted    at the start, as the job says it.
 /// Complexity       O(events + stretches + pixels) by policy, and a comparison of each plan with each different one.
 /// Determinism      same input, same bytes.
-[[nodiscard]] inline std::string adaptation_svg(std::span<const policy_history> policies, const adapt::timeline& t, const planning_graph& model,
-                                                const cluster& c, const qoe_target& wanted = {}) {
+[[nodiscard]] inline std::string adaptation_svg(std::span<const policy_history> policies, const adapt::timeline& t,
+                                                const planning_graph& model, const cluster& c, const qoe_target& wanted = {}) {
   const detail::adaptation_view view(policies, t, c, wanted);
   std::size_t steps = t.events.size();
   for (const policy_history& row : policies) steps += row.history.stretches.size();
@@ -89,7 +89,8 @@ namespace detail {
   meaning("response as wanted");
   swatch(detail::adaptation_colors::late.hex(), 3);
   meaning("late");
-  for (const auto& [s, text] : {std::pair{detail::sign::network, "new order on the network"}, {detail::sign::known_plan, "a plan that was known"},
+  for (const auto& [s, text] : {std::pair{detail::sign::network, "new order on the network"},
+                                {detail::sign::known_plan, "a plan that was known"},
                                 {detail::sign::replanned, "a new plan"}}) {
     all.path("M" + fixed(x + 7) + " " + fixed(y - 4) + std::string(detail::shape_of(s)), detail::color_of(s).hex());
     x += 19;

@@ -34,14 +34,17 @@ struct policy_column {
   const auto count = [](double v) { return grouped(static_cast<long long>(v)); };
   const auto joules = [](double v) { return engineering(v, "J"); };
   const auto& all = view.policies;
-  const bool same_work = std::all_of(all.begin(), all.end(), [&](const auto& p) { return p.history.iterations == all.front().history.iterations; });
+  const bool same_work =
+      std::all_of(all.begin(), all.end(), [&](const auto& p) { return p.history.iterations == all.front().history.iterations; });
   const double duration = view.duration_s, batch = j.batch;
   const bool ends = std::any_of(all.begin(), all.end(), [](const auto& p) { return p.history.finished_s || p.history.missed_deadline; });
   std::vector<policy_column> columns{
       {"Iterations", "done and kept", better::more, [](const auto& h) { return static_cast<double>(h.iterations); }, count},
       {"Throughput", "samples per second until the job is done, or the timeline", better::more,
        [=](const auto& h) { return static_cast<double>(h.iterations) * batch / h.finished_s.value_or(duration); },
-       [](double v) { return fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0) + "/s"; }},
+       [](double v) {
+         return fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0) + "/s";
+       }},
       {"Late", "share of iterations whose response was above what was wanted", better::less,
        [=](const auto& h) { return h.iterations > 0 ? static_cast<double>(h.violations) / static_cast<double>(h.iterations) : none; },
        [](double v) { return fixed(100 * v, v < 0.1 ? 1 : 0) + " %"; }},
@@ -81,7 +84,8 @@ struct policy_column {
     if (p.history.missed_deadline) note += (note.empty() ? "" : "; ") + std::string("missed the deadline");
     text += "<tr><td>" + xml_text(p.policy) + (note.empty() ? "" : "<br><span class=\"alarm\">" + xml_text(note) + "</span>") + "</td>";
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const double v = columns[i].value(p.history), best = columns[i].best == policy_column::better::less ? range[i].first : range[i].second;
+      const double v = columns[i].value(p.history),
+                   best = columns[i].best == policy_column::better::less ? range[i].first : range[i].second;
       const bool marked = columns[i].best != policy_column::better::neither && v == best && range[i].first < range[i].second;
       const std::string shown = xml_text(std::isfinite(v) ? columns[i].text(v) : std::string("–"));
       text += "<td class=\"n\">" + (marked ? "<b title=\"best\">★ " + shown + "</b>" : shown) + "</td>";
@@ -155,7 +159,8 @@ struct policy_column {
   constexpr std::size_t most = 60;
   std::size_t rows = 0, hidden = 0;
   std::string text =
-      "<div class=\"scroll\"><table id=\"plans-table\"><thead><tr><th>Plan</th><th>Stages</th><th class=\"n\">Microbatches</th><th>Schedule, "
+      "<div class=\"scroll\"><table id=\"plans-table\"><thead><tr><th>Plan</th><th>Stages</th><th "
+      "class=\"n\">Microbatches</th><th>Schedule, "
       "network</th><th class=\"n\">Predicted</th><th>Ran under</th></tr></thead>\n<tbody>\n";
   for (std::size_t l = 0; l < view.layouts.size(); ++l) {
     for (std::size_t v = 0; v < view.layouts[l].size(); ++v) {

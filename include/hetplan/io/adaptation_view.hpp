@@ -93,10 +93,10 @@ class adaptation_view {
   std::vector<changing> resources = {}, devices = {};  ///< those that change; the most changing ones, by index
   std::size_t hidden = 0;                              ///< others that change
   std::vector<adapt::event> transfers = {};
-  std::vector<level> wanted = {};         ///< response; infinite while nothing is wanted
-  std::vector<double> deadlines = {};     ///< that were in force when their time came, or at the end
-  std::vector<double> marks = {};         ///< when something happened that is no step of a trace; ascending
-  std::vector<std::vector<plan_name>> names = {};  ///< by policy and index into history::plans
+  std::vector<level> wanted = {};                      ///< response; infinite while nothing is wanted
+  std::vector<double> deadlines = {};                  ///< that were in force when their time came, or at the end
+  std::vector<double> marks = {};                      ///< when something happened that is no step of a trace; ascending
+  std::vector<std::vector<plan_name>> names = {};      ///< by policy and index into history::plans
   std::vector<std::vector<const plan*>> layouts = {};  ///< the plans of each letter, by variant
 
   [[nodiscard]] std::string name(std::size_t policy, std::size_t index) const {

@@ -28,7 +28,8 @@ class chrome_trace_writer {
   void sort_index(std::string_view what, int process, int thread, int index) {
     event(head(what, "M", process, thread) + ",\"args\":{\"sort_index\":" + std::to_string(index) + "}");
   }
-  void slice(std::string_view title, std::string_view category, int process, int thread, double start_s, double end_s, const members& args) {
+  void slice(std::string_view title, std::string_view category, int process, int thread, double start_s, double end_s,
+             const members& args) {
     const std::int64_t start = nanoseconds(start_s), end = std::max(start, nanoseconds(end_s));
     event(head(title, "X", process, thread) + ",\"cat\":" + json_string(category) + ",\"ts\":" + microseconds(start) +
           ",\"dur\":" + microseconds(end - start) + arguments(args));
@@ -49,7 +50,8 @@ class chrome_trace_writer {
     return std::to_string(ns / 1000) + (ns % 1000 == 0 ? std::string() : "." + std::string(3 - rest.size(), '0') + rest);
   }
   static std::string head(std::string_view title, std::string_view kind, int process, int thread) {
-    return "{\"name\":" + json_string(title) + ",\"ph\":" + json_string(kind) + ",\"pid\":" + std::to_string(process) + ",\"tid\":" + std::to_string(thread);
+    return "{\"name\":" + json_string(title) + ",\"ph\":" + json_string(kind) + ",\"pid\":" + std::to_string(process) +
+           ",\"tid\":" + std::to_string(thread);
   }
   static std::string arguments(const members& args) {
     std::string text;
@@ -74,7 +76,8 @@ class lane_allocator {
   [[nodiscard]] std::size_t take(double start_s, double end_s) {
     const auto it = std::find_if(free_from_.begin(), free_from_.end(), [&](double t) { return t <= start_s; });
     const auto lane = static_cast<std::size_t>(it - free_from_.begin());
-    if (it == free_from_.end()) free_from_.push_back(end_s); else *it = end_s;
+    if (it == free_from_.end()) free_from_.push_back(end_s);
+    else *it = end_s;
     return lane;
   }
   [[nodiscard]] std::size_t size() const { return free_from_.size(); }
@@ -143,9 +146,8 @@ class lane_allocator {
   int thread = 0;
   for (std::size_t r = 0; r < carried.size(); ++r) {
     const std::string& name = c.network().resources()[r].name;
-    std::sort(carried[r].begin(), carried[r].end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(view.drain_start_s(a), a) < std::pair(view.drain_start_s(b), b);
-    });
+    std::sort(carried[r].begin(), carried[r].end(),
+              [&](std::uint32_t a, std::uint32_t b) { return std::pair(view.drain_start_s(a), a) < std::pair(view.drain_start_s(b), b); });
     detail::lane_allocator lanes;
     for (const std::uint32_t t : carried[r]) {
       const tasks::transfer& x = g.transfers[t];

@@ -29,8 +29,8 @@ inline constexpr std::size_t max_route_steps = 20'000'000;
 namespace keys {
 inline constexpr std::array<std::string_view, 6> cluster{"format", "name", "devices", "topology", "resources", "routes"};
 inline constexpr std::array<std::string_view, 13> device{
-    "name", "kind", "memory", "memory_budget", "compute", "memory_bandwidth", "half_batch",
-    "launch", "accelerators", "interconnect", "power", "energy_budget", "max_busy"};
+    "name",   "kind",         "memory",       "memory_budget", "compute",       "memory_bandwidth", "half_batch",
+    "launch", "accelerators", "interconnect", "power",         "energy_budget", "max_busy"};
 inline constexpr std::array<std::string_view, 4> power{"idle", "active", "send", "receive"};
 inline constexpr std::array<std::string_view, 2> resource{"name", "capacity"};
 inline constexpr std::array<std::string_view, 4> route{"from", "to", "via", "latency"};
@@ -151,7 +151,8 @@ class cluster_reader {
       case topology_kind::hierarchical: break;
       case topology_kind::ring:
         // A route takes a quarter of all wires on average.
-        if (devices_.size() * devices_.size() * devices_.size() / 4 > max_route_steps) n.fail_with("expected a ring of at most 430 devices, got " + std::to_string(devices_.size()));
+        if (devices_.size() * devices_.size() * devices_.size() / 4 > max_route_steps)
+          n.fail_with("expected a ring of at most 430 devices, got " + std::to_string(devices_.size()));
         return named(n, ring{capacity, latency, wires});
     }
     hierarchical h{capacity, latency, wires, {}};
@@ -169,7 +170,8 @@ class cluster_reader {
       std::unordered_set<std::string_view> seen;
       seen.reserve(all.size());
       for (const resource& r : all) {
-        if (!seen.insert(r.name).second) n.fail_with("expected names that give every resource a name of its own, got " + in_quotes(r.name) + " twice");
+        if (!seen.insert(r.name).second)
+          n.fail_with("expected names that give every resource a name of its own, got " + in_quotes(r.name) + " twice");
       }
     }
     return joined(n, network);
@@ -234,7 +236,8 @@ class cluster_reader {
       net.chosen[i] = &paths[chosen[i]];
       steps += paths[chosen[i]].via.size();
     }
-    if (steps > max_route_steps) routes.fail_with("expected routes that take at most " + std::to_string(max_route_steps) + " resources together, got more");
+    if (steps > max_route_steps)
+      routes.fail_with("expected routes that take at most " + std::to_string(max_route_steps) + " resources together, got more");
     if (devices_.size() == 1 && net.listed.empty()) return lonely();
     return joined(routes, net);
   }
@@ -245,7 +248,8 @@ class cluster_reader {
     return find_device(n, route_end);
   }
 
-  [[nodiscard]] static std::vector<resource_use> read_via(const json_object& rule, const std::unordered_map<std::string_view, resource_id>& known) {
+  [[nodiscard]] static std::vector<resource_use> read_via(const json_object& rule,
+                                                          const std::unordered_map<std::string_view, resource_id>& known) {
     std::vector<resource_use> via;
     std::unordered_map<std::int32_t, std::size_t> listed;
     for (const json_node n : rule.at("via", "an array of resource uses").elements("an array of resource uses")) {
@@ -261,7 +265,8 @@ class cluster_reader {
       const double weight = o.number("weight", range::above_zero).value_or(1);
       const auto [place, fresh] = listed.emplace(it->second.value, via.size());
       if (fresh) {
-        if (via.size() == max_steps_of_route) n.fail_with("expected at most " + std::to_string(max_steps_of_route) + " resources in a route, got more");
+        if (via.size() == max_steps_of_route)
+          n.fail_with("expected at most " + std::to_string(max_steps_of_route) + " resources in a route, got more");
         via.push_back({it->second, weight});
       } else if (!std::isfinite(via[place->second].weight += weight)) {
         o.find("weight")->fail("weights with a finite sum");

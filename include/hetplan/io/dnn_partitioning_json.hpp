@@ -47,7 +47,9 @@ namespace detail {
   if (!n.is_integer()) return n.boolean();
   return n.integer(0, 1) == 1;
 }
-[[nodiscard]] inline json_node id_at(const json_node& object, std::string_view key) { return required_member(object, key, "an integer >= 0"); }
+[[nodiscard]] inline json_node id_at(const json_node& object, std::string_view key) {
+  return required_member(object, key, "an integer >= 0");
+}
 
 /// The operator with the id that stands here.
 [[nodiscard]] inline std::size_t known_operator(const json_node& n, const std::map<long long, std::size_t>& by_id) {
@@ -141,7 +143,8 @@ namespace detail {
   }
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < device.size(); ++i) {
-    if (!device[i] && w.operators[i].color && device_of_color.contains(*w.operators[i].color)) device[i] = device_of_color[*w.operators[i].color];
+    if (!device[i] && w.operators[i].color && device_of_color.contains(*w.operators[i].color))
+      device[i] = device_of_color[*w.operators[i].color];
     if (!device[i]) root.fail_with("expected every node on a device, got none for " + std::to_string(of.ids[i]));
     all.push_back(*device[i]);
   }

@@ -48,8 +48,10 @@ namespace detail {
   std::map<std::string, std::vector<layer_id>> boxes;  // "" = outside of all
   for (const layer& l : model.layers()) {
     std::string box;
-    if (options.boxes == dot_boxes::weight_groups && l.weight_group >= 0) box = model.weight_groups()[static_cast<std::size_t>(l.weight_group)];
-    if (const auto point = l.name.find('.'); options.boxes == dot_boxes::towers && point != std::string::npos) box = l.name.substr(0, point);
+    if (options.boxes == dot_boxes::weight_groups && l.weight_group >= 0)
+      box = model.weight_groups()[static_cast<std::size_t>(l.weight_group)];
+    if (const auto point = l.name.find('.'); options.boxes == dot_boxes::towers && point != std::string::npos)
+      box = l.name.substr(0, point);
     boxes[box].push_back(l.id);
   }
   std::size_t number = 0;
@@ -59,7 +61,8 @@ namespace detail {
     for (const layer_id l : layers) {
       const std::string& name = model[l].name;
       const bool tower = boxed && options.boxes == dot_boxes::towers;
-      out.node(detail::dot_writer::id('l', l.index()), detail::layer_label(model[l], tower ? std::string_view(name).substr(box.size() + 1) : name));
+      out.node(detail::dot_writer::id('l', l.index()),
+               detail::layer_label(model[l], tower ? std::string_view(name).substr(box.size() + 1) : name));
     }
     if (boxed) out.close_box();
   }
@@ -104,8 +107,8 @@ namespace detail {
     }
   } else {
     for (const stage_edge& e : make_stage_graph(p, model).edges) {
-      out.edge(detail::dot_writer::id('s', e.from.index()), detail::dot_writer::id('s', e.to.index()), engineering(e.forward_cut.value(), "B"),
-               e.backward_cut.value() > 0 ? "" : ", style=dashed");
+      out.edge(detail::dot_writer::id('s', e.from.index()), detail::dot_writer::id('s', e.to.index()),
+               engineering(e.forward_cut.value(), "B"), e.backward_cut.value() > 0 ? "" : ", style=dashed");
     }
   }
   return std::move(out).document();
@@ -114,7 +117,9 @@ namespace detail {
 namespace detail {
 [[nodiscard]] inline std::string dot_of_tasks(const tasks::task_graph& g, const cluster* c, const dot_options& options) {
   dot_writer out("digraph", "tasks", options.direction);
-  const auto device_name = [&](device_id d) { return c != nullptr && d.index() < c->size() ? (*c)[d].name : "device " + std::to_string(d.value); };
+  const auto device_name = [&](device_id d) {
+    return c != nullptr && d.index() < c->size() ? (*c)[d].name : "device " + std::to_string(d.value);
+  };
   const auto id = [](std::size_t n) { return dot_writer::id('n', n); };
   std::size_t stages = 1;
   for (const tasks::compute_task& t : g.computes) stages = std::max(stages, t.stage.valid() ? t.stage.index() + 1 : 0);
@@ -125,8 +130,11 @@ namespace detail {
     out.open_box(d, device_name(device_id(d)));
     for (const std::size_t n : on[d]) {
       const tasks::compute_task& t = g.computes[n];
-      const std::string place = (t.stage.valid() ? " s" + std::to_string(t.stage.value) : std::string()) + " " + std::to_string(t.microbatch);
-      out.node(id(n), letter(t.what) + place + (t.step > 0 ? " token " + std::to_string(t.step) : std::string()) + "\n" + engineering(t.duration_s, "s"),
+      const std::string place =
+          (t.stage.valid() ? " s" + std::to_string(t.stage.value) : std::string()) + " " + std::to_string(t.microbatch);
+      out.node(id(n),
+               letter(t.what) + place + (t.step > 0 ? " token " + std::to_string(t.step) : std::string()) + "\n" +
+                   engineering(t.duration_s, "s"),
                dot_writer::fill(palette::phase_color(t.what, t.stage.valid() ? t.stage.index() : 0, stages)));
     }
     out.close_box();
@@ -153,7 +161,8 @@ namespace detail {
 [[nodiscard]] inline std::string dot(const tasks::task_graph& g, const dot_options& options = {.direction = dot_direction::right}) {
   return detail::dot_of_tasks(g, nullptr, options);
 }
-[[nodiscard]] inline std::string dot(const tasks::task_graph& g, const cluster& c, const dot_options& options = {.direction = dot_direction::right}) {
+[[nodiscard]] inline std::string dot(const tasks::task_graph& g, const cluster& c,
+                                     const dot_options& options = {.direction = dot_direction::right}) {
   return detail::dot_of_tasks(g, &c, options);
 }
 

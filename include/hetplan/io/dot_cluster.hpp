@@ -27,7 +27,8 @@ class cluster_picture {
     for (std::size_t i = 0; i < alone.size(); ++i) {
       std::set<std::pair<device_id, device_id>> pairs;
       for (const auto& [a, b] : alone[i]) pairs.emplace(std::min(a, b), std::max(a, b));
-      if (pairs.size() == 1) wires_[i] = {.from = alone[i].begin()->first, .to = alone[i].begin()->second, .both_ways = alone[i].size() == 2, .is_wire = true};
+      if (pairs.size() == 1)
+        wires_[i] = {.from = alone[i].begin()->first, .to = alone[i].begin()->second, .both_ways = alone[i].size() == 2, .is_wire = true};
     }
     // A wire that a route joins with something else (a group's medium with an uplink) is a node after all.
     for (bool changed = true; changed;) {

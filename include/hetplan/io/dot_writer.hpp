@@ -34,8 +34,10 @@ class dot_writer {
  public:
   dot_writer(std::string_view keyword, std::string_view title, dot_direction direction) : connector_(keyword == "graph" ? " -- " : " -> ") {
     out_ = std::string(keyword) + " " + dot_string(title) + " {\n  rankdir=" + (direction == dot_direction::down ? "TB" : "LR") +
-           ";\n  bgcolor=\"#ffffff\";\n  fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f7f9\", color=\"#98a4b1\", "
-           "fontname=\"Helvetica\", fontsize=11];\n  edge [color=\"#626e7b\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#626e7b\", arrowsize=0.7];\n";
+           ";\n  bgcolor=\"#ffffff\";\n  fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f7f9\", "
+           "color=\"#98a4b1\", "
+           "fontname=\"Helvetica\", fontsize=11];\n  edge [color=\"#626e7b\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#626e7b\", "
+           "arrowsize=0.7];\n";
   }
 
   /// `more` is written as it is: attributes, each after ", ".
@@ -49,8 +51,8 @@ class dot_writer {
     out_.append(more) += "];\n";
   }
   void open_box(std::size_t number, std::string_view label, std::string_view fill = "#ffffff") {
-    out_ += "  subgraph cluster_" + std::to_string(number) + " {\n    label=" + dot_string(label) + "; style=\"rounded,filled\"; fillcolor=\"" +
-            std::string(fill) + "\"; color=\"#d6dce3\"; fontsize=12;\n";
+    out_ += "  subgraph cluster_" + std::to_string(number) + " {\n    label=" + dot_string(label) +
+            "; style=\"rounded,filled\"; fillcolor=\"" + std::string(fill) + "\"; color=\"#d6dce3\"; fontsize=12;\n";
     indent_ = "    ";
   }
   void close_box() {
@@ -60,7 +62,9 @@ class dot_writer {
   [[nodiscard]] std::string document() && { return std::move(out_) + "}\n"; }
 
   [[nodiscard]] static std::string id(char kind, std::size_t i) { return kind + std::to_string(i); }
-  [[nodiscard]] static std::string fill(color c) { return ", fillcolor=\"" + c.hex() + "\", fontcolor=\"" + palette::text_on(c).hex() + "\""; }
+  [[nodiscard]] static std::string fill(color c) {
+    return ", fillcolor=\"" + c.hex() + "\", fontcolor=\"" + palette::text_on(c).hex() + "\"";
+  }
 
  private:
   std::string out_, indent_ = "  ", connector_;

@@ -13,9 +13,9 @@ namespace hetplan::io {
 
 /// What llama.cpp is told about who has what.
 struct llama_cpp_split {
-  device_id host;                  ///< runs the command: it has the embedding, and the files
-  std::vector<device_id> devices;  ///< in the order of --device and --tensor-split
-  std::size_t gpu_layers = 0;      ///< -ngl: all blocks and the head
+  device_id host;                         ///< runs the command: it has the embedding, and the files
+  std::vector<device_id> devices;         ///< in the order of --device and --tensor-split
+  std::size_t gpu_layers = 0;             ///< -ngl: all blocks and the head
   std::vector<std::size_t> tensor_split;  ///< -ts: blocks by device; the head is one more on its owner
 };
 
@@ -47,8 +47,8 @@ struct llama_cpp_split {
     split.gpu_layers += layers;
   }
   if (split.devices.size() > most_devices) {
-    detail::refuse_export("llama.cpp", "its -ts takes " + std::to_string(most_devices) + " devices; the plan has " +
-                                           std::to_string(split.devices.size()));
+    detail::refuse_export(
+        "llama.cpp", "its -ts takes " + std::to_string(most_devices) + " devices; the plan has " + std::to_string(split.devices.size()));
   }
   return split;
 }
@@ -69,9 +69,9 @@ struct llama_cpp_split {
   }
   return "# rpc-server asks nobody who they are, and with --host 0.0.0.0 it listens on every network of the device: start it only where\n"
          "# nobody but you can reach it, or give it the address of that one network instead; never on the internet\n"
-         "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " + escaped(c[split.host].name) +
-         ", which reads the tokens:\nllama-cli -m MODEL.gguf --rpc " + shell_word(servers) + " --device " + devices + " -ngl " +
-         std::to_string(split.gpu_layers) + " -ts " + shares + "\n";
+         "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " +
+         escaped(c[split.host].name) + ", which reads the tokens:\nllama-cli -m MODEL.gguf --rpc " + shell_word(servers) + " --device " +
+         devices + " -ngl " + std::to_string(split.gpu_layers) + " -ts " + shares + "\n";
 }
 
 }  // namespace hetplan::io

@@ -35,8 +35,8 @@ struct prima_cpp_split {
   std::vector<runtime_stage> stages = runtime_stages(p, model, "prima.cpp");
   detail::require_blocks(stages, p, "prima.cpp");
   if (stages.size() > most_devices) {
-    detail::refuse_export("prima.cpp", "it has windows for " + std::to_string(most_devices) + " devices; the plan has " +
-                                           std::to_string(stages.size()));
+    detail::refuse_export("prima.cpp",
+                          "it has windows for " + std::to_string(most_devices) + " devices; the plan has " + std::to_string(stages.size()));
   }
   std::rotate(stages.begin(), stages.end() - 1, stages.end());
   prima_cpp_split split;

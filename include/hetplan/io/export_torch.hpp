@@ -57,7 +57,8 @@ struct torch_split {
 ///
 /// @param blocks  where the module has its blocks, as in "model.layers".
 /// Throws         as split_for_torch.
-[[nodiscard]] inline std::string torch_split_spec(const plan& p, const planning_graph& model, const cluster& c, std::string_view blocks = "layers") {
+[[nodiscard]] inline std::string torch_split_spec(const plan& p, const planning_graph& model, const cluster& c,
+                                                  std::string_view blocks = "layers") {
   const torch_split split = split_for_torch(p, model);
   std::string stages, points;
   for (const device_id d : split.devices) stages += (stages.empty() ? "" : ", ") + escaped(c[d].name);

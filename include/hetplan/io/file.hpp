@@ -28,9 +28,7 @@ struct file_closer {
 };
 using file_handle = std::unique_ptr<std::FILE, file_closer>;
 
-[[noreturn]] inline void fail_file(const std::string& path, const std::string& what) {
-  throw invalid_input(escaped(path) + ": " + what);
-}
+[[noreturn]] inline void fail_file(const std::string& path, const std::string& what) { throw invalid_input(escaped(path) + ": " + what); }
 [[noreturn]] inline void fail_file(const std::string& path, const char* what, int code) {
   fail_file(path, std::string(what) + ": " + std::generic_category().message(code));
 }
@@ -113,7 +111,9 @@ class staged_file {
     if (fs::exists(status)) fs::permissions(temporary_, status.permissions(), code);
   }
   staged_file(staged_file&& other) noexcept
-      : path_(std::move(other.path_)), target_(std::move(other.target_)), direct_(std::move(other.direct_)),
+      : path_(std::move(other.path_)),
+        target_(std::move(other.target_)),
+        direct_(std::move(other.direct_)),
         temporary_(std::exchange(other.temporary_, {})) {}
   staged_file& operator=(staged_file&&) = delete;
   ~staged_file() {

@@ -67,7 +67,8 @@ class foreign_object {
 namespace detail {
 
 /// The index of an edge that lies on a cycle; none in a DAG. Complexity: that of topological_order.
-[[nodiscard]] inline std::optional<std::size_t> index_on_cycle(std::size_t nodes, const std::vector<std::pair<std::size_t, std::size_t>>& edges) {
+[[nodiscard]] inline std::optional<std::size_t> index_on_cycle(std::size_t nodes,
+                                                               const std::vector<std::pair<std::size_t, std::size_t>>& edges) {
   const std::vector<std::size_t> order = topological_order(nodes, edges);
   if (order.size() == nodes) return std::nullopt;
   return static_cast<std::size_t>(std::find(edges.begin(), edges.end(), edge_on_cycle(nodes, edges, order)) - edges.begin());

@@ -58,7 +58,8 @@ class gantt_painter {
       if (memory_) {
         rows.memory(d, {y + 2, strip_height()});
         const double peak = judgement_.trace.peak_bytes[d.index()], usable = cluster_[d].usable_memory().value();
-        number(engineering(peak, "B") + " of " + engineering(usable, "B"), y + 2 + strip_height() / 2 + 4, peak > usable ? palette::alarm : palette::quiet);
+        number(engineering(peak, "B") + " of " + engineering(usable, "B"), y + 2 + strip_height() / 2 + 4,
+               peak > usable ? palette::alarm : palette::quiet);
         y += 2 + strip_height();
       }
       y += gap();
@@ -83,7 +84,8 @@ class gantt_painter {
   [[nodiscard]] double gap() const { return devices_.size() <= 16 ? 10 : 5; }
   [[nodiscard]] double rows_height() const {
     const double device = bar_height() + (memory_ ? 2 + strip_height() : 0) + gap();
-    const double network = resources_.empty() ? 0 : section_gap + static_cast<double>(resources_.size()) * (contention_room + band_height() + gap());
+    const double network =
+        resources_.empty() ? 0 : section_gap + static_cast<double>(resources_.size()) * (contention_room + band_height() + gap());
     return static_cast<double>(devices_.size()) * device + network;
   }
   [[nodiscard]] double name_column() const {
@@ -105,7 +107,8 @@ class gantt_painter {
     if (plan_.transfers == transfer_mode::block) facts += " · transfers block: they are in the tasks at both ends";
     if (plan_.network != sharing::fair_share) facts += " · network: " + std::string(to_string(plan_.network));
     out_.text(margin, 63, fitted(facts, static_cast<std::size_t>((width_ - 2 * margin - 330) / 7.2)), {.size = 12, .fill = palette::quiet});
-    const std::string response = e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");
+    const std::string response =
+        e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");
     out_.text(right, 42, response, {.size = 18, .anchor = "end", .weight = 600});
     std::string gap = e.time_between_tokens ? "all tokens: " + engineering(e.latency.value(), "s") : "latency";
     if (e.bound.value() > 0) gap += ", at most " + fixed(100 * readable_gap(e.gap), e.gap < 1 ? 1 : 0) + " % slower than the best plan";
@@ -126,26 +129,34 @@ class gantt_painter {
     for (const auto& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
     for (const auto& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
     const std::array<std::string, phase_count> names = phase_names(judgement_.graph);
-    constexpr std::array<std::string_view, transfer_kind_count> kind_names{"forward transfer", "backward transfer", "gradient reduction", "token"};
+    constexpr std::array<std::string_view, transfer_kind_count> kind_names{"forward transfer", "backward transfer", "gradient reduction",
+                                                                           "token"};
     std::vector<legend_item> items;
     const std::size_t stages = plan_.stages.size();
     for (std::size_t i = 0; i < phases.size(); ++i) {
       if (!phases[i]) continue;
       legend_item item{.fills = {}, .text = names[i]};
-      for (std::size_t s = 0; s < std::min<std::size_t>(stages, 3); ++s) item.fills.push_back(palette::phase_color(static_cast<phase>(i), s, std::min<std::size_t>(stages, 3)).hex());
+      for (std::size_t s = 0; s < std::min<std::size_t>(stages, 3); ++s)
+        item.fills.push_back(palette::phase_color(static_cast<phase>(i), s, std::min<std::size_t>(stages, 3)).hex());
       items.push_back(item);
     }
     if (stages > 1 && !items.empty()) items.back().text += " (lighter: later stage)";
     if (memory_) items.push_back({.fills = {palette::held.hex(), palette::activations.hex()}, .text = "memory: state, activations"});
     const std::size_t network_items = items.size();
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      if (kinds[i] && !resources_.empty()) items.push_back({.fills = {transfer_fill(static_cast<transfer_kind>(i))}, .text = std::string(kind_names[i])});
+      if (kinds[i] && !resources_.empty())
+        items.push_back({.fills = {transfer_fill(static_cast<transfer_kind>(i))}, .text = std::string(kind_names[i])});
     }
     const bool contended = std::any_of(resources_.begin(), resources_.end(), [](const resource_view& r) { return r.contended_s() > 0; });
     if (contended) items.push_back({.fills = {palette::alarm.hex()}, .text = "contention: how many transfers share", .line = true});
-    out_.raw("<defs><pattern id=\"hetplan-sync\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"" +
-             palette::transfer_color(transfer_kind::sync).hex() + "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs>\n");
-    const auto swatch_width = [](const legend_item& item) { return item.fills.size() > 1 ? 9.0 * static_cast<double>(item.fills.size()) : 16; };
+    out_.raw(
+        "<defs><pattern id=\"hetplan-sync\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect "
+        "width=\"5\" height=\"5\" fill=\"" +
+        palette::transfer_color(transfer_kind::sync).hex() +
+        "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs>\n");
+    const auto swatch_width = [](const legend_item& item) {
+      return item.fills.size() > 1 ? 9.0 * static_cast<double>(item.fills.size()) : 16;
+    };
     const auto item_width = [&](const legend_item& item) { return swatch_width(item) + 6 + svg_writer::prose_width(item.text, 11) + 20; };
     double x = margin, all = margin;
     for (const legend_item& item : items) all += item_width(item);
@@ -226,10 +237,14 @@ class gantt_painter {
   double notes(double y, std::size_t merged) {
     std::vector<std::string> lines;
     if (merge_) {
-      lines.push_back(std::to_string(merged) + " short tasks and all transfers are averaged over each pixel: heights are shares of time and of capacity.");
+      lines.push_back(std::to_string(merged) +
+                      " short tasks and all transfers are averaged over each pixel: heights are shares of time and of capacity.");
     }
-    if (hidden_ > 0) lines.push_back("The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) + " quieter ones are not.");
-    if (!resources_.empty() && !resources_.front().recorded) lines.emplace_back("Rates were not recorded: bands show which transfers are under way, not how much they get.");
+    if (hidden_ > 0)
+      lines.push_back("The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) +
+                      " quieter ones are not.");
+    if (!resources_.empty() && !resources_.front().recorded)
+      lines.emplace_back("Rates were not recorded: bands show which transfers are under way, not how much they get.");
     if (!judgement_.trace.status.ok()) lines.push_back("Incomplete: " + judgement_.trace.status.reason + ".");
     for (const std::string& line : lines) {
       out_.text(margin, y, line, {.size = 10.5, .fill = palette::quiet});

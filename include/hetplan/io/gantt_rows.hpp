@@ -44,7 +44,7 @@ inline std::size_t keep_busiest(std::vector<resource_view>& views, const cluster
 /// What bars have in a page that zooms: no seams and least widths, which would be stretched, but outlines that are
 /// not; labels that appear once there is room for them.
 struct zooming_bars {
-  static constexpr double most = 100;  ///< the largest zoom
+  static constexpr double most = 100;                            ///< the largest zoom
   std::function<std::string(tasks::node_id)> attributes, lines;  ///< of the element; after the hover text
 };
 
@@ -86,23 +86,27 @@ class row_painter {
       }
     }
     std::string hover = view_.device_name(d) + ": memory at most " + engineering(peak, "B") + " of " + engineering(usable, "B") +
-                              (usable < cluster_[d].memory.value() ? " that a plan may use" : "") + "\n" + engineering(state, "B") + " all the time";
+                        (usable < cluster_[d].memory.value() ? " that a plan may use" : "") + "\n" + engineering(state, "B") +
+                        " all the time";
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const hetplan::stage& here = plan_.stages[s];
       const bool mine = std::any_of(here.devices.begin(), here.devices.end(), [&](const assignment& a) { return a.device == d; });
       if (mine && here.recompute) hover += "\n" + view_.stage_name(stage_id(s)) + " recomputes its activations";
       if (mine && here.state_shards() > 1) {
-        hover += "\n" + view_.stage_name(stage_id(s)) + ": one of " + std::to_string(here.state_shards()) + " parts of the optimizer's state";
+        hover +=
+            "\n" + view_.stage_name(stage_id(s)) + ": one of " + std::to_string(here.state_shards()) + " parts of the optimizer's state";
       }
     }
     std::string outline = "M" + fixed(axis_.left) + " " + fixed(box.level(state / full));
     for (const auto& [at, held] : levels) outline += "H" + fixed(axis_.at(at)) + "V" + fixed(box.level(held / full));
     outline += "H" + fixed(axis_.left + axis_.width) + "V" + fixed(box.level(state / full)) + "Z";
     if (state > 0) {
-      out_.rect(axis_.left, box.level(state / full), axis_.width, box.top + box.height - box.level(state / full), palette::held.hex(), hover);
+      out_.rect(axis_.left, box.level(state / full), axis_.width, box.top + box.height - box.level(state / full), palette::held.hex(),
+                hover);
     }
     if (levels.size() > 1) out_.path(outline, palette::activations.hex(), hover);
-    if (peak > usable) out_.line(axis_.left, box.level(usable / full), axis_.left + axis_.width, box.level(usable / full), palette::alarm, 1.5);
+    if (peak > usable)
+      out_.line(axis_.left, box.level(usable / full), axis_.left + axis_.width, box.level(usable / full), palette::alarm, 1.5);
   }
 
   void resource(const resource_view& r, row_box box) {
@@ -132,7 +136,9 @@ class row_painter {
   }
 
  private:
-  [[nodiscard]] double width_of(tasks::node_id n) const { return axis_.at(trace_.computes[n].end_s) - axis_.at(trace_.computes[n].start_s); }
+  [[nodiscard]] double width_of(tasks::node_id n) const {
+    return axis_.at(trace_.computes[n].end_s) - axis_.at(trace_.computes[n].start_s);
+  }
   [[nodiscard]] bool too_fine(tasks::node_id n) const { return merge_ && width_of(n) < 3; }
   [[nodiscard]] color fill_of(tasks::node_id n) const {
     const hetplan::tasks::compute_task& t = graph_.computes[n];
@@ -185,7 +191,8 @@ class row_painter {
 
   void zooming_bar(tasks::node_id n, row_box box, color fill, std::string_view hover) {
     const double x = axis_.at(trace_.computes[n].start_s), width = width_of(n);
-    const std::string more = zooming_->attributes(n) + " stroke=\"" + (width > 2.5 ? palette::paper : fill).hex() + "\" stroke-width=\"0.7\"";
+    const std::string more =
+        zooming_->attributes(n) + " stroke=\"" + (width > 2.5 ? palette::paper : fill).hex() + "\" stroke-width=\"0.7\"";
     if (width >= 0.01) {
       out_.rect(x, box.top, width, box.height, fill.hex(), hover, more);
     } else {  // takes no time, and is seen all the same
@@ -216,7 +223,9 @@ class row_painter {
       if (count[p]++ == 0) fills[p] = fill_of(n).hex();
       ++merged_;
     }
-    for (std::size_t p = 0; p < phase_count; ++p) hovers[p] = std::to_string(count[p]) + " short tasks on " + view_.device_name(d) + ": " + std::string(to_string(static_cast<phase>(p)));
+    for (std::size_t p = 0; p < phase_count; ++p)
+      hovers[p] =
+          std::to_string(count[p]) + " short tasks on " + view_.device_name(d) + ": " + std::string(to_string(static_cast<phase>(p)));
     areas.paint(out_, fills, hovers);
   }
 
@@ -230,8 +239,10 @@ class row_painter {
       while (last + 1 < end && !starved(last) && !starved(last + 1) && r.bands[last + 1].start_s == r.bands[last].end_s) ++last;
       if (!starved(i)) {
         d += "M" + fixed(axis_.at(r.bands[i].start_s)) + " " + fixed(box.level(r.bands[i].high / full));
-        for (std::size_t k = i; k <= last; ++k) d += "V" + fixed(box.level(r.bands[k].high / full)) + "H" + fixed(axis_.at(r.bands[k].end_s));
-        for (std::size_t k = last + 1; k-- > i;) d += "V" + fixed(box.level(r.bands[k].low / full)) + "H" + fixed(axis_.at(r.bands[k].start_s));
+        for (std::size_t k = i; k <= last; ++k)
+          d += "V" + fixed(box.level(r.bands[k].high / full)) + "H" + fixed(axis_.at(r.bands[k].end_s));
+        for (std::size_t k = last + 1; k-- > i;)
+          d += "V" + fixed(box.level(r.bands[k].low / full)) + "H" + fixed(axis_.at(r.bands[k].start_s));
         d += "Z";
       }
       i = last + 1;
@@ -250,8 +261,8 @@ class row_painter {
   [[nodiscard]] std::string hover(std::uint32_t t, const resource_view& r) const {
     const tasks::transfer& x = graph_.transfers[t];
     const interval& when = trace_.transfers[t];
-    std::string text = view_.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + " over " + cluster_.network()[r.resource].name + "\n" +
-                       during(when.start_s, when.end_s);
+    std::string text = view_.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + " over " + cluster_.network()[r.resource].name +
+                       "\n" + during(when.start_s, when.end_s);
     if (x.latency_s > 0) text += ", " + engineering(x.latency_s, "s") + " of it latency";
     if (const double held = view_.held_back_s(t); held > 1e-9 * view_.latency_s()) text += "\nheld back for " + engineering(held, "s");
     text += "\n" + fixed(100 * view_.route_share(t), 1) + " % of its route's peak rate on average";
@@ -272,7 +283,8 @@ class row_painter {
     const tasks::transfer& x = graph_.transfers[widest->transfer];
     const std::string between = view_.device_name(x.from) + " → " + view_.device_name(x.to);
     const std::string number = std::to_string(x.microbatch);
-    const auto candidates = x.kind == transfer_kind::sync ? std::array{between, std::string("sync")} : std::array{number + " · " + between, number};
+    const auto candidates =
+        x.kind == transfer_kind::sync ? std::array{between, std::string("sync")} : std::array{number + " · " + between, number};
     if (zooming_) {
       const text_style style{.size = size, .anchor = "middle"};
       const double whole_at = zooming_label((x1 + x2) / 2, (y1 + y2) / 2, candidates[0], style, x2 - x1 - 1);
@@ -291,7 +303,8 @@ class row_painter {
     std::vector<resource_load> runs;
     for (const resource_load& l : r.loads) {
       if (l.active < 2) continue;
-      const bool touches = !runs.empty() && (runs.back().end_s == l.start_s || (merge_ && axis_.at(l.start_s) - axis_.at(runs.back().end_s) < 2));
+      const bool touches =
+          !runs.empty() && (runs.back().end_s == l.start_s || (merge_ && axis_.at(l.start_s) - axis_.at(runs.back().end_s) < 2));
       if (touches && (runs.back().active == l.active || merge_)) {
         runs.back().end_s = l.end_s;
         runs.back().active = std::max(runs.back().active, l.active);
@@ -307,7 +320,8 @@ class row_painter {
       out_.rect(x, box.top - 5, zooming_ ? width : std::max(0.5, width), 3, palette::alarm.hex(),
                 number + " transfers share " + cluster_.network()[r.resource].name + "\n" + during(l.start_s, l.end_s));
       if (zooming_) {
-        zooming_label(x + width / 2, box.top - 10, number, {.size = 8.5, .fill = palette::alarm, .anchor = "middle", .weight = 600}, width + 1);
+        zooming_label(x + width / 2, box.top - 10, number, {.size = 8.5, .fill = palette::alarm, .anchor = "middle", .weight = 600},
+                      width + 1);
       } else if (width >= svg_writer::text_width(number, 8.5) + 2) {
         out_.text(x + width / 2, box.top - 7, number, {.size = 8.5, .fill = palette::alarm, .anchor = "middle", .weight = 600});
       }

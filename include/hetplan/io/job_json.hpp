@@ -16,8 +16,9 @@ namespace hetplan::io {
 inline constexpr std::string_view job_format = "hetplan/job/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 11> job{"format", "mode", "batch", "microbatch_sizes", "optimizer_factor",
-                                                      "memory_savers", "context", "tokens", "schedule", "objective", "qoe"};
+inline constexpr std::array<std::string_view, 11> job{"format",           "mode",          "batch",   "microbatch_sizes",
+                                                      "optimizer_factor", "memory_savers", "context", "tokens",
+                                                      "schedule",         "objective",     "qoe"};
 inline constexpr std::array<std::string_view, 4> qoe{"latency", "lambda", "deadline", "iterations"};
 }  // namespace keys
 
@@ -54,7 +55,8 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
   j.batch = o.required_integer("batch", 1);
   if (const auto sizes = o.find("microbatch_sizes")) {
     for (const json_node n : sizes->elements("at least one microbatch size", 1)) j.microbatch_sizes.push_back(n.integer(1));
-    at_node(*sizes, [&] { return j.candidate_microbatch_sizes(); }, "job: ");
+    at_node(
+        *sizes, [&] { return j.candidate_microbatch_sizes(); }, "job: ");
   }
   j.workload.optimizer_factor = o.number("optimizer_factor", range::at_least_zero).value_or(standard.optimizer_factor);
   if (const auto savers = o.find("memory_savers")) j.memory_savers = savers_in(*savers, j.workload.mode);
@@ -72,7 +74,8 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
   if (j.objective == objective_kind::qoe && !j.qoe.latency) {
     o.find("objective")->fail_with("expected qoe.latency with objective \"qoe\", got nothing");
   }
-  at_node(o.node(), [&] { check_job(j); }, "job: ");
+  at_node(
+      o.node(), [&] { check_job(j); }, "job: ");
   return j;
 }
 

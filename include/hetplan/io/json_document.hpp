@@ -117,9 +117,7 @@ class json_document::builder {
     }
     return add(numbered(kind::integer, static_cast<std::int64_t>(v)));
   }
-  bool number_float(json::number_float_t v, const json::string_t&) {
-    return add(numbered(kind::real, std::bit_cast<std::int64_t>(v)));
-  }
+  bool number_float(json::number_float_t v, const json::string_t&) { return add(numbered(kind::real, std::bit_cast<std::int64_t>(v))); }
   bool string(json::string_t& v) { return add(lettered(kind::text, v)); }
   bool binary(json::binary_t&) { return false; }
 
@@ -149,9 +147,7 @@ class json_document::builder {
   }
 
  private:
-  static entry numbered(kind what, std::int64_t v) {
-    return {what, 0, v};
-  }
+  static entry numbered(kind what, std::int64_t v) { return {what, 0, v}; }
   entry lettered(kind what, const std::string& v) {
     entry e = numbered(what, static_cast<std::int64_t>(document_.letters_.size()));
     e.size = static_cast<std::uint32_t>(v.size());
@@ -235,7 +231,8 @@ inline json_document json_document::parse(std::string_view text, std::string fil
   if (const void* zero = std::memchr(text.data(), 0, text.size()); zero != nullptr) {
     b.fail_at(static_cast<std::size_t>(static_cast<const char*>(zero) - text.data()), "expected text, got a zero byte");
   }
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw invalid_input(escaped(d.file_) + ": expected JSON, got an empty file");
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw invalid_input(escaped(d.file_) + ": expected JSON, got an empty file");
   d.entries_.reserve(text.size() / 12 + 16);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &b, nlohmann::json::input_format_t::json, true, true)) {
     throw invalid_input(escaped(d.file_) + ": expected JSON");

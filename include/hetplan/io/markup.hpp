@@ -45,7 +45,9 @@ namespace detail {
 /// The length of the UTF-8 character that starts at `i`, 0 where there is none (also for surrogates and
 /// codes beyond Unicode).
 [[nodiscard]] inline std::size_t utf8_length(std::string_view text, std::size_t i) {
-  const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i + k])) : 0U; };
+  const auto byte = [&](std::size_t k) {
+    return i + k < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i + k])) : 0U;
+  };
   const unsigned first = byte(0), second = byte(1);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
@@ -92,25 +94,31 @@ template <class Put>
 /// A JSON string with its quotes.
 [[nodiscard]] inline std::string json_string(std::string_view text) {
   constexpr std::string_view hex = "0123456789abcdef";
-  return '"' + detail::rewrite(text, [&](std::string& out, std::string_view c) {
-    const auto code = static_cast<unsigned char>(c[0]);
-    if (c == "\"" || c == "\\") out.append("\\").append(c);
-    else if (c == "\n") out += "\\n";
-    else if (code < 0x20) out.append("\\u00") += {hex[code / 16U], hex[code % 16U]};
-    else out += c;
-  }) + '"';
+  return '"' +
+         detail::rewrite(text,
+                         [&](std::string& out, std::string_view c) {
+                           const auto code = static_cast<unsigned char>(c[0]);
+                           if (c == "\"" || c == "\\") out.append("\\").append(c);
+                           else if (c == "\n") out += "\\n";
+                           else if (code < 0x20) out.append("\\u00") += {hex[code / 16U], hex[code % 16U]};
+                           else out += c;
+                         }) +
+         '"';
 }
 
 /// A DOT string with its quotes. DOT reads character references such as &lt; in labels, so & is one too; a line
 /// break is a line of the label.
 [[nodiscard]] inline std::string dot_string(std::string_view text) {
-  return '"' + detail::rewrite(text, [](std::string& out, std::string_view c) {
-    if (c == "\"" || c == "\\") out.append("\\").append(c);
-    else if (c == "&") out += "&amp;";
-    else if (c == "\n") out += "\\n";
-    else if (static_cast<unsigned char>(c[0]) < 0x20) out += ' ';
-    else out += c;
-  }) + '"';
+  return '"' +
+         detail::rewrite(text,
+                         [](std::string& out, std::string_view c) {
+                           if (c == "\"" || c == "\\") out.append("\\").append(c);
+                           else if (c == "&") out += "&amp;";
+                           else if (c == "\n") out += "\\n";
+                           else if (static_cast<unsigned char>(c[0]) < 0x20) out += ' ';
+                           else out += c;
+                         }) +
+         '"';
 }
 
 /// Characters of a UTF-8 text: what its width follows from.

@@ -19,9 +19,20 @@ inline constexpr std::string_view model_format = "hetplan/model/1";
 
 namespace keys {
 inline constexpr std::array<std::string_view, 6> model{"format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample"};
-inline constexpr std::array<std::string_view, 14> layer{
-    "name", "forward_flops", "kind", "weight", "trainable", "weight_traffic", "weight_group", "backward_input_flops",
-    "backward_weight_flops", "activation", "activation_for_weights", "traffic", "kv_bytes_per_token", "profile"};
+inline constexpr std::array<std::string_view, 14> layer{"name",
+                                                        "forward_flops",
+                                                        "kind",
+                                                        "weight",
+                                                        "trainable",
+                                                        "weight_traffic",
+                                                        "weight_group",
+                                                        "backward_input_flops",
+                                                        "backward_weight_flops",
+                                                        "activation",
+                                                        "activation_for_weights",
+                                                        "traffic",
+                                                        "kv_bytes_per_token",
+                                                        "profile"};
 inline constexpr std::array<std::string_view, 3> profile{"batch", "forward", "backward"};
 inline constexpr std::array<std::string_view, 4> edge{"from", "to", "bytes", "gradient"};
 }  // namespace keys
@@ -96,8 +107,8 @@ class model_reader {
   void check_group(const json_node& n, const layer_spec& s) {
     const auto [it, fresh] = groups_.emplace(s.weight_group, shared_tensor{s.name, s.weight, s.trainable});
     if (fresh || (it->second.weight == s.weight && it->second.trainable == s.trainable)) return;
-    n.fail_with("expected the same weight and trainable as layer " + in_quotes(it->second.layer) + " of group " + in_quotes(s.weight_group) +
-                ", got weight " + to_text(s.weight.value()) + (s.trainable ? "" : ", not trainable"));
+    n.fail_with("expected the same weight and trainable as layer " + in_quotes(it->second.layer) + " of group " +
+                in_quotes(s.weight_group) + ", got weight " + to_text(s.weight.value()) + (s.trainable ? "" : ", not trainable"));
   }
 
   static void read_profiles(const json_node& n, layer_spec& s) {
@@ -151,8 +162,8 @@ class model_reader {
     const auto at = std::find(pairs.begin(), pairs.end(), edge_on_cycle(ids_.size(), pairs, order)) - pairs.begin();
     const json_node& node = edges_[static_cast<std::size_t>(at)].node;
     const json_object edge(node, keys::edge);
-    node.fail_with("expected edges without a cycle, got " + in_quotes(edge.at("from", "").text()) + " -> " + in_quotes(edge.at("to", "").text()) +
-                   ", which is on one");
+    node.fail_with("expected edges without a cycle, got " + in_quotes(edge.at("from", "").text()) + " -> " +
+                   in_quotes(edge.at("to", "").text()) + ", which is on one");
   }
 
   json_object top_;

@@ -38,9 +38,7 @@ struct color {
 
 /// (1 - share) a + share b.
 [[nodiscard]] inline color mix(color a, color b, double share) {
-  const auto blend = [&](std::uint8_t x, std::uint8_t y) {
-    return static_cast<std::uint8_t>(std::lround((1 - share) * x + share * y));
-  };
+  const auto blend = [&](std::uint8_t x, std::uint8_t y) { return static_cast<std::uint8_t>(std::lround((1 - share) * x + share * y)); };
   return {blend(a.red, b.red), blend(a.green, b.green), blend(a.blue, b.blue)};
 }
 
@@ -51,13 +49,13 @@ inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(tran
 namespace palette {
 
 inline constexpr color paper{255, 255, 255};
-inline constexpr color ink{31, 41, 51};          ///< titles and names
-inline constexpr color quiet{98, 110, 123};      ///< secondary text
+inline constexpr color ink{31, 41, 51};      ///< titles and names
+inline constexpr color quiet{98, 110, 123};  ///< secondary text
 inline constexpr color grid{228, 232, 237};
-inline constexpr color track{245, 247, 249};     ///< where bars may lie
+inline constexpr color track{245, 247, 249};  ///< where bars may lie
 inline constexpr color frame{214, 220, 227};
-inline constexpr color alarm{183, 22, 66};       ///< contention, memory over its budget
-inline constexpr color held{196, 203, 212};      ///< memory held for the whole run
+inline constexpr color alarm{183, 22, 66};   ///< contention, memory over its budget
+inline constexpr color held{196, 203, 212};  ///< memory held for the whole run
 inline constexpr color activations{134, 146, 160};
 
 /// How much paper a stage's colours get: none in the first stage, half in the last.
@@ -79,8 +77,16 @@ inline constexpr color activations{134, 146, 160};
 
 /// Light fills for things that have no order (devices); repeats after ten.
 [[nodiscard]] inline color category_color(std::size_t i) {
-  constexpr std::array<color, 10> fills{{{174, 205, 236}, {250, 209, 158}, {163, 217, 199}, {208, 190, 230}, {244, 180, 177},
-                                         {240, 228, 140}, {176, 224, 232}, {226, 201, 178}, {205, 211, 218}, {200, 222, 148}}};
+  constexpr std::array<color, 10> fills{{{174, 205, 236},
+                                         {250, 209, 158},
+                                         {163, 217, 199},
+                                         {208, 190, 230},
+                                         {244, 180, 177},
+                                         {240, 228, 140},
+                                         {176, 224, 232},
+                                         {226, 201, 178},
+                                         {205, 211, 218},
+                                         {200, 222, 148}}};
   return fills[i % fills.size()];
 }
 

@@ -107,12 +107,14 @@ class pipedream_reader {
     double values[4] = {};
     for (std::size_t i = 0; i < 4; ++i) {
       const std::size_t equals = fields[i].find('=');
-      if (fields[i].substr(0, equals) != keys[i] || equals == std::string_view::npos) fail(std::string(keys[i]) + "=NUMBER", in_quotes(fields[i]));
+      if (fields[i].substr(0, equals) != keys[i] || equals == std::string_view::npos)
+        fail(std::string(keys[i]) + "=NUMBER", in_quotes(fields[i]));
       const std::string_view value = fields[i].substr(equals + 1);
       values[i] = i == 2 ? sizes(value, keys[i]) : amount(value, keys[i]);
     }
     const auto [known, fresh] = ids_.emplace(columns[0], nodes_.size());
-    if (!fresh) fail("an id that no other node has", in_quotes(columns[0]) + " again, first in line " + std::to_string(nodes_[known->second].line));
+    if (!fresh)
+      fail("an id that no other node has", in_quotes(columns[0]) + " again, first in line " + std::to_string(nodes_[known->second].line));
     layer_profile measured{options_.device_kind, {1}, {values[0] / 1000}, {values[1] / 1000}};
     layer_spec s{.name = std::string(columns[0]),
                  .kind = std::string(columns[1].substr(0, columns[1].find('('))),
@@ -190,7 +192,8 @@ class pipedream_reader {
 /// Source      PipeDream (SOSP 2019), graph/graph.py of its repository (the text form) and its optimizer (inputs).
 ///             Deviations: an input keeps its bytes, so that it stays with its reader where bytes are dear; a stage that the file
 ///             proposes is not read.
-[[nodiscard]] inline planning_graph parse_pipedream_graph(std::string_view text, const std::string& file, const pipedream_options& options = {}) {
+[[nodiscard]] inline planning_graph parse_pipedream_graph(std::string_view text, const std::string& file,
+                                                          const pipedream_options& options = {}) {
   return detail::pipedream_reader(file, options).read(text);
 }
 

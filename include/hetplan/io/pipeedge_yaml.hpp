@@ -98,7 +98,8 @@ namespace detail {
                             .time_s = amounts(p.at("time_s", "a list of seconds"), "seconds >= 0")};
       for (const pipeedge_profile& other : t.profiles) {
         if (other.model == read.model && other.dtype == read.dtype && other.batch == read.batch) {
-          p.fail_with("expected one profile per dtype and batch size, got another of " + in_quotes(read.dtype) + " at " + to_text(read.batch));
+          p.fail_with("expected one profile per dtype and batch size, got another of " + in_quotes(read.dtype) + " at " +
+                      to_text(read.batch));
         }
       }
       t.profiles.push_back(std::move(read));
@@ -166,9 +167,15 @@ static_assert(check_network_model<own_links>());
 /// Throws  invalid_input for a dtype that is not known, naming those that are.
 /// Source  PyTorch's element types.
 [[nodiscard]] inline double bytes_of_dtype(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, double>, 9> known{{{"torch.float64", 8}, {"torch.float32", 4}, {"torch.float16", 2},
-                                                                             {"torch.bfloat16", 2}, {"torch.int64", 8}, {"torch.int32", 4},
-                                                                             {"torch.int16", 2}, {"torch.int8", 1}, {"torch.uint8", 1}}};
+  static constexpr std::array<std::pair<std::string_view, double>, 9> known{{{"torch.float64", 8},
+                                                                             {"torch.float32", 4},
+                                                                             {"torch.float16", 2},
+                                                                             {"torch.bfloat16", 2},
+                                                                             {"torch.int64", 8},
+                                                                             {"torch.int32", 4},
+                                                                             {"torch.int16", 2},
+                                                                             {"torch.int8", 1},
+                                                                             {"torch.uint8", 1}}};
   std::string names;
   for (const auto& [name, size] : known) {
     if (name == dtype) return size;
@@ -241,7 +248,8 @@ static_assert(check_network_model<own_links>());
   for (const pipeedge_count& c : counts) {
     const auto type = std::find_if(types.begin(), types.end(), [&](const pipeedge_device_type& t) { return t.name == c.type; });
     if (type == types.end()) throw invalid_input("pipeedge_cluster: expected a device type of the file, got " + in_quotes(c.type));
-    if (c.devices < 1) throw invalid_input("pipeedge_cluster: " + in_quotes(c.type) + ": expected a count >= 1, got " + std::to_string(c.devices));
+    if (c.devices < 1)
+      throw invalid_input("pipeedge_cluster: " + in_quotes(c.type) + ": expected a count >= 1, got " + std::to_string(c.devices));
     if (type->bandwidth.value() <= 0) throw invalid_input("pipeedge_cluster: " + in_quotes(c.type) + ": expected a bandwidth > 0, got 0");
     for (int i = 0; i < c.devices; ++i) {
       if (devices.size() == max_devices) {

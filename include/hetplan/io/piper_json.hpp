@@ -180,7 +180,8 @@ class piper_reader {
     }
   }
   throw invalid_input("piper_graph: " + escaped(w.name) + ": node " + std::to_string(node.id) + ": expected one of its configurations " +
-                      shortened(offered, 400) + ", got " + in_quotes(choice.configuration) + " at " + std::to_string(choice.tensor_parallel));
+                      shortened(offered, 400) + ", got " + in_quotes(choice.configuration) + " at " +
+                      std::to_string(choice.tensor_parallel));
 }
 
 }  // namespace detail

@@ -24,19 +24,19 @@ namespace hetplan::io {
 inline constexpr std::string_view plan_format = "hetplan/plan/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 16> plan{"format",       "model",    "cluster", "planner", "mode",   "workload",  "microbatch_size",
-                                                       "microbatches", "schedule", "flows",   "network", "sync",   "stages",    "pipelines",
-                                                       "transfers",    "predicted"};
+inline constexpr std::array<std::string_view, 16> plan{"format",          "model",        "cluster",   "planner",  "mode",    "workload",
+                                                       "microbatch_size", "microbatches", "schedule",  "flows",    "network", "sync",
+                                                       "stages",          "pipelines",    "transfers", "predicted"};
 inline constexpr std::array<std::string_view, 3> workload{"optimizer_factor", "context", "tokens"};
 inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
-inline constexpr std::array<std::string_view, 10> flow{"from", "to", "from_stage", "to_stage", "microbatch",
-                                                       "phase", "chunk", "of", "release", "priority"};
+inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_stage", "to_stage", "microbatch",
+                                                       "phase", "chunk", "of",         "release",  "priority"};
 inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
 inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
 inline constexpr std::array<std::string_view, 6> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
-inline constexpr std::array<std::string_view, 9> predicted{"latency", "energy", "peak_memory", "bound", "gap", "schedule_bound",
-                                                           "schedule_gap", "contention_bound", "time_between_tokens"};
+inline constexpr std::array<std::string_view, 9> predicted{
+    "latency", "energy", "peak_memory", "bound", "gap", "schedule_bound", "schedule_gap", "contention_bound", "time_between_tokens"};
 }  // namespace keys
 
 namespace detail {
@@ -189,11 +189,13 @@ class plan_reader {
     plan_schedule& s = p_.schedule;
     s.kind = o.one_of("kind", plan_schedules, std::optional(schedule_kind::one_f_one_b));
     if (const auto warmup = o.find("warmup")) {
-      if (s.kind != schedule_kind::one_f_one_b) warmup->fail_with("expected warmup with kind \"1f1b\" only, got kind " + in_quotes(to_string(s.kind)));
+      if (s.kind != schedule_kind::one_f_one_b)
+        warmup->fail_with("expected warmup with kind \"1f1b\" only, got kind " + in_quotes(to_string(s.kind)));
       for (const json_node k : warmup->elements("an array of integers >= 1")) s.warmup.push_back(k.integer(1));
       // An empty list would mean the default.
       if (s.warmup.size() != p_.stages.size()) {
-        warmup->fail_with("expected one entry per stage (" + std::to_string(p_.stages.size()) + "), got " + std::to_string(s.warmup.size()));
+        warmup->fail_with("expected one entry per stage (" + std::to_string(p_.stages.size()) + "), got " +
+                          std::to_string(s.warmup.size()));
       }
     }
     const auto orders = o.find("orders");
@@ -278,7 +280,8 @@ class plan_reader {
   }
   [[nodiscard]] std::string which_stage(device_id d) const {
     const auto it = stages_of_.find(d);
-    return "a stage, because device " + in_quotes(cluster_[d].name) + " holds " + std::to_string(it == stages_of_.end() ? 0 : it->second.size()) + " of them";
+    return "a stage, because device " + in_quotes(cluster_[d].name) + " holds " +
+           std::to_string(it == stages_of_.end() ? 0 : it->second.size()) + " of them";
   }
 
   void read_predicted(const json_node& n) {

@@ -73,8 +73,7 @@ namespace detail {
     text += fact(at_most(e->gap), "slower than the best plan: none is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
   if (const seconds own = std::max(e->schedule_bound, e->contention_bound); own.value() > 0)
     text += fact(at_most(gap_to(e->latency, own)),
-                 "slower than this plan can be: no schedule of it is faster than " + engineering(own.value(), "s"),
-                 "fact-schedule-gap");
+                 "slower than this plan can be: no schedule of it is faster than " + engineering(own.value(), "s"), "fact-schedule-gap");
   if (const auto broken = find_broken_limit(*e, c)) text += fact("breaks a limit", to_string(*broken, c), "fact-limit", true);
   text +=
       "</div>\n<nav><a href=\"#plan\">plan</a><a href=\"#timeline\">timeline</a><a href=\"#critical\">critical path</a><a "

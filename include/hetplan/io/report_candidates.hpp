@@ -192,8 +192,7 @@ struct candidate_point {
                      "\"></i>on the front</span><span><i class=\"swatch dot\" style=\"background-color:" + palette::activations.hex() +
                      "\"></i>dominated</span></div>\n" +
                      std::move(out).embedded(width, height, "Latency and energy of the plans that were kept", " id=\"pareto-chart\"");
-  if (points.size() == 1)
-    text += "<p class=\"note\">One plan was kept, so there is nothing to compare it with.</p>\n";
+  if (points.size() == 1) text += "<p class=\"note\">One plan was kept, so there is nothing to compare it with.</p>\n";
   else
     text += "<p class=\"note\">The " + std::to_string(points.size()) +
             " best plans by the job's objective, not all that exist: the true front may have others. Both axes are cut.</p>\n";

@@ -75,18 +75,12 @@ class report_run {
   [[nodiscard]] std::string why(tasks::node_id n) const {
     const wait w = waits_.of(n);
     switch (w.why) {
-      case wait_reason::start_of_run:
-        return {};
-      case wait_reason::input:
-        return "after " + view.node_name(w.because);
-      case wait_reason::device:
-        return "its device was busy with " + view.compute_name(w.because);
-      case wait_reason::release:
-        return "released by the schedule at " + engineering(judgement.graph.transfer_at(n).release_s, "s");
-      case wait_reason::ports:
-        return "its port was held by " + view.node_name(w.because);
-      case wait_reason::links:
-        return "its route was held by " + view.node_name(w.because);
+      case wait_reason::start_of_run: return {};
+      case wait_reason::input: return "after " + view.node_name(w.because);
+      case wait_reason::device: return "its device was busy with " + view.compute_name(w.because);
+      case wait_reason::release: return "released by the schedule at " + engineering(judgement.graph.transfer_at(n).release_s, "s");
+      case wait_reason::ports: return "its port was held by " + view.node_name(w.because);
+      case wait_reason::links: return "its route was held by " + view.node_name(w.because);
     }
     return {};
   }
@@ -106,7 +100,8 @@ class report_run {
       }
       text += "\n" + (route.empty() ? "route: without limit" : route);
       if (prioritised_) text += "\npriority " + std::to_string(x.priority);
-      if (const wait w = waits_.of(n); w.why == wait_reason::ports || w.why == wait_reason::links || w.why == wait_reason::release) text += "\n" + why(n);
+      if (const wait w = waits_.of(n); w.why == wait_reason::ports || w.why == wait_reason::links || w.why == wait_reason::release)
+        text += "\n" + why(n);
       const double lost = lost_s(t);
       if (const auto [others, where] = most_others(t); others > 0 && lost > 1e-6 * latency_s()) {
         text += "\n" + engineering(lost, "s") + " lost: shared with " +

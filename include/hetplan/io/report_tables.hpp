@@ -80,10 +80,8 @@ struct chain_row {
     const critical_link& l = run.chain[i];
     const bool follows =
         i > 0 && g.is_compute(l.node) && g.is_compute(l.because) && g.computes[l.node].device == g.computes[l.because].device;
-    if (follows)
-      ++rows.back().count;
-    else
-      rows.push_back({i, 1});
+    if (follows) ++rows.back().count;
+    else rows.push_back({i, 1});
   }
   return rows;
 }

@@ -24,16 +24,11 @@ struct critical_part_style {
 };
 [[nodiscard]] inline critical_part_style style_of(critical_part p) {
   switch (p) {
-    case critical_part::computing:
-      return {"computing", "tasks on the devices", color{92, 107, 128}};
-    case critical_part::transfer:
-      return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
-    case critical_part::latency:
-      return {"latency", "of routes: until the first byte moves", palette::held};
-    case critical_part::lost:
-      return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
-    case critical_part::held:
-      return {"held back", "until a release time of the schedule", color{226, 196, 84}};
+    case critical_part::computing: return {"computing", "tasks on the devices", color{92, 107, 128}};
+    case critical_part::transfer: return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
+    case critical_part::latency: return {"latency", "of routes: until the first byte moves", palette::held};
+    case critical_part::lost: return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
+    case critical_part::held: return {"held back", "until a release time of the schedule", color{226, 196, 84}};
   }
   return {};
 }

@@ -49,7 +49,8 @@ class block_finder {
     count_ = found.size();
     int next = 0;
     for (const int n : found) {
-      if (n != next++) fail("expected block " + in_quotes(stem_ + std::to_string(next - 1)) + ", got " + in_quotes(stem_ + std::to_string(n)));
+      if (n != next++)
+        fail("expected block " + in_quotes(stem_ + std::to_string(next - 1)) + ", got " + in_quotes(stem_ + std::to_string(n)));
     }
   }
 
@@ -122,7 +123,8 @@ class block_finder {
     const std::string name = "layer " + in_quotes(l.name);
     if (l.kind == "attention") find.fail(name + " is attention outside of the blocks " + in_quotes(find.stem() + "0") + " and so on");
     const bool reads = behind[l.id.index()] != 0, is_read = before[l.id.index()] != 0;
-    if (reads == is_read) find.fail(name + (reads ? " stands between blocks and has no number" : " has no number and no path from or to a block"));
+    if (reads == is_read)
+      find.fail(name + (reads ? " stands between blocks and has no number" : " has no number and no path from or to a block"));
     (reads ? found.head : found.embedding).push_back(l.id);
   }
   return found;

@@ -101,7 +101,8 @@ inline stage_row stages_in_a_row(const plan& p, const planning_graph& model, std
   std::size_t before = 0;
   for (std::size_t b = 0; b < parts.blocks.size(); ++b) {
     const std::size_t here = place_of(parts.blocks[b]);
-    if (here < before) fail("it runs blocks in their order; the plan has block " + std::to_string(b) + " before block " + std::to_string(b - 1));
+    if (here < before)
+      fail("it runs blocks in their order; the plan has block " + std::to_string(b) + " before block " + std::to_string(b - 1));
     before = here;
     runtime_stage& s = stages[here];
     if (s.end_block == 0) s.first_block = b;
@@ -129,8 +130,10 @@ inline const std::string& address_of(const device& d, std::string_view runtime) 
   bool fits = !d.name.empty() && plain(d.name.front());
   for (const char c : d.name) fits = fits && (plain(c) || c == '-' || c == '.' || c == '_');
   if (!fits) {
-    refuse_export(runtime, "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got " +
-                               in_quotes(d.name));
+    refuse_export(
+        runtime,
+        "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got " +
+            in_quotes(d.name));
   }
   return d.name;
 }

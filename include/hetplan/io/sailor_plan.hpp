@@ -196,7 +196,8 @@ class sailor_plan_reader {
   return all;
 }
 
-/// The plan as ours: the devices of sailor_devices, in that order; 1F1B with as many microbatches ahead as stages follow, as DeepSpeed runs it.
+/// The plan as ours: the devices of sailor_devices, in that order; 1F1B with as many microbatches ahead as stages follow, as DeepSpeed runs
+/// it.
 ///
 /// Profiles that were measured at the replica's degree describe the whole replica (with_sailor_profiles), so every assignment says
 /// tensor_parallel 1.
@@ -220,7 +221,8 @@ class sailor_plan_reader {
     stage one{.name = "stage" + std::to_string(s)};
     for (const std::size_t l : p.stages[s].layers) {
       if (l != next) {
-        throw invalid_input(where + "stage " + std::to_string(s) + ": expected layer " + std::to_string(next) + " next, got " + std::to_string(l));
+        throw invalid_input(where + "stage " + std::to_string(s) + ": expected layer " + std::to_string(next) + " next, got " +
+                            std::to_string(l));
       }
       one.layers.emplace_back(next++);
     }

@@ -72,7 +72,8 @@ class sailor_reader {
  private:
   [[nodiscard]] static int whole(const json_node& n, std::string_view key, int least, const char* expected) {
     const auto v = number_in(key);
-    if (!v || *v < least || *v > 1e6 || *v != std::floor(*v)) n.fail_with("expected " + std::string(expected) + " as key, got " + in_quotes(key));
+    if (!v || *v < least || *v > 1e6 || *v != std::floor(*v))
+      n.fail_with("expected " + std::string(expected) + " as key, got " + in_quotes(key));
     return static_cast<int>(*v);
   }
 
@@ -82,8 +83,8 @@ class sailor_reader {
     for (const auto& [layer, times] : members) {
       const auto l = static_cast<std::size_t>(whole(times, layer, 0, "the number of a layer"));
       if (l >= found.size()) {
-        times.fail_with("expected layers 0 to " + std::to_string(found.size() - 1) + " (there are " + std::to_string(found.size()) + "), got " +
-                        in_quotes(layer));
+        times.fail_with("expected layers 0 to " + std::to_string(found.size() - 1) + " (there are " + std::to_string(found.size()) +
+                        "), got " + in_quotes(layer));
       }
       if (found[l]) times.fail_with("expected every layer once, got " + in_quotes(layer) + " again");
       found[l] = read_times(times);
@@ -171,7 +172,8 @@ inline void check_measurement(const sailor_measurement& m, const std::string& mo
   read.activations = list("activation_parameters_bytes");
   if (read.activations.size() != read.parameters.size()) {
     parameters.at("activation_parameters_bytes", "")
-        .fail_with("expected one entry per layer (" + std::to_string(read.parameters.size()) + "), got " + std::to_string(read.activations.size()));
+        .fail_with("expected one entry per layer (" + std::to_string(read.parameters.size()) + "), got " +
+                   std::to_string(read.activations.size()));
   }
   return read;
 }
@@ -189,7 +191,8 @@ inline void check_measurement(const sailor_measurement& m, const std::string& mo
   for (const layer& l : g.layers()) {
     layer_spec s = spec_of(g, l);
     std::erase_if(s.profiles, [&](const layer_profile& p) {
-      return std::any_of(measurements.begin(), measurements.end(), [&](const sailor_measurement& m) { return m.device_kind == p.device_kind; });
+      return std::any_of(measurements.begin(), measurements.end(),
+                         [&](const sailor_measurement& m) { return m.device_kind == p.device_kind; });
     });
     for (const sailor_measurement& m : measurements) s.profiles.push_back(detail::profile_of(m, l.id.index()));
     b.add_layer(std::move(s));
@@ -204,7 +207,8 @@ inline void check_measurement(const sailor_measurement& m, const std::string& mo
 /// Deviations  what a layer keeps for its backward is not in the files: its output stands for it, which is less.
 /// Throws      what with_sailor_profiles throws; invalid_input: no measurement, a microbatch < 1.
 /// Source      Metis (ATC 2024) for the sizes, Sailor (SOSP 2025) for the times.
-[[nodiscard]] inline planning_graph sailor_chain(const layer_sizes& sizes, int microbatch, std::span<const sailor_measurement> measurements) {
+[[nodiscard]] inline planning_graph sailor_chain(const layer_sizes& sizes, int microbatch,
+                                                 std::span<const sailor_measurement> measurements) {
   if (microbatch < 1) throw invalid_input("sailor_chain: microbatch = " + std::to_string(microbatch) + "; expected an integer >= 1");
   if (measurements.empty()) throw invalid_input("sailor_chain: expected at least one measurement, got none");
   for (const sailor_measurement& m : measurements) detail::check_measurement(m, sizes.name, sizes.parameters.size());

@@ -24,9 +24,12 @@ class svg_writer {
   /// Pixels that a text needs in a wide sans-serif font; digits and capitals, bold, or running text.
   [[nodiscard]] static double text_width(std::string_view text, double size) { return 0.62 * size * static_cast<double>(characters(text)); }
   [[nodiscard]] static double bold_width(std::string_view text, double size) { return 0.69 * size * static_cast<double>(characters(text)); }
-  [[nodiscard]] static double prose_width(std::string_view text, double size) { return 0.56 * size * static_cast<double>(characters(text)); }
+  [[nodiscard]] static double prose_width(std::string_view text, double size) {
+    return 0.56 * size * static_cast<double>(characters(text));
+  }
 
-  void rect(double x, double y, double width, double height, std::string_view fill, std::string_view hover = {}, std::string_view more = {}) {
+  void rect(double x, double y, double width, double height, std::string_view fill, std::string_view hover = {},
+            std::string_view more = {}) {
     out_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) + attribute("height", height);
     paint(fill, more);
     close("rect", hover);
@@ -37,8 +40,8 @@ class svg_writer {
     close("path", hover);
   }
   void line(double x1, double y1, double x2, double y2, color stroke, double width = 1, std::string_view more = {}) {
-    out_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) + attribute("y2", y2) + " stroke=\"" + stroke.hex() + "\"" +
-            attribute("stroke-width", width);
+    out_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) + attribute("y2", y2) + " stroke=\"" + stroke.hex() +
+            "\"" + attribute("stroke-width", width);
     out_ += more;
     close("line", {});
   }
@@ -61,9 +64,11 @@ class svg_writer {
   /// The whole document on a paper of its own, so that it reads on any background.
   [[nodiscard]] std::string document(double width, double height, std::string_view title) && {
     svg_writer page;
-    page.out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width) + " " + fixed(height) + "\"" + attribute("width", width) +
-                attribute("height", height) + " role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
-                "'DejaVu Sans', sans-serif\">\n<title>" + xml_text(title) + "</title>\n";
+    page.out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width) + " " + fixed(height) + "\"" +
+                attribute("width", width) + attribute("height", height) +
+                " role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
+                "'DejaVu Sans', sans-serif\">\n<title>" +
+                xml_text(title) + "</title>\n";
     page.rect(0.5, 0.5, width - 1, height - 1, palette::paper.hex(), {}, " rx=\"10\" stroke=\"" + palette::frame.hex() + "\"");
     return std::move(page.out_) + out_ + "</svg>\n";
   }

@@ -109,9 +109,12 @@ class tasks_writer {
   /// The graph's routes, each with the pair of devices that it was made for.
   [[nodiscard]] json routes() const {
     json all = json_list(graph_.routes, [&](const route& r) {
-      return json{{"from", ""}, {"to", ""}, {"latency", json_number(r.latency.value())}, {"via", json_list(r.via, [&](const resource_use& u) {
-                    return json{{"resource", cluster_.network()[u.resource].name}, {"weight", json_number(u.weight)}};
-                  })}};
+      return json{{"from", ""},
+                  {"to", ""},
+                  {"latency", json_number(r.latency.value())},
+                  {"via", json_list(r.via, [&](const resource_use& u) {
+                     return json{{"resource", cluster_.network()[u.resource].name}, {"weight", json_number(u.weight)}};
+                   })}};
     });
     for (const tasks::transfer& t : graph_.transfers) {
       all[t.route]["from"] = name(t.from);
@@ -122,9 +125,11 @@ class tasks_writer {
 
   [[nodiscard]] json stage_json(stage_id id) const {
     const stage& s = plan_[id];
-    json o{{"name", s.name}, {"layers", layer_names(s.layers)}, {"devices", json_list(s.devices, [&](const assignment& a) {
-             return json{{"name", name(a.device)}, {"samples", a.samples}, {"tensor_parallel", a.tensor_parallel}};
-           })}};
+    json o{{"name", s.name},
+           {"layers", layer_names(s.layers)},
+           {"devices", json_list(s.devices, [&](const assignment& a) {
+              return json{{"name", name(a.device)}, {"samples", a.samples}, {"tensor_parallel", a.tensor_parallel}};
+            })}};
     o["microbatch_size"] = stages_[id].microbatch_size;
     o["microbatches"] = stages_[id].microbatches;
     if (plan_.pipeline_count() > 1) o["pipeline"] = s.pipeline;
@@ -135,7 +140,10 @@ class tasks_writer {
 
   [[nodiscard]] json task_json(std::size_t n) const {
     const tasks::compute_task& t = graph_.computes[n];
-    const char* letter = t.what == phase::forward ? "F" : t.what == phase::backward_input ? "B" : t.what == phase::backward_weight ? "W" : "U";
+    const char* letter = t.what == phase::forward           ? "F"
+                         : t.what == phase::backward_input  ? "B"
+                         : t.what == phase::backward_weight ? "W"
+                                                            : "U";
     json o{{"device", name(t.device)}, {"phase", letter}, {"stage", t.stage.value}, {"microbatch", t.microbatch}, {"step", t.step}};
     o["samples"] = {t.first_sample, t.last_sample};
     o["seconds"] = json_number(t.duration_s);
@@ -146,7 +154,7 @@ class tasks_writer {
   [[nodiscard]] json transfer_json(std::size_t n) const {
     const tasks::transfer& t = graph_.transfers[n];
     const task_neighbours::ends& ends = neighbours_.transfers[n];
-    json o{{"kind", to_string(t.kind)}, {"from", name(t.from)}, {"to", name(t.to)}, {"from_stage", t.from_stage.value},
+    json o{{"kind", to_string(t.kind)},    {"from", name(t.from)},       {"to", name(t.to)}, {"from_stage", t.from_stage.value},
            {"to_stage", t.to_stage.value}, {"microbatch", t.microbatch}, {"step", t.step}};
     o["samples"] = {t.first_sample, t.last_sample};
     o["bytes"] = json_number(t.volume_bytes);
@@ -185,7 +193,8 @@ inline constexpr double max_tasks_file = 1e6;
 /// Throws invalid_input unless a valid plan can have a tasks file; asks before it is expanded.
 inline void require_tasks_file(const plan& p, const planning_graph& model) {
   if (p.transfers == transfer_mode::block) {
-    throw invalid_input("export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
+    throw invalid_input(
+        "export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
   }
   const expansion_size size = size_of_expansion(p, model, make_stage_graph(p, model));
   if (size.total() <= max_tasks_file) return;

@@ -29,7 +29,8 @@ inline constexpr std::size_t max_timeline_events = adapt::max_trace_events;
 
 namespace keys {
 inline constexpr std::array<std::string_view, 4> timeline{"format", "duration", "events", "traces"};
-inline constexpr std::array<std::string_view, 9> event{"at", "resource", "capacity", "device", "speed", "leaves", "joins", "transfer", "qoe"};
+inline constexpr std::array<std::string_view, 9> event{"at",     "resource", "capacity", "device", "speed",
+                                                       "leaves", "joins",    "transfer", "qoe"};
 inline constexpr std::array<std::string_view, 4> foreign_transfer{"from", "to", "bytes", "priority"};
 inline constexpr std::array<std::string_view, 2> wish{"latency", "deadline"};
 inline constexpr std::array<std::string_view, 4> bandwidth_trace{"resource", "file", "repeat", "mean"};
@@ -74,8 +75,7 @@ class timeline_reader {
     adapt::event event;
     std::uint32_t node;
   };
-  static constexpr std::string_view kinds =
-      "one of: resource with capacity; device with speed, leaves or joins; transfer; qoe";
+  static constexpr std::string_view kinds = "one of: resource with capacity; device with speed, leaves or joins; transfer; qoe";
 
   template <class Id>
   [[nodiscard]] Id find(const json_node& n, const std::map<std::string_view, Id>& known, std::string_view what) const {
@@ -99,9 +99,12 @@ class timeline_reader {
     const bool again = repeat && repeat->boolean();
     const auto mean = o.amount<bytes_per_second>("mean", range::at_least_zero);
     adapt::bandwidth_trace t = at_node(file, [&] { return read_bandwidth_trace(path); });
-    if (mean) t = at_node(*o.find("mean"), [&] { return scaled(std::move(t), *mean); }, "bandwidth trace: ");
+    if (mean)
+      t = at_node(
+          *o.find("mean"), [&] { return scaled(std::move(t), *mean); }, "bandwidth trace: ");
     const auto then = again ? adapt::past_the_end::repeats : adapt::past_the_end::holds;
-    for (adapt::event& e : at_node(n, [&] { return events_of(t, r, duration, then); }, "bandwidth trace: "))
+    for (adapt::event& e : at_node(
+             n, [&] { return events_of(t, r, duration, then); }, "bandwidth trace: "))
       all_.push_back({std::move(e), n.index()});
     if (all_.size() > max_timeline_events)
       n.fail_with("expected traces of at most " + std::to_string(max_timeline_events) + " steps together, got more");
@@ -130,8 +133,9 @@ class timeline_reader {
         const auto n = o.find(key);
         if (!n) continue;
         if (std::find(wanted.begin(), wanted.end(), key) == wanted.end())
-          n->fail_with(kind.empty() ? "expected " + std::string(key == "capacity" ? "\"resource\"" : "\"device\"") + " beside it, got nothing"
-                                    : "expected no " + in_quotes(key) + " beside " + in_quotes(kind));
+          n->fail_with(kind.empty()
+                           ? "expected " + std::string(key == "capacity" ? "\"resource\"" : "\"device\"") + " beside it, got nothing"
+                           : "expected no " + in_quotes(key) + " beside " + in_quotes(kind));
         if (!found.empty()) n->fail_with("expected one happening per event, got " + in_quotes(found) + " and " + in_quotes(key));
         found = key;
       }

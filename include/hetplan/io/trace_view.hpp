@@ -62,14 +62,18 @@ class trace_view {
 
   [[nodiscard]] double latency_s() const { return trace_.latency.value(); }
   /// Did it end? A stopped trace has tasks that never did.
-  [[nodiscard]] bool ended(std::size_t compute) const { return has_ended(trace_.computes[compute], graph_.computes[compute].duration_s > 0); }
+  [[nodiscard]] bool ended(std::size_t compute) const {
+    return has_ended(trace_.computes[compute], graph_.computes[compute].duration_s > 0);
+  }
   [[nodiscard]] bool transfer_ended(std::size_t t) const {
     const tasks::transfer& x = graph_.transfers[t];
     return has_ended(trace_.transfers[t], x.latency_s > 0 || (x.volume_bytes > 0 && !graph_.routes[x.route].via.empty()));
   }
 
   /// How long the device stood idle before the task.
-  [[nodiscard]] double idle_before_s(std::size_t compute) const { return trace_.computes[compute].start_s - waits_.device_free_s(node(compute)); }
+  [[nodiscard]] double idle_before_s(std::size_t compute) const {
+    return trace_.computes[compute].start_s - waits_.device_free_s(node(compute));
+  }
   /// What the device waited for, "" if it did not.
   [[nodiscard]] std::string waited_for(std::size_t compute) const {
     const tasks::node_id last = waits_.last_input(node(compute));
@@ -98,14 +102,17 @@ class trace_view {
     if (!s.valid() || s.index() >= plan_.stages.size()) return "no stage";
     return plan_.stages[s.index()].name.empty() ? "s" + std::to_string(s.value) : plan_.stages[s.index()].name;
   }
-  [[nodiscard]] std::string device_name(device_id d) const { return d.index() < cluster_.size() ? cluster_[d].name : "device " + std::to_string(d.value); }
+  [[nodiscard]] std::string device_name(device_id d) const {
+    return d.index() < cluster_.size() ? cluster_[d].name : "device " + std::to_string(d.value);
+  }
   /// "forward s1, microbatch 3": an unsplit backward is just that.
   [[nodiscard]] std::string compute_name(std::size_t n) const {
     const tasks::compute_task& t = graph_.computes[n];
     if (t.what == phase::optimizer_step) return "optimizer step " + stage_name(t.stage);
-    const char* what = t.what == phase::forward ? "forward " : t.what == phase::backward_weight ? "weight gradient "
-                       : t.again_s > 0          ? "forward again and backward "
-                                                : "backward ";
+    const char* what = t.what == phase::forward           ? "forward "
+                       : t.what == phase::backward_weight ? "weight gradient "
+                       : t.again_s > 0                    ? "forward again and backward "
+                                                          : "backward ";
     return what + stage_name(t.stage) + ", microbatch " + std::to_string(t.microbatch) + step_name(t.step);
   }
   [[nodiscard]] std::string transfer_name(std::size_t n) const {
@@ -140,8 +147,13 @@ class trace_view {
   class sweep {
    public:
     sweep(const trace_view& v, sweep_detail detail)
-        : v_(v), bands_(detail == sweep_detail::bands), recorded_(!v.trace_.rates.empty()), instant_s_(1e-9 * v.latency_s()),
-          states_(v.cluster_.network().resources().size()), rate_(v.graph_.transfers.size(), 0), active_(rate_.size(), 0) {
+        : v_(v),
+          bands_(detail == sweep_detail::bands),
+          recorded_(!v.trace_.rates.empty()),
+          instant_s_(1e-9 * v.latency_s()),
+          states_(v.cluster_.network().resources().size()),
+          rate_(v.graph_.transfers.size(), 0),
+          active_(rate_.size(), 0) {
       for (std::uint32_t t = 0; t < rate_.size(); ++t) {
         if (v.graph_.transfers[t].volume_bytes <= 0 || v.graph_.transfers[t].blocks() || !v.transfer_ended(t)) continue;
         const double end = v.trace_.transfers[t].end_s;
@@ -161,7 +173,8 @@ class trace_view {
         const double until = now + instant_s_;  // what only rounding tells apart is one time
         for (; e < ends_.size() && ends_[e].at_s <= until; ++e) {
           const std::uint32_t t = ends_[e].transfer;
-          if (ends_[e].leaves) leave(t, now); else if (v_.trace_.transfers[t].end_s > until) enter(t, now);
+          if (ends_[e].leaves) leave(t, now);
+          else if (v_.trace_.transfers[t].end_s > until) enter(t, now);
         }
         for (; r < rates.size() && rates[r].at_s <= until; ++r) {
           if (active_[rates[r].transfer]) set_rate(rates[r].transfer, rates[r].rate, now);
@@ -177,12 +190,15 @@ class trace_view {
         view.resource = resource_id(i);
         view.recorded = recorded_;
         if (!recorded_) {
-          for (resource_load& l : view.loads) for (double& share : l.kinds) share /= view.peak;
+          for (resource_load& l : view.loads)
+            for (double& share : l.kinds) share /= view.peak;
           for (share_band& b : view.bands) b.low /= view.peak, b.high /= view.peak;
           view.peak = 1;
         }
-        std::stable_sort(view.bands.begin(), view.bands.end(), [](const share_band& a, const share_band& b) { return a.transfer < b.transfer; });
-        join(view.bands, [](const share_band& a, const share_band& b) { return a.transfer == b.transfer && a.low == b.low && a.high == b.high; });
+        std::stable_sort(view.bands.begin(), view.bands.end(),
+                         [](const share_band& a, const share_band& b) { return a.transfer < b.transfer; });
+        join(view.bands,
+             [](const share_band& a, const share_band& b) { return a.transfer == b.transfer && a.low == b.low && a.high == b.high; });
         join(view.loads, [](const resource_load& a, const resource_load& b) { return a.kinds == b.kinds && a.active == b.active; });
         all.push_back(std::move(view));
       }

@@ -62,9 +62,9 @@ namespace detail {
 struct unit_name {
   std::string_view text;
   dimension dim;
-  double times;    ///< SI value = number * times / divided: exact where one of them is 1
+  double times;  ///< SI value = number * times / divided: exact where one of them is 1
   double divided;
-  int least;       ///< powers of ten of the prefixes that make sense: nobody means millibits, and "200 Ms" is 200 ms
+  int least;  ///< powers of ten of the prefixes that make sense: nobody means millibits, and "200 Ms" is 200 ms
   int most;
 };
 inline constexpr std::array<unit_name, 9> unit_names{{{"min", {1, 0, 0, 0}, 60, 1, 0, 0},
@@ -120,8 +120,8 @@ struct unit_meaning {
     const std::string_view front = text.substr(0, text.size() - u.text.size());
     for (const unit_prefix& p : unit_prefixes) {
       if (front != p.text || p.exponent < u.least || p.exponent > u.most || (p.times > 1 && u.text != "B")) continue;
-      return unit_meaning{{u.dim.time + per.time, u.dim.data + per.data, u.dim.energy, u.dim.work},
-                          p.exponent, p.times * u.times, u.divided};
+      return unit_meaning{
+          {u.dim.time + per.time, u.dim.data + per.data, u.dim.energy, u.dim.work}, p.exponent, p.times * u.times, u.divided};
     }
   }
   return std::nullopt;

@@ -73,7 +73,8 @@ class yaml_node {
       if (documents.size() > 1) fail("expected one YAML document, got " + std::to_string(documents.size()));
       return {std::make_shared<const std::string>(file), "", documents.front()};
     } catch (const YAML::Exception& e) {
-      fail((e.mark.is_null() ? "" : place(e.mark) + ", column " + std::to_string(e.mark.column + 1) + ": ") + escaped(shortened(e.msg, 200)));
+      fail((e.mark.is_null() ? "" : place(e.mark) + ", column " + std::to_string(e.mark.column + 1) + ": ") +
+           escaped(shortened(e.msg, 200)));
       throw;
     }
   }
@@ -86,7 +87,8 @@ class yaml_node {
     return std::string(node_.size() == 0 ? "an empty " : "a ") + (node_.IsMap() ? "map" : "list");
   }
   [[noreturn]] void fail_with(std::string_view text) const {
-    throw invalid_input(escaped(*file_) + ": " + (node_.Mark().is_null() ? "" : place(node_.Mark()) + ": ") + escaped(path_) + escaped(text));
+    throw invalid_input(escaped(*file_) + ": " + (node_.Mark().is_null() ? "" : place(node_.Mark()) + ": ") + escaped(path_) +
+                        escaped(text));
   }
   [[noreturn]] void fail(std::string_view expected) const { fail_with("expected " + std::string(expected) + ", got " + shown()); }
 

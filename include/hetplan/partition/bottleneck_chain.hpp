@@ -49,7 +49,9 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
   const auto stages = static_cast<std::size_t>(std::max(1, std::min<int>(max_stages, static_cast<int>(std::min(devices, count)))));
   // cell(q, d, p): the sequence from positions[p] on, in q stages, the first of them on device d.
   std::vector<chain_choice> cells(stages * devices * count);
-  const auto cell = [&](std::size_t q, std::size_t d, std::size_t p) -> chain_choice& { return cells[((q - 1) * devices + d) * count + p]; };
+  const auto cell = [&](std::size_t q, std::size_t d, std::size_t p) -> chain_choice& {
+    return cells[((q - 1) * devices + d) * count + p];
+  };
   for (std::size_t q = 1; q <= stages; ++q) {
     for (std::size_t d = 0; d + q <= devices; ++d) {
       for (std::size_t p = 0; p < count; ++p) {

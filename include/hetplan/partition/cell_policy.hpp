@@ -14,8 +14,8 @@ namespace hetplan::partition {
 
 /// What lies behind a boundary, seen through one port: the two numbers that extend it exactly.
 struct tail {
-  double reach_s = 0;  ///< D in training: iteration time seen from this stage; Z in inference; the busiest step in generation
-  double rest_s = 0;   ///< R in training: what the reductions add; S, the time of one microbatch, otherwise
+  double reach_s = 0;       ///< D in training: iteration time seen from this stage; Z in inference; the busiest step in generation
+  double rest_s = 0;        ///< R in training: what the reductions add; S, the time of one microbatch, otherwise
   std::uint32_t depth = 0;  ///< stages on the longest way to a sink
   std::uint32_t group = 0;  ///< of the stage behind the port; 0 where all pairs of devices are joined alike
   std::uint32_t twin = 0;   ///< the first port that leads to the same stage
@@ -25,12 +25,12 @@ struct tail {
 /// one cell (blocks left, devices taken, stages up to where warm-up saturates) and only if whatever is put before
 /// them costs both the same.
 struct partial_plan {
-  tail finished;             ///< sources that are placed; in a serial sequence with one port, that port
-  double energy_J = 0;       ///< dynamic energy so far
-  double idle_W = 0;         ///< of the devices used: J per second of iteration
+  tail finished;                                             ///< sources that are placed; in a serial sequence with one port, that port
+  double energy_J = 0;                                       ///< dynamic energy so far
+  double idle_W = 0;                                         ///< of the devices used: J per second of iteration
   double limit_s = std::numeric_limits<double>::infinity();  ///< the largest response that the energy budgets allow
-  double stretch_s = 0;      ///< the least response that the busy caps allow
-  double rank = 0;           ///< no completion scores less
+  double stretch_s = 0;                                      ///< the least response that the busy caps allow
+  double rank = 0;                                           ///< no completion scores less
   int stages = 0;
   std::span<const tail> ports = {};
 

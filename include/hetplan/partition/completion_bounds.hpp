@@ -28,8 +28,12 @@ class completion_bounds {
  public:
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,
                     bool serial)
-      : columns_(boundaries.size()), size_(blank.microbatch_size), busiest_(space.states() * columns_, 0),
-        path_(busiest_), energy_(columns_, 0), stage_(space.groups.size() * columns_, 0) {
+      : columns_(boundaries.size()),
+        size_(blank.microbatch_size),
+        busiest_(space.states() * columns_, 0),
+        path_(busiest_),
+        energy_(columns_, 0),
+        stage_(space.groups.size() * columns_, 0) {
     const block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
     add_energy(t, space, times, size_ * blank.microbatches * blank.workload.steps());
     for (std::size_t g = 0; g < space.groups.size(); ++g) add_group(g, space.groups[g], times);
@@ -60,7 +64,11 @@ class completion_bounds {
   class block_times {
    public:
     block_times(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, std::size_t most)
-        : boundaries_(boundaries), blocks_(t.sequence.size()), classes_(space.classes.size()), most_(most), per_sample_(blocks_ * classes_ * most) {
+        : boundaries_(boundaries),
+          blocks_(t.sequence.size()),
+          classes_(space.classes.size()),
+          most_(most),
+          per_sample_(blocks_ * classes_ * most) {
       for (std::size_t c = 0; c < classes_; ++c) {
         const device_id d = space.classes[c].front();
         for (std::size_t m = 1; m <= most; ++m) {
@@ -75,7 +83,9 @@ class completion_bounds {
         }
       }
     }
-    [[nodiscard]] double operator()(std::size_t block, std::size_t of_class, std::size_t m) const { return per_sample_[at(block, of_class, m)]; }
+    [[nodiscard]] double operator()(std::size_t block, std::size_t of_class, std::size_t m) const {
+      return per_sample_[at(block, of_class, m)];
+    }
     [[nodiscard]] std::size_t most() const { return most_; }
     /// row[i] = the sum of f(block) over all blocks before boundary i.
     template <class F>
@@ -144,9 +154,8 @@ class completion_bounds {
       double fastest = 0;  // rate of the best group
       for (std::size_t k = 1; k <= static_cast<std::size_t>(size_); ++k) {
         const std::size_t largest = largest_of(k, times);
-        std::sort(there.begin(), there.end(), [&](std::size_t x, std::size_t y) {
-          return std::pair(times(b, x, largest), x) < std::pair(times(b, y, largest), y);
-        });
+        std::sort(there.begin(), there.end(),
+                  [&](std::size_t x, std::size_t y) { return std::pair(times(b, x, largest), x) < std::pair(times(b, y, largest), y); });
         double rate = 0;
         int room = static_cast<int>(k);
         for (const std::size_t c : there) {

@@ -55,7 +55,8 @@ template <class Graph, part_load Load>
   }
   best.ideals = 0;
   best.bound = std::min(best.value, partition_bound(n, devices, load));  // rounding may lift it above
-  if (best.parts.empty() && n > 0) best.status = {outcome::infeasible, "no contiguous partition along the graph's linear orders fits the devices"};
+  if (best.parts.empty() && n > 0)
+    best.status = {outcome::infeasible, "no contiguous partition along the graph's linear orders fits the devices"};
   return best;
 }
 
@@ -74,15 +75,17 @@ struct contiguous_options {
 /// Complexity     of linear_partition, ideals_of and ideal_dp.
 /// Throws, Determinism: as these.
 template <class Graph, part_load Load>
-[[nodiscard]] ideal_partition contiguous_partition(const Graph& g, std::span<const int> devices, Load&& load, const contiguous_options& o = {}) {
+[[nodiscard]] ideal_partition contiguous_partition(const Graph& g, std::span<const int> devices, Load&& load,
+                                                   const contiguous_options& o = {}) {
   ideal_partition best = linear_partition(g, devices, load);
   const std::size_t n = num_vertices(g);
   const detail::device_counts counts(devices, detail::work_of(load, n, devices));
   const std::size_t most = std::min(o.max_ideals, (std::size_t{1} << 30) / (sizeof(detail::ideal_cell) * counts.states()));
   const auto ideals = ideals_of(g, most);
   if (!ideals) {
-    best.status = {outcome::stopped, "more than " + std::to_string(most) + " ideals; " +
-                                         (best.status.ok() ? "the best along linear orders" : "nothing along linear orders fits the devices")};
+    best.status = {outcome::stopped,
+                   "more than " + std::to_string(most) + " ideals; " +
+                       (best.status.ok() ? "the best along linear orders" : "nothing along linear orders fits the devices")};
     return best;
   }
   ideal_partition exact = ideal_dp(*ideals, devices, load, best.value, o.max_pairs);

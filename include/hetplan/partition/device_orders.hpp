@@ -28,7 +28,8 @@ inline constexpr double affordable_moves = 2000;
 ///
 /// Complexity  see every_order and in_class_order.
 /// Source      Dora, section 4.1, searches one order; ours.
-[[nodiscard]] inline std::vector<device_space> orders_to_search(const search_tables& t, int largest_group, double most_moves = affordable_moves) {
+[[nodiscard]] inline std::vector<device_space> orders_to_search(const search_tables& t, int largest_group,
+                                                                double most_moves = affordable_moves) {
   if (moves_of_every_order(t.classes) <= most_moves) return {every_order(t.classes, largest_group)};
   std::vector<std::size_t> roomiest(t.classes.size());
   std::iota(roomiest.begin(), roomiest.end(), std::size_t{0});

@@ -132,11 +132,10 @@ template <std::predicate<const device&, const device&> Same>
   std::vector<std::vector<device_id>> classes;
   exchange_test exchangeable(c);
   for (const device& d : c.devices()) {
-    const auto belongs = [&](const auto& members) {
-      return same(c[members.front()], d) && exchangeable(members.front(), d.id);
-    };
+    const auto belongs = [&](const auto& members) { return same(c[members.front()], d) && exchangeable(members.front(), d.id); };
     const auto it = std::find_if(classes.begin(), classes.end(), belongs);
-    if (it == classes.end()) classes.push_back({d.id}); else it->push_back(d.id);
+    if (it == classes.end()) classes.push_back({d.id});
+    else it->push_back(d.id);
   }
   return classes;
 }
@@ -179,8 +178,8 @@ inline constexpr double most_moves_of_every_order = 1e8;
     throw invalid_input("every_order: a class without devices, or no class; expected at least one device in each");
   }
   if (const double moves = moves_of_every_order(classes); moves > most_moves_of_every_order) {
-    throw invalid_input("every_order: " + std::to_string(classes.size()) + " classes of devices make " + to_text(moves) + " moves; expected at most " +
-                        to_text(most_moves_of_every_order) + ", or in_class_order, which takes one order");
+    throw invalid_input("every_order: " + std::to_string(classes.size()) + " classes of devices make " + to_text(moves) +
+                        " moves; expected at most " + to_text(most_moves_of_every_order) + ", or in_class_order, which takes one order");
   }
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
   detail::group_numbers numbers(space.groups);
@@ -246,7 +245,8 @@ inline constexpr double most_moves_of_every_order = 1e8;
       for (std::size_t last = first + 1; last <= end; ++last) {
         const std::size_t taken = row[last - 1];
         const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
-        if (it == g.end()) g.push_back({taken, 1}); else ++it->devices;
+        if (it == g.end()) g.push_back({taken, 1});
+        else ++it->devices;
         device_space::group sorted = g;
         std::sort(sorted.begin(), sorted.end());
         moves.push_back({numbers.of(sorted), last});

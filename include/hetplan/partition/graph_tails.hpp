@@ -54,7 +54,8 @@ class graph_tails {
       const flow_to& f = flows_[i];
       if (!f.used) continue;
       const tail& t = ports[i];
-      const auto through = rule_.through(rule_.link(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes), t.reach_s, t.rest_s);
+      const auto through =
+          rule_.through(rule_.link(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes), t.reach_s, t.rest_s);
       seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
       seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
       seen.out.first += f.forward_bytes;

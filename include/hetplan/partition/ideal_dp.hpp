@@ -99,7 +99,8 @@ template <part_load Load>
 [[nodiscard]] std::vector<std::vector<double>> work_of(const Load& load, std::size_t nodes, std::span<const int> devices) {
   std::vector<std::vector<double>> work(devices.size(), std::vector<double>(nodes));
   for (std::size_t k = 0; k < devices.size(); ++k) {
-    if (devices[k] < 0) throw invalid_input("ideal_dp: devices[" + std::to_string(k) + "] = " + std::to_string(devices[k]) + "; expected >= 0");
+    if (devices[k] < 0)
+      throw invalid_input("ideal_dp: devices[" + std::to_string(k) + "] = " + std::to_string(devices[k]) + "; expected >= 0");
     for (std::size_t v = 0; v < nodes; ++v) {
       work[k][v] = load.work(v, k);
       if (!(work[k][v] >= 0)) {
@@ -137,9 +138,9 @@ struct ideal_cell {
 /// @return         infeasible: nothing below `below` exists. `bound`: the value found, or else `below` (infinite: nothing fits).
 ///                 Stopped after max_pairs: the best so far, which may be none, `bound` 0.
 /// Complexity      with I ideals, P nested pairs of them whose difference a device can bear, D = product of (devices + 1) over kinds,
-///                 no more devices than nodes: O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at most
-///                 I^2 / 2; a pair costs nothing if its lower ideal cannot be part of a better partition, because what is left is
-///                 too much for the devices that are left (load_bound.hpp).
+///                 no more devices than nodes: O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at
+///                 most I^2 / 2; a pair costs nothing if its lower ideal cannot be part of a better partition, because what is left is too
+///                 much for the devices that are left (load_bound.hpp).
 /// Throws          invalid_input: devices < 0, D > 4096; invalid_model: work or load < 0 or not a number.
 /// Determinism     ties: the lower ideal with the smaller number, then the order of steps, then the smaller kind.
 /// Source          Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020: the dynamic
@@ -160,8 +161,8 @@ template <part_load Load>
   struct frame {
     std::uint32_t ideal, node, next_step;
   };
-  std::vector<frame> path;  // from the lower ideal up; the load holds its nodes
-  std::vector<double> work(kinds, 0);  // of each prefix of the path, by kind
+  std::vector<frame> path;                            // from the lower ideal up; the load holds its nodes
+  std::vector<double> work(kinds, 0);                 // of each prefix of the path, by kind
   std::vector<std::uint32_t> seen(ideals.size(), 0);  // by the walk from ideal seen - 1
   std::vector<std::vector<std::size_t>> live(kinds);  // states with room for a kind
   bool stopped = false;

@@ -31,8 +31,7 @@ struct partial_node : partial_plan {
 template <cell_policy Policy>
 class partial_store {
  public:
-  partial_store(const Policy& policy, std::size_t cells)
-      : policy_(policy), capacity_(policy.capacity()), cells_(cells) {
+  partial_store(const Policy& policy, std::size_t cells) : policy_(policy), capacity_(policy.capacity()), cells_(cells) {
     closed_.push_back({});  // nothing placed yet
   }
 

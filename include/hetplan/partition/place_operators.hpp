@@ -79,8 +79,8 @@ struct operator_placement {
   std::vector<seconds> loads = {};       ///< of each device
   seconds value = seconds(std::numeric_limits<double>::infinity());  ///< the largest of them
   seconds bound = {};                                                ///< no contiguous placement has a smaller one
-  std::size_t units = 0, ideals = 0;  ///< of the graph after merging; ideals 0: not known
-  long long pairs = 0;                ///< nested ideals whose difference was weighed
+  std::size_t units = 0, ideals = 0;                                 ///< of the graph after merging; ideals 0: not known
+  long long pairs = 0;                                               ///< nested ideals whose difference was weighed
 
   /// By how much the value may exceed the optimum, relative to it; 0: proven optimal.
   [[nodiscard]] double gap() const { return value == bound ? 0 : value / bound - 1; }
@@ -89,7 +89,8 @@ struct operator_placement {
 namespace detail {
 
 inline operator_placement placement_of(const placement_workload& w, const placement_units& units, const ideal_partition& found) {
-  operator_placement p{.status = found.status, .bound = seconds(found.bound), .units = units.size(), .ideals = found.ideals, .pairs = found.pairs};
+  operator_placement p{
+      .status = found.status, .bound = seconds(found.bound), .units = units.size(), .ideals = found.ideals, .pairs = found.pairs};
   if (found.parts.empty()) return p;
   std::vector<std::size_t> device_of_unit(units.size());
   std::array<std::size_t, 2> next{0, static_cast<std::size_t>(w.accelerators)};

@@ -58,7 +58,8 @@ inline std::vector<std::pair<std::size_t, std::size_t>> lifted(const std::vector
 
 /// What contiguity asks of operators: forward edges; and backward edges turned round where a color of one end has no forward
 /// operator that could speak for it.
-inline std::vector<std::pair<std::size_t, std::size_t>> contiguity_edges(const placement_workload& w, const std::vector<std::size_t>& color) {
+inline std::vector<std::pair<std::size_t, std::size_t>> contiguity_edges(const placement_workload& w,
+                                                                         const std::vector<std::size_t>& color) {
   std::vector<char> has_forward(w.operators.size(), 0);
   for (std::size_t i = 0; i < color.size(); ++i) {
     if (!w.operators[i].backward) has_forward[color[i]] = 1;

@@ -24,9 +24,9 @@ struct placed_operator {
   std::string name = {};
   seconds accelerator_time = {};
   seconds cpu_time = {};
-  bytes size = {};                     ///< memory that it takes on an accelerator
-  seconds transfer = {};               ///< of its output between an accelerator and the memory of the CPUs
-  bool on_accelerator = true;          ///< whether an accelerator can run it
+  bytes size = {};             ///< memory that it takes on an accelerator
+  seconds transfer = {};       ///< of its output between an accelerator and the memory of the CPUs
+  bool on_accelerator = true;  ///< whether an accelerator can run it
   bool backward = false;
   std::optional<long long> color = {};  ///< operators of one color are on one device
 
@@ -72,7 +72,8 @@ inline void check_placement_workload(const placement_workload& w) {
   if (!(w.accelerator_memory.value() >= 0)) fail("accelerator_memory = " + to_text(w.accelerator_memory.value()) + "; expected >= 0");
   for (const auto& [from, to] : w.edges) {
     const std::string edge = "edge " + std::to_string(from) + " -> " + std::to_string(to);
-    if (from >= w.operators.size() || to >= w.operators.size()) fail(edge + "; expected operators below " + std::to_string(w.operators.size()));
+    if (from >= w.operators.size() || to >= w.operators.size())
+      fail(edge + "; expected operators below " + std::to_string(w.operators.size()));
     if (w.operators[from].backward && !w.operators[to].backward) fail(edge + " leads from a backward to a forward operator");
   }
   if (const auto order = topological_order(w.operators.size(), w.edges); order.size() < w.operators.size()) {
@@ -135,12 +136,14 @@ inline void check_placement_workload(const placement_workload& w) {
         return "operators " + std::to_string(first) + " and " + std::to_string(i) + " have color " + std::to_string(*o.color) +
                " and are on two devices";
     }
-    if (device[i] < accelerators && !o.on_accelerator) return "operator " + std::to_string(i) + " is on an accelerator, which cannot run it";
+    if (device[i] < accelerators && !o.on_accelerator)
+      return "operator " + std::to_string(i) + " is on an accelerator, which cannot run it";
     taken[device[i]] += o.size;
   }
   for (std::size_t d = 0; d < accelerators; ++d) {
     if (taken[d] > w.accelerator_memory)
-      return "accelerator " + std::to_string(d) + " takes " + to_text(taken[d].value()) + " bytes of " + to_text(w.accelerator_memory.value());
+      return "accelerator " + std::to_string(d) + " takes " + to_text(taken[d].value()) + " bytes of " +
+             to_text(w.accelerator_memory.value());
   }
   std::vector<std::pair<std::size_t, std::size_t>> flows;
   for (const auto& [from, to] : w.edges) {

@@ -32,14 +32,14 @@ template <monotone_objective Objective>
 }  // namespace detail
 
 struct search_options {
-  int plans = 10;            ///< how many to return
+  int plans = 10;  ///< how many to return
   int max_stages = 16;
   warmup_rule warmup = warmup_rule::hide_communication;
-  latency_rule steps = latency_rule::dominant_step;  ///< the estimate that is minimised
-  bool keep_budgets = true;  ///< energy and busy share; memory is always kept
-  bool prune = true;         ///< by the best plans known and what completions cost at least
+  latency_rule steps = latency_rule::dominant_step;                   ///< the estimate that is minimised
+  bool keep_budgets = true;                                           ///< energy and busy share; memory is always kept
+  bool prune = true;                                                  ///< by the best plans known and what completions cost at least
   long long most_extensions = std::numeric_limits<long long>::max();  ///< weighed by all runs, about; then it stops with the best so far
-  std::size_t coarse_boundaries = 40;  ///< of the first run that finds plans to prune with; 0: none
+  std::size_t coarse_boundaries = 40;                                 ///< of the first run that finds plans to prune with; 0: none
 };
 
 /// How many microbatches a stage holds, by its depth.

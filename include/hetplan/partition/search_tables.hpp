@@ -40,7 +40,8 @@ struct search_tables {
       if (table.optimizer_s(0, s.size(), a.id) != table.optimizer_s(0, s.size(), b.id)) return false;
       for (int g = 1; g <= table.degrees(a.id); ++g) {
         for (int share = 1; share <= max_share; ++share) {
-          if (!std::equal(table.totals(a.id, share, g), table.totals(a.id, share, g) + s.size() + 1, table.totals(b.id, share, g))) return false;
+          if (!std::equal(table.totals(a.id, share, g), table.totals(a.id, share, g) + s.size() + 1, table.totals(b.id, share, g)))
+            return false;
         }
       }
       return true;

@@ -27,10 +27,10 @@ struct share_run {
 /// A stage on a group, its microbatch shared out.
 struct placed_stage {
   double total_s = std::numeric_limits<double>::infinity();  ///< e = max over devices of f + b; infinite: no memory
-  double backward_s = 0;    ///< max over devices
-  double collective_s = 0;  ///< A: reductions and the optimizer's step
-  int most_in_flight = 0;   ///< microbatches in flight up to which these shares fit
-  bool exists = false;      ///< false: no memory, or a device would get no sample
+  double backward_s = 0;                                     ///< max over devices
+  double collective_s = 0;                                   ///< A: reductions and the optimizer's step
+  int most_in_flight = 0;                                    ///< microbatches in flight up to which these shares fit
+  bool exists = false;                                       ///< false: no memory, or a device would get no sample
 };
 
 /// One device of a stage.
@@ -42,8 +42,8 @@ struct device_part {
 
 /// What the devices of a stage add to energy and limits.
 struct stage_budget {
-  double energy_J = 0;   ///< dynamic, one iteration (one whole run in generation)
-  double idle_W = 0;     ///< J per second of response
+  double energy_J = 0;  ///< dynamic, one iteration (one whole run in generation)
+  double idle_W = 0;    ///< J per second of response
   double limit_s = std::numeric_limits<double>::infinity();
   double stretch_s = 0;
 };
@@ -59,10 +59,17 @@ class stage_costs {
  public:
   stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
               const plan& blank, bool keep_budgets)
-      : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size),
-        largest_(std::min(size_, table.max_share())), microbatches_(blank.microbatches),
-        training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets),
-        repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
+      : table_(table),
+        space_(space),
+        cluster_(c),
+        slopes_(slopes),
+        size_(blank.microbatch_size),
+        largest_(std::min(size_, table.max_share())),
+        microbatches_(blank.microbatches),
+        training_(blank.workload.mode == mode::training),
+        keep_budgets_(keep_budgets),
+        repeats_(blank.workload.steps()),
+        tied_(worst_exchange(c.network(), c.devices())) {
     for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
     for (const auto& members : space.classes) {
       limit_.push_back(c[members.front()].usable_memory().value() * (1 + limit_tolerance));
@@ -122,9 +129,11 @@ class stage_costs {
     const double microbatches = static_cast<double>(repeats_) * microbatches_;
     const device& d = cluster_[space_.classes[r.of_class].front()];
     const energy_slopes& e = slopes_[d.id.index()];
-    const double busy = microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
-    return {busy, e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * t.sent + reduced) +
-                      e.receive_J_per_byte * (microbatches * r.samples * t.received + reduced),
+    const double busy =
+        microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
+    return {busy,
+            e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * t.sent + reduced) +
+                e.receive_J_per_byte * (microbatches * r.samples * t.received + reduced),
             e.idle_W * repeats_};
   }
   /// Bytes that a device of a stage holds at most.
@@ -228,12 +237,12 @@ class stage_costs {
   const device_space& space_;
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
-  int size_, largest_, microbatches_;  ///< samples of a microbatch, of a share at most; microbatches
+  int size_, largest_, microbatches_;         ///< samples of a microbatch, of a share at most; microbatches
   bool training_, keep_budgets_;
   int repeats_;
   exchange_cost tied_;
-  std::vector<transfer_cost> rings_;  ///< by group
-  std::vector<double> limit_;         ///< bytes, by class
+  std::vector<transfer_cost> rings_;     ///< by group
+  std::vector<double> limit_;            ///< bytes, by class
   mutable std::vector<filling> filled_;  ///< reused: a search asks millions of times
 };
 

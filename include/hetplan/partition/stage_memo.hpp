@@ -40,8 +40,7 @@ class stage_memo {
   }
   /// No memory for one microbatch: none for longer stages either.
   bool may_hold(std::size_t begin, std::size_t end, std::size_t group) {
-    return unlimited(begin, end, group).placed.most_in_flight >= 1 ||
-           costs_.has_room(boundaries_[begin], boundaries_[end], group, 1);
+    return unlimited(begin, end, group).placed.most_in_flight >= 1 || costs_.has_room(boundaries_[begin], boundaries_[end], group, 1);
   }
 
  private:
@@ -52,7 +51,7 @@ class stage_memo {
 
   const stage_costs& costs_;
   const std::vector<std::size_t>& boundaries_;
-  std::vector<entry> unlimited_;  ///< by group, then begin; most questions need no other
+  std::vector<entry> unlimited_;                                          ///< by group, then begin; most questions need no other
   std::vector<std::vector<std::pair<int, std::vector<entry>>>> limited_;  ///< by group, microbatches in flight, begin
 };
 

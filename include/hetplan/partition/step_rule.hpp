@@ -15,9 +15,9 @@ namespace hetplan::partition {
 
 /// A communication step between a stage and a tail behind it.
 struct link_step {
-  double total_s = 0;     ///< e = f + b of one microbatch
+  double total_s = 0;  ///< e = f + b of one microbatch
   double backward_s = 0;
-  double own_s = 0;       ///< the link's traffic of the whole iteration, latency once each way
+  double own_s = 0;  ///< the link's traffic of the whole iteration, latency once each way
 };
 
 /// How steps add up. By dominant step, one law per mode: training T = D + R, D = max_i (M e_i + sum_{j<i} e_j),
@@ -40,7 +40,10 @@ class step_rule {
 
   step_rule(mode m, int microbatch_size, int microbatches, warmup_rule warmup = warmup_rule::hide_communication,
             latency_rule steps = latency_rule::dominant_step)
-      : law_(law_of(m, steps)), training_(m == mode::training), size_(microbatch_size), microbatches_(microbatches),
+      : law_(law_of(m, steps)),
+        training_(m == mode::training),
+        size_(microbatch_size),
+        microbatches_(microbatches),
         turns_(warmup == warmup_rule::one ? microbatches : 1) {}
 
   /// Calls f with the law as a template argument.
@@ -75,7 +78,8 @@ class step_rule {
   template <law How>
   [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
     const double busy = microbatches_ * total_s;
-    if constexpr (How == law::training) return {std::max(busy, turns_ * total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
+    if constexpr (How == law::training)
+      return {std::max(busy, turns_ * total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
     if constexpr (How == law::inference) return {std::max(busy + t.rest_s, total_s + t.reach_s), total_s + t.rest_s};
     if constexpr (How == law::generation) return {std::max(busy, t.reach_s), total_s + t.rest_s};
     if constexpr (How == law::sum_and_largest) {

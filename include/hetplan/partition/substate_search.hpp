@@ -32,15 +32,28 @@ class substate_search {
  public:
   substate_search(const search_tables& t, const device_space& space, const plan& blank, const Objective& o, const Policy& policy,
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
-      : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
-        serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
+      : t_(t),
+        space_(space),
+        blank_(blank),
+        objective_(o),
+        options_(options),
+        observers_(observers...),
+        boundaries_(std::move(boundaries)),
+        serial_(t.cuts.serial()),
+        warmup_(blank, options),
+        levels_(warmup_.levels()),
+        energy_matters_(asks_for_energy()),
         rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
               options.steps),
         costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
-        bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network()), tails_(t.crossings, links_, rule_),
-        memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
+        bounds_(t, space, boundaries_, blank, serial_),
+        links_(space, t.cluster.network()),
+        tails_(t.crossings, links_, rule_),
+        memo_(costs_, boundaries_, space.groups.size()),
+        store_(policy, boundaries_.size() * space.states() * levels_),
         reach_(costs_, space, boundaries_, options.max_stages, [&](int depth) { return in_flight(serial_ ? depth : 1); }),
-        threshold_(known_score), start_(space.states()) {
+        threshold_(known_score),
+        start_(space.states()) {
     for (std::size_t s = 0; s < start_.size(); ++s) start_[s] = reach_.last(s, 1);
     for (const std::size_t b : boundaries_) least_links_.push_back(b == 0 ? link_step{} : serial_link(links_.best(), b));
   }
@@ -144,7 +157,8 @@ class substate_search {
         if (options_.prune && score_of(rule_.template response_at_least_s<How>(0, 0, {}, 0, least_s), 0) > worth_keeping()) return;
         if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(behind_.best, least_s, least_s, 0), a, m.to)) {
           if (!memo_.may_hold(a, p, m.group)) return;
-          if (serial_) extend_serial<How>(p, a, m); else extend_graph(p, a, m);
+          if (serial_) extend_serial<How>(p, a, m);
+          else extend_graph(p, a, m);
         }
       }
       if (a == 0) return;
@@ -155,7 +169,8 @@ class substate_search {
   template <step_rule::law How>
   [[nodiscard]] double response_s(const step_rule::behind& x, std::size_t a, std::size_t state) const {
     if (a == 0) return rule_.template response_s<How>(x.reach_s, x.rest_s);
-    return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a), bounds_.busiest_s(state, a));
+    return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a),
+                                                   bounds_.busiest_s(state, a));
   }
   [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
     if (!(response_s < inf)) return inf;  // a route is missing; nobody is asked what that is worth
@@ -179,9 +194,8 @@ class substate_search {
     return rule_.link(x, forward, gradient);
   }
   bool prepare_links(std::size_t p, std::size_t group) {
-    return behind_.look_through_links(store_, rule_, links_.uniform(), [&](std::size_t other) {
-      return serial_link(links_.between(group, other), boundaries_[p]);
-    });
+    return behind_.look_through_links(store_, rule_, links_.uniform(),
+                                      [&](std::size_t other) { return serial_link(links_.between(group, other), boundaries_[p]); });
   }
 
   template <step_rule::law How>
@@ -284,10 +298,13 @@ class substate_search {
     next.group = static_cast<std::uint32_t>(m.group);
     next.boundary = static_cast<std::uint32_t>(a);
     next.in_flight = in_flight(depth);
-    if (a > 0) store_.keep(next, target); else finish(next);
+    if (a > 0) store_.keep(next, target);
+    else finish(next);
   }
   void finish(const partial_node& whole) {
-    const auto better = [](const partial_node& x, const partial_node& y) { return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages); };
+    const auto better = [](const partial_node& x, const partial_node& y) {
+      return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
+    };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
     if constexpr (!monotone_objective<Objective>) return;  // scored when all are known
     const auto wanted = static_cast<std::size_t>(options_.plans);
@@ -334,10 +351,10 @@ class substate_search {
   partial_store<Policy> store_;
   memory_reach reach_;
   double threshold_;
-  std::vector<std::size_t> start_;       ///< by state: stages that lead to it begin here or before
-  std::vector<link_step> least_links_;   ///< by boundary
-  closed_cells behind_;                  ///< of the boundary and state at hand
-  std::vector<partial_node> whole_;  ///< the best whole plans
+  std::vector<std::size_t> start_;      ///< by state: stages that lead to it begin here or before
+  std::vector<link_step> least_links_;  ///< by boundary
+  closed_cells behind_;                 ///< of the boundary and state at hand
+  std::vector<partial_node> whole_;     ///< the best whole plans
   long long extended_ = 0;
 };
 

@@ -81,7 +81,8 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   require(policy.capacity() >= 1, "the cell policy's capacity", 0, "an integer >= 1");
   require(blank.microbatch_size >= 1, "microbatch_size", blank.microbatch_size, "an integer >= 1");
   require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
-  if (blank.schedule.kind == schedule_kind::explicit_orders) throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
+  if (blank.schedule.kind == schedule_kind::explicit_orders)
+    throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
   detail::probe(objective);
   options.prune = options.prune && monotone_objective<Objective>;
 

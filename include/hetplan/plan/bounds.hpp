@@ -21,9 +21,9 @@ namespace hetplan {
 /// What bounds need of the cost model, asked once: the least time of each layer over batch sizes and degrees.
 struct layer_minima {
   std::size_t devices = 0;
-  std::vector<double> per_sample_s;     ///< layer x device: min over b, g of (F + B + W)(b, g) / b
-  std::vector<double> forward_s;        ///< layer: min over devices, b, g of F
-  std::vector<double> forward_back_s;   ///< layer: min over devices, b, g of F + B (= F outside training)
+  std::vector<double> per_sample_s;    ///< layer x device: min over b, g of (F + B + W)(b, g) / b
+  std::vector<double> forward_s;       ///< layer: min over devices, b, g of F
+  std::vector<double> forward_back_s;  ///< layer: min over devices, b, g of F + B (= F outside training)
 };
 
 /// More questions than this to the cost model, and the compute bound is left out (0, still a bound).
@@ -239,8 +239,8 @@ template <memory_model Memory, lp_solver Lp>
 /// Source                semantics, section 9. Deviation: batch sizes up to the whole batch, not up to this
 ///                       plan's microbatch, so that plans of one job have one bound.
 template <cost_model Cost, memory_model Memory, lp_solver Lp>
-[[nodiscard]] seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
-                                 const Memory& memory, const Lp& lp, bool within_memory) {
+[[nodiscard]] seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
+                                 const Lp& lp, bool within_memory) {
   const layer_minima m = minimal_times(model, c, cost, p.workload, p.batch());
   std::vector<double> capacity;
   for (const device& d : c.devices()) {

@@ -39,9 +39,10 @@ template <class... Args>
 
 /// One line per stage whatever the names hold, then one per used device with what it costs there, then the totals.
 [[nodiscard]] inline std::string describe(const plan& p, const planning_graph& model, const cluster& c) {
-  std::string text = detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
-                                         escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches,
-                                         p.microbatch_size, p.transfers == transfer_mode::block ? ", transfers block" : "");
+  std::string text =
+      detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
+                          escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches, p.microbatch_size,
+                          p.transfers == transfer_mode::block ? ", transfers block" : "");
   for (const stage& s : p.stages) {
     text += detail::format_line("  %-6s %4zu layers  %s .. %s  on", escaped(s.name).c_str(), s.layers.size(),
                                 escaped(model[s.layers.front()].name).c_str(), escaped(model[s.layers.back()].name).c_str());

@@ -85,7 +85,8 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
       out.used = true;
       out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 W for ever: no NaN
       const share_memory kept = stage_share_memory(memory, model, p.stages[s], a, p.workload, stage.input_bytes);
-      out.peak_memory = bytes(stage_static_bytes(memory, model, p.stages[s], a, p.workload, p.microbatches) + kept.at_most(stage.in_flight));
+      out.peak_memory =
+          bytes(stage_static_bytes(memory, model, p.stages[s], a, p.workload, p.microbatches) + kept.at_most(stage.in_flight));
     }
   }
   return e;

@@ -23,15 +23,15 @@ struct device_evaluation {
 
 /// The numbers of one simulated run and the bounds that certify it.
 struct evaluation {
-  seconds latency = {};                                  ///< T, the last end
-  std::optional<seconds> time_between_tokens = {};       ///< generation
-  std::vector<device_evaluation> devices = {};           ///< by device id
-  std::vector<bytes> resource_bytes = {};                ///< by resource id: payload * weight
-  seconds bound = {};                                    ///< no plan of this model, cluster, batch is faster; 0: none known
-  double gap = 0;                                        ///< latency / bound - 1
-  seconds schedule_bound = {};                           ///< no schedule of this plan is faster
+  seconds latency = {};                             ///< T, the last end
+  std::optional<seconds> time_between_tokens = {};  ///< generation
+  std::vector<device_evaluation> devices = {};      ///< by device id
+  std::vector<bytes> resource_bytes = {};           ///< by resource id: payload * weight
+  seconds bound = {};                               ///< no plan of this model, cluster, batch is faster; 0: none known
+  double gap = 0;                                   ///< latency / bound - 1
+  seconds schedule_bound = {};                      ///< no schedule of this plan is faster
   double schedule_gap = 0;
-  seconds contention_bound = {};                         ///< the same, tighter: transfers share resources; 0: not known
+  seconds contention_bound = {};  ///< the same, tighter: transfers share resources; 0: not known
 
   /// What qoe.latency limits: T, or the time between tokens in generation.
   [[nodiscard]] seconds response() const { return time_between_tokens.value_or(latency); }

@@ -41,7 +41,9 @@ inline constexpr double expansion_bytes = 250;
 [[nodiscard]] inline expansion_size size_of_expansion(const plan& p, const planning_graph& model, const stage_graph& g) {
   const bool training = p.workload.mode == mode::training;
   const double steps = p.workload.steps();
-  const auto intervals = [&](std::size_t s) { return static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p.stages[s].devices.size()); };
+  const auto intervals = [&](std::size_t s) {
+    return static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p.stages[s].devices.size());
+  };
   const auto overlaps = [&](std::size_t s, std::size_t t) {
     const long long a = g.nodes[s].microbatch_size, b = g.nodes[t].microbatch_size, together = a / std::gcd(a, b) * b;
     return intervals(s) + intervals(t) - static_cast<double>(g.nodes[s].microbatches * a / together);

@@ -75,7 +75,8 @@ class dominated_area {
     bool better = true;
     for (std::size_t k = 0; k < n; ++k) {
       if (std::isnan(p[k]) || (std::isinf(p[k]) && p[k] < 0)) {
-        throw invalid_input("hypervolume: point " + std::to_string(i) + " has a coordinate " + to_text(p[k]) + "; expected a number above -inf");
+        throw invalid_input("hypervolume: point " + std::to_string(i) + " has a coordinate " + to_text(p[k]) +
+                            "; expected a number above -inf");
       }
       better = better && p[k] < reference[k];
     }

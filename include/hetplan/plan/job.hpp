@@ -17,15 +17,17 @@ namespace hetplan {
 enum class objective_kind { latency, throughput, energy, qoe };
 
 [[nodiscard]] constexpr std::string_view to_string(objective_kind k) {
-  return k == objective_kind::latency ? "latency" : k == objective_kind::throughput ? "throughput"
-         : k == objective_kind::energy ? "energy" : "qoe";
+  return k == objective_kind::latency      ? "latency"
+         : k == objective_kind::throughput ? "throughput"
+         : k == objective_kind::energy     ? "energy"
+                                           : "qoe";
 }
 
 /// Quality of experience: a latency that should be kept, and what a second beyond it is worth.
 struct qoe_target {
   std::optional<seconds> latency = {};
   double lambda_J_per_s = 1000;
-  std::optional<seconds> deadline = {};       ///< of the whole job
+  std::optional<seconds> deadline = {};  ///< of the whole job
   std::optional<long long> iterations = {};
 
   friend bool operator==(const qoe_target&, const qoe_target&) = default;
@@ -43,7 +45,7 @@ struct memory_savers {
 struct job {
   hetplan::workload workload = {};
   int batch = 32;
-  std::vector<int> microbatch_sizes = {};  ///< empty: all divisors of the batch up to 16, and more where devices share them
+  std::vector<int> microbatch_sizes = {};     ///< empty: all divisors of the batch up to 16, and more where devices share them
   hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
@@ -91,13 +93,14 @@ inline void check_job(const job& j) {
   };
   require(j.batch >= 1, "batch", j.batch, "an integer >= 1");
   for (const int b : j.microbatch_sizes) require(b >= 1, "microbatch_sizes", b, "integers >= 1");
-  require(std::isfinite(j.workload.optimizer_factor) && j.workload.optimizer_factor >= 0, "optimizer_factor",
-          j.workload.optimizer_factor, "a finite number >= 0");
+  require(std::isfinite(j.workload.optimizer_factor) && j.workload.optimizer_factor >= 0, "optimizer_factor", j.workload.optimizer_factor,
+          "a finite number >= 0");
   require(j.workload.context >= 0, "context", j.workload.context, "an integer >= 0");
   require(j.workload.tokens >= 2, "tokens", j.workload.tokens, "an integer >= 2");
   require(j.qoe.lambda_J_per_s >= 0 && std::isfinite(j.qoe.lambda_J_per_s), "qoe.lambda", j.qoe.lambda_J_per_s, "a finite number >= 0");
   if (j.qoe.latency) require(is_finite(*j.qoe.latency) && j.qoe.latency->value() > 0, "qoe.latency", j.qoe.latency->value(), "seconds > 0");
-  if (j.qoe.deadline) require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
+  if (j.qoe.deadline)
+    require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
   if (j.qoe.iterations) require(*j.qoe.iterations >= 1, "qoe.iterations", static_cast<double>(*j.qoe.iterations), "an integer >= 1");
   if (j.workload.mode != mode::training && j.memory_savers != memory_savers{}) {
     throw invalid_input("job: memory_savers: expected none outside training, got mode " + std::string(to_string(j.workload.mode)));

@@ -27,8 +27,9 @@ concept objective = scores_evaluation<O> || monotone_objective<O>;
 
 template <class O>
 consteval bool check_objective() {
-  static_assert(objective<O>, "objective needs: double score(seconds response, joules energy) const, non-decreasing in both; "
-                              "or: double score(const hetplan::evaluation&) const");
+  static_assert(objective<O>,
+                "objective needs: double score(seconds response, joules energy) const, non-decreasing in both; "
+                "or: double score(const hetplan::evaluation&) const");
   return objective<O>;
 }
 
@@ -68,8 +69,8 @@ struct keep_qoe {
   }
 };
 
-static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() &&
-              check_objective<minimize_response>() && check_objective<minimize_energy>() && check_objective<keep_qoe>());
+static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() && check_objective<minimize_response>() &&
+              check_objective<minimize_energy>() && check_objective<keep_qoe>());
 
 /// The objective that a job names.
 ///

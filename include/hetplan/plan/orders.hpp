@@ -97,8 +97,7 @@ inline void set_warmup(plan& p, const planning_graph& model, warmup_rule r) {
 
 /// Forwards (and in training backwards) of one stage in its microbatch order, for a device with one stage.
 ///
-inline void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int microbatches, mode m,
-                                  schedule_kind kind, int warmup) {
+inline void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int microbatches, mode m, schedule_kind kind, int warmup) {
   const int first = m != mode::training || kind == schedule_kind::gpipe ? microbatches : std::min(warmup, microbatches);
   for (int i = 0; i < first; ++i) order.push_back({phase::forward, s, i});
   if (m != mode::training) return;
@@ -109,8 +108,7 @@ inline void append_pipeline_order(std::vector<order_entry>& order, stage_id s, i
 }
 
 /// The order of every device (one step of it in generation), by device id; empty for devices without a stage.
-[[nodiscard]] inline std::vector<std::vector<order_entry>> device_orders(const plan& p, const stage_graph& g,
-                                                                         std::size_t devices) {
+[[nodiscard]] inline std::vector<std::vector<order_entry>> device_orders(const plan& p, const stage_graph& g, std::size_t devices) {
   std::vector<std::vector<order_entry>> orders(devices);
   if (p.schedule.kind == schedule_kind::explicit_orders) {
     for (std::size_t d = 0; d < std::min(devices, p.schedule.orders.size()); ++d) orders[d] = p.schedule.orders[d];
@@ -119,8 +117,7 @@ inline void append_pipeline_order(std::vector<order_entry>& order, stage_id s, i
   const std::vector<int> warmup = resolve_warmup(p, g);
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     for (const assignment& a : p.stages[s].devices) {
-      append_pipeline_order(orders[a.device.index()], stage_id(s), g.nodes[s].microbatches, p.workload.mode,
-                            p.schedule.kind, warmup[s]);
+      append_pipeline_order(orders[a.device.index()], stage_id(s), g.nodes[s].microbatches, p.workload.mode, p.schedule.kind, warmup[s]);
     }
   }
   return orders;

@@ -43,14 +43,14 @@ struct pipeline_steps {
   struct link_step {
     std::size_t from = 0;
     std::size_t to = 0;
-    double forward_cut = 0;      ///< bytes per sample
-    double backward_cut = 0;     ///< bytes per sample; 0 outside training
-    double forward_s = 0;        ///< latency included
-    double backward_s = 0;       ///< latency included; 0 where nothing goes back
-    double forward_wire_s = 0;   ///< without the latency: what keeps the next microbatch off the wire
+    double forward_cut = 0;     ///< bytes per sample
+    double backward_cut = 0;    ///< bytes per sample; 0 outside training
+    double forward_s = 0;       ///< latency included
+    double backward_s = 0;      ///< latency included; 0 where nothing goes back
+    double forward_wire_s = 0;  ///< without the latency: what keeps the next microbatch off the wire
     double backward_wire_s = 0;
-    double total_s = 0;          ///< forward + backward
-    double own_s = 0;            ///< the iteration's whole traffic of this link, one microbatch behind the other
+    double total_s = 0;  ///< forward + backward
+    double own_s = 0;    ///< the iteration's whole traffic of this link, one microbatch behind the other
   };
 
   hetplan::mode mode = mode::training;
@@ -137,8 +137,8 @@ template <cost_model Cost>
 ///
 /// own = forward + backward + (M - 1) wire, where wire is the sum of both directions if they take turns and the larger
 /// one if the wire is full duplex.
-[[nodiscard]] inline pipeline_steps::link_step time_link(const exchange_cost& x, int microbatch_size, int microbatches,
-                                                         double forward_cut, double backward_cut) {
+[[nodiscard]] inline pipeline_steps::link_step time_link(const exchange_cost& x, int microbatch_size, int microbatches, double forward_cut,
+                                                         double backward_cut) {
   pipeline_steps::link_step link{.forward_cut = forward_cut, .backward_cut = backward_cut};
   const double forward_bytes = microbatch_size * forward_cut;
   link.forward_s = x.there.time_s(forward_bytes);
@@ -176,8 +176,11 @@ template <cost_model Cost>
 
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage_graph::node& node = graph.nodes[s];
-    pipeline_steps::stage_step step{.input_bytes = input_bytes(graph, stage_id(s)), .depth = node.depth,
-                                    .in_flight = microbatches_in_flight(p, warmup[s]), .in = node.in, .out = node.out};
+    pipeline_steps::stage_step step{.input_bytes = input_bytes(graph, stage_id(s)),
+                                    .depth = node.depth,
+                                    .in_flight = microbatches_in_flight(p, warmup[s]),
+                                    .in = node.in,
+                                    .out = node.out};
     for (const assignment& a : p.stages[s].devices) {
       step.devices.push_back(detail::time_device(p, p.stages[s], a, model, c, cost));
       const auto& d = step.devices.back();

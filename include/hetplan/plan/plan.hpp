@@ -29,10 +29,10 @@ struct stage {
   std::string name = {};
   std::vector<layer_id> layers = {};
   std::vector<assignment> devices = {};
-  int microbatch_size = 0;  ///< 0: the plan's
-  int pipeline = 0;         ///< index into plan::pipelines
-  bool recompute = false;   ///< training: keeps its inputs alone and runs its forward again before the backward
-  bool shard_state = false; ///< training: each of its devices holds one part of the optimizer's state (ZeRO-1)
+  int microbatch_size = 0;   ///< 0: the plan's
+  int pipeline = 0;          ///< index into plan::pipelines
+  bool recompute = false;    ///< training: keeps its inputs alone and runs its forward again before the backward
+  bool shard_state = false;  ///< training: each of its devices holds one part of the optimizer's state (ZeRO-1)
 
   /// Into how many parts the optimizer's state is cut.
   [[nodiscard]] int state_shards() const { return shard_state ? static_cast<int>(devices.size()) : 1; }
@@ -84,8 +84,8 @@ enum class sharing { fair_share, priority, exclusive, per_link, unlimited };
 /// The order in which devices work, and when transfers may run.
 struct plan_schedule {
   schedule_kind kind = schedule_kind::one_f_one_b;
-  std::vector<int> warmup = {};                         ///< 1F1B: K per stage; empty = the default, 2 depth - 1
-  std::vector<std::vector<order_entry>> orders = {};    ///< explicit: by device id
+  std::vector<int> warmup = {};                       ///< 1F1B: K per stage; empty = the default, 2 depth - 1
+  std::vector<std::vector<order_entry>> orders = {};  ///< explicit: by device id
   std::vector<transfer_rule> transfers = {};
 
   friend bool operator==(const plan_schedule&, const plan_schedule&) = default;
@@ -144,9 +144,7 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return "unlimited";
 }
 [[nodiscard]] constexpr std::string_view to_string(transfer_kind k) {
-  return k == transfer_kind::forward ? "forward" : k == transfer_kind::backward ? "backward"
-         : k == transfer_kind::sync  ? "sync"
-                                     : "token";
+  return k == transfer_kind::forward ? "forward" : k == transfer_kind::backward ? "backward" : k == transfer_kind::sync ? "sync" : "token";
 }
 
 }  // namespace hetplan

@@ -18,9 +18,9 @@ struct plan_result {
   hetplan::status status;
   std::optional<broken_limit> binding = {};  ///< infeasible: of the candidate that came nearest
   std::vector<plan> plans;
-  long long candidates = 0;  ///< plans that were judged
-  long long steps = 0;       ///< that it took; see step_budget
-  bool out_of_steps = false; ///< stopped by the budget
+  long long candidates = 0;   ///< plans that were judged
+  long long steps = 0;        ///< that it took; see step_budget
+  bool out_of_steps = false;  ///< stopped by the budget
   seconds elapsed = {};
 };
 

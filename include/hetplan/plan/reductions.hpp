@@ -18,10 +18,10 @@ struct reduction {
     device_id device;
     stage_id stage;
   };
-  std::vector<member> members;   ///< in ring order, at least two
-  std::vector<stage_id> holders; ///< the stages that must be done before and that wait for it
-  std::vector<layer_id> layers;  ///< a layer of each tensor, as the first holder has it; the others share its weight group or itself
-  double bytes = 0;              ///< of those tensors
+  std::vector<member> members;    ///< in ring order, at least two
+  std::vector<stage_id> holders;  ///< the stages that must be done before and that wait for it
+  std::vector<layer_id> layers;   ///< a layer of each tensor, as the first holder has it; the others share its weight group or itself
+  double bytes = 0;               ///< of those tensors
 
   [[nodiscard]] bool is_across_stages() const { return holders.size() > 1; }
 };

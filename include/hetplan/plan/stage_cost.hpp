@@ -25,13 +25,16 @@ struct stage_traffic {
 /// Seconds of one microbatch share in each phase; the sum over the stage's layers. A stage that recomputes has the time of its
 /// forward in that of its backward's input part, too.
 template <cost_model Cost>
-[[nodiscard]] double stage_time_s(const Cost& cost, const planning_graph& model, const stage& s, const assignment& a,
-                                  const device& d, phase what, int context) {
+[[nodiscard]] double stage_time_s(const Cost& cost, const planning_graph& model, const stage& s, const assignment& a, const device& d,
+                                  phase what, int context) {
   double total = what == phase::backward_input && s.recompute ? stage_time_s(cost, model, s, a, d, phase::forward, context) : 0;
   for (const layer_id l : s.layers) {
     total += checked_time_s(cost,
-                            {.layer = model[l], .phase = what, .batch = static_cast<double>(a.samples),
-                             .tensor_parallel = a.tensor_parallel, .context = context},
+                            {.layer = model[l],
+                             .phase = what,
+                             .batch = static_cast<double>(a.samples),
+                             .tensor_parallel = a.tensor_parallel,
+                             .context = context},
                             d);
   }
   return total;

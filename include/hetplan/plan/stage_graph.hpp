@@ -27,9 +27,9 @@ struct stage_graph {
   struct node {
     int microbatch_size = 1;
     int microbatches = 1;
-    long long first_sample = 0;  ///< of its pipeline, in the iteration
-    int depth = 1;               ///< stages on the longest path to a sink, itself included
-    std::vector<std::size_t> in = {};   ///< indices of edges
+    long long first_sample = 0;        ///< of its pipeline, in the iteration
+    int depth = 1;                     ///< stages on the longest path to a sink, itself included
+    std::vector<std::size_t> in = {};  ///< indices of edges
     std::vector<std::size_t> out = {};
   };
   std::vector<node> nodes;
@@ -84,9 +84,8 @@ struct stage_graph {
       }
     }
   }
-  std::stable_sort(tensors.begin(), tensors.end(), [](const stage_edge& a, const stage_edge& b) {
-    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
-  });
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const stage_edge& a, const stage_edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
   for (const stage_edge& t : tensors) {
     if (g.edges.empty() || g.edges.back().from != t.from || g.edges.back().to != t.to) {
       g.edges.push_back(t);

@@ -105,8 +105,8 @@ class plan_validator {
     const int size = p_.size_of(st);
     require(samples % size == 0, at(s) + "/microbatch_size", "a size that divides the pipeline's " + std::to_string(samples) + " samples",
             std::to_string(size));
-    require(samples / size <= std::numeric_limits<int>::max(), at(s) + "/microbatch_size", "a size that gives at most 2147483647 microbatches",
-            std::to_string(size));
+    require(samples / size <= std::numeric_limits<int>::max(), at(s) + "/microbatch_size",
+            "a size that gives at most 2147483647 microbatches", std::to_string(size));
     const bool training = p_.workload.mode == mode::training;
     require(training || !st.recompute, at(s) + "/recompute", "false outside training", "true");
     require(training || !st.shard_state, at(s) + "/shard_state", "false outside training", "true");
@@ -116,7 +116,8 @@ class plan_validator {
     for (std::size_t i = 0; i < st.devices.size(); ++i) {
       const assignment& a = st.devices[i];
       const std::string where = at(s) + "/devices/" + std::to_string(i);
-      require(a.device.valid() && a.device.index() < cluster_.size(), where, "a device of the cluster", "id " + std::to_string(a.device.value));
+      require(a.device.valid() && a.device.index() < cluster_.size(), where, "a device of the cluster",
+              "id " + std::to_string(a.device.value));
       for (std::size_t j = 0; j < i; ++j) {
         if (st.devices[j].device == a.device) fail(where, "device \"" + device_name(a.device) + "\" appears twice in the stage");
       }
@@ -135,8 +136,8 @@ class plan_validator {
     if (!d.interconnect) fail(where, "tensor parallelism on device \"" + d.name + "\" needs its interconnect, which is not given");
     for (const layer_id l : st.layers) {
       if (l.valid() && l.index() < model_.size() && model_[l].profile_for(d.kind) != nullptr) {
-        fail(where, "layer \"" + model_[l].name + "\" is profiled on kind \"" + d.kind + "\" for one accelerator; expected tensor_parallel 1, got " +
-                        std::to_string(a.tensor_parallel));
+        fail(where, "layer \"" + model_[l].name + "\" is profiled on kind \"" + d.kind +
+                        "\" for one accelerator; expected tensor_parallel 1, got " + std::to_string(a.tensor_parallel));
       }
     }
   }
@@ -173,7 +174,8 @@ class plan_validator {
     const expansion_size size = size_of_expansion(p_, model_, g);
     const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
     require(size.total() <= max_expansion, tokens_alone ? "/workload/tokens" : "/microbatches",
-            "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " + to_text(max_expansion * expansion_bytes / 1e9) + " GB",
+            "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " +
+                to_text(max_expansion * expansion_bytes / 1e9) + " GB",
             to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");
   }
 
@@ -207,8 +209,9 @@ class plan_validator {
       if (e.backward_cut.value() == 0) continue;
       if (warmup_suffices(g[e.from], k[e.from.index()], g[e.to], k[e.to.index()])) continue;
       fail("/schedule/warmup", "cyclic order at device \"" + device_name(p_[e.from].devices.front().device) + "\": stage \"" +
-                                   p_[e.from].name + "\" (warm-up " + std::to_string(k[e.from.index()]) + ") waits for stage \"" + p_[e.to].name +
-                                   "\" (warm-up " + std::to_string(k[e.to.index()]) + "), which waits for more of its forwards");
+                                   p_[e.from].name + "\" (warm-up " + std::to_string(k[e.from.index()]) + ") waits for stage \"" +
+                                   p_[e.to].name + "\" (warm-up " + std::to_string(k[e.to.index()]) +
+                                   "), which waits for more of its forwards");
     }
     // With unequal sizes an edge without gradient can close a circle that no single edge's rule sees.
     const auto same_size = [&](const stage_graph::node& n) { return n.microbatch_size == g.nodes.front().microbatch_size; };
@@ -261,9 +264,11 @@ class plan_validator {
           if (what != phase::forward && p_.workload.mode != mode::training) continue;
           if (what == phase::backward_weight && !split.contains(stage)) continue;
           const auto it = position.find({stage, what, m});
-          const std::string name = std::string(to_string(what)) + " of stage \"" + p_.stages[s].name + "\", microbatch " + std::to_string(m);
+          const std::string name =
+              std::string(to_string(what)) + " of stage \"" + p_.stages[s].name + "\", microbatch " + std::to_string(m);
           if (it == position.end()) fail(where, "missing: " + name);
-          if (it->second < before) fail(where + "/" + std::to_string(it->second), name + " comes before the phase that it needs (F before B before W)");
+          if (it->second < before)
+            fail(where + "/" + std::to_string(it->second), name + " comes before the phase that it needs (F before B before W)");
           before = it->second;
         }
       }
@@ -285,13 +290,19 @@ class plan_validator {
       require(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches, where + "/microbatch",
               "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
       const bool beside = p_.transfers == transfer_mode::overlap || r.kind == transfer_kind::sync || r.kind == transfer_kind::token;
-      if (!beside) fail(where, "a " + std::string(to_string(r.kind)) + " transfer is part of its devices' work, because transfers block; expected rules for sync and token transfers only");
+      if (!beside)
+        fail(where,
+             "a " + std::string(to_string(r.kind)) +
+                 " transfer is part of its devices' work, because transfers block; expected rules for sync and token transfers only");
       require(r.chunks >= 1 && r.chunks <= 100000, where + "/of", "1 to 100000", std::to_string(r.chunks));
       require(r.chunk >= 0 && r.chunk < r.chunks, where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
       require(is_finite(r.release) && r.release.value() >= 0, where + "/release", "finite seconds >= 0", to_text(r.release.value()));
       auto& chunks = groups[name_of_transfer(r)];
-      if (!chunks.emplace(r.chunk, i).second) fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice" + std::string(r.kind == transfer_kind::sync ? "; a reduction has no microbatch" : ""));
-      require(rules[chunks.begin()->second].chunks == r.chunks, where + "/of", "the same number in every chunk of a flow", std::to_string(r.chunks));
+      if (!chunks.emplace(r.chunk, i).second)
+        fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice" +
+                        std::string(r.kind == transfer_kind::sync ? "; a reduction has no microbatch" : ""));
+      require(rules[chunks.begin()->second].chunks == r.chunks, where + "/of", "the same number in every chunk of a flow",
+              std::to_string(r.chunks));
     }
     for (const auto& [key, chunks] : groups) {
       const auto [first, index] = *chunks.begin();

@@ -11,8 +11,8 @@
 namespace hetplan::recipes {
 
 struct dora_options {
-  partitioner_options partitioner = {};    ///< phase 1
-  schedule::refine_options network = {};   ///< phase 2
+  partitioner_options partitioner = {};   ///< phase 1
+  schedule::refine_options network = {};  ///< phase 2
 };
 
 namespace detail {
@@ -40,9 +40,9 @@ template <class Problem, objective Objective, class... Observers>
 /// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
 /// Observers receive two rounds of candidates: as phase 1 found them, and scheduled.
 ///
-/// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its transfers left alone.
-/// Complexity   that of dora_partitioner, and of schedule::refine for `k` plans.
-/// Source       Dora, sections 4.1 and 4.2. Deviation: a candidate that breaks an energy or busy limit with its transfers left
+/// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its transfers left
+/// alone. Complexity   that of dora_partitioner, and of schedule::refine for `k` plans. Source       Dora, sections 4.1 and 4.2. Deviation:
+/// a candidate that breaks an energy or busy limit with its transfers left
 ///              alone is dropped in phase 1, though a schedule might mend it.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,

@@ -24,8 +24,8 @@ struct partitioner_options {
   int k = 20;                 ///< partial plans per cell, and plans per search that the simulator judges
   int max_stages = 16;
   double most_moves = partition::affordable_moves;  ///< device orders: all of them up to so many moves of the search, else a few
-  std::size_t light_blocks = 200;  ///< of a second row: the model's own numbering, cut where little crosses; 0: none
-  polish_options polish = {};      ///< of the best plans found
+  std::size_t light_blocks = 200;                   ///< of a second row: the model's own numbering, cut where little crosses; 0: none
+  polish_options polish = {};                       ///< of the best plans found
 };
 
 /// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which
@@ -43,7 +43,7 @@ struct partitioner_options {
 ///             the model's own numbering; polishing.
 template <class Problem, objective Objective, observer<candidate_judged>... Observers>
 [[nodiscard]] plan_result dora_partitioner(const Problem& problem, const Objective& objective, int keep, const partitioner_options& options,
-                               Observers&&... observers) {
+                                           Observers&&... observers) {
   using namespace partition;
   check_keep(keep, "dora_partitioner");
   const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
@@ -52,8 +52,12 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   if (options.across_chains && options.light_blocks > 0) rows.push_back(light_blocks(problem.model, options.light_blocks));
   ranking best(problem, objective, std::max(keep, options.k));
   const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
-  const auto search = [&](const search_tables& tables, const device_space& space, const plan& blank, warmup_rule warmup, bool keep_budgets) {
-    const search_options how{.plans = options.k, .max_stages = options.max_stages, .warmup = warmup, .keep_budgets = keep_budgets,
+  const auto search = [&](const search_tables& tables, const device_space& space, const plan& blank, warmup_rule warmup,
+                          bool keep_budgets) {
+    const search_options how{.plans = options.k,
+                             .max_stages = options.max_stages,
+                             .warmup = warmup,
+                             .keep_budgets = keep_budgets,
                              .most_extensions = best.budget().extensions_left()};
     search_result found;
     if constexpr (monotone_objective<Objective>) found = two_substate_dp(tables, space, blank, objective, top_k{options.k}, how);

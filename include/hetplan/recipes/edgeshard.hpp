@@ -22,7 +22,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const cluster view = uncontended(problem.cluster);
   const bool one_microbatch = problem.job.candidate_microbatch_sizes().front() == problem.job.batch;
   return plan_on_view(problem, objective, "edgeshard", chain, view,
-                      {.steps = one_microbatch ? latency_rule::sum_and_largest : latency_rule::largest_step, .largest_group = 1}, observers...);
+                      {.steps = one_microbatch ? latency_rule::sum_and_largest : latency_rule::largest_step, .largest_group = 1},
+                      observers...);
 }
 
 }  // namespace hetplan::recipes

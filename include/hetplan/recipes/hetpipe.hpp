@@ -23,9 +23,7 @@ namespace detail {
 [[nodiscard]] inline std::vector<device_id> fastest_first(const cluster& c) {
   std::vector<device_id> by_rate;
   for (const device& d : c.devices()) by_rate.push_back(d.id);
-  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) {
-    return c[a].total_compute() > c[b].total_compute();
-  });
+  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() > c[b].total_compute(); });
   return by_rate;
 }
 
@@ -76,7 +74,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       for (const auto& members : detail::virtual_workers(view, workers)) {
         const cluster_part part = part_of(view, members, rates);
         planning_problem own{chain, part.devices, problem.cost, share, problem.models};
-        const plan inside = choose_on_view(own, "hetpipe", chain, part.devices, {.steps = latency_rule::largest_step, .largest_group = 1}, budget);
+        const plan inside =
+            choose_on_view(own, "hetpipe", chain, part.devices, {.steps = latency_rule::largest_step, .largest_group = 1}, budget);
         round = std::max(round, detail::estimated_latency(own, inside, chain, part.devices));
         for (stage s : rename_devices(inside, part.original, view.size()).stages) {
           s.name = "w" + std::to_string(p.pipelines.size()) + s.name;

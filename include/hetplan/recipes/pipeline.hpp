@@ -68,15 +68,16 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
     /// What a stage with `following` stages behind it needs of a device's memory.
     const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int following, warmup_rule rule) {
       const int kept = microbatches_in_flight(blank, warmup_of(rule, following + 1));
-      const double needed = table.state_bytes(first, last) + size * (kept * table.activation_bytes(first, last) +
-                                                                     blank.microbatches * table.cache_bytes(first, last));
+      const double needed = table.state_bytes(first, last) +
+                            size * (kept * table.activation_bytes(first, last) + blank.microbatches * table.cache_bytes(first, last));
       return needed / devices.devices()[d].usable_memory().value();
     };
     const auto to_plan = [&](const partition::chain_cut& cut, warmup_rule rule) {
       plan p = blank;
       for (std::size_t i = 0; i < cut.first.size(); ++i) {
         const std::size_t last = i + 1 < cut.first.size() ? cut.first[i + 1] : model.size();
-        p.stages.push_back({.name = "s" + std::to_string(i), .layers = sequence.layers_of(cut.first[i], last),
+        p.stages.push_back({.name = "s" + std::to_string(i),
+                            .layers = sequence.layers_of(cut.first[i], last),
                             .devices = {{device_id(cut.device[i]), size}}});
       }
       set_warmup(p, model, rule);
@@ -90,7 +91,9 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
             return memory_share(first, last, d, following, rule) > 1 ? inf : stage_cost(table, first, last, device_id(d), size);
           },
-          [&](std::size_t position, std::size_t from, std::size_t to) { return cut_cost(cut_bytes[position], device_id(from), device_id(to), size); });
+          [&](std::size_t position, std::size_t from, std::size_t to) {
+            return cut_cost(cut_bytes[position], device_id(from), device_id(to), size);
+          });
       for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < chains.size(); ++q) {
         if (fitted[q] || !chains[q].exists()) continue;
         if (best.consider(to_plan(chains[q], rule), total, observers...) == flow::stop) return std::move(best).result();
@@ -102,7 +105,9 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
     // Nothing fits: judge the cuts that come nearest, so that the answer says what overflows and by how much.
     const auto nearest = partition::bottleneck_chain(
         positions, model.size(), devices.size(), stages,
-        [&](std::size_t first, std::size_t last, std::size_t d, int following) { return memory_share(first, last, d, following, warmup_rule::one); },
+        [&](std::size_t first, std::size_t last, std::size_t d, int following) {
+          return memory_share(first, last, d, following, warmup_rule::one);
+        },
         [](std::size_t, std::size_t, std::size_t) { return 0.0; });
     for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < nearest.size(); ++q) {
       if (!nearest[q].exists()) continue;
@@ -122,7 +127,9 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result pipeline(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
   return detail::cut_chain(
       problem, objective, keep, "pipeline", 1,
-      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) { return table.time(first, last, d, size).total_s; },
+      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
+        return table.time(first, last, d, size).total_s;
+      },
       [&](double bytes_per_sample, device_id from, device_id to, int size) {
         const auto rate = problem.cluster.network().peak_bandwidth(from, to);
         return rate.value() > 0 ? size * bytes_per_sample / rate.value() : std::numeric_limits<double>::infinity();

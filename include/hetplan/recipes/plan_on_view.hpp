@@ -19,12 +19,12 @@ namespace hetplan::recipes {
 
 /// How a planner searches.
 struct view_search {
-  latency_rule steps = latency_rule::dominant_step;      ///< what its search minimises
+  latency_rule steps = latency_rule::dominant_step;         ///< what its search minimises
   std::vector<warmup_rule> warmups = {warmup_rule::depth};  ///< the next one only where nothing fitted under those before
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  int largest_group = std::numeric_limits<int>::max();   ///< devices of a stage
-  bool memory_first = false;                             ///< devices by memory, largest first, instead of all orders
-  int k = 100;                                           ///< partial plans per cell; exact where no cell has more that matter
+  int largest_group = std::numeric_limits<int>::max();  ///< devices of a stage
+  bool memory_first = false;                            ///< devices by memory, largest first, instead of all orders
+  int k = 100;                                          ///< partial plans per cell; exact where no cell has more that matter
 };
 
 namespace detail {

@@ -48,8 +48,12 @@ class cep_graph {
     flow_of_.reserve(graph_.transfers.size());
     for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
       const tasks::transfer& x = graph_.transfers[t];
-      if (x.blocks()) throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is part of its devices' work; expected transfers that overlap computing");
-      if (x.chunk != 0) throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is chunk " + std::to_string(x.chunk) + " of another; expected whole transfers");
+      if (x.blocks())
+        throw invalid_input("cep_graph: transfer " + std::to_string(t) +
+                            " is part of its devices' work; expected transfers that overlap computing");
+      if (x.chunk != 0)
+        throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is chunk " + std::to_string(x.chunk) +
+                            " of another; expected whole transfers");
       const auto [it, is_new] = seen.try_emplace(name_of_transfer(x), static_cast<std::uint32_t>(transfers_of_.size()));
       if (is_new) transfers_of_.emplace_back();
       transfers_of_[it->second].push_back(t);
@@ -88,9 +92,16 @@ class cep_graph {
     for (std::size_t f = 0; f < rules.size(); ++f) {
       const tasks::transfer& x = graph_.transfers[transfers_of_[f].front()];
       for (std::size_t k = 0; k < rules[f].size(); ++k) {
-        out.push_back({.from = x.from, .to = x.to, .from_stage = x.from_stage, .to_stage = x.to_stage, .microbatch = x.microbatch,
-                       .kind = x.kind, .chunk = static_cast<int>(k), .chunks = static_cast<int>(rules[f].size()),
-                       .release = std::max(seconds(x.release_s), rules[f][k].release), .priority = rules[f][k].priority});
+        out.push_back({.from = x.from,
+                       .to = x.to,
+                       .from_stage = x.from_stage,
+                       .to_stage = x.to_stage,
+                       .microbatch = x.microbatch,
+                       .kind = x.kind,
+                       .chunk = static_cast<int>(k),
+                       .chunks = static_cast<int>(rules[f].size()),
+                       .release = std::max(seconds(x.release_s), rules[f][k].release),
+                       .priority = rules[f][k].priority});
       }
     }
     return out;
@@ -110,8 +121,11 @@ class cep_graph {
 
  private:
   void check(const flow_rules& rules) const {
-    const bool complete = rules.size() == flows() && std::none_of(rules.begin(), rules.end(), [](const auto& chunks) { return chunks.empty(); });
-    if (!complete) throw invalid_input("cep_graph: rules for " + std::to_string(rules.size()) + " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(flows()) + " flows");
+    const bool complete =
+        rules.size() == flows() && std::none_of(rules.begin(), rules.end(), [](const auto& chunks) { return chunks.empty(); });
+    if (!complete)
+      throw invalid_input("cep_graph: rules for " + std::to_string(rules.size()) +
+                          " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(flows()) + " flows");
   }
 
   /// Chunk k of a transfer, whose own release stays a lower limit.
@@ -139,7 +153,8 @@ class cep_graph {
         tasks::transfer chunk = whole;
         set(chunk, whole, mine, k);
         const handle added = out.add(chunk);
-        if (k == 0) first[n] = added; else out.depend(last[n], added);
+        if (k == 0) first[n] = added;
+        else out.depend(last[n], added);
         last[n] = added;
       }
     }
@@ -156,8 +171,8 @@ class cep_graph {
 
   tasks::task_graph graph_;
   const hetplan::network& network_;
-  std::vector<std::uint32_t> flow_of_;                   ///< by transfer
-  std::vector<std::vector<std::uint32_t>> transfers_of_; ///< by flow
+  std::vector<std::uint32_t> flow_of_;                    ///< by transfer
+  std::vector<std::vector<std::uint32_t>> transfers_of_;  ///< by flow
   seconds bound_ = {};
 };
 

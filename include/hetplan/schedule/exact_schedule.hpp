@@ -84,7 +84,8 @@ class order_choice {
     for (const int column : time_) times_s.push_back(s.x[static_cast<std::size_t>(column)] * unit_s());
     for (std::size_t k = 1; k < times_s.size(); ++k) times_s[k] = std::max(times_s[k], times_s[k - 1]);
     return {rates_of_shares(cep_, timing_.draining(), times_s, [&](std::uint32_t t, std::size_t k) {
-      const auto i = static_cast<std::size_t>(std::lower_bound(timing_.draining().begin(), timing_.draining().end(), t) - timing_.draining().begin());
+      const auto i =
+          static_cast<std::size_t>(std::lower_bound(timing_.draining().begin(), timing_.draining().end(), t) - timing_.draining().begin());
       return s.x[static_cast<std::size_t>(share_[i][k])];
     })};
   }
@@ -114,8 +115,8 @@ class order_choice {
         add_row({{v, 1}, {ended_[i][k - 1], -1}}, 0);
         add_row({{started_[i][k - 1], 1}, {v, -1}}, 0);  // ends after its start
       }
-      add_row({{time_[k], 1}, {ready, -1}, {u, -1}}, -1);                             // u = 1: ready <= time k
-      if (k + 1 < points_) add_row({{end, 1}, {time_[k + 1], -1}, {v, 1}}, 0);         // v = 0: end >= time k + 1
+      add_row({{time_[k], 1}, {ready, -1}, {u, -1}}, -1);                       // u = 1: ready <= time k
+      if (k + 1 < points_) add_row({{end, 1}, {time_[k + 1], -1}, {v, 1}}, 0);  // v = 0: end >= time k + 1
       if (k + 1 == points_) break;
       share_[i].push_back(program_.relaxation.add_column(0, 0, 1));
       add_row({{u, 1}, {v, -1}, {share_[i][k], -1}}, 0);
@@ -197,11 +198,15 @@ class order_choice {
   }
   /// Does every node of `from` reach some node of `to`?
   static bool all_reach(const reachability& reaches, const std::vector<tasks::node_id>& from, const std::vector<tasks::node_id>& to) {
-    return std::all_of(from.begin(), from.end(), [&](tasks::node_id a) { return std::any_of(to.begin(), to.end(), [&](tasks::node_id b) { return reaches(a, b); }); });
+    return std::all_of(from.begin(), from.end(), [&](tasks::node_id a) {
+      return std::any_of(to.begin(), to.end(), [&](tasks::node_id b) { return reaches(a, b); });
+    });
   }
   /// Is every node of `to` reached from some node of `from`?
   static bool all_reached(const reachability& reaches, const std::vector<tasks::node_id>& from, const std::vector<tasks::node_id>& to) {
-    return std::all_of(to.begin(), to.end(), [&](tasks::node_id b) { return std::any_of(from.begin(), from.end(), [&](tasks::node_id a) { return reaches(a, b); }); });
+    return std::all_of(to.begin(), to.end(), [&](tasks::node_id b) {
+      return std::any_of(from.begin(), from.end(), [&](tasks::node_id a) { return reaches(a, b); });
+    });
   }
   [[nodiscard]] std::vector<std::vector<tasks::node_id>> predecessors() const {
     std::vector<std::vector<tasks::node_id>> before(cep_.tasks().size());
@@ -215,9 +220,9 @@ class order_choice {
   milp_problem program_;
   timing_rows timing_;
   std::size_t points_ = 0;
-  std::vector<int> time_;                               ///< by point
-  std::vector<std::vector<int>> started_, ended_;       ///< u, v by draining transfer and point
-  std::vector<std::vector<int>> share_;                 ///< by draining transfer and interval
+  std::vector<int> time_;                          ///< by point
+  std::vector<std::vector<int>> started_, ended_;  ///< u, v by draining transfer and point
+  std::vector<std::vector<int>> share_;            ///< by draining transfer and interval
 };
 
 }  // namespace detail
@@ -231,7 +236,8 @@ class order_choice {
 /// Complexity    exponential in the transfers.  Determinism  the solver's.
 /// Source        Dora, eq. 6, as a mixed-integer program of our own.
 template <milp_solver Solver>
-[[nodiscard]] network_schedule exact_schedule(const cep_graph& cep, const network_schedule& given, const Solver& solver, const exact_options& options = {}) {
+[[nodiscard]] network_schedule exact_schedule(const cep_graph& cep, const network_schedule& given, const Solver& solver,
+                                              const exact_options& options = {}) {
   static_assert(check_milp_solver<Solver>());
   network_schedule best = given;
   best.steps = 0;
@@ -241,17 +247,20 @@ template <milp_solver Solver>
     return best;
   };
   const tasks::task_graph& g = cep.tasks();
-  const auto transfers = static_cast<std::size_t>(std::count_if(g.transfers.begin(), g.transfers.end(), [&](const auto& t) { return drains(g, t); }));
+  const auto transfers =
+      static_cast<std::size_t>(std::count_if(g.transfers.begin(), g.transfers.end(), [&](const auto& t) { return drains(g, t); }));
   if (transfers == 0) return best;
   if (transfers > options.most_transfers) {
-    return stopped(std::to_string(transfers) + " transfers; at most " + std::to_string(options.most_transfers) + " are solved (exact_options::most_transfers)");
+    return stopped(std::to_string(transfers) + " transfers; at most " + std::to_string(options.most_transfers) +
+                   " are solved (exact_options::most_transfers)");
   }
   trace known = run(cep, network_schedule{});
   known.latency = given.latency;  // the program's unit and limit
   const detail::order_choice choice(cep, known);
   const milp_solution s = solver.solve(choice.problem());
   best.steps = s.nodes;
-  if (s.status == milp_status::infeasible || s.status == milp_status::unbounded) return stopped("the solver says that there is no schedule, but one is given");
+  if (s.status == milp_status::infeasible || s.status == milp_status::unbounded)
+    return stopped("the solver says that there is no schedule, but one is given");
   if (s.status == milp_status::optimal || s.status == milp_status::feasible) {
     constexpr double tolerance = 1e-6;
     const bool optimal = s.status == milp_status::optimal;
@@ -267,7 +276,8 @@ template <milp_solver Solver>
     const bool confirmed = found.latency.value() <= claimed_s * (1 + tolerance);
     if (found.latency < best.latency) best = std::move(found);
     best.gap = gap_of(best);
-    if (!confirmed || !(bound_s <= best.latency.value() * (1 + tolerance))) return stopped("the simulator did not confirm what the solver says");
+    if (!confirmed || !(bound_s <= best.latency.value() * (1 + tolerance)))
+      return stopped("the simulator did not confirm what the solver says");
     best.bound = std::max(best.bound, std::min(best.latency, seconds(bound_s)));
     best.gap = gap_of(best);
   }

@@ -43,7 +43,8 @@ struct flow_chunk {
 /// Complexity  O(n log n) in the chunks, and the longest paths.
 /// Throws      invalid_input (chunks < 1), invalid_model (an urgency that is not a number).
 template <transfer_priority Priority = critical_path_first>
-[[nodiscard]] std::vector<flow_chunk> urgency_sequence(const cep_graph& cep, const Priority& priority = {}, const list_options& options = {}) {
+[[nodiscard]] std::vector<flow_chunk> urgency_sequence(const cep_graph& cep, const Priority& priority = {},
+                                                       const list_options& options = {}) {
   if (options.chunks < 1) throw invalid_input("list_schedule: chunks = " + std::to_string(options.chunks) + "; expected >= 1");
   const auto w = static_cast<std::size_t>(options.chunks);
   const tasks::task_graph g = cep.with(flow_rules(cep.flows(), std::vector<chunk_rule>(w)));
@@ -61,9 +62,8 @@ template <transfer_priority Priority = critical_path_first>
   for (std::uint32_t f = 0; f < cep.flows(); ++f) {
     for (std::uint32_t k = 0; k < w; ++k) sequence.push_back({f, k});
   }
-  std::stable_sort(sequence.begin(), sequence.end(), [&](const flow_chunk& a, const flow_chunk& b) {
-    return urgency[a.flow * w + a.chunk] > urgency[b.flow * w + b.chunk];
-  });
+  std::stable_sort(sequence.begin(), sequence.end(),
+                   [&](const flow_chunk& a, const flow_chunk& b) { return urgency[a.flow * w + a.chunk] > urgency[b.flow * w + b.chunk]; });
   return sequence;
 }
 

@@ -20,12 +20,12 @@
 namespace hetplan::schedule {
 
 struct local_search_options {
-  long long steps = 300;                       ///< simulated runs, at most
-  long long transfers = 40000;                 ///< simulated in all runs together, about: large graphs get fewer steps, but 8
+  long long steps = 300;        ///< simulated runs, at most
+  long long transfers = 40000;  ///< simulated in all runs together, about: large graphs get fewer steps, but 8
   std::uint64_t seed = 1;
-  int most_chunks = 2;                         ///< per transfer
-  double tolerance = 0.03;                     ///< first accepts a run so much slower; falls to 0 with the steps
-  std::optional<seconds> time_limit = {};      ///< on the wall clock; reached, the answer is `stopped` and may differ from run to run
+  int most_chunks = 2;                     ///< per transfer
+  double tolerance = 0.03;                 ///< first accepts a run so much slower; falls to 0 with the steps
+  std::optional<seconds> time_limit = {};  ///< on the wall clock; reached, the answer is `stopped` and may differ from run to run
 };
 
 /// For observers: the search has run one more schedule.
@@ -57,7 +57,8 @@ class local_searcher {
     }
     best_.steps = steps_;
     best_.gap = gap_of(best_);
-    if (out_of_time() && best_.latency > best_.bound * (1 + 1e-12)) best_.status = {outcome::stopped, "local search: stopped by its time limit after " + std::to_string(steps_) + " runs"};
+    if (out_of_time() && best_.latency > best_.bound * (1 + 1e-12))
+      best_.status = {outcome::stopped, "local search: stopped by its time limit after " + std::to_string(steps_) + " runs"};
     if (told_to_stop_) best_.status = {outcome::stopped, "local search: stopped by an observer after " + std::to_string(steps_) + " runs"};
     return std::move(best_);
   }
@@ -105,7 +106,8 @@ class local_searcher {
   /// Changes the present rules where their critical chain loses time; false if it loses none, and so is optimal.
   bool improve() {
     std::vector<critical_link> lost = critical_chain(now_.graph, now_.trace, cep_.network());
-    std::erase_if(lost, [&](const critical_link& l) { return !now_.graph.is_transfer(l.node) || l.lost_s <= 1e-9 * now_.trace.latency.value(); });
+    std::erase_if(lost,
+                  [&](const critical_link& l) { return !now_.graph.is_transfer(l.node) || l.lost_s <= 1e-9 * now_.trace.latency.value(); });
     std::uint32_t slowed = 0;
     std::vector<std::uint32_t> others;
     while (others.empty()) {
@@ -217,7 +219,8 @@ class local_searcher {
     told_to_stop_ = told_to_stop_ || answer == flow::stop;
   }
   [[nodiscard]] bool out_of_time() const {
-    return options_.time_limit && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() > options_.time_limit->value();
+    return options_.time_limit &&
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() > options_.time_limit->value();
   }
   [[nodiscard]] bool finished() const {
     return steps_ >= most_steps_ || told_to_stop_ || best_.latency <= best_.bound * (1 + 1e-12) || out_of_time();
@@ -240,7 +243,8 @@ class local_searcher {
 /// Searches for the order of transfers with the earliest end, from the best of several priority rules.
 ///
 /// A step takes a transfer of the critical chain that lost time to others, and puts it before one of them, or that one
-/// behind it, or lets the two share; now and then it cuts the other one. A chain that loses nothing is a path of the graph, so the schedule is optimal.
+/// behind it, or lets the two share; now and then it cuts the other one. A chain that loses nothing is a path of the graph, so the schedule
+/// is optimal.
 ///
 /// @return      never slower than transfers left alone: then that is the answer.
 /// Complexity   options.steps simulations.   Determinism  the seed decides, but for a time limit.

@@ -125,14 +125,16 @@ class order_program {
   /// The basis of another order in the same frame, as far as its columns and rows are the same; new columns start at 0, new
   /// rows basic.
   [[nodiscard]] lp_basis start_from(const order_program& other, const lp_basis& basis) const {
-    lp_basis start{std::vector<lp_position>(lp_.objective.size(), lp_position::at_lower), std::vector<lp_position>(lp_.rows.size(), lp_position::basic)};
+    lp_basis start{std::vector<lp_position>(lp_.objective.size(), lp_position::at_lower),
+                   std::vector<lp_position>(lp_.rows.size(), lp_position::basic)};
     const bool known = basis.columns.size() == other.lp_.objective.size() && basis.rows.size() == other.lp_.rows.size();
     if (!known || first_share_ != other.first_share_ || first_capacity_ != other.first_capacity_) return {};
     std::copy_n(basis.columns.begin(), first_share_, start.columns.begin());
     std::copy_n(basis.rows.begin(), first_capacity_, start.rows.begin());
     const auto take = [](const auto& mine, const auto& theirs, const auto& from, auto& to) {
       for (const auto& [key, index] : mine) {
-        if (const auto it = theirs.find(key); it != theirs.end()) to[static_cast<std::size_t>(index)] = from[static_cast<std::size_t>(it->second)];
+        if (const auto it = theirs.find(key); it != theirs.end())
+          to[static_cast<std::size_t>(index)] = from[static_cast<std::size_t>(it->second)];
       }
     };
     take(share_, other.share_, basis.columns, start.columns);
@@ -201,9 +203,11 @@ class order_program {
     for (const auto& [key, share] : share_) {
       const auto& [t, k] = key;
       for (const resource_use& u : g.routes[g.transfers[t].route].via) {
-        const auto [it, is_new] = capacity_.try_emplace({static_cast<std::uint32_t>(u.resource.index()), k}, static_cast<int>(lp_.rows.size()));
+        const auto [it, is_new] =
+            capacity_.try_emplace({static_cast<std::uint32_t>(u.resource.index()), k}, static_cast<int>(lp_.rows.size()));
         if (is_new) add_length(times_[k], times_[k + 1]);
-        lp_.rows[static_cast<std::size_t>(it->second)].terms.emplace_back(share, tasks::work_s(g.transfers[t], u, cep_.network()) / timing_.unit_s());
+        lp_.rows[static_cast<std::size_t>(it->second)].terms.emplace_back(
+            share, tasks::work_s(g.transfers[t], u, cep_.network()) / timing_.unit_s());
       }
     }
   }

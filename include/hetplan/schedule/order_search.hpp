@@ -17,9 +17,9 @@
 namespace hetplan::schedule {
 
 struct order_search_options {
-  long long solves = 20;          ///< linear programs, at most; 1 keeps to the given order
+  long long solves = 20;  ///< linear programs, at most; 1 keeps to the given order
   std::uint64_t seed = 1;
-  std::size_t most_rows = 500;    ///< of a program: larger runs are solved in windows; cost grows with about the cube of the rows
+  std::size_t most_rows = 500;  ///< of a program: larger runs are solved in windows; cost grows with about the cube of the rows
 };
 
 namespace detail {
@@ -200,7 +200,8 @@ struct order_search_result {
 /// Complexity    options.solves programs.  Determinism  the solver's, and the seed.
 /// Source        Dora, section 4.2, eq. 6.
 template <lp_solver Solver>
-[[nodiscard]] order_search_result order_search(const cep_graph& cep, const network_schedule& given, const Solver& solver, const order_search_options& options = {}) {
+[[nodiscard]] order_search_result order_search(const cep_graph& cep, const network_schedule& given, const Solver& solver,
+                                               const order_search_options& options = {}) {
   static_assert(check_lp_solver<Solver>());
   if (std::any_of(given.rules.begin(), given.rules.end(), [](const auto& chunks) { return chunks.size() != 1; })) {
     throw invalid_input("order_search: the given schedule cuts transfers into chunks; expected whole transfers");

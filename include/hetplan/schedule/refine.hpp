@@ -21,13 +21,13 @@
 namespace hetplan::schedule {
 
 struct refine_options {
-  int threads = 1;                          ///< 0: as many as the machine runs at once; never changes the answer
-  local_search_options search = {};         ///< of each candidate
+  int threads = 1;                                                 ///< 0: as many as the machine runs at once; never changes the answer
+  local_search_options search = {};                                ///< of each candidate
   order_search_options orders = {.solves = 10, .most_rows = 250};  ///< of each candidate that keeps a gap; solves = 0: none
-  long long transfers_per_solve = 400;      ///< orders are left alone where that many each are more than the solves reach
+  long long transfers_per_solve = 400;                      ///< orders are left alone where that many each are more than the solves reach
   long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, for each candidate, about
-  bool predicted = false;                   ///< the candidates' predictions are of this very problem, and need no second judgement
-  std::optional<seconds> time_limit = {};   ///< on the wall clock, for all local searches; reached, the answer is `stopped`
+  bool predicted = false;                  ///< the candidates' predictions are of this very problem, and need no second judgement
+  std::optional<seconds> time_limit = {};  ///< on the wall clock, for all local searches; reached, the answer is `stopped`
 };
 
 /// A schedule that devices can follow: local_search's; where that leaves a gap and cuts no transfer, also the order of ends
@@ -89,7 +89,8 @@ struct refined_plan {
 
 /// A plan and its own schedule's better version of it, whichever the objective prefers; ties: as given.
 template <class Problem, objective Objective>
-[[nodiscard]] refined_plan refine_one(const Problem& problem, const Objective& objective, const plan& given, const refine_options& options) {
+[[nodiscard]] refined_plan refine_one(const Problem& problem, const Objective& objective, const plan& given,
+                                      const refine_options& options) {
   long long steps = 0;
   const auto judged = [&](plan p) {
     p.predicted.reset();
@@ -117,7 +118,8 @@ template <class Problem, objective Objective>
   best.cut = s.out_of_steps;
   best.late = !s.status.ok() && !best.cut;
   best.steps = steps += s.work;
-  if (s.network == sharing::fair_share && given.network == sharing::fair_share && given.schedule.transfers.empty()) return best;  // as given
+  if (s.network == sharing::fair_share && given.network == sharing::fair_share && given.schedule.transfers.empty())
+    return best;  // as given
   const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
   refined_plan scheduled = judged(apply(std::move(alone), cep, s));
   const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
@@ -150,7 +152,9 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 [[nodiscard]] plan_result refine(const Problem& problem, const Objective& objective, std::span<const plan> candidates, int keep,
                                  const refine_options& options = {}, Observers&&... observers) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto seconds_left = [&] { return options.time_limit->value() - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const auto seconds_left = [&] {
+    return options.time_limit->value() - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
   ranking best(problem, objective, keep);
   bool out_of_time = false;
   {
@@ -172,14 +176,17 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
         best.cut();
         if (!options.predicted || !candidates[i].predicted) continue;
         detail::refined_plan given = detail::as_predicted(candidates[i]);
-        if (best.consider(std::move(given.plan), std::move(given.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop) break;
+        if (best.consider(std::move(given.plan), std::move(given.evaluation), static_cast<long long>(candidates.size()), observers...) ==
+            flow::stop)
+          break;
         continue;
       }
       detail::refined_plan r = crew.take(i);
       best.budget().spend(r.steps);
       if (r.cut) best.cut();
       out_of_time = out_of_time || r.late;
-      if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop) break;
+      if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop)
+        break;
     }
   }
   plan_result result = std::move(best).result();

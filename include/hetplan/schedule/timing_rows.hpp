@@ -24,7 +24,6 @@ namespace hetplan::schedule {
 struct time_window {
   double from_s = -std::numeric_limits<double>::infinity();
   double to_s = std::numeric_limits<double>::infinity();
-
 };
 
 /// column + constant, in the program's unit; column -1: only the constant.
@@ -128,7 +127,9 @@ class timing_rows {
     const tasks::task_graph& g = cep_.tasks();
     barrier_s_.assign(g.size(), 0);
     for (const tasks::node_id n : paths_.order) {
-      const double end_s = g.is_compute(n) ? run_.computes[n].end_s : g.is_transfer(n) ? run_.transfers[n - g.computes.size()].end_s : barrier_s_[n];
+      const double end_s = g.is_compute(n)    ? run_.computes[n].end_s
+                           : g.is_transfer(n) ? run_.transfers[n - g.computes.size()].end_s
+                                              : barrier_s_[n];
       for (const tasks::node_id m : g.successors_of(n)) barrier_s_[m] = std::max(barrier_s_[m], end_s);
     }
   }

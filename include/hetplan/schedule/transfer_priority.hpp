@@ -24,7 +24,8 @@ concept transfer_priority = rates_urgency<P>;
 
 template <class P>
 consteval bool check_transfer_priority() {
-  static_assert(rates_urgency<P>, "transfer_priority needs: double urgency(const hetplan::tasks::transfer&, const hetplan::schedule::transfer_times&) const");
+  static_assert(rates_urgency<P>,
+                "transfer_priority needs: double urgency(const hetplan::tasks::transfer&, const hetplan::schedule::transfer_times&) const");
   return transfer_priority<P>;
 }
 

@@ -58,15 +58,12 @@ struct critical_link {
     } else {
       const tasks::transfer& x = g.transfer_at(n);
       double peak_s = 0;
-      for (const resource_use& u : g.routes[x.route].via)
-        peak_s = std::max(peak_s, tasks::work_s(x, u, net));
+      for (const resource_use& u : g.routes[x.route].via) peak_s = std::max(peak_s, tasks::work_s(x, u, net));
       link.latency_s = take(x.latency_s);
       link.own_s = take(peak_s);
     }
-    if (left_s <= 1e-12 * t.latency.value())
-      link.own_s += left_s;
-    else
-      link.lost_s = left_s;  // rounding is no loss
+    if (left_s <= 1e-12 * t.latency.value()) link.own_s += left_s;
+    else link.lost_s = left_s;  // rounding is no loss
     chain.push_back(link);
     end_s = link.start_s;
     n = w.because;

@@ -80,8 +80,8 @@ template <energy_model Energy>
 ///
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
 /// Source        semantics, sections 6, 8, 9 (c).
-template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power,
-          network_choice Network = as_planned, class... Observers>
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, network_choice Network = as_planned,
+          class... Observers>
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
                               const judge_models<Memory, Energy, Network>& models = {}, const simulator_options& options = {},
                               Observers&&... observers) {
@@ -92,7 +92,8 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
     return policy.access();
   };
   route_access access;
-  if constexpr (std::same_as<Network, as_planned>) access = run(policy_of_plan{p.network}); else access = run(models.network);
+  if constexpr (std::same_as<Network, as_planned>) access = run(policy_of_plan{p.network});
+  else access = run(models.network);
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, models.energy);
   if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
@@ -118,8 +119,8 @@ void certify(evaluation& e, const plan& p, const planning_graph& model, const cl
 /// Judges and certifies a plan: the one place where its latency, energy, memory and gaps come from.
 ///
 /// A plan over its memory is judged all the same; find_broken_limit says so.
-template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power,
-          network_choice Network = as_planned, lp_solver Lp = no_lp, class... Observers>
+template <cost_model Cost, memory_model Memory = plain_memory, energy_model Energy = linear_power, network_choice Network = as_planned,
+          lp_solver Lp = no_lp, class... Observers>
 [[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
                                  const judge_models<Memory, Energy, Network>& models = {}, const Lp& lp = {},
                                  const simulator_options& options = {}, Observers&&... observers) {

@@ -27,9 +27,16 @@ template <network_policy Policy, class... Observers>
 class event_loop {
  public:
   event_loop(const tasks::task_graph& g, const network& net, const Policy& policy, const simulator_options& options,
-            Observers&... observers)
-      : g_(g), policy_(policy), options_(options), observers_(observers...), fluid_(net.resources()),
-        access_(policy.access()), waiting_(g.predecessors), devices_(g.device_order.size()), queue_(g, access_, net.resources().size()),
+             Observers&... observers)
+      : g_(g),
+        policy_(policy),
+        options_(options),
+        observers_(observers...),
+        fluid_(net.resources()),
+        access_(policy.access()),
+        waiting_(g.predecessors),
+        devices_(g.device_order.size()),
+        queue_(g, access_, net.resources().size()),
         background_(options, net) {
     if constexpr (!rates_are_given) {
       if (access_ == route_access::unlimited) fluid_.stop_sharing();
@@ -54,7 +61,8 @@ class event_loop {
     if constexpr (rates_are_given) {
       for (std::size_t i = 0; i < policy_.rates.size(); ++i) push(policy_.rates[i].at_s, event::rate, i);
     }
-    for (std::size_t i = 0; i < background_.transfers.size(); ++i) push(background_.transfers[i].release_s, event::latency_end, g_.transfers.size() + i);
+    for (std::size_t i = 0; i < background_.transfers.size(); ++i)
+      push(background_.transfers[i].release_s, event::latency_end, g_.transfers.size() + i);
     const double until = options_.until ? options_.until->value() : never;
     for (tasks::node_id n = 0; n < g_.size(); ++n) {
       if (g_.predecessors[n] == 0) make_ready(n);
@@ -119,12 +127,16 @@ class event_loop {
 
   void handle(const event& e) {
     switch (e.kind) {
-      case event::capacity: fluid_.set_capacity(options_.capacities[e.what].resource.index(), options_.capacities[e.what].capacity.value()); break;
+      case event::capacity:
+        fluid_.set_capacity(options_.capacities[e.what].resource.index(), options_.capacities[e.what].capacity.value());
+        break;
       case event::speed: change_speed(options_.speeds[e.what].device.index(), options_.speeds[e.what].speed); break;
       case event::rate:
         if constexpr (rates_are_given) fluid_.set_rate(policy_.rates[e.what].transfer, policy_.rates[e.what].rate);
         break;
-      case event::compute_end: if (e.version == devices_[e.what].version) end_task(e.what); break;
+      case event::compute_end:
+        if (e.version == devices_[e.what].version) end_task(e.what);
+        break;
       case event::release: offer(e.what); break;
       case event::latency_end: drain(e.what); break;
       case event::transfer_end: end_transfer(e.what); break;
@@ -206,7 +218,8 @@ class event_loop {
     } else if (g_.is_transfer(n)) {
       const auto t = static_cast<std::uint32_t>(n - g_.computes.size());
       if (g_.transfers[t].blocks()) end_with_its_task(t);
-      else if (g_.transfers[t].release_s > now_) push(g_.transfers[t].release_s, event::release, t); else offer(t);
+      else if (g_.transfers[t].release_s > now_) push(g_.transfers[t].release_s, event::release, t);
+      else offer(t);
     } else {
       joined_.push_back(n);
     }
@@ -215,7 +228,8 @@ class event_loop {
   // --- communicating ---
 
   void offer(std::uint32_t t) {
-    if (is_granted()) queue_.add(t); else send(t);
+    if (is_granted()) queue_.add(t);
+    else send(t);
   }
 
   [[nodiscard]] bool is_granted() const { return grant_queue::is_used(access_); }
@@ -234,7 +248,8 @@ class event_loop {
     return is_background(t) ? background_.transfers[t - g_.transfers.size()] : g_.transfers[t];
   }
   [[nodiscard]] std::span<const resource_use> via_of(std::uint32_t t) const {
-    return is_background(t) ? background_.routes[t - g_.transfers.size()] : std::span<const resource_use>(g_.routes[g_.transfers[t].route].via);
+    return is_background(t) ? background_.routes[t - g_.transfers.size()]
+                            : std::span<const resource_use>(g_.routes[g_.transfers[t].route].via);
   }
 
   void drain(std::uint32_t t) {
@@ -318,7 +333,9 @@ class event_loop {
       throw invalid_input("simulate: device " + std::to_string(d) + " waits forever for task " + std::to_string(devices_[d].next) + " of " +
                           std::to_string(g_.device_order[d].size()) + " in its order; the order is cyclic, or a capacity or speed stays 0");
     }
-    throw invalid_input("simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its prescribed rates do not move all of it");
+    throw invalid_input(
+        "simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its prescribed rates do not move all of "
+        "it");
   }
 
   const tasks::task_graph& g_;
@@ -330,11 +347,11 @@ class event_loop {
   std::priority_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
   std::vector<device_state> devices_;
-  std::vector<std::size_t> wake_;          ///< devices that may have something to start
-  std::vector<tasks::node_id> joined_;     ///< ended nodes whose successors are not told yet
-  grant_queue queue_;                      ///< transfers that wait for ports or resources
-  background_traffic background_;          ///< numbered after the graph's own transfers
-  std::vector<std::uint32_t> flow_of_;     ///< by transfer, background included; no_flow: not draining
+  std::vector<std::size_t> wake_;       ///< devices that may have something to start
+  std::vector<tasks::node_id> joined_;  ///< ended nodes whose successors are not told yet
+  grant_queue queue_;                   ///< transfers that wait for ports or resources
+  background_traffic background_;       ///< numbered after the graph's own transfers
+  std::vector<std::uint32_t> flow_of_;  ///< by transfer, background included; no_flow: not draining
   double now_ = 0, last_end_ = 0;
   std::size_t done_ = 0;
   bool stopped_ = false;

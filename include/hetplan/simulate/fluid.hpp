@@ -308,8 +308,8 @@ class fluid_network {
   std::vector<std::uint32_t> used_;  ///< resources with flows
   std::vector<flow_id> active_, free_, members_, finished_;
   std::vector<flow_id> fresh_;  ///< where nobody shares: started and without a rate yet
-  std::vector<double> ends_;  ///< beside active_
-  double next_end_ = never;   ///< the smallest of ends_, if known
+  std::vector<double> ends_;    ///< beside active_
+  double next_end_ = never;     ///< the smallest of ends_, if known
   bool next_end_known_ = true;
   std::vector<std::uint32_t> dirty_, component_;
   detail::max_min filler_;

@@ -41,8 +41,12 @@ class transfer_turns {
 class grant_queue {
  public:
   grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources)
-      : g_(&g), ports_(access == route_access::exclusive_ports), turns_(g), line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
-        needed_by_(ports_ ? 2 * g.device_order.size() : resources), taken_(needed_by_.size(), 0) {}
+      : g_(&g),
+        ports_(access == route_access::exclusive_ports),
+        turns_(g),
+        line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
+        needed_by_(ports_ ? 2 * g.device_order.size() : resources),
+        taken_(needed_by_.size(), 0) {}
 
   /// Does anything wait under this access?
   [[nodiscard]] static bool is_used(route_access a) { return a == route_access::exclusive_ports || a == route_access::exclusive_links; }
@@ -65,7 +69,8 @@ class grant_queue {
     bool any = false;
     while (true) {
       std::erase_if(awake_, [&](std::size_t l) {
-        const bool can = !lines_[l].waiting.empty() && std::all_of(lines_[l].needs.begin(), lines_[l].needs.end(), [&](std::uint32_t n) { return taken_[n] == 0; });
+        const bool can = !lines_[l].waiting.empty() &&
+                         std::all_of(lines_[l].needs.begin(), lines_[l].needs.end(), [&](std::uint32_t n) { return taken_[n] == 0; });
         if (!can) lines_[l].is_awake = false;
         return !can;
       });

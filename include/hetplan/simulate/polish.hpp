@@ -34,9 +34,8 @@ struct polish_options {
 /// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any; none twice.
 /// Source         own; see partition::move_boundaries.
 template <class Problem, objective Objective>
-[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
-                                       const std::vector<plan>& ranked, const std::vector<layer_sequence>& rows,
-                                       const polish_options& options, step_budget& budget) {
+[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective, const std::vector<plan>& ranked,
+                                       const std::vector<layer_sequence>& rows, const polish_options& options, step_budget& budget) {
   const auto same_part = [&](const assignment& x, const assignment& y) {
     return x.samples == y.samples && problem.cluster[x.device].kind == problem.cluster[y.device].kind;
   };
@@ -44,7 +43,8 @@ template <class Problem, objective Objective>
     return std::equal(x.devices.begin(), x.devices.end(), y.devices.begin(), y.devices.end(), same_part);
   };
   const auto alike = [&](const plan& a, const plan& b) {
-    return a.microbatch_size == b.microbatch_size && std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_group);
+    return a.microbatch_size == b.microbatch_size &&
+           std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_group);
   };
   std::vector<plan> chosen;
   for (const plan& p : ranked) {
@@ -95,9 +95,8 @@ template <class Problem, objective Objective>
   return chosen;
 }
 template <class Problem, objective Objective>
-[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective,
-                                       const std::vector<plan>& ranked, const std::vector<layer_sequence>& rows,
-                                       const polish_options& options = {}) {
+[[nodiscard]] std::vector<plan> polish(const Problem& problem, const Objective& objective, const std::vector<plan>& ranked,
+                                       const std::vector<layer_sequence>& rows, const polish_options& options = {}) {
   step_budget budget(problem.steps);
   return polish(problem, objective, ranked, rows, options, budget);
 }

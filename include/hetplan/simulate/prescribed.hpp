@@ -89,8 +89,8 @@ class prescribed_network {
   }
 
  private:
-  static constexpr double too_much = 1e-6;   ///< of a capacity
-  static constexpr double forgiven = 1e-6;   ///< of a volume
+  static constexpr double too_much = 1e-6;  ///< of a capacity
+  static constexpr double forgiven = 1e-6;  ///< of a volume
 
   struct transfer {
     std::span<const resource_use> via;
@@ -116,8 +116,9 @@ inline void check_rates(const prescribed& p, std::size_t transfers) {
   for (std::size_t i = 0; i < p.rates.size(); ++i) {
     const rate_change& r = p.rates[i];
     if (r.transfer < transfers && std::isfinite(r.at_s) && std::isfinite(r.rate) && r.rate >= 0) continue;
-    throw invalid_input("simulate: prescribed rate " + std::to_string(i) + " is " + to_text(r.rate) + " B/s for transfer " + std::to_string(r.transfer) +
-                        " at " + to_text(r.at_s) + " s; expected a finite rate >= 0, one of " + std::to_string(transfers) + " transfers, a finite time");
+    throw invalid_input("simulate: prescribed rate " + std::to_string(i) + " is " + to_text(r.rate) + " B/s for transfer " +
+                        std::to_string(r.transfer) + " at " + to_text(r.at_s) + " s; expected a finite rate >= 0, one of " +
+                        std::to_string(transfers) + " transfers, a finite time");
   }
 }
 

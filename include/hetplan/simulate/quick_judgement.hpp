@@ -17,7 +17,9 @@ namespace detail {
 
 /// Microbatches, or tokens, after which the pipeline of a plan has filled.
 [[nodiscard]] inline int filled_after(const plan& p) { return 16 + 4 * static_cast<int>(p.stages.size()); }
-[[nodiscard]] inline bool has_many_microbatches(const plan& p) { return p.microbatches > std::max(most_microbatches_in_full, 4 * filled_after(p)); }
+[[nodiscard]] inline bool has_many_microbatches(const plan& p) {
+  return p.microbatches > std::max(most_microbatches_in_full, 4 * filled_after(p));
+}
 [[nodiscard]] inline bool has_many_tokens(const plan& p) {
   return p.workload.mode == mode::generation && p.workload.tokens > std::max(most_tokens_in_full, 4 * filled_after(p));
 }

@@ -35,8 +35,12 @@ struct planning_problem {
 
   /// A plan of this job with nothing decided yet.
   [[nodiscard]] plan blank(std::string planner, int microbatch_size) const {
-    plan p{.model = model.name(), .cluster = cluster.name(), .planner = std::move(planner), .workload = job.workload,
-           .microbatch_size = microbatch_size, .microbatches = job.batch / microbatch_size};
+    plan p{.model = model.name(),
+           .cluster = cluster.name(),
+           .planner = std::move(planner),
+           .workload = job.workload,
+           .microbatch_size = microbatch_size,
+           .microbatches = job.batch / microbatch_size};
     p.schedule.kind = job.schedule;
     return p;
   }
@@ -239,7 +243,8 @@ class ranking {
   /// A plan is of no use any more once `keep_` that were judged in full are before it.
   void insert(plan&& p, evaluation&& e, bool estimated) {
     const double score = hetplan::score(objective_, e);
-    if (std::isnan(score)) throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
+    if (std::isnan(score))
+      throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
     p.predicted = std::move(e);
     const auto key = [](double s, const plan& x) { return std::pair(s, x.stages.size()); };
     const auto at = std::find_if(best_.begin(), best_.end(), [&](const ranked& b) { return key(score, p) < key(b.score, b.plan); });
@@ -255,11 +260,11 @@ class ranking {
   const Objective& objective_;
   int keep_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::vector<ranked> best_;  ///< best first
-  int in_full_ = 0;           ///< of those, judged in full
-  std::optional<broken_limit> nearest_;  ///< in full
+  std::vector<ranked> best_;                                 ///< best first
+  int in_full_ = 0;                                          ///< of those, judged in full
+  std::optional<broken_limit> nearest_;                      ///< in full
   std::optional<std::pair<double, plan>> nearest_estimate_;  ///< overflow and candidate
-  std::string not_judged_;  ///< why the first candidate that could not be simulated could not be
+  std::string not_judged_;                                   ///< why the first candidate that could not be simulated could not be
   step_budget budget_{problem_.steps};
   long long judged_ = 0;
   bool last_fitted_ = false, stopped_ = false;

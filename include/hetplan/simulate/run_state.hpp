@@ -42,7 +42,8 @@ struct background_traffic {
 
   background_traffic(const simulator_options& options, const network& net) {
     for (const background_transfer& b : options.background) {
-      transfers.push_back({.from = b.from, .to = b.to, .priority = b.priority, .volume_bytes = b.volume.value(), .release_s = b.release.value()});
+      transfers.push_back(
+          {.from = b.from, .to = b.to, .priority = b.priority, .volume_bytes = b.volume.value(), .release_s = b.release.value()});
       routes.push_back(net.find(b.from, b.to)->via);
     }
   }

@@ -17,7 +17,8 @@ namespace hetplan {
 ///                   busy and transfers as bytes as far as they came, but have no end.
 /// Complexity        O(log) per event; a transfer that starts or ends costs the size of the set of transfers
 ///                   that its resources connect (times the number of distinct fair shares in it).
-/// Throws            invalid_input if capacities change and transfers block (their time was counted into tasks), if the run can never end (cyclic orders, a capacity or speed that stays 0), or if a prescribed
+/// Throws            invalid_input if capacities change and transfers block (their time was counted into tasks), if the run can never end
+/// (cyclic orders, a capacity or speed that stays 0), or if a prescribed
 ///                   rate is no rate, passes a capacity or leaves volume behind.
 /// Determinism       same input, same bytes. Ends within 1e-12 (relative) of each other happen together; then
 ///                   ends before starts, memory is released before it is taken, ties by index.

@@ -48,9 +48,9 @@ struct background_transfer {
 };
 
 struct simulator_options {
-  bool record = false;  ///< keep rate and memory changes in the trace (for charts)
-  std::optional<seconds> until = {};                    ///< stop then, finished or not
-  std::vector<background_transfer> background = {};     ///< not under `prescribed`; takes no ports
+  bool record = false;                               ///< keep rate and memory changes in the trace (for charts)
+  std::optional<seconds> until = {};                 ///< stop then, finished or not
+  std::vector<background_transfer> background = {};  ///< not under `prescribed`; takes no ports
   std::vector<capacity_change> capacities = {};
   std::vector<speed_change> speeds = {};
 };
@@ -59,27 +59,34 @@ namespace detail {
 
 /// Throws invalid_input where capacities change and transfers are part of tasks: their time was fixed when they were expanded.
 inline void check_blocking(const tasks::task_graph& g, const simulator_options& o) {
-  if (o.capacities.empty() || std::none_of(g.transfers.begin(), g.transfers.end(), [](const tasks::transfer& t) { return t.blocks(); })) return;
-  throw invalid_input("simulate: " + std::to_string(o.capacities.size()) + " capacity changes for a plan whose transfers block; expected transfers that overlap computing");
+  if (o.capacities.empty() || std::none_of(g.transfers.begin(), g.transfers.end(), [](const tasks::transfer& t) { return t.blocks(); }))
+    return;
+  throw invalid_input("simulate: " + std::to_string(o.capacities.size()) +
+                      " capacity changes for a plan whose transfers block; expected transfers that overlap computing");
 }
 
 /// Throws invalid_input for a change that names nothing or is no number.
 inline void check_options(const simulator_options& o, const network& net, std::size_t devices, bool rates_are_given) {
   const std::size_t resources = net.resources().size();
   const auto require = [](bool ok, const char* what, std::size_t i) {
-    if (!ok) throw invalid_input("simulate: " + std::string(what) + " " + std::to_string(i) + " is out of range; expected a known id, a finite time >= 0 and a finite value >= 0");
+    if (!ok)
+      throw invalid_input("simulate: " + std::string(what) + " " + std::to_string(i) +
+                          " is out of range; expected a known id, a finite time >= 0 and a finite value >= 0");
   };
   const auto amount = [](double v) { return std::isfinite(v) && v >= 0; };
   for (std::size_t i = 0; i < o.capacities.size(); ++i) {
     const capacity_change& c = o.capacities[i];
-    require(c.resource.valid() && c.resource.index() < resources && amount(c.at.value()) && amount(c.capacity.value()), "capacity change", i);
+    require(c.resource.valid() && c.resource.index() < resources && amount(c.at.value()) && amount(c.capacity.value()), "capacity change",
+            i);
   }
   for (std::size_t i = 0; i < o.speeds.size(); ++i) {
     const speed_change& s = o.speeds[i];
     require(s.device.valid() && s.device.index() < devices && amount(s.at.value()) && amount(s.speed), "speed change", i);
   }
-  if (o.until && !amount(o.until->value())) throw invalid_input("simulate: until = " + to_text(o.until->value()) + " s; expected a finite time >= 0");
-  if (rates_are_given && !o.background.empty()) throw invalid_input("simulate: background transfers under prescribed rates, which leave them none");
+  if (o.until && !amount(o.until->value()))
+    throw invalid_input("simulate: until = " + to_text(o.until->value()) + " s; expected a finite time >= 0");
+  if (rates_are_given && !o.background.empty())
+    throw invalid_input("simulate: background transfers under prescribed rates, which leave them none");
   for (std::size_t i = 0; i < o.background.size(); ++i) {
     const background_transfer& b = o.background[i];
     const auto known = [&](device_id d) { return d.valid() && d.index() < devices; };

@@ -36,9 +36,9 @@ struct memory_change {
 
 /// The trace of a run. Vectors are parallel to the task graph's; by device or resource where said.
 struct trace {
-  hetplan::status status;               ///< `stopped` by an observer or by `until`: what happened so far
+  hetplan::status status;                      ///< `stopped` by an observer or by `until`: what happened so far
   route_access access = route_access::shared;  ///< when transfers were allowed to start
-  seconds latency = {};                 ///< T, the last end; where `until` stopped the run, that time
+  seconds latency = {};                        ///< T, the last end; where `until` stopped the run, that time
   std::vector<interval> computes;
   std::vector<interval> transfers;
   std::vector<double> busy_s;           ///< by device
@@ -51,9 +51,7 @@ struct trace {
   std::vector<memory_change> memory;    ///< only if recorded, in time order
 
   /// 1 - busy / T of a device.
-  [[nodiscard]] double bubble_ratio(std::size_t device) const {
-    return latency.value() > 0 ? 1 - busy_s[device] / latency.value() : 0;
-  }
+  [[nodiscard]] double bubble_ratio(std::size_t device) const { return latency.value() > 0 ? 1 - busy_s[device] / latency.value() : 0; }
   friend bool operator==(const trace&, const trace&) = default;
 };
 

@@ -26,18 +26,12 @@ enum class wait_reason {
 
 [[nodiscard]] constexpr std::string_view to_string(wait_reason r) {
   switch (r) {
-    case wait_reason::start_of_run:
-      return "start of run";
-    case wait_reason::input:
-      return "input";
-    case wait_reason::device:
-      return "device";
-    case wait_reason::release:
-      return "release";
-    case wait_reason::ports:
-      return "ports";
-    case wait_reason::links:
-      return "links";
+    case wait_reason::start_of_run: return "start of run";
+    case wait_reason::input: return "input";
+    case wait_reason::device: return "device";
+    case wait_reason::release: return "release";
+    case wait_reason::ports: return "ports";
+    case wait_reason::links: return "links";
   }
   return "?";
 }

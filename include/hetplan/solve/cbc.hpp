@@ -57,8 +57,8 @@ struct cbc_milp {
     }
   }
 
-  [[nodiscard]] milp_solution run(const milp_problem& p, const detail::by_columns<CoinBigIndex>& a, double relaxed,
-                                  double tolerance, seconds limit) const {
+  [[nodiscard]] milp_solution run(const milp_problem& p, const detail::by_columns<CoinBigIndex>& a, double relaxed, double tolerance,
+                                  seconds limit) const {
     const std::unique_ptr<Cbc_Model, void (*)(Cbc_Model*)> owner(Cbc_newModel(), Cbc_deleteModel);
     Cbc_Model* model = owner.get();
     const lp_problem& lp = p.relaxation;

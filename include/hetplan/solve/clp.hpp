@@ -45,8 +45,7 @@ struct clp_lp {
     model lp(Clp_newModel(), Clp_deleteModel);
     Clp_setLogLevel(lp.get(), 0);
     Clp_loadProblem(lp.get(), static_cast<int>(objective.size()), static_cast<int>(p.rows.size()), a.start.data(), a.row.data(),
-                    a.value.data(), a.column_lower.data(), a.column_upper.data(), objective.data(), a.row_lower.data(),
-                    a.row_upper.data());
+                    a.value.data(), a.column_lower.data(), a.column_upper.data(), objective.data(), a.row_lower.data(), a.row_upper.data());
     Clp_setMaximumIterations(lp.get(), max_iterations);
     return lp;
   }

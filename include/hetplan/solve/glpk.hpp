@@ -246,7 +246,8 @@ struct glpk_milp {
     return static_cast<int>(std::min(left().value() * 1e3, static_cast<double>(std::numeric_limits<int>::max())));
   }
 
-  void run(const milp_problem& p, double tolerance, const detail::time_left& left, detail::glpk_loader& loader, search& state, milp_solution& s) const {
+  void run(const milp_problem& p, double tolerance, const detail::time_left& left, detail::glpk_loader& loader, search& state,
+           milp_solution& s) const {
     glp_prob* lp = glp_create_prob();
     loader.load(lp);
     for (const int c : p.integers) glp_set_col_kind(lp, c + 1, GLP_IV);

@@ -48,9 +48,8 @@ struct machine_job {
 
 /// schedule_bound, and for every resource the bound of its transfers with the longest paths to and from them.
 ///
-/// At least schedule_bound; no schedule of the plan's transfers beats it, whatever network policy shares the resources, at the network's own
-/// capacities and device speeds of 1.
-/// Complexity  O(nodes + dependencies + uses log uses).
+/// At least schedule_bound; no schedule of the plan's transfers beats it, whatever network policy shares the resources, at the network's
+/// own capacities and device speeds of 1. Complexity  O(nodes + dependencies + uses log uses).
 [[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net, const path_times& paths) {
   std::vector<std::vector<machine_job>> jobs(net.resources().size());
   for (std::size_t i = 0; i < g.transfers.size(); ++i) {
@@ -65,6 +64,8 @@ struct machine_job {
   for (auto& j : jobs) bound = std::max(bound, preemptive_machine_bound(std::move(j)));
   return seconds(bound);
 }
-[[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net) { return contention_bound(g, net, longest_paths(g, net)); }
+[[nodiscard]] inline seconds contention_bound(const task_graph& g, const network& net) {
+  return contention_bound(g, net, longest_paths(g, net));
+}
 
 }  // namespace hetplan::tasks

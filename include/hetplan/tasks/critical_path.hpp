@@ -25,7 +25,7 @@ struct path_times {
   std::vector<double> alone_s;           ///< what the node takes by itself; a transfer at its peak rate, latency included, 0 if it blocks
   std::vector<double> earliest_start_s;  ///< not before its release
   std::vector<double> earliest_end_s;
-  std::vector<double> tail_s;            ///< from the node's end to the end of everything, at least
+  std::vector<double> tail_s;  ///< from the node's end to the end of everything, at least
 };
 
 namespace detail {
@@ -115,6 +115,8 @@ namespace detail {
   for (const double l : load) bound = std::max(bound, l);
   return seconds(bound);
 }
-[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net) { return schedule_bound(g, net, longest_paths(g, net)); }
+[[nodiscard]] inline seconds schedule_bound(const task_graph& g, const network& net) {
+  return schedule_bound(g, net, longest_paths(g, net));
+}
 
 }  // namespace hetplan::tasks

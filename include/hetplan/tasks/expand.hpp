@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/reduction.hpp>
-#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::tasks {
@@ -19,8 +19,15 @@ template <cost_model Cost, memory_model Memory>
 class expander {
  public:
   expander(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory)
-      : p_(p), model_(model), cluster_(c), cost_(cost), memory_(memory), stages_(make_stage_graph(p, model)),
-        orders_(device_orders(p, stages_, c.size())), out_(c.size()), sender_(p, c, out_),
+      : p_(p),
+        model_(model),
+        cluster_(c),
+        cost_(cost),
+        memory_(memory),
+        stages_(make_stage_graph(p, model)),
+        orders_(device_orders(p, stages_, c.size())),
+        out_(c.size()),
+        sender_(p, c, out_),
         steps_(p.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
@@ -65,7 +72,9 @@ class expander {
   [[nodiscard]] handle at(stage_id s, std::size_t position, phase what, int microbatch, int step) const {
     const part& pt = parts_[s.index()][position];
     const auto index = pt.base + static_cast<std::size_t>(step * stages_[s].microbatches + microbatch) * pt.phases +
-                       (what == phase::forward ? 0U : what == phase::backward_input ? 1U : 2U);
+                       (what == phase::forward          ? 0U
+                        : what == phase::backward_input ? 1U
+                                                        : 2U);
     return {handle::kind::compute, static_cast<std::uint32_t>(index)};
   }
 
@@ -116,13 +125,11 @@ class expander {
   [[nodiscard]] bool is_split(stage_id s, device_id d) const {
     if (p_.schedule.kind != schedule_kind::explicit_orders) return false;
     const auto& order = orders_[d.index()];
-    return std::any_of(order.begin(), order.end(),
-                       [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
+    return std::any_of(order.begin(), order.end(), [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
   }
 
   /// Every producer interval reaches every consumer interval that overlaps it, by transfer or, on one device, for free.
-  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample,
-               int to_step) {
+  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_step) {
     const stage_graph::node &source = stages_[from], &target = stages_[to];
     const auto& producers = p_[from].devices;
     const auto& consumers = p_[to].devices;
@@ -141,8 +148,13 @@ class expander {
               if (producers[i].device == consumers[j].device) {
                 out_.depend(producer, consumer);
               } else {
-                const transfer t{.kind = kind, .from = producers[i].device, .to = consumers[j].device, .from_stage = from,
-                                 .to_stage = to, .microbatch = m, .step = step,
+                const transfer t{.kind = kind,
+                                 .from = producers[i].device,
+                                 .to = consumers[j].device,
+                                 .from_stage = from,
+                                 .to_stage = to,
+                                 .microbatch = m,
+                                 .step = step,
                                  .first_sample = source.first_sample + std::max(begin, first),
                                  .last_sample = source.first_sample + std::min(end, last),
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
@@ -190,8 +202,8 @@ class expander {
   /// The end of a stage's work on one device: its last backward part, by the device's order.
   [[nodiscard]] handle last_backward(stage_id s, std::size_t position) const {
     const auto& order = orders_[p_[s].devices[position].device.index()];
-    const auto it = std::find_if(order.rbegin(), order.rend(),
-                                 [&](const order_entry& e) { return e.stage == s && e.what != phase::forward; });
+    const auto it =
+        std::find_if(order.rbegin(), order.rend(), [&](const order_entry& e) { return e.stage == s && e.what != phase::forward; });
     return at(s, position, it->what, it->microbatch, 0);
   }
 
@@ -212,9 +224,13 @@ class expander {
     const double duration = stage_optimizer_s(cost_, model_, p_[s], cluster_[a.device]);
     if (duration <= 0) return;
     const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
-    const handle step = out_.add(compute_task{.what = phase::optimizer_step, .stage = s, .device = a.device,
-                                              .microbatch = stages_[s].microbatches - 1, .first_sample = first,
-                                              .last_sample = last, .duration_s = duration});
+    const handle step = out_.add(compute_task{.what = phase::optimizer_step,
+                                              .stage = s,
+                                              .device = a.device,
+                                              .microbatch = stages_[s].microbatches - 1,
+                                              .first_sample = first,
+                                              .last_sample = last,
+                                              .duration_s = duration});
     out_.depend(reduced, step);
     out_.append_to_order(step);
   }
@@ -244,8 +260,7 @@ class expander {
 ///                 invalid_model (a cost that is not finite or negative).
 /// Source          semantics, sections 4-7.
 template <cost_model Cost, memory_model Memory = plain_memory>
-[[nodiscard]] task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost,
-                                const Memory& memory = {}) {
+[[nodiscard]] task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory = {}) {
   require_valid(p, model, c);
   return detail::expander<Cost, Memory>(p, model, c, cost, memory).run();
 }

@@ -53,8 +53,13 @@ class reducer {
 
  private:
   std::pair<handle, handle> send(const member& from, const member& to, double volume_bytes) {
-    return sender_.send({.kind = transfer_kind::sync, .from = from.device, .to = to.device, .from_stage = from.stage,
-                         .to_stage = to.stage, .microbatch = stages_[from.stage].microbatches - 1, .volume_bytes = volume_bytes});
+    return sender_.send({.kind = transfer_kind::sync,
+                         .from = from.device,
+                         .to = to.device,
+                         .from_stage = from.stage,
+                         .to_stage = to.stage,
+                         .microbatch = stages_[from.stage].microbatches - 1,
+                         .volume_bytes = volume_bytes});
   }
 
   const plan& p_;
@@ -70,9 +75,10 @@ class reducer {
 /// @param finished  by stage: when its last backward part is done on all its devices.
 /// @return          by stage: when its reductions are done, its own and those across stages.
 /// Source           semantics, section 6.
-[[nodiscard]] inline std::vector<task_graph_builder::handle> reduce_gradients(
-    const plan& p, const planning_graph& model, const stage_graph& stages, const std::vector<task_graph_builder::handle>& finished,
-    transfer_sender& sender) {
+[[nodiscard]] inline std::vector<task_graph_builder::handle> reduce_gradients(const plan& p, const planning_graph& model,
+                                                                              const stage_graph& stages,
+                                                                              const std::vector<task_graph_builder::handle>& finished,
+                                                                              transfer_sender& sender) {
   using handle = task_graph_builder::handle;
   detail::reducer reduce(p, stages, sender);
   task_graph_builder& out = sender.builder();

@@ -45,12 +45,12 @@ struct transfer {
   int step = 0;
   int chunk = 0;
   int priority = 0;
-  std::uint32_t route = 0;  ///< index into task_graph::routes
+  std::uint32_t route = 0;     ///< index into task_graph::routes
   long long first_sample = 0;  ///< of the global batch, up to last_sample; none in a reduction
   long long last_sample = 0;
   double volume_bytes = 0;
-  double latency_s = 0;  ///< 0 for all chunks but the first
-  double release_s = 0;  ///< never starts earlier
+  double latency_s = 0;          ///< 0 for all chunks but the first
+  double release_s = 0;          ///< never starts earlier
   node_id carrier = no_carrier;  ///< the compute task of `from` that it starts and ends with; none: it runs beside the work
 
   /// Is it part of its devices' work (transfer_mode::block)? Then it takes nothing of the network's time.
@@ -123,9 +123,7 @@ class task_graph_builder {
   void prolong(handle task, double by_s) { graph_.computes[task.index].duration_s += by_s; }
   void depend(handle before, handle after) { edges_.emplace_back(before, after); }
   /// Appends a compute task to its device's order.
-  void append_to_order(handle task) {
-    graph_.device_order[graph_.computes[task.index].device.index()].push_back(task.index);
-  }
+  void append_to_order(handle task) { graph_.device_order[graph_.computes[task.index].device.index()].push_back(task.index); }
   std::uint32_t add_route(route r) {
     graph_.routes.push_back(std::move(r));
     return static_cast<std::uint32_t>(graph_.routes.size() - 1);

@@ -39,9 +39,9 @@ class transfer_rules {
     for (const auto& [_, mine] : by_transfer_) {
       if (mine.used) continue;
       const transfer_rule& r = *mine.chunks.front();
-      throw invalid_input("plan: /schedule/flows: no " + std::string(to_string(r.kind)) + " transfer goes from device \"" +
-                          c[r.from].name + "\" to \"" + c[r.to].name + "\" for stages " + std::to_string(r.from_stage.value) +
-                          " and " + std::to_string(r.to_stage.value) + ", microbatch " + std::to_string(r.microbatch));
+      throw invalid_input("plan: /schedule/flows: no " + std::string(to_string(r.kind)) + " transfer goes from device \"" + c[r.from].name +
+                          "\" to \"" + c[r.to].name + "\" for stages " + std::to_string(r.from_stage.value) + " and " +
+                          std::to_string(r.to_stage.value) + ", microbatch " + std::to_string(r.microbatch));
     }
   }
 

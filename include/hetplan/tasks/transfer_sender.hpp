@@ -59,7 +59,8 @@ class transfer_sender {
   /// Source   semantics, section 6, rule 4 (`block`).
   void carry(transfer t, handle producer, handle consumer) {
     t.route = route_between(t.from, t.to);
-    const double alone_s = out_.route_at(t.route).latency.value() + t.volume_bytes / cluster_.network().peak_bandwidth(t.from, t.to).value();
+    const double alone_s =
+        out_.route_at(t.route).latency.value() + t.volume_bytes / cluster_.network().peak_bandwidth(t.from, t.to).value();
     t.carrier = producer.index;
     out_.prolong(producer, alone_s);
     out_.prolong(consumer, alone_s);

@@ -36,9 +36,7 @@ struct convolution {
   return {channels, (s.height + stride - 1) / stride, (s.width + stride - 1) / stride};
 }
 
-[[nodiscard]] inline feature_map image(operator_graph& g, const image_shape& s) {
-  return {g.input("input", g.stored(s.elements())), s};
-}
+[[nodiscard]] inline feature_map image(operator_graph& g, const image_shape& s) { return {g.input("input", g.stored(s.elements())), s}; }
 
 /// Convolution, batch norm (two parameters a channel) and activation, which run as one operator.
 inline feature_map conv_bn(operator_graph& g, std::string name, const feature_map& x, const convolution& c) {
@@ -77,8 +75,7 @@ inline tensor classifier(operator_graph& g, const feature_map& x, int classes) {
 }
 
 /// ResNet's block: 1x1 down, 3x3 (which has the stride), 1x1 up to 4 * width, and the shortcut.
-inline feature_map bottleneck(operator_graph& g, const std::string& prefix, const feature_map& x, int width,
-                              int stride) {
+inline feature_map bottleneck(operator_graph& g, const std::string& prefix, const feature_map& x, int width, int stride) {
   const int out = 4 * width;
   feature_map y = conv_bn(g, prefix + "c1", x, {.channels = width});
   y = conv_bn(g, prefix + "c2", y, {.channels = width, .kernel = 3, .stride = stride});
@@ -101,8 +98,8 @@ enum class gating { none, squeeze_excite };
 
 /// MBConv: 1x1 to expand * channels, depthwise, optional squeeze and excite (a quarter of the block's input
 /// channels), 1x1 down, and a residual add where the shape stays.
-inline feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x,
-                                     const inverted_residual_stage& s, int stride, gating gate) {
+inline feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x, const inverted_residual_stage& s,
+                                     int stride, gating gate) {
   const int wide = s.expand * x.shape.channels;
   feature_map y = x;
   if (s.expand > 1) y = conv_bn(g, prefix + "expand", y, {.channels = wide});

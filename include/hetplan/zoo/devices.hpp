@@ -48,12 +48,9 @@ inline constexpr std::array<device_row, 10> device_rows{{
     {"genio-520", 0.7, 16, 12, 26, 1, 40, 2, 7, "compute, memory_budget, memory_bandwidth, half_batch, launch, power"},
     {"a40", 75, 48, 16, 695.8, 8, 10, 30, 300, "compute, half_batch, launch, power.idle, power.send, power.receive"},
     {"v100", 28, 16, 16, 897, 8, 10, 30, 250, "compute, half_batch, launch, power"},
-    {"jetson-nano", 0.2358, 4, 3, 25.6, 2, 40, 1.5, 10,
-     "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
-    {"jetson-tx2", 0.7501, 8, 6, 59.7, 2, 40, 2, 15,
-     "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
-    {"jetson-nx", 0.8448, 8, 6, 51.2, 2, 40, 2, 15,
-     "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
+    {"jetson-nano", 0.2358, 4, 3, 25.6, 2, 40, 1.5, 10, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
+    {"jetson-tx2", 0.7501, 8, 6, 59.7, 2, 40, 2, 15, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
+    {"jetson-nx", 0.8448, 8, 6, 51.2, 2, 40, 2, 15, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
 }};
 
 inline constexpr auto device_kinds = [] {

@@ -61,13 +61,8 @@ inline planning_graph build_language_model(const std::string& name, const langua
 
 /// Source  torchtune model builders (qwen3_0_6b_instruct, qwen3_1_7b_instruct).
 [[nodiscard]] constexpr language_model qwen3(int hidden, int intermediate) {
-  return {.blocks = {.layers = 28,
-                     .hidden = hidden,
-                     .heads = 16,
-                     .kv_heads = 8,
-                     .head_dim = 128,
-                     .intermediate = intermediate,
-                     .qk_norm = true},
+  return {.blocks =
+              {.layers = 28, .hidden = hidden, .heads = 16, .kv_heads = 8, .head_dim = 128, .intermediate = intermediate, .qk_norm = true},
           .vocabulary = 151936,
           .context = 40960};
 }

@@ -17,9 +17,9 @@ namespace hetplan::zoo {
 
 namespace detail {
 
-inline constexpr std::array<std::string_view, 12> model_names{
-    "bert-base", "bert-small", "qwen3-0.6b", "qwen3-1.7b", "qwen-omni",       "qwen-omni-frozen",
-    "llama3-8b", "gpt2",       "resnet50",   "resnet101",  "efficientnet-b1", "mobilenetv2"};
+inline constexpr std::array<std::string_view, 12> model_names{"bert-base", "bert-small",       "qwen3-0.6b",      "qwen3-1.7b",
+                                                              "qwen-omni", "qwen-omni-frozen", "llama3-8b",       "gpt2",
+                                                              "resnet50",  "resnet101",        "efficientnet-b1", "mobilenetv2"};
 
 }  // namespace detail
 

@@ -16,13 +16,7 @@ inline constexpr int omni_image_patches = 1024;  ///< 448 x 448 pixels, patches 
 /// The text part ("thinker"). Source  the published configuration as quoted by Tyr (qwen25omni_3B); layers,
 /// heads and widths equal torchtune's qwen2_5_3b.
 [[nodiscard]] constexpr language_model omni_text() {
-  return {.blocks = {.layers = 36,
-                     .hidden = 2048,
-                     .heads = 16,
-                     .kv_heads = 2,
-                     .head_dim = 128,
-                     .intermediate = 11008,
-                     .qkv_bias = true},
+  return {.blocks = {.layers = 36, .hidden = 2048, .heads = 16, .kv_heads = 2, .head_dim = 128, .intermediate = 11008, .qkv_bias = true},
           .vocabulary = 151936,
           .context = 32768};
 }
@@ -31,13 +25,7 @@ inline constexpr int omni_image_patches = 1024;  ///< 448 x 448 pixels, patches 
 /// from the checkpoint; a third party's word, so treat them as an estimate. Its codec embedding has the text
 /// part's width (2048).
 [[nodiscard]] constexpr language_model omni_talker() {
-  return {.blocks = {.layers = 24,
-                     .hidden = 896,
-                     .heads = 14,
-                     .kv_heads = 2,
-                     .head_dim = 64,
-                     .intermediate = 4864,
-                     .qkv_bias = true},
+  return {.blocks = {.layers = 24, .hidden = 896, .heads = 14, .kv_heads = 2, .head_dim = 64, .intermediate = 4864, .qkv_bias = true},
           .vocabulary = 8448,
           .context = 32768,
           .tied = false};
@@ -61,8 +49,7 @@ inline tensor audio_tower(operator_graph& g, const std::string& prefix, int out)
   constexpr double frames = omni_audio_frames, mel = 128, d = t.hidden, first = 3 * mel * d, second = 3 * d * d;
   g.scope(prefix);
   tensor x = g.input("mel", g.stored(mel * 2 * frames));
-  x = g.weighted("conv", "conv1d", x, first + second + 2 * d, 2 * (2 * frames) * first + 2 * frames * second,
-                 frames * d);
+  x = g.weighted("conv", "conv1d", x, first + second + 2 * d, 2 * (2 * frames) * first + 2 * frames * second, frames * d);
   x = transformer_stack(g, prefix, t, x, frames, [](int) { return 200.0; });
   return g.linear("proj", x, frames / 2, d, out, out);
 }

@@ -59,9 +59,7 @@ class operator_graph {
   }
 
   /// Where data enters; it carries no gradient.
-  tensor input(std::string name, bytes size) {
-    return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}}, {}, size);
-  }
+  tensor input(std::string name, bytes size) { return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}}, {}, size); }
 
   /// An operator without weights whose arithmetic does not count (residual add, activation, pooling).
   tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements) {
@@ -70,11 +68,8 @@ class operator_graph {
 
   /// A layer with `parameters` and `forward` FLOP whose backward parts cost the same each, the default.
   tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements) {
-    return add({.name = std::move(name),
-                .kind = std::move(kind),
-                .forward_flops = flops(forward),
-                .weight = stored(parameters)},
-               {x}, stored(elements));
+    return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops(forward), .weight = stored(parameters)}, {x},
+               stored(elements));
   }
 
   /// rows x in times in x out, `extra` parameters besides the matrix (a bias, a norm of the output).

@@ -16,8 +16,7 @@
 namespace hetplan::zoo {
 
 namespace detail {
-inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "smart-home-2", "traffic-monitor",
-                                                               "edge-cluster"};
+inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"};
 }  // namespace detail
 
 /// All names that `cluster` knows.
@@ -36,11 +35,10 @@ inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "
             shared_medium{900_Mbit_per_s, 2_ms}};
   }
   if (n == "smart-home-2") {
-    return {
-        std::move(n),
-        std::vector{device("rtx4050", "laptop0"), device("rtx4050", "laptop1"), device("snapdragon-8-elite", "xiaomi0"),
-                    device("snapdragon-8-elite", "xiaomi1"), device("snapdragon-8-elite", "galaxy0")},
-        shared_medium{600_Mbit_per_s, 2_ms}};
+    return {std::move(n),
+            std::vector{device("rtx4050", "laptop0"), device("rtx4050", "laptop1"), device("snapdragon-8-elite", "xiaomi0"),
+                        device("snapdragon-8-elite", "xiaomi1"), device("snapdragon-8-elite", "galaxy0")},
+            shared_medium{600_Mbit_per_s, 2_ms}};
   }
   if (n == "traffic-monitor") {
     return {std::move(n),
@@ -50,8 +48,8 @@ inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "
   }
   if (n == "edge-cluster") {
     return {std::move(n),
-            std::vector{device("a40", "server0", link::wire), device("a40", "server1", link::wire),
-                        device("v100", "server2", link::wire), device("v100", "server3", link::wire)},
+            std::vector{device("a40", "server0", link::wire), device("a40", "server1", link::wire), device("v100", "server2", link::wire),
+                        device("v100", "server3", link::wire)},
             ring{4_Gbit_per_s, 0.1_ms, duplex::full}};
   }
   throw_unknown("zoo::cluster", "cluster", name, cluster_names());

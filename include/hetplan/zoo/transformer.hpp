@@ -40,8 +40,7 @@ inline tensor norm(operator_graph& g, std::string name, const transformer& t, te
 
 /// Scores and values over `rows` queries that see `span` keys each; no weights. Fused (flash) attention: the
 /// probabilities are not kept. Both operands of both products need gradients, hence backward = 2 forward.
-inline tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows,
-                        double span) {
+inline tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, double span) {
   const double width = 1.0 * t.heads * t.head_dim;
   const double forward = 4 * rows * std::min(span, rows) * width;
   const bool cached = t.attention == attention_kind::causal;
@@ -88,8 +87,7 @@ inline tensor transformer_block(operator_graph& g, const transformer& t, tensor 
 
 /// All blocks, named prefix + "l0." and so on; `span_of(block)` keys are seen by each query.
 template <class SpanOf>
-tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows,
-                         SpanOf span_of) {
+tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows, SpanOf span_of) {
   for (int i = 0; i < t.layers; ++i) {
     g.scope(prefix + "l" + std::to_string(i) + ".");
     x = transformer_block(g, t, x, rows, span_of(i));
@@ -121,15 +119,13 @@ inline tensor embed_tokens(operator_graph& g, const std::string& prefix, const l
 }
 
 /// All blocks and the last norm: the hidden states.
-inline tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x,
-                            int tokens) {
+inline tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens) {
   x = transformer_stack(g, prefix, m.blocks, x, tokens, [&](int) { return 1.0 * tokens; });
   return m.blocks.place == norm_place::before ? norm(g, "norm", m.blocks, x, tokens) : x;
 }
 
 /// Logits of every position.
-inline tensor language_head(operator_graph& g, const std::string& prefix, const language_model& m, tensor x,
-                            int tokens) {
+inline tensor language_head(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens) {
   const double in = m.blocks.hidden, out = m.vocabulary, rows = tokens;
   g.scope(prefix);
   return g.add({.name = "lm_head",
@@ -143,8 +139,7 @@ inline tensor language_head(operator_graph& g, const std::string& prefix, const 
 /// Throws invalid_input unless 1 <= tokens <= the model's context.
 inline void check_tokens(const std::string& name, const language_model& m, int tokens) {
   if (tokens >= 1 && tokens <= m.context) return;
-  throw invalid_input("zoo::model: \"" + name + "\": tokens = " + std::to_string(tokens) + "; expected 1 to " +
-                      std::to_string(m.context));
+  throw invalid_input("zoo::model: \"" + name + "\": tokens = " + std::to_string(tokens) + "; expected 1 to " + std::to_string(m.context));
 }
 
 }  // namespace hetplan::zoo

@@ -14,9 +14,8 @@ namespace hetplan::zoo {
 inline image_shape image_of(const std::string& name, const model_options& o, const image_shape& own) {
   const image_shape s = o.input.value_or(own);
   if (s.channels >= 1 && s.height >= 1 && s.width >= 1) return s;
-  throw invalid_input("zoo::model: \"" + name + "\": input = " + std::to_string(s.channels) + "," +
-                      std::to_string(s.height) + "," + std::to_string(s.width) +
-                      "; expected channels, height and width >= 1");
+  throw invalid_input("zoo::model: \"" + name + "\": input = " + std::to_string(s.channels) + "," + std::to_string(s.height) + "," +
+                      std::to_string(s.width) + "; expected channels, height and width >= 1");
 }
 
 /// ResNet with bottlenecks; the stride is in the 3x3 convolution. Source  timm resnet.py.
@@ -36,8 +35,8 @@ inline planning_graph resnet(const std::string& name, const std::array<int, 4>& 
 }
 
 /// Stem of 32 channels, inverted residuals "b0." and so on, head of 1280 channels, classifier.
-inline planning_graph mobile_network(const std::string& name, std::span<const inverted_residual_stage> stages,
-                                     gating gate, const image_shape& own, const model_options& o) {
+inline planning_graph mobile_network(const std::string& name, std::span<const inverted_residual_stage> stages, gating gate,
+                                     const image_shape& own, const model_options& o) {
   operator_graph g(name, o.dtype.value_or(precision::fp32));
   feature_map x = conv_bn(g, "stem", image(g, image_of(name, o, own)), {.channels = 32, .kernel = 3, .stride = 2});
   int block = 0;
@@ -54,25 +53,15 @@ inline planning_graph mobile_network(const std::string& name, std::span<const in
 
 /// Source  timm efficientnet.py (_gen_mobilenet_v2).
 inline planning_graph mobilenetv2(const model_options& o) {
-  constexpr std::array<inverted_residual_stage, 7> stages{{{1, 3, 1, 16, 1},
-                                                           {6, 3, 2, 24, 2},
-                                                           {6, 3, 2, 32, 3},
-                                                           {6, 3, 2, 64, 4},
-                                                           {6, 3, 1, 96, 3},
-                                                           {6, 3, 2, 160, 3},
-                                                           {6, 3, 1, 320, 1}}};
+  constexpr std::array<inverted_residual_stage, 7> stages{
+      {{1, 3, 1, 16, 1}, {6, 3, 2, 24, 2}, {6, 3, 2, 32, 3}, {6, 3, 2, 64, 4}, {6, 3, 1, 96, 3}, {6, 3, 2, 160, 3}, {6, 3, 1, 320, 1}}};
   return mobile_network("mobilenetv2", stages, gating::none, {3, 224, 224}, o);
 }
 
 /// Repeats are B0's times 1.1, rounded up. Source  timm and torchvision efficientnet.py.
 inline planning_graph efficientnet_b1(const model_options& o) {
-  constexpr std::array<inverted_residual_stage, 7> stages{{{1, 3, 1, 16, 2},
-                                                           {6, 3, 2, 24, 3},
-                                                           {6, 5, 2, 40, 3},
-                                                           {6, 3, 2, 80, 4},
-                                                           {6, 5, 1, 112, 4},
-                                                           {6, 5, 2, 192, 5},
-                                                           {6, 3, 1, 320, 2}}};
+  constexpr std::array<inverted_residual_stage, 7> stages{
+      {{1, 3, 1, 16, 2}, {6, 3, 2, 24, 3}, {6, 5, 2, 40, 3}, {6, 3, 2, 80, 4}, {6, 5, 1, 112, 4}, {6, 5, 2, 192, 5}, {6, 3, 1, 320, 2}}};
   return mobile_network("efficientnet-b1", stages, gating::squeeze_excite, {3, 240, 240}, o);
 }
 
