@@ -34,3 +34,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(hetplan_own_flags INTERFACE -Wno-error=${warning})
   endforeach()
 endif()
+
+# Our own programs link the compiled library.
+target_link_libraries(hetplan_compiled PRIVATE $<BUILD_INTERFACE:hetplan_own_flags>)

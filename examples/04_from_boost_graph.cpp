@@ -7,6 +7,7 @@
 #include <boost/graph/dag_shortest_paths.hpp>
 #include <boost/property_map/function_property_map.hpp>
 
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
 
 using namespace hetplan;
@@ -43,9 +44,9 @@ int main() {
   const planning_graph model = std::move(builder).build();
   // [convert]
 
-  // The other way round: the longest path in FLOP, by Boost, on the planning graph itself.
-  const auto& g = model.boost_graph();
-  const auto weight = boost::make_function_property_map<boost::graph_traits<planning_graph::csr_graph>::edge_descriptor>(
+  // The other way round: the longest path in FLOP, by Boost, on the planning graph.
+  const csr_graph g = boost_graph(model);
+  const auto weight = boost::make_function_property_map<boost::graph_traits<csr_graph>::edge_descriptor>(
       [&](const auto& e) { return -model[layer_id(boost::target(e, g))].forward_flops.value(); });
   std::vector<double> distance(model.size());
   boost::dag_shortest_paths(

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/partition/contiguous_partition.hpp>
 
@@ -50,7 +51,7 @@ int main() {
   const planning_graph model = std::move(layers).build();
 
   const std::array devices{2, 1};
-  const partition::ideal_partition found = partition::contiguous_partition(model.boost_graph(), devices, battery_share{model});
+  const partition::ideal_partition found = partition::contiguous_partition(boost_graph(model), devices, battery_share{model});
   std::printf("%s, gap %.1f %%: the emptiest battery lasts for %.0f images\n", found.status.ok() ? "feasible" : found.status.reason.c_str(),
               100 * found.gap(), 1 / found.value);
   for (const partition::ideal_part& part : found.parts) {

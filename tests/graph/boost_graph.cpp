@@ -16,6 +16,7 @@
 #include <boost/range/iterator_range.hpp>
 #include <catch2/catch.hpp>
 
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
@@ -93,7 +94,7 @@ TEST_CASE("in- and out-edges, edge index and Boost.Graph's own view agree") {
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 60; ++trial) {
     const planning_graph g = shuffled_dag(random, 12, 0.35).build(random);
-    const auto& b = g.boost_graph();
+    const csr_graph b = boost_graph(g);
     REQUIRE(boost::num_vertices(b) == g.size());
     REQUIRE(boost::num_edges(b) == g.edges().size());
     for (const layer& l : g.layers()) {
@@ -127,9 +128,10 @@ TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning gr
   std::mt19937_64 random(5);
   for (int trial = 0; trial < 40; ++trial) {
     const planning_graph g = shuffled_dag(random, 10, 0.3).build(random);
+    const csr_graph b = boost_graph(g);
     std::vector<std::size_t> reversed;
-    boost::topological_sort(g.boost_graph(), std::back_inserter(reversed),
-                            boost::vertex_index_map(boost::get(boost::vertex_index, g.boost_graph())));
+    boost::topological_sort(b, std::back_inserter(reversed),
+                            boost::vertex_index_map(boost::get(boost::vertex_index, b)));
     std::vector<std::size_t> position(g.size());
     for (std::size_t i = 0; i < reversed.size(); ++i) position[reversed[i]] = reversed.size() - i;
     for (const layer_edge& e : g.edges()) CHECK(position[e.from.index()] < position[e.to.index()]);
@@ -143,10 +145,10 @@ TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning gr
         if (before >= 0) hops[l.id.index()] = std::max(hops[l.id.index()], before + 1);
       }
     }
-    using edge = boost::graph_traits<planning_graph::csr_graph>::edge_descriptor;
+    using edge = boost::graph_traits<csr_graph>::edge_descriptor;
     std::vector<int> theirs(g.size());
     boost::dag_shortest_paths(
-        g.boost_graph(), 0UL,
+        b, 0UL,
         boost::distance_map(theirs.data()).weight_map(boost::make_function_property_map<edge>([](const edge&) { return -1; })));
     for (std::size_t v = 0; v < g.size(); ++v) {
       CHECK(theirs[v] == (hops[v] >= 0 ? -hops[v] : std::numeric_limits<int>::max()));
@@ -162,9 +164,10 @@ TEST_CASE("a planning graph is bidirectional: algorithms run against the edges t
   b.add_edge("b", "d", 1_B);
   b.add_edge("c", "d", 1_B);
   const planning_graph g = std::move(b).build();
+  const csr_graph theirs = boost_graph(g);
   std::vector<std::size_t> order;
-  const auto reversed = boost::make_reverse_graph(g.boost_graph());
-  boost::topological_sort(reversed, std::back_inserter(order), boost::vertex_index_map(boost::get(boost::vertex_index, g.boost_graph())));
+  const auto reversed = boost::make_reverse_graph(theirs);
+  boost::topological_sort(reversed, std::back_inserter(order), boost::vertex_index_map(boost::get(boost::vertex_index, theirs)));
   REQUIRE(order.size() == 4);
   CHECK(order.front() == 0);  // the reverse graph's last is our source
   CHECK(order.back() == 3);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <hetplan/schedule/bgl.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 
 #include <algorithm>
@@ -251,7 +252,7 @@ TEST_CASE("chunks change no memory, no bytes and no order of a device") {
 TEST_CASE("Boost.Graph sorts a CEP graph and finds its longest paths") {
   const auto check = [](const tasks::task_graph& graph, const network& net) {
     const cep_graph cep(graph, net);
-    const cep_graph::csr_graph b = cep.boost_graph();
+    const auto b = boost_graph(cep);
     REQUIRE(num_vertices(b) == cep.tasks().size());
     std::vector<tasks::node_id> reversed;
     boost::topological_sort(b, std::back_inserter(reversed));
@@ -275,7 +276,7 @@ TEST_CASE("Boost.Graph sorts a CEP graph and finds its longest paths") {
 
     // Longest paths from every node: edges weigh what the node behind them takes; no transfer of these is released late.
     const tasks::path_times paths = tasks::longest_paths(cep.tasks(), net);
-    using edge = boost::graph_traits<cep_graph::csr_graph>::edge_descriptor;
+    using edge = boost::graph_traits<std::remove_const_t<decltype(b)>>::edge_descriptor;
     const auto weight = boost::make_function_property_map<edge, double>([&](const edge& e) { return -paths.alone_s[target(e, b)]; });
     double longest = 0, last = 0;
     for (const double end : paths.earliest_end_s) last = std::max(last, end);

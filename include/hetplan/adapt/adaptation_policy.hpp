@@ -13,7 +13,7 @@
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/plan/job.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Somebody else's traffic that is under way.
 struct foreign_traffic {
@@ -77,4 +77,4 @@ consteval bool check_adaptation_policy() {
   return adaptation_policy<P>;
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -2,15 +2,13 @@
 #pragma once
 /// What the world is like at one time: who is there, how fast, on which network.
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <vector>
 
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// The state of a cluster between two events. By device and by resource, as the cluster numbers them.
 struct conditions {
@@ -23,75 +21,36 @@ struct conditions {
 };
 
 /// The conditions that a cluster describes.
-[[nodiscard]] inline conditions nominal(const cluster& c) {
-  conditions now{std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1), {}};
-  for (const resource& r : c.network().resources()) now.capacity.push_back(r.capacity);
-  return now;
-}
+[[nodiscard]] conditions nominal(const cluster& c);
 
 /// What an event changes; traffic and wishes change no condition.
-inline void apply(conditions& now, const event& e) {
-  if (const auto* r = std::get_if<capacity_becomes>(&e.what)) now.capacity[r->resource.index()] = r->capacity;
-  if (const auto* s = std::get_if<speed_becomes>(&e.what)) now.speed[s->device.index()] = s->speed;
-  if (const auto* l = std::get_if<device_leaves>(&e.what)) now.present[l->device.index()] = 0;
-  if (const auto* j = std::get_if<device_joins>(&e.what)) now.present[j->device.index()] = 1;
-}
+void apply(conditions& now, const event& e);
 
 /// The largest relative change of a speed or a capacity, 1 where a device came or went: |new / old - 1|, and infinite
 /// where something rises from 0.
 ///
 /// Source  Dora, section 5: fluctuations within 10 % need no new partition.
-[[nodiscard]] inline double change(const conditions& before, const conditions& now) {
-  double most = 0;
-  const auto compare = [&](double old_value, double new_value) {
-    if (old_value != new_value) most = std::max(most, std::abs(new_value / old_value - 1));
-  };
-  for (std::size_t d = 0; d < now.present.size(); ++d) {
-    if (before.present[d] != now.present[d]) most = std::max(most, 1.0);
-    compare(before.speed[d], now.speed[d]);
-  }
-  for (std::size_t r = 0; r < now.capacity.size(); ++r) compare(before.capacity[r].value(), now.capacity[r].value());
-  return most;
-}
+[[nodiscard]] double change(const conditions& before, const conditions& now);
 
 /// Values are rounded to usual * rounding_step^k: the nearest is at most 10 % away.
 inline constexpr double rounding_step = 1.21;
 /// How many steps a ratio is.
 [[nodiscard]] inline double rounding_steps(double ratio) { return std::log(ratio) / std::log(rounding_step); }
-[[nodiscard]] inline double rounded_value(double usual, long k) {
-  double factor = 1;  // not a power, which may differ in its last digit from library to library
-  for (long i = 0; i < std::abs(k); ++i) factor *= rounding_step;
-  return k < 0 ? usual / factor : usual * factor;
-}
+[[nodiscard]] double rounded_value(double usual, long k);
 
 /// The conditions that stand for all that are alike: every speed and capacity at the nearest of the values 1.21^k times the
 /// cluster's own. Rounding twice changes nothing.
 ///
 /// Source  ours; Dora, section 5, asks for no new partition within 10 %.
-[[nodiscard]] inline conditions rounded(conditions now, const cluster& c) {
-  const auto round = [](double value, double usual) {
-    return value > 0 && usual > 0 ? rounded_value(usual, std::lround(rounding_steps(value / usual))) : value;
-  };
-  for (double& s : now.speed) s = round(s, 1);
-  for (std::size_t r = 0; r < now.capacity.size(); ++r) {
-    now.capacity[r] = bytes_per_second(round(now.capacity[r].value(), c.network().resources()[r].capacity.value()));
-  }
-  return now;
-}
+[[nodiscard]] conditions rounded(conditions now, const cluster& c);
 
 /// What the simulator is told of conditions that hold from the start; those of the cluster itself need no word.
 ///
 /// Source  semantics, section 10.
-[[nodiscard]] inline simulator_options from_the_start(const conditions& now, const cluster& c) {
-  simulator_options o;
-  for (const resource& r : c.network().resources()) {
-    const resource_id id(&r - c.network().resources().data());
-    if (now.capacity[id.index()] != r.capacity) o.capacities.push_back({{}, id, now.capacity[id.index()]});
-  }
-  for (const device& d : c.devices()) {
-    if (now.speed[d.id.index()] != 1) o.speeds.push_back({{}, d.id, now.speed[d.id.index()]});
-  }
-  return o;
-}
+[[nodiscard]] simulator_options from_the_start(const conditions& now, const cluster& c);
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/conditions.ipp>
+#endif

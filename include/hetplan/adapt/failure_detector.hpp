@@ -10,8 +10,9 @@
 #include <vector>
 
 #include <hetplan/adapt/timeline.hpp>
+#include <hetplan/core/error.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 template <class D>
 concept notices_silence = requires(const D& d, seconds at) {
@@ -46,27 +47,14 @@ struct heartbeat {
   seconds probe{0.5};
   bytes beat{64};  ///< on the wire
 
-  [[nodiscard]] seconds noticed(seconds at) const {
-    double last = std::floor(at.value() / period.value()) * period.value();
-    if (last > at.value()) last -= period.value();  // the quotient was rounded up
-    return std::max(at, seconds(last) + timeout + probe);
-  }
+  [[nodiscard]] seconds noticed(seconds at) const;
   [[nodiscard]] seconds seen(seconds at) const { return std::max(at, seconds(std::ceil(at.value() / period.value()) * period.value())); }
   /// What the beats of so many devices take of the coordinator's link.
   [[nodiscard]] bytes_per_second traffic(std::size_t devices) const { return static_cast<double>(devices) * beat / period; }
 };
 
 /// Throws invalid_input that names the field, its value and what was expected.
-inline void check_heartbeat(const heartbeat& h) {
-  const auto require = [](bool ok, const char* field, double given, const std::string& expected) {
-    if (!ok) throw invalid_input("heartbeat: " + std::string(field) + " = " + to_text(given) + "; expected " + expected);
-  };
-  require(is_finite(h.period) && h.period.value() > 0, "period", h.period.value(), "seconds > 0");
-  require(is_finite(h.timeout) && h.timeout >= h.period, "timeout", h.timeout.value(),
-          "at least the period, " + to_text(h.period.value()) + " s");
-  require(is_finite(h.probe) && h.probe.value() >= 0, "probe", h.probe.value(), "finite seconds >= 0");
-  require(is_finite(h.beat) && h.beat.value() >= 0, "beat", h.beat.value(), "finite bytes >= 0");
-}
+void check_heartbeat(const heartbeat& h);
 
 /// Everything is known as it happens: what an oracle has, and a bound for all others.
 struct immediate {
@@ -111,4 +99,8 @@ template <failure_detector Detector>
   return known;
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/failure_detector.ipp>
+#endif

@@ -3,20 +3,17 @@
 /// The policies that others are compared with: never change, change the network's schedule only, always re-plan, and know
 /// everything at no cost.
 
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/plan_search.hpp>
-#include <hetplan/core/error.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// How long decisions take on the timeline: round numbers near what was measured (docs/performance.md, where a menu and the
 /// largest pipelines take longer), so that a history does not depend on the machine that works it out.
@@ -39,15 +36,7 @@ struct policy_options {
 };
 
 /// The same options. Throws invalid_input naming the policy, the option, its value and what was expected.
-[[nodiscard]] inline policy_options checked_options(policy_options o, const char* who) {
-  const auto require = [who](bool ok, const char* option, double given, const char* expected) {
-    if (!ok) throw invalid_input(std::string(who) + ": " + option + " = " + to_text(given) + "; expected " + expected);
-  };
-  require(std::isfinite(o.small) && o.small >= 0, "small", o.small, "a finite number >= 0");
-  require(std::isfinite(o.ignore) && o.ignore >= 0, "ignore", o.ignore, "a finite number >= 0");
-  require(o.most_plans >= 1, "most_plans", static_cast<double>(o.most_plans), "at least 1");
-  return o;
-}
+[[nodiscard]] policy_options checked_options(policy_options o, const char* who);
 
 /// Runs one plan, come what may.
 ///
@@ -55,10 +44,7 @@ struct policy_options {
 class static_plan {
  public:
   explicit static_plan(plan first) : first_(std::move(first)) {}
-  [[nodiscard]] reaction react(const situation& s) const {
-    if (s.running == nullptr) return {.next = first_};
-    return {};
-  }
+  [[nodiscard]] reaction react(const situation& s) const;
 
  private:
   plan first_;
@@ -75,30 +61,13 @@ class change_classifier {
  public:
   explicit change_classifier(const policy_options& o) : large_(std::max(o.small, o.ignore)), ignore_(o.ignore) {}
   /// Is there anything to answer? What is answered is remembered.
-  [[nodiscard]] change_size classify(const situation& s) {
-    const bool large = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
-                       !s.can_run || !s.dropped.empty();
-    if (!large) {
-      const double since = change(*last_, s.noticed);
-      if (since == 0 || since < ignore_) return change_size::none;
-      last_ = s.noticed;
-      return change_size::small;
-    }
-    answered_ = last_ = s.noticed;
-    traffic_ = list(s.traffic);
-    wanted_ = s.wanted;
-    return change_size::large;
-  }
+  [[nodiscard]] change_size classify(const situation& s);
 
  private:
   double large_, ignore_;
   std::optional<conditions> answered_, last_;
   using flow_list = std::vector<std::tuple<device_id, device_id, int>>;
-  [[nodiscard]] static flow_list list(std::span<const foreign_traffic> traffic) {
-    flow_list all;
-    for (const foreign_traffic& f : traffic) all.emplace_back(f.from, f.to, f.priority);
-    return all;
-  }
+  [[nodiscard]] static flow_list list(std::span<const foreign_traffic> traffic);
   flow_list traffic_;
   qoe_target wanted_;
 };
@@ -228,4 +197,8 @@ class oracle {
   plan_search<Problem, Planner> plan_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/fixed_policies.ipp>
+#endif

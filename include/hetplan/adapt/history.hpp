@@ -11,7 +11,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 enum class activity {
   running,    ///< whole iterations, all alike
@@ -96,4 +96,4 @@ struct history {
   return sum;
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -2,17 +2,13 @@
 #pragma once
 /// The noun for where the model is: which device holds which weights, and whose cache is where.
 
-#include <algorithm>
 #include <map>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/plan/plan.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// A part of a tensor's optimizer state, as fractions of it: [from, to).
 struct state_part {
@@ -38,16 +34,7 @@ class holdings {
  public:
   holdings() = default;
   /// Nobody holds anything.
-  holdings(const planning_graph& model, std::size_t devices) : devices_(devices), held_(devices * model.size(), 0) {
-    std::vector<layer_id> first_of_group(model.weight_groups().size());
-    for (const layer& l : model.layers()) {
-      tensor_.push_back(l.id);
-      if (l.weight_group < 0) continue;
-      layer_id& first = first_of_group[static_cast<std::size_t>(l.weight_group)];
-      if (!first.valid()) first = l.id;
-      tensor_.back() = first;
-    }
-  }
+  holdings(const planning_graph& model, std::size_t devices);
 
   [[nodiscard]] std::size_t devices() const { return devices_; }
   [[nodiscard]] std::size_t layers() const { return tensor_.size(); }
@@ -56,44 +43,15 @@ class holdings {
   /// Does it hold the weights?
   [[nodiscard]] bool has(device_id d, layer_id l) const { return held_[at(d, l)] != 0; }
   /// The parts of the optimizer's state that a device holds beside a layer's weights: ascending, apart; all of it unless shared out.
-  [[nodiscard]] std::vector<state_part> state_of(device_id d, layer_id l) const {
-    if (!has(d, l)) return {};
-    const auto found = parts_.find(at(d, l));
-    return found == parts_.end() ? std::vector<state_part>{{}} : found->second;
-  }
+  [[nodiscard]] std::vector<state_part> state_of(device_id d, layer_id l) const;
   /// Does some device hold only a part of the optimizer's state?
-  [[nodiscard]] bool has_parts(layer_id l) const {
-    if (parts_.empty()) return false;
-    for (std::size_t d = 0; d < devices_; ++d) {
-      if (parts_.contains(at(device_id(d), l))) return true;
-    }
-    return false;
-  }
+  [[nodiscard]] bool has_parts(layer_id l) const;
   /// The devices that hold a layer's tensor, ascending.
-  [[nodiscard]] std::vector<device_id> holders(layer_id l) const {
-    std::vector<device_id> all;
-    for (std::size_t d = 0; d < devices_; ++d) {
-      if (has(device_id(d), l)) all.emplace_back(d);
-    }
-    return all;
-  }
+  [[nodiscard]] std::vector<device_id> holders(layer_id l) const;
 
-  void add(device_id d, layer_id l) {
-    held_[at(d, l)] = 1;
-    parts_.erase(at(d, l));
-  }
+  void add(device_id d, layer_id l);
   /// Weights with a part of the optimizer's state, beside the parts that are there.
-  void add(device_id d, layer_id l, state_part part) {
-    std::vector<state_part> all = state_of(d, l), joined;
-    all.push_back(part);
-    std::sort(all.begin(), all.end(), [](const state_part& a, const state_part& b) { return a.from < b.from; });
-    for (const state_part& p : all) {
-      if (!joined.empty() && p.from <= joined.back().to) joined.back().to = std::max(joined.back().to, p.to);
-      else joined.push_back(p);
-    }
-    add(d, l);
-    if (joined != std::vector<state_part>{{}}) parts_[at(d, l)] = std::move(joined);
-  }
+  void add(device_id d, layer_id l, state_part part);
 
   /// Sequences with a cache; 0 outside generation.
   [[nodiscard]] long long sequences() const { return tensor_.empty() ? 0 : static_cast<long long>(cache_owner_.size() / tensor_.size()); }
@@ -107,9 +65,7 @@ class holdings {
 
  private:
   [[nodiscard]] std::size_t at(device_id d, layer_id l) const { return d.index() * tensor_.size() + tensor_[l.index()].index(); }
-  [[nodiscard]] std::size_t cache_at(layer_id l, long long sequence) const {
-    return static_cast<std::size_t>(sequence) * tensor_.size() + l.index();
-  }
+  [[nodiscard]] std::size_t cache_at(layer_id l, long long sequence) const;
 
   std::size_t devices_ = 0;
   std::vector<layer_id> tensor_;                          ///< by layer
@@ -119,40 +75,13 @@ class holdings {
 };
 
 /// A tensor's optimizer state, cut wherever a part of it begins or ends that some device holds or that is needed.
-[[nodiscard]] inline std::vector<state_part> state_pieces(layer_id tensor, const std::vector<state_part>& needed, const holdings& held) {
-  std::vector<double> cuts;
-  const auto cut = [&](const std::vector<state_part>& parts) {
-    for (const state_part& p : parts) cuts.insert(cuts.end(), {p.from, p.to});
-  };
-  cut(needed);
-  for (const device_id d : held.holders(tensor)) cut(held.state_of(d, tensor));
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  std::vector<state_part> all;
-  for (std::size_t i = 1; i < cuts.size(); ++i) all.push_back({cuts[i - 1], cuts[i]});
-  return all;
-}
+[[nodiscard]] std::vector<state_part> state_pieces(layer_id tensor, const std::vector<state_part>& needed, const holdings& held);
 
 /// In generation: the caches are those of the sequences that a plan's devices serve, and no others. Devices of a stage own
 /// contiguous ranges of each of its microbatches, in list order.
 ///
 /// Complexity  O(layers x sequences).
-inline void give_caches(holdings& held, const plan& p) {
-  if (p.workload.mode != mode::generation) return;
-  held.set_sequences(p.batch());
-  std::vector<long long> first(p.pipeline_count() + 1, 0);
-  for (std::size_t i = 0; i < p.pipeline_count(); ++i) first[i + 1] = first[i] + p.pipeline_samples(static_cast<int>(i));
-  for (const stage& s : p.stages) {
-    const auto pipeline = static_cast<std::size_t>(s.pipeline);
-    for (const layer_id l : s.layers) {
-      for (long long sequence = first[pipeline]; sequence < first[pipeline + 1];) {
-        for (const assignment& a : s.devices) {
-          for (int i = 0; i < a.samples && sequence < first[pipeline + 1]; ++i) held.set_cache_owner(l, sequence++, a.device);
-        }
-      }
-    }
-  }
-}
+void give_caches(holdings& held, const plan& p);
 
 /// What the devices of a plan hold while it runs: the weights and optimizer's state of their stages, and in generation the caches of the
 /// sequences that they serve.
@@ -161,26 +90,13 @@ inline void give_caches(holdings& held, const plan& p) {
 /// @param devices  of the cluster, used or not.
 /// Complexity      O(layers of all stages x devices per stage); generation: and O(layers x sequences).
 /// Source          semantics, sections 2 and 6.
-[[nodiscard]] inline holdings holdings_of(const plan& p, const planning_graph& model, std::size_t devices) {
-  holdings held(model, devices);
-  for (const stage& s : p.stages) {
-    for (const layer_id l : s.layers) {
-      const int shards = s.state_shards();
-      for (int i = 0; const assignment& a : s.devices) {
-        // i / n is the same number whichever stage it comes from, so that parts meet where they should.
-        if (shards > 1) held.add(a.device, l, {static_cast<double>(i) / shards, static_cast<double>(i + 1) / shards});
-        else held.add(a.device, l);
-        ++i;
-      }
-    }
-  }
-  give_caches(held, p);
-  return held;
-}
+[[nodiscard]] holdings holdings_of(const plan& p, const planning_graph& model, std::size_t devices);
 
 /// Does a change from one plan to the other leave everything where it is, caches included?
-[[nodiscard]] inline bool moves_nothing(const plan& from, const plan& to) {
-  return from.stages == to.stages || (to.workload.mode != mode::generation && same_placement(from, to));
-}
+[[nodiscard]] bool moves_nothing(const plan& from, const plan& to);
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/holdings.ipp>
+#endif

@@ -16,7 +16,7 @@
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Does a plan compute on a device?  O(stages x devices per stage).
 [[nodiscard]] inline bool uses(const plan& p, device_id d) {
@@ -127,4 +127,4 @@ class plan_runner {
   judgement judged_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

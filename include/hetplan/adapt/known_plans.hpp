@@ -13,7 +13,7 @@
 #include <hetplan/adapt/reschedule.hpp>
 #include <hetplan/adapt/wish.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Plans that can be tried under any conditions. The same question is simulated once, while it is remembered: conditions of a
 /// long timeline need not come again.
@@ -147,4 +147,4 @@ class known_plans {
   long long uses_ = 0;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -3,17 +3,16 @@
 /// The reaction ladder for work that should not stop: as little as holds the quality of experience, and no more.
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/plan/same_placement.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 struct ladder_options {
   policy_options common = {};
@@ -25,17 +24,7 @@ struct ladder_options {
 };
 
 /// Throws invalid_input naming the option, its value and what was expected.
-inline void check_ladder_options(const ladder_options& o) {
-  const auto require = [](bool ok, const char* option, double given, const char* expected) {
-    if (!ok) throw invalid_input(std::string("ladder: ") + option + " = " + to_text(given) + "; expected " + expected);
-  };
-  static_cast<void>(checked_options(o.common, "ladder"));
-  require(std::isfinite(o.tolerance) && o.tolerance >= 0, "tolerance", o.tolerance, "a finite number >= 0");
-  require(o.spare >= 0 && o.spare < 1, "spare", o.spare, "a share >= 0 and < 1");
-  require(is_finite(o.patience) && o.patience >= seconds{}, "patience", o.patience.value(), "finite seconds >= 0");
-  require(is_finite(o.dwell) && o.dwell >= seconds{}, "dwell", o.dwell.value(), "finite seconds >= 0");
-  require(is_finite(o.payback) && o.payback > seconds{}, "payback", o.payback.value(), "finite seconds > 0");
-}
+void check_ladder_options(const ladder_options& o);
 
 /// Climbs only as far as it must: the running plan's transfers in another order; another plan that is known; a new plan. A rung is
 /// taken if it holds what is wanted; if none does, the best of them is. A change within 10 % never climbs higher than the first.
@@ -271,4 +260,8 @@ class ladder {
   seconds lasts_since_;               ///< the change that is being answered
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/ladder.ipp>
+#endif

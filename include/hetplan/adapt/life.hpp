@@ -6,7 +6,7 @@
 
 #include <hetplan/adapt/life_loop.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Lives a job through a timeline under a policy.
 ///
@@ -29,4 +29,4 @@ template <class Problem, adaptation_policy Policy, failure_detector Detector = h
       .run();
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

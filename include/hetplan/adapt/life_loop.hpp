@@ -22,7 +22,7 @@
 #include <hetplan/adapt/world.hpp>
 #include <hetplan/core/observer.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 namespace detail {
 
@@ -349,4 +349,4 @@ class life_loop {
 
 }  // namespace detail
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -6,7 +6,7 @@
 #include <hetplan/adapt/history.hpp>
 #include <hetplan/adapt/weight_keeper.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Source  semantics, section 10.
 template <failure_detector Detector = heartbeat>
@@ -27,4 +27,4 @@ struct lived {
   const history& so_far;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -2,19 +2,14 @@
 #pragma once
 /// The noun for what a switch of plans moves, and two ways to make one: what is missing, or all of it through one device.
 
-#include <algorithm>
-#include <map>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/holdings.hpp>
-#include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/core/status.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Bytes that one device sends another.
 struct fetch {
@@ -33,240 +28,22 @@ struct migration {
   std::vector<std::vector<fetch>> rounds = {};
   bytes lost_cache = {};  ///< of sequences whose device is gone: it has to be worked out again
 
-  [[nodiscard]] bytes volume() const {
-    bytes total;
-    for (const auto& round : rounds) {
-      for (const fetch& f : round) total += f.volume;
-    }
-    return total;
-  }
+  [[nodiscard]] bytes volume() const;
   [[nodiscard]] bool empty() const { return rounds.empty(); }
   friend bool operator==(const migration&, const migration&) = default;
 };
 
 /// Does a route exist and carry anything now? One without resources always does.
-[[nodiscard]] inline bool is_open(const route* way, const conditions& now) {
-  return way != nullptr && std::none_of(way->via.begin(), way->via.end(),
-                                        [&](const resource_use& u) { return now.capacity[u.resource.index()].value() <= 0; });
-}
+[[nodiscard]] bool is_open(const route* way, const conditions& now);
 
 /// Takes the immutable fetches out of a migration: first what may come in the background, second what has to wait for a stop.
 ///
 /// Source  Dora, section 4.3, asynchronous switching; semantics, section 10.
-[[nodiscard]] inline std::pair<migration, migration> split_immutable(const migration& m) {
-  std::pair<migration, migration> parts{{m.status, {}, {}}, {m.status, {}, m.lost_cache}};
-  for (const auto& round : m.rounds) {
-    std::vector<fetch> background, stopped;
-    for (const fetch& f : round) (f.immutable ? background : stopped).push_back(f);
-    if (!background.empty()) parts.first.rounds.push_back(std::move(background));
-    if (!stopped.empty()) parts.second.rounds.push_back(std::move(stopped));
-  }
-  return parts;
-}
+[[nodiscard]] std::pair<migration, migration> split_immutable(const migration& m);
 
 namespace detail {
 
-/// Collects what devices lack in one round, then finds a sender for each tensor.
-class fetch_round {
- public:
-  fetch_round(const planning_graph& model, const cluster& c, const conditions& now, const workload& w)
-      : model_(model), cluster_(c), now_(now), workload_(w), load_s_(now.capacity.size(), 0) {}
-
-  /// `to` gets what it does not hold of a tensor and of the given parts of its optimizer's state: the weights from one of the
-  /// devices that hold them, each part of the state from one of those that hold it.
-  void need(layer_id tensor, device_id to, const std::vector<state_part>& parts, const holdings& held) {
-    const layer& l = model_[tensor];
-    const bool whole = parts == std::vector<state_part>{{}} && !held.has_parts(tensor);
-    if (whole || moved_state(l, workload_).value() == 0) {
-      if (!held.has(to, tensor)) need(tensor, to, moved_bytes(l, workload_), held.holders(tensor));
-      return;
-    }
-    if (!held.has(to, tensor)) need(tensor, to, l.weight, held.holders(tensor));
-    for (const state_part& part : state_pieces(tensor, parts, held)) {
-      const auto covers = [&](const std::vector<state_part>& all) {
-        return std::any_of(all.begin(), all.end(), [&](const state_part& p) { return p.from <= part.from && part.to <= p.to; });
-      };
-      if (!covers(parts) || covers(held.state_of(to, tensor))) continue;
-      std::vector<device_id> holders;
-      for (const device_id d : held.holders(tensor)) {
-        if (covers(held.state_of(d, tensor))) holders.push_back(d);
-      }
-      need(tensor, to, moved_state(l, workload_) * part.size(), std::move(holders));
-    }
-  }
-  void need(layer_id tensor, device_id to, bytes volume, std::vector<device_id> holders) {
-    const layer& l = model_[tensor];
-    if (volume.value() == 0) return;
-    std::vector<device_id> sources;
-    for (const device_id from : holders) {
-      if (now_.present[from.index()] != 0 && open(from, to)) sources.push_back(from);
-    }
-    if (sources.empty()) return refuse(l, to, holders);
-    wanted_.push_back({tensor, to, volume.value(), is_immutable(l, workload_), std::move(sources), {}});
-  }
-  /// A cache, which has one owner.
-  void move_cache(layer_id l, device_id from, device_id to, bytes volume) {
-    if (!open(from, to)) return refuse(model_[l], to, {from});
-    const wish moving{l, to, volume.value(), false, {}, from};
-    load(moving, 1);
-    pack(moving);
-  }
-
-  [[nodiscard]] const hetplan::status& status() const { return status_; }
-
-  /// The tensors with one sender first, then the largest; each from the sender whose way is free first. Then each again, given
-  /// all others, as long as that frees ways sooner: no step makes the busiest resource busier.
-  [[nodiscard]] std::vector<fetch> fetches() {
-    std::stable_sort(wanted_.begin(), wanted_.end(), [](const wish& a, const wish& b) {
-      return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) <
-             std::tuple(b.sources.size() > 1, -b.volume_bytes, b.to, b.tensor);
-    });
-    for (wish& w : wanted_) {
-      w.from = best_sender(w);
-      load(w, 1);
-    }
-    for (int pass = 0, moved = 1; pass < 8 && moved > 0; ++pass) {
-      moved = 0;
-      for (wish& w : wanted_) {
-        if (w.sources.size() < 2) continue;
-        load(w, -1);
-        const device_id best = best_sender(w);
-        if (sooner(w, best, w.from)) {
-          w.from = best;
-          ++moved;
-        }
-        load(w, 1);
-      }
-    }
-    for (const wish& w : wanted_) pack(w);
-    std::vector<fetch> all;
-    for (auto& [key, f] : pairs_) {
-      std::sort(f.layers.begin(), f.layers.end());
-      f.layers.erase(std::unique(f.layers.begin(), f.layers.end()), f.layers.end());
-      all.push_back(std::move(f));
-    }
-    return all;
-  }
-
- private:
-  struct wish {
-    layer_id tensor;
-    device_id to;
-    double volume_bytes;
-    bool immutable;
-    std::vector<device_id> sources;
-    device_id from = {};
-  };
-
-  [[nodiscard]] bool open(device_id from, device_id to) const { return is_open(cluster_.network().find(from, to), now_); }
-  [[nodiscard]] double work_s(double volume_bytes, const resource_use& u) const {
-    return volume_bytes * u.weight / now_.capacity[u.resource.index()].value();
-  }
-  /// When the last resource of the way would be done with all that it has to carry, and what all of them have together.
-  [[nodiscard]] std::pair<double, double> busy_with(const wish& w, device_id from) const {
-    double last = 0, all = 0;
-    for (const resource_use& u : cluster_.network().find(from, w.to)->via) {
-      const double end = load_s_[u.resource.index()] + work_s(w.volume_bytes, u);
-      last = std::max(last, end);
-      all += end;
-    }
-    return {last, all};
-  }
-  /// Sums of the same numbers in another order are no difference.
-  [[nodiscard]] bool sooner(const wish& w, device_id from, device_id than) const {
-    const auto [last, all] = busy_with(w, from);
-    const auto [other_last, other_all] = busy_with(w, than);
-    const double few = 1e-12 * other_last;
-    return last < other_last - few || (last <= other_last + few && all < other_all * (1 - 1e-12));
-  }
-  [[nodiscard]] device_id best_sender(const wish& w) const {
-    device_id best = w.sources.front();
-    for (const device_id from : w.sources) {
-      if (sooner(w, from, best)) best = from;
-    }
-    return best;
-  }
-  void load(const wish& w, int sign) {
-    for (const resource_use& u : cluster_.network().find(w.from, w.to)->via)
-      load_s_[u.resource.index()] += sign * work_s(w.volume_bytes, u);
-  }
-  void pack(const wish& w) {
-    fetch& f = pairs_.try_emplace({w.from, w.to, w.immutable}, fetch{w.from, w.to, {}, w.immutable, {}}).first->second;
-    f.volume += bytes(w.volume_bytes);
-    f.layers.push_back(w.tensor);
-  }
-  void refuse(const layer& l, device_id to, const std::vector<device_id>& holders) {
-    if (!status_.ok()) return;
-    std::string who, there;
-    for (const device_id d : holders) {
-      std::string& list = now_.present[d.index()] != 0 ? there : who;
-      list += (list.empty() ? "" : ", ") + cluster_[d].name;
-    }
-    const std::string lead = "layer " + std::to_string(l.id.value) + " \"" + l.name + "\" for " + cluster_[to].name + ": ";
-    status_ = {outcome::infeasible, !there.empty() ? lead + "no way from " + there + (who.empty() ? "" : "; " + who + " is gone")
-                                    : who.empty()  ? lead + "no device holds it"
-                                                   : lead + "no device that is there holds it; " + who + " held it"};
-  }
-
-  const planning_graph& model_;
-  const cluster& cluster_;
-  const conditions& now_;
-  const workload& workload_;
-  hetplan::status status_;
-  std::vector<wish> wanted_;
-  std::map<std::tuple<device_id, device_id, bool>, fetch> pairs_;
-  std::vector<double> load_s_;  ///< by resource
-};
-
-/// In generation: the cache of every sequence whose device changes.
-inline bytes add_caches(fetch_round& round, const holdings& held, const holdings& needed, const planning_graph& model,
-                        const conditions& now, const workload& w) {
-  bytes lost;
-  if (w.mode != mode::generation || held.sequences() == 0) return lost;
-  for (const layer& l : model.layers()) {
-    const bytes each = l.kv_bytes_per_token * static_cast<double>(w.context);
-    if (each.value() == 0) continue;
-    std::map<std::pair<device_id, device_id>, long long> moves;
-    for (long long s = 0; s < needed.sequences(); ++s) {
-      const device_id from = held.cache_owner(l.id, s), to = needed.cache_owner(l.id, s);
-      if (from == to) continue;
-      if (!from.valid() || now.present[from.index()] == 0) lost += each;
-      else ++moves[{from, to}];
-    }
-    for (const auto& [ends, count] : moves) round.move_cache(l.id, ends.first, ends.second, each * static_cast<double>(count));
-  }
-  return lost;
-}
-
-inline migration finished(migration m, const hetplan::status& found, std::vector<fetch> fetches) {
-  if (m.status.ok()) m.status = found;
-  if (!m.status.ok()) m.rounds.clear();
-  else if (!fetches.empty()) m.rounds.push_back(std::move(fetches));
-  return m;
-}
-
-/// Throws invalid_input where the parts of a switch do not speak of the same things.
-inline void check_switch(const char* who, const holdings& held, const plan& next, const planning_graph& model, const cluster& c,
-                         const conditions& now) {
-  const auto require = [&](bool ok, const std::string& what) {
-    if (!ok) throw invalid_input(std::string(who) + ": " + what);
-  };
-  require(held.devices() == c.size() && held.layers() == model.size(),
-          "holdings of " + std::to_string(held.devices()) + " devices and " + std::to_string(held.layers()) + " layers; expected " +
-              std::to_string(c.size()) + " and " + std::to_string(model.size()));
-  require(now.present.size() == c.size() && now.capacity.size() == c.network().resources().size(),
-          "the conditions are those of another cluster");
-  for (const stage& s : next.stages) {
-    for (const assignment& a : s.devices) {
-      require(a.device.valid() && a.device.index() < c.size(), "the plan names no device of cluster \"" + c.name() + "\"");
-      require(now.present[a.device.index()] != 0,
-              "the plan uses \"" + c[a.device].name + "\", which is gone; expected devices that are there");
-    }
-  }
-  require(
-      held.sequences() == 0 || next.workload.mode != mode::generation || held.sequences() == next.batch(),
-      "caches of " + std::to_string(held.sequences()) + " sequences for a plan of " + std::to_string(next.batch()) + "; expected as many");
-}
+migration finished(migration m, const hetplan::status& found, std::vector<fetch> fetches);
 
 }  // namespace detail
 
@@ -291,22 +68,8 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
 /// Determinism  yes; fetches by (from, to, immutable last), layers ascending.
 /// Source       Dora, section 4.3, delta switching; Asteroid, section 3.4, layer migration; semantics, section 10. The choice
 ///              of senders is ours.
-[[nodiscard]] inline migration delta_migration(const holdings& held, const plan& next, const planning_graph& model, const cluster& c,
-                                               const conditions& now) {
-  detail::check_switch("delta_migration", held, next, model, c, now);
-  const holdings needed = holdings_of(next, model, c.size());
-  detail::fetch_round round(model, c, now, next.workload);
-  migration m;
-  m.lost_cache = detail::add_caches(round, held, needed, model, now, next.workload);
-  for (const layer& l : model.layers()) {
-    if (held.tensor_of(l.id) != l.id) continue;
-    for (const device_id to : needed.holders(l.id)) {
-      round.need(l.id, to, needed.state_of(to, l.id), held);
-    }
-  }
-  std::vector<fetch> fetches = round.fetches();
-  return detail::finished(std::move(m), round.status(), std::move(fetches));
-}
+[[nodiscard]] migration delta_migration(const holdings& held, const plan& next, const planning_graph& model, const cluster& c,
+                                        const conditions& now);
 
 /// Heavy rescheduling: the coordinator gathers every tensor of the model that it lacks, then sends every other device all
 /// that the next plan gives it, whether or not it holds it already. Caches go straight to their new device in round two.
@@ -317,27 +80,11 @@ inline void check_switch(const char* who, const holdings& held, const plan& next
 /// Throws       as delta_migration, and if the coordinator is gone.
 /// Source       Asteroid, section 3.4: "aggregate stage models to coordinator, rerun the planning algorithm, and redistribute
 ///              weights based on the new configuration".
-[[nodiscard]] inline migration through_coordinator(const holdings& held, const plan& next, device_id coordinator,
-                                                   const planning_graph& model, const cluster& c, const conditions& now) {
-  detail::check_switch("through_coordinator", held, next, model, c, now);
-  if (!coordinator.valid() || coordinator.index() >= c.size() || now.present[coordinator.index()] == 0) {
-    throw invalid_input("through_coordinator: coordinator " + std::to_string(coordinator.value) + "; expected a device that is there");
-  }
-  const holdings needed = holdings_of(next, model, c.size());
-  detail::fetch_round gathering(model, c, now, next.workload), handing_out(model, c, now, next.workload);
-  for (const layer& l : model.layers()) {
-    if (held.tensor_of(l.id) != l.id) continue;
-    gathering.need(l.id, coordinator, {{}}, held);
-    for (const device_id to : needed.holders(l.id)) {
-      if (to != coordinator) handing_out.need(l.id, to, moved_bytes(l, next.workload, needed.state_of(to, l.id)), {coordinator});
-    }
-  }
-  migration m;
-  m.lost_cache = detail::add_caches(handing_out, held, needed, model, now, next.workload);
-  std::vector<fetch> first = gathering.fetches();
-  m = detail::finished(std::move(m), gathering.status(), std::move(first));
-  std::vector<fetch> second = handing_out.fetches();
-  return detail::finished(std::move(m), handing_out.status(), std::move(second));
-}
+[[nodiscard]] migration through_coordinator(const holdings& held, const plan& next, device_id coordinator, const planning_graph& model,
+                                            const cluster& c, const conditions& now);
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/migration.ipp>
+#endif

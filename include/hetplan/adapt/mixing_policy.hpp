@@ -11,8 +11,9 @@
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/adapt/progress.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/plan/same_placement.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 struct mixing_options {
   policy_options common = {};
@@ -184,4 +185,4 @@ class mixing_policy {
   std::optional<question> begun_;  ///< the last one; nothing: a horizon begins
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

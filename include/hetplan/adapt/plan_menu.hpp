@@ -14,7 +14,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Asks a planner for least latency, for least energy, and for least energy within latencies between these two, in equal
 /// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first. Where not even the fastest plan does
@@ -81,4 +81,4 @@ plan_menu(Planner) -> plan_menu<Planner>;
 template <class Planner>
 plan_menu(Planner, int) -> plan_menu<Planner>;
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -14,21 +14,11 @@
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/replanning.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// How far conditions are from others, in parts of 10 %: the largest factor between two speeds or capacities; infinite between 0
 /// and more.
-[[nodiscard]] inline double distance(const conditions& a, const conditions& b) {
-  double most = 1;
-  const auto compare = [&](double x, double y) {
-    if (x != y) most = std::max({most, x / y, y / x});
-  };
-  for (std::size_t d = 0; d < a.speed.size(); ++d) {
-    if (a.works(device_id(d)) && b.works(device_id(d))) compare(a.speed[d], b.speed[d]);
-  }
-  for (std::size_t r = 0; r < a.capacity.size(); ++r) compare(a.capacity[r].value(), b.capacity[r].value());
-  return (most - 1) / 0.1;
-}
+[[nodiscard]] double distance(const conditions& a, const conditions& b);
 
 /// Asks a planner where that may pay, and says what it answered for the most similar moment where it may not.
 ///
@@ -175,4 +165,8 @@ class plan_search {
   std::optional<seconds> ask_again_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/plan_search.ipp>
+#endif

@@ -13,7 +13,7 @@
 #include <hetplan/plan/rename_devices.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// What one more transfer would find of each resource while others use it: its max-min share beside them.
 ///
@@ -80,4 +80,4 @@ class present_problem {
   planning_problem<slowed_cost, decltype(std::declval<const Problem&>().models), decltype(std::declval<const Problem&>().lp)> problem_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

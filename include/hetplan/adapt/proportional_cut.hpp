@@ -7,7 +7,9 @@
 #include <limits>
 #include <vector>
 
-namespace hetplan::adapt {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Where consecutive stages begin: stage k is [first[k], first[k+1]) of the items, the last ends with them.
 struct proportional_cut {
@@ -66,4 +68,4 @@ template <std::invocable<std::size_t, std::size_t, std::size_t> Share, std::invo
   return cut;
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

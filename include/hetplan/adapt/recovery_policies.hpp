@@ -9,7 +9,7 @@
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/adapt/replay.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// The devices of a cluster that do not work.
 [[nodiscard]] inline std::vector<device_id> lost_devices(const cluster& c, const conditions& now) {
@@ -101,4 +101,4 @@ class rescheduling_policy {
   plan_search<Problem, Planner> plan_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

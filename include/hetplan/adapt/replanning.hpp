@@ -15,7 +15,7 @@
 #include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 template <class P, class Problem>
 concept plans_problem = requires(const P& p, const Problem& problem) {
@@ -99,4 +99,4 @@ class replanning {
   std::shared_ptr<planning_memory> memory_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -20,7 +20,7 @@
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// What counts as a layer's work when it is shared out.
 enum class work_measure {
@@ -225,17 +225,7 @@ class replay_maker {
 };
 
 /// Why a plan cannot be replayed, or nothing.
-inline std::string reason_not_to_replay(const plan& p) {
-  if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
-  if (p.schedule.kind == schedule_kind::explicit_orders) return "replay knows pipeline schedules; the running plan lists explicit orders";
-  for (const stage& s : p.stages) {
-    if (s.recompute) return "replay counts on stages that keep their activations; stage \"" + s.name + "\" recomputes them";
-    if (s.state_shards() > 1) {
-      return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
-    }
-  }
-  return "";
-}
+std::string reason_not_to_replay(const plan& p);
 
 }  // namespace detail
 
@@ -327,4 +317,8 @@ template <class Problem>
   return answer({outcome::infeasible, maker.why_none()});
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/replay.ipp>
+#endif

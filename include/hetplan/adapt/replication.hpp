@@ -3,14 +3,14 @@
 /// Topology-driven replication: which device backs up whose stage, and what that takes.
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include <hetplan/adapt/migration.hpp>
+#include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_cost.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// What a backup holds.
 enum class backup_content {
@@ -128,37 +128,17 @@ template <memory_model Memory = plain_memory>
 
 /// The backups as something to run: one round. The first time everything is sent; later `split_immutable(...).second` is,
 /// what training changes.
-[[nodiscard]] inline migration backup_fetches(const replication& r, const planning_graph& model, const workload& w) {
-  migration m;
-  std::vector<fetch> round;
-  for (const backup& b : r.backups) {
-    for (const bool immutable : {true, false}) {
-      fetch f{b.from, b.to, immutable ? b.once : b.each_time, immutable, {}};
-      for (const layer_id l : b.layers) {
-        if (is_immutable(model[l], w) == immutable) f.layers.push_back(l);
-      }
-      if (!f.layers.empty()) round.push_back(std::move(f));
-    }
-  }
-  if (!round.empty()) m.rounds.push_back(std::move(round));
-  return m;
-}
+[[nodiscard]] migration backup_fetches(const replication& r, const planning_graph& model, const workload& w);
 
 /// Holdings with the backups added: what a migration may fetch from. A copy of what training changes is older than the
 /// original, so it counts only where nobody that is there holds the original; then the whole model goes back to it.
 ///
 /// Complexity  O(layers x devices).
-[[nodiscard]] inline holdings with_backups(const holdings& held, const replication& r, const planning_graph& model, const workload& w,
-                                           const conditions& now) {
-  holdings all = held;
-  for (const backup& b : r.backups) {
-    for (const layer_id l : b.layers) {
-      const auto holders = held.holders(l);
-      const bool there = std::any_of(holders.begin(), holders.end(), [&](device_id d) { return now.present[d.index()] != 0; });
-      if (!there || is_immutable(model[l], w)) all.add(b.to, l);
-    }
-  }
-  return all;
-}
+[[nodiscard]] holdings with_backups(const holdings& held, const replication& r, const planning_graph& model, const workload& w,
+                                    const conditions& now);
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/replication.ipp>
+#endif

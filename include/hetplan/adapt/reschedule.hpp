@@ -10,7 +10,7 @@
 #include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/schedule/refine.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// The running plan with transfer rules for present conditions; nothing where it cannot run, now or for want of a way, or
 /// breaks a limit.
@@ -40,4 +40,4 @@ template <class Problem>
   return scheduled;
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

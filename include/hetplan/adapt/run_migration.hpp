@@ -3,14 +3,13 @@
 /// What a migration takes: its fetches are transfers, and the simulator runs them like any others.
 
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// A migration on the network.
 struct migration_run {
@@ -32,30 +31,10 @@ struct migration_run {
 ///                        nothing moves.
 /// Complexity             O(fetches).
 /// Throws                 invalid_input for an infeasible migration, or a fetch between devices without a route.
-[[nodiscard]] inline std::optional<tasks::task_graph_builder::handle> add_migration(
-    tasks::task_graph_builder& b, const migration& m, const cluster& c, std::optional<tasks::task_graph_builder::handle> start = {},
-    int fetch_priority = 0) {
-  if (!m.status.ok()) throw invalid_input("add_migration: the migration is infeasible: " + m.status.reason);
-  auto before = start;
-  for (const auto& round : m.rounds) {
-    if (round.empty()) continue;
-    const auto after = b.add_barrier();
-    for (const fetch& f : round) {
-      const route* way = c.network().find(f.from, f.to);
-      if (way == nullptr) throw invalid_input("add_migration: no route from \"" + c[f.from].name + "\" to \"" + c[f.to].name + "\"");
-      const auto moving = b.add(tasks::transfer{.from = f.from,
-                                                .to = f.to,
-                                                .priority = fetch_priority,
-                                                .route = b.add_route(*way),
-                                                .volume_bytes = f.volume.value(),
-                                                .latency_s = way->latency.value()});
-      if (before) b.depend(*before, moving);
-      b.depend(moving, after);
-    }
-    before = after;
-  }
-  return before;
-}
+[[nodiscard]] std::optional<tasks::task_graph_builder::handle> add_migration(tasks::task_graph_builder& b, const migration& m,
+                                                                             const cluster& c,
+                                                                             std::optional<tasks::task_graph_builder::handle> start = {},
+                                                                             int fetch_priority = 0);
 
 /// Runs a migration, transfers sharing the network fairly with each other and with what the options put beside them.
 ///
@@ -90,4 +69,8 @@ template <energy_model Energy = linear_power>
   return run_migration(m, c, from_the_start(now, c), energy);
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/run_migration.ipp>
+#endif

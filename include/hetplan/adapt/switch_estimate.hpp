@@ -11,7 +11,7 @@
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Seconds during which nothing runs and joules beyond idling, if everything moves with the plan stopped and the network to
 /// itself; nothing where weights are missing.
@@ -55,4 +55,4 @@ template <memory_model Memory>
   return {std::move(beside), std::move(stopped)};
 }
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

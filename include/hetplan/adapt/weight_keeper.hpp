@@ -14,8 +14,9 @@
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/plan/same_placement.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Backups of what only one device holds, after every so many iterations.
 struct backup_routine {
@@ -156,4 +157,4 @@ class weight_keeper {
   std::optional<long long> copied_at_;  ///< of the last backup that is whole
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -2,17 +2,14 @@
 #pragma once
 /// What is wanted of the rest of a job, as an order of plans.
 
-#include <algorithm>
 #include <compare>
-#include <limits>
 #include <optional>
-#include <utility>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/plan/objective.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// How well a plan serves; smaller is better, lateness first.
 struct serving {
@@ -29,35 +26,15 @@ struct serving {
 class wish {
  public:
   /// @param j  says what counts; `wanted` stands for its quality of experience.
-  wish(job j, const qoe_target& wanted, seconds now, long long done)
-      : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
-    if (!wanted.deadline || !wanted.iterations) return;
-    deadline_s_ = wanted.deadline->value();
-    left_ = static_cast<double>(std::max(0LL, *wanted.iterations - done));
-  }
+  wish(job j, const qoe_target& wanted, seconds now, long long done);
   wish(const job& j, const situation& s) : wish(j, s.wanted, s.now, s.done) {}
 
-  [[nodiscard]] serving of(const iteration& i) const {
-    constexpr double never = std::numeric_limits<double>::infinity();
-    if (!i.ended) return {never, never};
-    if (!deadline_s_) {
-      return {0, objective_.score(evaluation{.latency = seconds(i.took_s),
-                                             .time_between_tokens = seconds(i.response_s),
-                                             .devices = {{.energy = joules(i.energy_J())}}})};
-    }
-    return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};
-  }
+  [[nodiscard]] serving of(const iteration& i) const;
   /// Is the latency that is wanted kept, with a share of it to spare? Nothing, if none is wanted.
-  [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i, double spare = 0) const {
-    if (!latency_) return std::nullopt;
-    return i.ended && i.response_s <= (1 - spare) * latency_->value() * (1 + limit_tolerance);
-  }
+  [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i, double spare = 0) const;
 
  private:
-  [[nodiscard]] static job with(job j, const qoe_target& wanted) {
-    j.qoe = wanted;
-    return j;
-  }
+  [[nodiscard]] static job with(job j, const qoe_target& wanted);
 
   double now_s_;
   std::optional<seconds> latency_;
@@ -66,4 +43,8 @@ class wish {
   objective_of_job objective_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/wish.ipp>
+#endif

@@ -2,25 +2,21 @@
 #pragma once
 /// The outside of a job while it runs: what is, what has been noticed, and the traffic that nobody planned.
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <queue>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
-#include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
 
-namespace hetplan::adapt {
+namespace HETPLAN_NAMESPACE::adapt {
 
 /// Why bytes are under way that no plan sends.
 enum class purpose { foreign, weights, backup };
@@ -65,34 +61,7 @@ class world {
   [[nodiscard]] device_id coordinator() const { return elect_coordinator(*cluster_, actual_); }
 
   /// Lets everything happen that happens by now.
-  void advance(double now) {
-    while (next_ < end_ && timeline_->events[next_].at.value() <= now) {
-      const event& e = timeline_->events[next_];
-      const device_id coordinates = coordinator();
-      apply(actual_, e);
-      if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
-        flows_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
-        flows_.back().began = moves(flows_.back());
-      }
-      double known_s = known_[next_].value();
-      if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
-      if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
-      if (const auto* j = std::get_if<device_joins>(&e.what))
-        known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
-      to_notice_.emplace(known_s, next_);
-      ++next_;
-    }
-    while (next_notice() <= now) {
-      const event& e = timeline_->events[to_notice_.top().second];
-      to_notice_.pop();
-      apply(noticed_, e);
-      if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
-        if (q->latency) wanted.latency = q->latency;
-        if (q->deadline) wanted.deadline = q->deadline;
-      }
-      news_ = std::min(news_.value_or(e.at.value()), e.at.value());
-    }
-  }
+  void advance(double now);
   /// When the first thing happened that has become known since the last call; nothing: all is as it was.
   [[nodiscard]] std::optional<double> take_news() { return std::exchange(news_, std::nullopt); }
 
@@ -101,126 +70,35 @@ class world {
   /// When something becomes known next.
   [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.top().first; }
   /// When the first of some devices leaves next, not after `horizon`; infinite if none does.
-  [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const {
-    for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
-      const auto* gone = std::get_if<device_leaves>(&timeline_->events[i].what);
-      if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end())
-        return timeline_->events[i].at.value();
-    }
-    return never;
-  }
+  [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const;
 
   /// When it becomes known next, after a time and not after `horizon`, that one of some devices stands still or one of some
   /// resources carries nothing, and is not over by then; infinite if never.
   /// Complexity  O(events until then), and again for each of them that halts something.
   [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
-                                 double horizon) const {
-    const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
-    double first = never;
-    for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
-      const happening& what = timeline_->events[i].what;
-      const auto* s = std::get_if<speed_becomes>(&what);
-      const auto* r = std::get_if<capacity_becomes>(&what);
-      const bool halts = (s != nullptr && s->speed == 0 && among(devices, s->device)) ||
-                         (r != nullptr && r->capacity.value() == 0 && among(resources, r->resource));
-      const double known = known_[i].value();
-      if (!halts || known <= after || known > horizon || known >= first) continue;
-      conditions then = actual_;
-      for (std::size_t k = next_; k < end_ && timeline_->events[k].at.value() <= known; ++k) apply(then, timeline_->events[k]);
-      if (s != nullptr ? then.speed[s->device.index()] == 0 : then.capacity[r->resource.index()].value() == 0) first = known;
-    }
-    return first;
-  }
+                                 double horizon) const;
 
   /// What the simulator must be told of a run from now on: the conditions, what changes until then, the flows.
-  [[nodiscard]] simulator_options options(double now, double until) const {
-    simulator_options o = from_the_start(actual_, *cluster_);
-    o.until = seconds(until - now);
-    for (const side_flow& f : flows_) {
-      if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
-    }
-    conditions then = actual_;
-    for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() < until; ++i) {
-      apply(then, timeline_->events[i]);
-      const seconds at = timeline_->events[i].at - seconds(now);
-      if (const auto* r = std::get_if<capacity_becomes>(&timeline_->events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
-      if (const auto* s = std::get_if<speed_becomes>(&timeline_->events[i].what)) o.speeds.push_back({at, s->device, s->speed});
-      const auto* x = std::get_if<transfer_begins>(&timeline_->events[i].what);
-      if (x != nullptr && then.present[x->from.index()] != 0 && then.present[x->to.index()] != 0) {
-        o.background.push_back({x->from, x->to, x->volume, at + latency(*x), x->priority});
-      }
-    }
-    return o;
-  }
+  [[nodiscard]] simulator_options options(double now, double until) const;
 
   // --- flows ---
 
   /// Bytes of ours set out. Where the plan's transfers have priorities, they take what those leave: they are in no hurry.
-  void begin(const migration& m, purpose what, double now) {
-    constexpr int last = std::numeric_limits<int>::max();
-    for (const auto& round : m.rounds) {
-      for (const fetch& f : round) {
-        const route* way = cluster_->network().find(f.from, f.to);
-        if (way == nullptr)
-          throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" + (*cluster_)[f.to].name +
-                              "\" for a backup");
-        flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
-      }
-    }
-  }
-  void drop(purpose what) {
-    std::erase_if(flows_, [&](const side_flow& f) { return f.what == what; });
-  }
-  [[nodiscard]] bool under_way(purpose what) const {
-    return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what; });
-  }
+  void begin(const migration& m, purpose what, double now);
+  void drop(purpose what);
+  [[nodiscard]] bool under_way(purpose what) const;
   /// Does one of them wait for a device to come back?
-  [[nodiscard]] bool waits(purpose what) const {
-    return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what && !moves(f); });
-  }
+  [[nodiscard]] bool waits(purpose what) const;
   [[nodiscard]] std::span<const side_flow> flows() const { return flows_; }
-  [[nodiscard]] std::vector<foreign_traffic> foreign() const {
-    std::vector<foreign_traffic> traffic;
-    for (const side_flow& f : flows_) {
-      if (f.what == purpose::foreign) traffic.push_back({f.from, f.to, bytes(f.left_bytes), f.priority});
-    }
-    return traffic;
-  }
+  [[nodiscard]] std::vector<foreign_traffic> foreign() const;
 
   /// How often runs one after another take the same of every flow, after one that left this; 1: no second one need be like it.
-  [[nodiscard]] double repeats(const std::vector<double>& left, double now) const {
-    double most = never;
-    std::size_t i = 0;
-    for (const side_flow& f : flows_) {
-      if (!moves(f)) continue;
-      const double moved = f.left_bytes - left[i];
-      if (f.release_s > now || left[i] <= 0) return 1;
-      if (moved > 0) most = std::min(most, 1 + std::floor(left[i] / moved));
-      ++i;
-    }
-    return most;
-  }
+  [[nodiscard]] double repeats(const std::vector<double>& left, double now) const;
   /// What so many such runs leave.
-  [[nodiscard]] std::vector<double> left_after(long long runs, std::vector<double> left) const {
-    std::size_t i = 0;
-    for (const side_flow& f : flows_) {
-      if (!moves(f)) continue;
-      left[i] = std::max(0.0, left[i] - static_cast<double>(runs - 1) * (f.left_bytes - left[i]));
-      ++i;
-    }
-    return left;
-  }
+  [[nodiscard]] std::vector<double> left_after(long long runs, std::vector<double> left) const;
 
   /// What the flows have left after a time in which nothing else uses the network; nothing if there are none.
-  [[nodiscard]] std::vector<double> flows_alone(double now, double until) const {
-    if (flows_.empty()) return {};
-    tasks::task_graph_builder b(cluster_->size());  // a transfer of nothing ends the run
-    const side_flow& any = flows_.front();
-    b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
-    simulator_options o = options(now, until);
-    o.until.reset();
-    return simulate(std::move(b).build(), cluster_->network(), fair_share{}, o).background_left;
-  }
+  [[nodiscard]] std::vector<double> flows_alone(double now, double until) const;
 
   /// What flows of our own moved in a stretch of time.
   struct carried {
@@ -230,43 +108,12 @@ class world {
 
   /// Takes over what a run with those options left of the flows, and goes on to `now`, where it ended. First what was
   /// carried of weights, then of backups.
-  std::array<carried, 2> settle(const std::vector<double>& left, double now) {
-    std::array<carried, 2> both;
-    std::vector<std::size_t> moving;
-    for (std::size_t f = 0; f < flows_.size(); ++f) {
-      if (moves(flows_[f])) moving.push_back(f);
-    }
-    const std::size_t before = flows_.size();
-    advance(now);
-    for (std::size_t f = before; f < flows_.size(); ++f) {
-      if (flows_[f].began) moving.push_back(f);  // meanwhile
-    }
-    for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
-      side_flow& f = flows_[moving[i]];
-      if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
-        carried& moved = both[f.what == purpose::weights ? 0 : 1];
-        if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_->size(), 0);
-        moved.volume_bytes += volume;
-        moved.sent_bytes[f.from.index()] += volume;
-        moved.received_bytes[f.to.index()] += volume;
-      }
-      f.left_bytes = left[i];
-    }
-    const auto is_over = [](const side_flow& f) { return f.left_bytes <= 0; };
-    const bool calmer =
-        std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return is_over(f) && f.what == purpose::foreign; });
-    if (calmer) news_ = std::min(news_.value_or(now), now);
-    std::erase_if(flows_, is_over);
-    return both;
-  }
+  std::array<carried, 2> settle(const std::vector<double>& left, double now);
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
 
-  [[nodiscard]] static const timeline& checked(const timeline& t, const cluster& c) {
-    check_timeline(t, c);
-    return t;
-  }
+  [[nodiscard]] static const timeline& checked(const timeline& t, const cluster& c);
   [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_->network().find(x.from, x.to)->latency; }
   /// A flow waits while one of its ends is away; a run that has begun with it takes it along to its end.
   [[nodiscard]] bool moves(const side_flow& f) const { return actual_.present[f.from.index()] != 0 && actual_.present[f.to.index()] != 0; }
@@ -283,4 +130,8 @@ class world {
   std::vector<side_flow> flows_;
 };
 
-}  // namespace hetplan::adapt
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/world.ipp>
+#endif

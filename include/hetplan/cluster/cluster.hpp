@@ -2,7 +2,6 @@
 #pragma once
 /// Where a plan runs: devices and the network between them.
 
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +9,7 @@
 
 #include <hetplan/cluster/network.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// An immutable set of devices with unique names and the network that joins them.
 ///
@@ -37,43 +36,23 @@ class cluster {
   ///
   /// @param devices  as many as here.
   /// Throws invalid_input (another number of devices, a device breaks a rule, a name twice).
-  [[nodiscard]] cluster with_devices(std::vector<device> devices) const {
-    if (devices.size() != size()) {
-      throw invalid_input("cluster \"" + name_ + "\": with_devices got " + std::to_string(devices.size()) + " devices; expected " +
-                          std::to_string(size()));
-    }
-    cluster other = *this;
-    other.devices_ = std::move(devices);
-    other.number_devices();
-    return other;
-  }
+  [[nodiscard]] cluster with_devices(std::vector<device> devices) const;
 
   /// Throws invalid_input if no device has that name.
-  [[nodiscard]] device_id find(std::string_view name) const {
-    for (const device& d : devices_) {
-      if (d.name == name) return d.id;
-    }
-    throw invalid_input("cluster \"" + name_ + "\" has no device \"" + std::string(name) + "\"");
-  }
+  [[nodiscard]] device_id find(std::string_view name) const;
 
   friend bool operator==(const cluster&, const cluster&) = default;
 
  private:
-  void number_devices() {
-    if (devices_.empty()) throw invalid_input("cluster \"" + name_ + "\": expected at least one device");
-    std::set<std::string_view> seen;
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      device& d = devices_[i];
-      d.id = device_id(i);
-      if (d.kind.empty()) d.kind = d.name;
-      check_device(d);
-      if (!seen.insert(d.name).second) throw invalid_input("cluster \"" + name_ + "\": device \"" + d.name + "\" appears twice");
-    }
-  }
+  void number_devices();
 
   std::string name_;
   std::vector<device> devices_;
   hetplan::network network_;
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cluster/cluster.ipp>
+#endif

@@ -2,20 +2,17 @@
 #pragma once
 /// A network is a set of resources with capacity and, for each ordered pair of devices, a route.
 
-#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/names_member.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Something that transfers share: a wire, one direction of a wire, a radio channel, an uplink.
 struct resource {
@@ -113,66 +110,29 @@ class network {
   [[nodiscard]] const resource& operator[](resource_id r) const { return resources_[r.index()]; }
 
   /// The route of an ordered pair, or null where there is none (a device has none to itself).
-  [[nodiscard]] const route* find(device_id from, device_id to) const {
-    if (from == to) return nullptr;
-    const auto& r = routes_[from.index() * devices_ + to.index()];
-    return r ? &*r : nullptr;
-  }
+  [[nodiscard]] const route* find(device_id from, device_id to) const;
 
   /// min over the route of capacity / weight; infinite without resources, 0 without a route.
-  [[nodiscard]] bytes_per_second peak_bandwidth(device_id from, device_id to) const {
-    const route* r = find(from, to);
-    if (r == nullptr) return {};
-    bytes_per_second peak(std::numeric_limits<double>::infinity());
-    for (const resource_use& u : r->via) peak = std::min(peak, resources_[u.resource.index()].capacity / u.weight);
-    return peak;
-  }
+  [[nodiscard]] bytes_per_second peak_bandwidth(device_id from, device_id to) const;
 
   friend bool operator==(const network&, const network&) = default;
 
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  void check_resources() const {
-    std::unordered_set<std::string_view> names;
-    names.reserve(resources_.size());
-    for (const resource& r : resources_) {
-      if (!names.insert(r.name).second) throw invalid_model("network: resource \"" + r.name + "\" appears twice");
-      if (!is_finite(r.capacity) || r.capacity.value() <= 0) {
-        throw invalid_model("network: resource \"" + r.name + "\" has capacity " + to_text(r.capacity.value()) +
-                            " B/s; expected finite > 0");
-      }
-    }
-  }
+  void check_resources() const;
   /// Checks a route and adds up the weights of a resource that it lists twice.
   ///
   /// @param at  by resource: `none`, before and after.
-  void set(const device& a, const device& b, route given, std::vector<std::size_t>& at) {
-    const auto fail = [&](const std::string& what) {
-      throw invalid_model("network: route \"" + a.name + "\" -> \"" + b.name + "\" " + what);
-    };
-    if (!is_finite(given.latency) || given.latency.value() < 0) {
-      fail("has latency " + to_text(given.latency.value()) + " s; expected finite >= 0");
-    }
-    std::size_t kept = 0;
-    for (const resource_use u : given.via) {
-      if (!u.resource.valid() || u.resource.index() >= resources_.size()) fail("uses an unknown resource");
-      if (!std::isfinite(u.weight) || u.weight <= 0) fail("has weight " + to_text(u.weight) + "; expected finite > 0");
-      if (at[u.resource.index()] == none) {
-        at[u.resource.index()] = kept;
-        given.via[kept++] = u;
-      } else {
-        given.via[at[u.resource.index()]].weight += u.weight;
-      }
-    }
-    given.via.resize(kept);
-    for (const resource_use& u : given.via) at[u.resource.index()] = none;
-    routes_[a.id.index() * devices_ + b.id.index()] = std::move(given);
-  }
+  void set(const device& a, const device& b, route given, std::vector<std::size_t>& at);
 
   std::vector<resource> resources_;
   std::size_t devices_ = 0;
   std::vector<std::optional<route>> routes_;
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cluster/network.ipp>
+#endif

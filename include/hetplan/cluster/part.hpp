@@ -2,15 +2,12 @@
 #pragma once
 /// A view: some of a cluster's devices, on a network with other capacities.
 
-#include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// A part of a cluster and how its devices are numbered here and there. Resources keep their ids.
 struct cluster_part {
@@ -19,54 +16,14 @@ struct cluster_part {
   std::vector<device_id> renamed;   ///< by id in the whole: the id in the part, invalid where it is left out
 };
 
-namespace detail {
-
-/// The routes between the devices that are kept, without those over a resource that is down.
-struct part_of_network {
-  const network& whole;
-  std::span<const device_id> original;
-  std::span<const bytes_per_second> capacities;
-
-  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const {
-    std::vector<resource> all(whole.resources().begin(), whole.resources().end());
-    for (std::size_t r = 0; r < all.size(); ++r) {
-      if (capacities[r].value() > 0) all[r].capacity = capacities[r];
-    }
-    return all;
-  }
-  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
-    const route* way = whole.find(original[from.index()], original[to.index()]);
-    if (way == nullptr) return std::nullopt;
-    for (const resource_use& u : way->via) {
-      if (capacities[u.resource.index()].value() <= 0) return std::nullopt;
-    }
-    return *way;
-  }
-};
-
-}  // namespace detail
-
 /// Source  semantics, section 10: what is left of a cluster when devices are away.
 /// @param keep        by device of the whole: is it in the part; at least one is.
 /// @param capacities  by resource, finite >= 0; one at 0 takes its routes away.
 /// Throws  invalid_input (no device is kept, a size does not match).   Complexity  O(devices^2 + resources).
-[[nodiscard]] inline cluster_part part_of(const cluster& whole, std::span<const char> keep, std::span<const bytes_per_second> capacities) {
-  if (keep.size() != whole.size() || capacities.size() != whole.network().resources().size()) {
-    throw invalid_input("part_of: " + std::to_string(keep.size()) + " devices and " + std::to_string(capacities.size()) +
-                        " capacities; cluster \"" + whole.name() + "\" has " + std::to_string(whole.size()) + " and " +
-                        std::to_string(whole.network().resources().size()));
-  }
-  std::vector<device> kept;
-  std::vector<device_id> original, renamed(whole.size());
-  for (const device& d : whole.devices()) {
-    if (keep[d.id.index()] == 0) continue;
-    renamed[d.id.index()] = device_id(kept.size());
-    original.push_back(d.id);
-    kept.push_back(d);
-  }
-  if (kept.empty()) throw invalid_input("part_of: no device of cluster \"" + whole.name() + "\" is kept; expected at least one");
-  cluster devices(whole.name(), std::move(kept), detail::part_of_network{whole.network(), original, capacities});
-  return {std::move(devices), std::move(original), std::move(renamed)};
-}
+[[nodiscard]] cluster_part part_of(const cluster& whole, std::span<const char> keep, std::span<const bytes_per_second> capacities);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cluster/part.ipp>
+#endif

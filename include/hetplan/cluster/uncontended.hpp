@@ -2,60 +2,10 @@
 #pragma once
 /// A view: the same devices where every pair has its peak bandwidth to itself.
 
-#include <algorithm>
-#include <optional>
-#include <span>
-#include <vector>
-
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 
-namespace hetplan {
-
-namespace detail {
-
-/// Each route's bottleneck as a wire of its own, "A->B", or one for both ways, "A--B"; infinitely fast routes stay so.
-class private_wires {
- public:
-  private_wires(const cluster& c, duplex wires) : shared_(c.network()), size_(c.size()), wire_of_(size_ * size_) {
-    for (const device& a : c.devices()) {
-      for (const device& b : c.devices()) {
-        if (!has_wire(a.id, b.id)) continue;
-        const auto rate = shared_.peak_bandwidth(a.id, b.id);
-        if (wires == duplex::half && b.id < a.id && has_wire(b.id, a.id)) {  // that of the other way, as slow as the slower one
-          const resource_id wire = wire_of(b.id, a.id);
-          wires_[wire.index()].capacity = std::min(wires_[wire.index()].capacity, rate);
-          wire_of_[a.id.index() * size_ + b.id.index()] = wire;
-          continue;
-        }
-        wire_of_[a.id.index() * size_ + b.id.index()] = resource_id(wires_.size());
-        wires_.push_back({a.name + (wires == duplex::half ? "--" : "->") + b.name, rate});
-      }
-    }
-  }
-  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return wires_; }
-  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
-    const route* way = shared_.find(from, to);
-    if (way == nullptr) return std::nullopt;
-    route alone{way->latency, {}};
-    if (has_wire(from, to)) alone.via.push_back({wire_of(from, to), 1});
-    return alone;
-  }
-
- private:
-  [[nodiscard]] bool has_wire(device_id from, device_id to) const {
-    const route* way = shared_.find(from, to);
-    return way != nullptr && !way->via.empty();
-  }
-  [[nodiscard]] resource_id wire_of(device_id from, device_id to) const { return wire_of_[from.index() * size_ + to.index()]; }
-
-  const network& shared_;
-  std::size_t size_;
-  std::vector<resource_id> wire_of_;  ///< by ordered pair
-  std::vector<resource> wires_;
-};
-
-}  // namespace detail
+namespace HETPLAN_NAMESPACE {
 
 /// What a planner sees that knows bandwidths between pairs and nothing of contention.
 ///
@@ -65,8 +15,10 @@ class private_wires {
 /// @param wires  full: one for each direction; half: one for both, as fast as the slower direction, so that what goes there and
 ///               what comes back add up, as in Asteroid, eq. 6.
 /// Complexity    O(N^2) for N devices.  Source: the "D2D" setting of Dora, section 2.2 and Fig 2.
-[[nodiscard]] inline cluster uncontended(const cluster& c, duplex wires = duplex::full) {
-  return {c.name(), {c.devices().begin(), c.devices().end()}, detail::private_wires(c, wires)};
-}
+[[nodiscard]] cluster uncontended(const cluster& c, duplex wires = duplex::full);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cluster/uncontended.ipp>
+#endif

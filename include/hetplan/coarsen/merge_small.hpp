@@ -3,20 +3,16 @@
 /// Fewer, larger blocks: small layers merge with a neighbour until one more merge would make a block too large.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/graph/topological_order.hpp>
 
-namespace hetplan::coarsen {
+namespace HETPLAN_NAMESPACE::coarsen {
 
 /// A partition of the layers, as a map in both directions.
 ///
@@ -31,14 +27,7 @@ struct blocks {
 };
 
 /// Every layer a block of its own.
-[[nodiscard]] inline blocks each_layer(const planning_graph& model) {
-  blocks single;
-  for (const layer& l : model.layers()) {
-    single.layers.push_back({l.id});
-    single.block_of.push_back(l.id.index());
-  }
-  return single;
-}
+[[nodiscard]] blocks each_layer(const planning_graph& model);
 
 struct merge_options {
   double share = 0.05;  ///< of all parameters and of all forward FLOP: a merged block has less of both
@@ -50,76 +39,15 @@ namespace detail {
 class contraction {
  public:
   /// The limits are on sums over one block: weight bytes, and forward FLOP.
-  contraction(const planning_graph& model, double weight_limit, double work_limit)
-      : model_(model),
-        weight_limit_(weight_limit),
-        work_limit_(work_limit),
-        group_weight_(model.weight_groups().size()),
-        nodes_(model.size()),
-        readers_(model.size(), 0),
-        into_(model.size()),
-        order_(model.size()),
-        twin_(model.size(), none),
-        seen_(model.size(), 0) {
-    for (const layer& l : model.layers()) {
-      const std::size_t i = l.id.index();
-      node& n = nodes_[i];
-      n.work = l.forward_flops.value();
-      if (l.weight_group >= 0) {
-        n.groups.push_back(l.weight_group);
-        group_weight_[static_cast<std::size_t>(l.weight_group)] = l.weight.value();
-      } else {
-        n.weight = l.weight.value();
-      }
-      n.position = into_[i] = order_[i] = i;
-    }
-    crossings_.reserve(model.edges().size());
-    for (const layer_edge& e : model.edges()) {
-      const std::size_t from = e.from.index(), to = e.to.index();
-      nodes_[from].out.push_back(crossings_.size());
-      ++readers_[from];
-      nodes_[to].in.push_back(crossings_.size());
-      crossings_.push_back({from, to, {{from, e.forward.value()}}, 0});
-    }
-    for (std::size_t c = 0; c < crossings_.size(); ++c) offer(c);
-  }
+  contraction(const planning_graph& model, double weight_limit, double work_limit);
 
   /// Contracts the best crossing that is allowed until none is.
   ///
   /// A crossing on which another path runs from end to end waits until one of its ends has merged: nothing
   /// else can take the other path away, so what is refused need not be asked again before that.
-  void run() {
-    while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end());
-      const candidate best = heap_.back();
-      heap_.pop_back();
-      if (best.version == crossings_[best.crossing].version && make_room(best.crossing)) contract(best.crossing);
-    }
-  }
+  void run();
 
-  [[nodiscard]] blocks result() const {
-    std::vector<std::size_t> head_of(model_.size()), number(model_.size());  // blocks numbered by smallest layer
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < model_.size(); ++i) {
-      head_of[i] = into_[i] == i ? i : head_of[into_[i]];  // into a smaller one, so that is known
-      if (head_of[i] == i) number[i] = count++;
-    }
-    std::vector<std::pair<std::size_t, std::size_t>> edges;
-    for (const crossing& c : crossings_) {
-      if (c.version != dead) edges.emplace_back(number[c.from], number[c.to]);
-    }
-    const std::vector<std::size_t> order = topological_order(count, edges);
-    HETPLAN_ASSERT(order.size() == count);
-    std::vector<std::size_t> rank(count);
-    for (std::size_t i = 0; i < count; ++i) rank[order[i]] = i;
-    blocks merged;
-    merged.layers.resize(count);
-    for (std::size_t i = 0; i < model_.size(); ++i) {
-      merged.block_of.push_back(rank[number[head_of[i]]]);
-      merged.layers[merged.block_of.back()].emplace_back(i);
-    }
-    return merged;
-  }
+  [[nodiscard]] blocks result() const;
 
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -148,144 +76,31 @@ class contraction {
     }
   };
 
-  [[nodiscard]] bool fits(const node& a, const node& b) const {
-    if (!(a.work + b.work < work_limit_)) return false;
-    double weight = a.weight + b.weight;
-    for (const std::int32_t g : together(a.groups, b.groups)) weight += group_weight_[static_cast<std::size_t>(g)];
-    return weight < weight_limit_;
-  }
+  [[nodiscard]] bool fits(const node& a, const node& b) const;
 
-  static std::vector<std::int32_t> together(const std::vector<std::int32_t>& a, const std::vector<std::int32_t>& b) {
-    std::vector<std::int32_t> both;
-    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-    return both;
-  }
+  static std::vector<std::int32_t> together(const std::vector<std::int32_t>& a, const std::vector<std::int32_t>& b);
 
   /// Blocks only grow, so a crossing that does not fit is never looked at again. Whoever merges offers all crossings of
   /// the merged block: when a tensor comes down to one reader, the crossing left to it is among them.
-  void offer(std::size_t c) {
-    crossing& x = crossings_[c];
-    ++x.version;
-    if (!fits(nodes_[x.from], nodes_[x.to])) return;
-    double freed = 0, total = 0;
-    for (const tensor& t : x.tensors) {
-      total += t.second;
-      if (readers_[t.first] == 1) freed += t.second;
-    }
-    heap_.push_back({freed, total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
-    std::push_heap(heap_.begin(), heap_.end());
-  }
+  void offer(std::size_t c);
 
   /// Reorders the blocks between the ends of a crossing so that both ends can share one position; false, and
   /// nothing moves, if another path runs from end to end.
-  bool make_room(std::size_t c) {
-    const std::size_t u = crossings_[c].from, v = crossings_[c].to;
-    const std::size_t first = nodes_[u].position, last = nodes_[v].position;
-    std::size_t place = last;
-    if (nodes_[v].in.size() == 1) {
-      place = first;  // v may come as early as u
-    } else if (nodes_[u].out.size() > 1) {
-      if (!reach_short_of(u, v)) return false;
-      // Whatever u leads to moves behind v, in its order; the rest of the blocks between them stays before.
-      if (!reached_.empty()) {
-        const auto earlier = [&](std::size_t a, std::size_t b) { return nodes_[a].position < nodes_[b].position; };
-        std::sort(reached_.begin(), reached_.end(), earlier);
-        place = first;
-        for (std::size_t p = first + 1; p < last; ++p) {
-          if (order_[p] != none && seen_[order_[p]] != search_) put(order_[p], place++);
-        }
-        std::size_t behind = place + 1;
-        for (const std::size_t b : reached_) put(b, behind++);
-        for (std::size_t p = behind; p <= last; ++p) order_[p] = none;
-      }
-    }
-    if (order_[first] == u) order_[first] = none;
-    if (order_[last] == v) order_[last] = none;
-    put(u, place);
-    put(v, place);
-    return true;
-  }
+  bool make_room(std::size_t c);
 
-  void put(std::size_t block, std::size_t place) {
-    order_[place] = block;
-    nodes_[block].position = place;
-  }
+  void put(std::size_t block, std::size_t place);
 
   /// Fills reached_ with the blocks before v that u leads to, v's own crossing aside; false if v is met.
-  bool reach_short_of(std::size_t u, std::size_t v) {
-    reached_.clear();
-    ++search_;
-    const std::size_t end = nodes_[v].position;
-    const auto step_from = [&](std::size_t block) {
-      for (const std::size_t c : nodes_[block].out) {
-        const std::size_t next = crossings_[c].to;
-        if (next == v && block != u) return false;
-        if (nodes_[next].position >= end || seen_[next] == search_) continue;
-        seen_[next] = search_;
-        reached_.push_back(next);
-      }
-      return true;
-    };
-    if (!step_from(u)) return false;
-    for (std::size_t i = 0; i < reached_.size(); ++i) {
-      if (!step_from(reached_[i])) return false;
-    }
-    return true;
-  }
+  bool reach_short_of(std::size_t u, std::size_t v);
 
-  void contract(std::size_t c) {
-    const std::size_t u = crossings_[c].from, v = crossings_[c].to;
-    const std::size_t keep = std::min(u, v), gone = std::max(u, v);
-    drop(nodes_[u].out, c);
-    drop(nodes_[v].in, c);
-    crossings_[c].version = dead;
-    for (const tensor& t : crossings_[c].tensors) --readers_[t.first];
-    join(keep, gone, &node::out, &node::in, &crossing::from, &crossing::to);
-    join(keep, gone, &node::in, &node::out, &crossing::to, &crossing::from);
-    node &k = nodes_[keep], &g = nodes_[gone];
-    k.weight += g.weight;
-    k.work += g.work;
-    k.groups = together(k.groups, g.groups);
-    g = {};
-    into_[gone] = keep;
-    order_[k.position] = keep;
-    for (const std::size_t x : k.out) offer(x);
-    for (const std::size_t x : k.in) offer(x);
-  }
+  void contract(std::size_t c);
 
   /// Hands one side of a block's crossings to another block; two that then join the same blocks become one.
   void join(std::size_t keep, std::size_t gone, std::vector<std::size_t> node::*near, std::vector<std::size_t> node::*far,
-            std::size_t crossing::*here, std::size_t crossing::*there) {
-    auto& kept = nodes_[keep].*near;
-    for (const std::size_t c : kept) twin_[crossings_[c].*there] = c;
-    const std::size_t before = kept.size();
-    for (const std::size_t c : nodes_[gone].*near) {
-      const std::size_t neighbour = crossings_[c].*there;
-      if (twin_[neighbour] == none) {
-        crossings_[c].*here = keep;
-        kept.push_back(c);
-      } else {
-        absorb(crossings_[twin_[neighbour]].tensors, crossings_[c].tensors);
-        drop(nodes_[neighbour].*far, c);
-        crossings_[c].version = dead;
-      }
-    }
-    for (std::size_t i = 0; i < before; ++i) twin_[crossings_[kept[i]].*there] = none;
-  }
+            std::size_t crossing::*here, std::size_t crossing::*there);
 
   /// A tensor that both carry is read on both ways but crosses once.
-  void absorb(std::vector<tensor>& all, const std::vector<tensor>& more) {
-    std::vector<tensor> sum;
-    auto a = all.begin();
-    for (const tensor& b : more) {
-      while (a != all.end() && a->first < b.first) sum.push_back(*a++);
-      const bool same = a != all.end() && a->first == b.first;
-      if (same) --readers_[b.first];
-      sum.emplace_back(b.first, same ? std::max(a++->second, b.second) : b.second);
-    }
-    sum.insert(sum.end(), a, all.end());
-    all = std::move(sum);
-  }
+  void absorb(std::vector<tensor>& all, const std::vector<tensor>& more);
 
   static void drop(std::vector<std::size_t>& list, std::size_t c) { list.erase(std::find(list.begin(), list.end(), c)); }
 
@@ -327,16 +142,10 @@ class contraction {
 /// Deviations       FLOP count as well as parameters: by parameters alone one block takes 40 % of ResNet-50's work. A
 ///                  model without parameters, or without FLOP (profiles only), has no limit on that side; without
 ///                  either nothing is known to be small, and nothing merges.
-[[nodiscard]] inline blocks merge_small(const planning_graph& model, const merge_options& options = {}) {
-  if (!(options.share >= 0 && options.share <= 1)) {
-    throw invalid_input("merge_small: share = " + to_text(options.share) + "; expected a number in [0, 1]");
-  }
-  const double weight = model.parameters() * model.bytes_per_parameter(), work = model.forward_flops().value();
-  if (options.share == 0 || (weight == 0 && work == 0)) return each_layer(model);
-  const auto limit = [&](double total) { return total > 0 ? options.share * total : std::numeric_limits<double>::infinity(); };
-  detail::contraction graph(model, limit(weight), limit(work));
-  graph.run();
-  return graph.result();
-}
+[[nodiscard]] blocks merge_small(const planning_graph& model, const merge_options& options = {});
 
-}  // namespace hetplan::coarsen
+}  // namespace HETPLAN_NAMESPACE::coarsen
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/coarsen/merge_small.ipp>
+#endif

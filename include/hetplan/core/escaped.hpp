@@ -2,36 +2,19 @@
 #pragma once
 /// Names and messages as a terminal may see them.
 
-#include <cstddef>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
-namespace hetplan {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
 
 /// The text with control characters written as \n, \t or \u00XX, so that it stays on one line and
 /// a hostile file cannot speak to the terminal. What was escaped stays as it is.
-[[nodiscard]] inline std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    // The second control block (U+0080 to U+009F) is 0xC2 and the code in UTF-8.
-    const bool second_block = c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
-                              static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c < 0x20 || c == 0x7F || second_block) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04X", second_block ? static_cast<unsigned char>(text[++i]) : c);
-      out += code;
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out;
-}
+[[nodiscard]] std::string escaped(std::string_view text);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/core/escaped.ipp>
+#endif

@@ -4,7 +4,7 @@
 
 #include <hetplan/core/quantity.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 namespace detail {
 
@@ -39,4 +39,4 @@ concept names_member =
     detail::calls_member<Call, M, double> || detail::calls_member<Call, M, bytes> ||
     (detail::calls_member_with<Call, M, Typical, Typical...> || ...);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

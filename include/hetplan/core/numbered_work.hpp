@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace hetplan {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
 
 /// Runs numbered pieces of work on threads, in order; take(i), once for each i, waits for piece i and rethrows what it threw.
 ///
@@ -82,4 +84,4 @@ class numbered_work {
   std::vector<std::thread> crew_;
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

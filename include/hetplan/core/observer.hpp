@@ -5,7 +5,9 @@
 #include <concepts>
 #include <type_traits>
 
-namespace hetplan {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
 
 /// An observer's answer: go on, or stop and return what there is (status `stopped`).
 enum class flow { go, stop };
@@ -39,4 +41,4 @@ flow notify(const Event& event, Observers&... observers) {
   return answer;
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <compare>
 
-namespace hetplan {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
 
 /// A double that knows its dimension: time [s], data [B], energy [J] and work [FLOP] to the given powers.
 ///
@@ -109,4 +111,4 @@ HETPLAN_LITERAL(GB_per_s, bytes_per_second, 1e9)
 #undef HETPLAN_LITERAL
 }  // namespace literals
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace hetplan {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
 
 enum class outcome { feasible, infeasible, stopped };
 
@@ -27,4 +29,4 @@ struct status {
   friend bool operator==(const status&, const status&) = default;
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <string>
 
-namespace hetplan {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
 
 /// Steps that planning takes at most unless told otherwise: some seconds.
 inline constexpr long long standard_steps = 10'000'000;
@@ -39,4 +41,4 @@ class step_budget {
          std::to_string(candidates) + (candidates == 1 ? " candidate" : " candidates") + "; the best so far";
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

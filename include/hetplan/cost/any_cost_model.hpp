@@ -7,7 +7,7 @@
 
 #include <hetplan/cost/cost_model.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Holds any cost model by value; copies share it (models are pure). One virtual call per question.
 class any_cost_model {
@@ -84,4 +84,4 @@ assume_si(M) -> assume_si<M>;
 
 static_assert(check_cost_model<any_cost_model>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

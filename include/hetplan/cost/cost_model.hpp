@@ -11,7 +11,7 @@
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 template <class M>
 concept times_work = requires(const M& m, const work& w, const device& d) {
@@ -102,4 +102,4 @@ template <times_optimizer_step M>
   return t;
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/error.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// What a device did in one run.
 struct device_usage {
@@ -38,9 +39,7 @@ consteval bool check_energy_model() {
 
 /// P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received, from the device's power profile.
 struct linear_power {
-  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
-    return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent + d.power.receive * u.received;
-  }
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const;
 };
 
 /// Measured watts against the busy share, per device kind, piecewise linear between the points and
@@ -52,23 +51,10 @@ struct measured_power {
   };
   std::map<std::string, std::vector<point>> tables;  ///< by device kind
 
-  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
-    const auto it = tables.find(d.kind);
-    if (it == tables.end() || it->second.empty()) return linear_power{}.energy(u, d);
-    const double share = u.total > seconds{} ? u.busy / u.total : 0;
-    return draw(it->second, share) * u.total + d.power.send * u.sent + d.power.receive * u.received;
-  }
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const;
 
  private:
-  [[nodiscard]] static watts draw(const std::vector<point>& table, double share) {
-    if (share <= table.front().busy_share) return table.front().draw;
-    for (std::size_t i = 1; i < table.size(); ++i) {
-      if (share > table[i].busy_share) continue;
-      const double along = (share - table[i - 1].busy_share) / (table[i].busy_share - table[i - 1].busy_share);
-      return table[i - 1].draw + along * (table[i].draw - table[i - 1].draw);
-    }
-    return table.back().draw;
-  }
+  [[nodiscard]] static watts draw(const std::vector<point>& table, double share);
 };
 
 /// What an energy model charges per second and per byte: that of linear_power, for any other model the straight line
@@ -105,4 +91,8 @@ template <energy_model M>
 
 static_assert(check_energy_model<linear_power>() && check_energy_model<measured_power>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cost/energy_model.ipp>
+#endif

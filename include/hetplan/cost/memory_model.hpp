@@ -2,15 +2,13 @@
 #pragma once
 /// The door for users' memory models, and the two that ship.
 
-#include <cmath>
 #include <concepts>
-#include <string>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 template <class M>
 concept holds_state = requires(const M& m, const layer& l, const workload& w) {
@@ -79,22 +77,10 @@ consteval bool check_memory_model() {
 }
 
 /// Checks what a memory model answered. Throws invalid_model, naming member and layer.
-[[nodiscard]] inline double checked_bytes(bytes given, const char* member, const layer& l) {
-  const double b = given.value();
-  if (!(b >= 0) || !std::isfinite(b)) {
-    throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
-                        "\") = " + to_text(b) + " B; expected finite >= 0");
-  }
-  return b;
-}
+[[nodiscard]] double checked_bytes(bytes given, const char* member, const layer& l);
 
 /// The same for a part of something that holds `all` bytes.
-[[nodiscard]] inline double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {
-  const double b = checked_bytes(given, member, l);
-  if (b <= all) return b;
-  throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
-                      "\") = " + to_text(b) + " B; expected at most its " + whole + ", " + to_text(all) + " B");
-}
+[[nodiscard]] double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole);
 
 /// What W alone needs of a layer's activations. Throws invalid_model.
 template <memory_model M>
@@ -126,13 +112,8 @@ template <memory_model M>
 
 /// Training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.
 struct plain_memory {
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const {
-    if (w.mode != mode::training) return l.weight;
-    return l.weight + l.trainable_weight() * (1 + w.optimizer_factor);
-  }
-  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const {
-    return w.mode == mode::training ? l.trainable_weight() * w.optimizer_factor : bytes{};
-  }
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const;
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;
   [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return l.kv_bytes_per_token * static_cast<double>(w.context); }
@@ -145,24 +126,19 @@ struct framework_memory {
   double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of the factor
 
   [[nodiscard]] bytes state(const layer& l, const workload& w) const { return (1 + fragmentation) * plain_memory{}.state(l, precise(w)); }
-  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const {
-    return (1 + fragmentation) * plain_memory{}.optimizer_state(l, precise(w));
-  }
-  [[nodiscard]] bytes activations(const layer& l, const workload& w) const {
-    return (1 + fragmentation) * plain_memory{}.activations(l, w);
-  }
-  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
-    return (1 + fragmentation) * plain_memory{}.activations_for_weights(l, w);
-  }
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const;
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const;
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return (1 + fragmentation) * plain_memory{}.cache(l, w); }
 
  private:
-  [[nodiscard]] workload precise(workload w) const {
-    w.optimizer_factor *= optimizer_precision;
-    return w;
-  }
+  [[nodiscard]] workload precise(workload w) const;
 };
 
 static_assert(check_memory_model<plain_memory>() && check_memory_model<framework_memory>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cost/memory_model.ipp>
+#endif

@@ -2,14 +2,11 @@
 #pragma once
 /// Time from measurements, and the usual mixture: measured where there is a profile, roofline elsewhere.
 
-#include <cmath>
-#include <limits>
 #include <span>
-#include <string>
 
 #include <hetplan/cost/roofline.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Piecewise linear in batch over the layer's profile for the device's kind: below the first entry its
 /// value, above the last the last slope, one entry = constant. The measured backward is shared by
@@ -18,66 +15,26 @@ namespace hetplan {
 /// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1. unknown_time: the last slope
 ///         falls, and the batch is so large that less than no time would be left.
 struct profiled {
-  [[nodiscard]] seconds time(const work& w, const device& d) const {
-    const layer_profile* p = w.layer.profile_for(d.kind);
-    const auto fail = [&](const char* what) {
-      throw invalid_input("profiled: layer \"" + w.layer.name + "\" on device \"" + d.name + "\" of kind \"" + d.kind + "\" " + what);
-    };
-    if (p == nullptr) fail("has no profile for that kind");
-    if (w.tensor_parallel > 1) fail("is measured for one accelerator; expected tensor_parallel 1");
-    const auto measured_s = [&](const char* what, std::span<const double> y) {
-      const double t = interpolate(p->batch, y, w.batch);
-      if (t < 0) {
-        throw unknown_time("profiled: layer \"" + w.layer.name + "\", kind \"" + d.kind + "\": the last slope of " + what +
-                           " falls and gives " + to_text(t) + " s at batch " + to_text(w.batch) +
-                           "; expected >= 0, so measure a larger batch");
-      }
-      return t;
-    };
-    if (w.phase == phase::forward) return seconds(measured_s("forward", p->forward_s));
-    if (p->backward_s.empty()) fail("has no measured backward, which training needs");
-    const double input = w.layer.backward_input_flops.value(), weight = w.layer.backward_weight_flops.value();
-    const double mine = w.phase == phase::backward_input ? input : weight;
-    const double share = input + weight > 0 ? mine / (input + weight) : 0.5;
-    return seconds(share * measured_s("backward", p->backward_s));
-  }
+  [[nodiscard]] seconds time(const work& w, const device& d) const;
   /// Where the last slope falls, the last batch that it leaves any time for.
-  [[nodiscard]] double largest_batch(const work& w, const device& d) const {
-    constexpr double any = std::numeric_limits<double>::infinity();
-    const layer_profile* p = w.layer.profile_for(d.kind);
-    if (p == nullptr) return any;
-    const std::span<const double> x = p->batch, y = w.phase == phase::forward ? p->forward_s : p->backward_s;
-    if (y.size() < 2) return any;
-    const std::size_t n = y.size();
-    const double slope = (y[n - 1] - y[n - 2]) / (x[n - 1] - x[n - 2]);
-    if (slope >= 0) return any;
-    double last = std::floor(x[n - 2] - y[n - 2] / slope);
-    if (last >= most_batch) return any;
-    while (interpolate(x, y, last) < 0) --last;  // rounding
-    while (interpolate(x, y, last + 1) >= 0) ++last;
-    return last;
-  }
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const;
 
  private:
   static constexpr double most_batch = 1e9;  ///< nobody has larger ones
 
-  [[nodiscard]] static double interpolate(std::span<const double> x, std::span<const double> y, double at) {
-    if (x.size() == 1 || at <= x.front()) return y.front();
-    std::size_t right = 1;
-    while (right + 1 < x.size() && x[right] < at) ++right;
-    const double slope = (y[right] - y[right - 1]) / (x[right] - x[right - 1]);
-    return y[right - 1] + slope * (at - x[right - 1]);
-  }
+  [[nodiscard]] static double interpolate(std::span<const double> x, std::span<const double> y, double at);
 };
 
 /// A layer profiled for the device's kind uses the profile, any other the roofline: what files mean.
 struct profiled_or_roofline {
-  [[nodiscard]] seconds time(const work& w, const device& d) const {
-    return w.layer.profile_for(d.kind) != nullptr ? profiled{}.time(w, d) : roofline{}.time(w, d);
-  }
+  [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
 };
 
 static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/cost/profiled.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Every answer of the model, divided by the device's factor. Factors by device id, above 0.
 ///
@@ -40,4 +40,4 @@ template <cost_model Cost>
   else return slowed<Cost>{std::move(cost), std::move(factor)};
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

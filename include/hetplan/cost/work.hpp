@@ -6,7 +6,7 @@
 
 #include <hetplan/graph/layer.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 enum class mode { training, inference, generation };
 
@@ -62,4 +62,4 @@ struct work {
   }
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

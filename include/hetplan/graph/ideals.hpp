@@ -11,12 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <boost/graph/graph_traits.hpp>
-
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// A set of nodes 0 ... n-1, as bits; a view.
 class node_set {
@@ -45,9 +43,7 @@ class ideal_family {
   [[nodiscard]] std::size_t size() const { return bits_.size() / words_; }
   [[nodiscard]] node_set operator[](std::size_t ideal) const { return node_set(std::span(bits_).subspan(ideal * words_, words_)); }
   /// The steps up from an ideal, by node.
-  [[nodiscard]] std::span<const step> steps(std::size_t ideal) const {
-    return std::span(steps_).subspan(first_step_[ideal], first_step_[ideal + 1] - first_step_[ideal]);
-  }
+  [[nodiscard]] std::span<const step> steps(std::size_t ideal) const;
 
  private:
   template <class Graph>
@@ -55,17 +51,8 @@ class ideal_family {
   friend ideal_family prefixes_of(std::span<const std::size_t> order);
 
   /// A new ideal: an old one and one more node.
-  void append(std::size_t ideal, std::size_t node) {
-    for (std::size_t w = 0; w < words_; ++w) bits_.push_back(bits_[ideal * words_ + w]);
-    bits_[bits_.size() - words_ + node / 64] |= std::uint64_t{1} << (node % 64);
-  }
-  [[nodiscard]] bool is_grown(std::size_t ideal, std::size_t from, std::size_t node) const {
-    for (std::size_t w = 0; w < words_; ++w) {
-      const std::uint64_t added = w == node / 64 ? std::uint64_t{1} << (node % 64) : 0;
-      if (bits_[ideal * words_ + w] != (bits_[from * words_ + w] | added)) return false;
-    }
-    return true;
-  }
+  void append(std::size_t ideal, std::size_t node);
+  [[nodiscard]] bool is_grown(std::size_t ideal, std::size_t from, std::size_t node) const;
 
   std::size_t nodes_, words_;
   std::vector<std::uint64_t> bits_;
@@ -91,7 +78,7 @@ template <class Graph>
 
 /// All ideals, if there are no more than `limit`.
 ///
-/// @param g      a Boost graph (vertex list, incidence) whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
+/// @param g      a Boost graph (vertex list, incidence) whose vertices are 0 ... n-1: `boost_graph` of a planning graph (graph/bgl.hpp).
 /// @return       nothing where there are more than `limit`.
 /// Complexity    O(I (w + n / 64)) expected for I ideals that can each grow by w nodes at most (w <= the DAG's width); as much memory.
 /// Throws        invalid_input: the graph has a cycle.
@@ -168,16 +155,10 @@ template <class Graph>
 }
 
 /// The prefixes of a sequence of all nodes: the ideals of a graph that was linearised to it.
-[[nodiscard]] inline ideal_family prefixes_of(std::span<const std::size_t> order) {
-  ideal_family all(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    all.first_step_.push_back(i);
-    all.append(i, order[i]);
-    all.steps_.push_back({static_cast<std::uint32_t>(order[i]), static_cast<std::uint32_t>(i + 1)});
-  }
-  all.first_step_.push_back(all.steps_.size());
-  all.first_step_.push_back(all.steps_.size());
-  return all;
-}
+[[nodiscard]] ideal_family prefixes_of(std::span<const std::size_t> order);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/graph/ideals.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Measured seconds of one layer on one kind of device, by batch size (ascending, >= 1).
 /// `backward` holds both parts (input and weight gradient) together; empty where only inference was measured.
@@ -76,4 +76,4 @@ struct layer {
   friend bool operator==(const layer&, const layer&) = default;
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -2,48 +2,14 @@
 #pragma once
 /// Several topological orders of one DAG, most of them depth first: what a graph is linearised to.
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/core/linkage.hpp>
 
-namespace hetplan {
-
-namespace detail {
-
-/// Goes on with what has just become ready, so that a branch is finished before the next one is begun.
-[[nodiscard]] inline std::vector<std::size_t> depth_first_order(const std::vector<std::vector<std::size_t>>& behind, bool smallest_first) {
-  std::vector<std::size_t> waiting(behind.size(), 0), stack, order;
-  for (const auto& targets : behind) {
-    for (const std::size_t v : targets) ++waiting[v];
-  }
-  const auto push = [&](std::vector<std::size_t> ready) {
-    std::sort(ready.begin(), ready.end());
-    if (smallest_first) std::reverse(ready.begin(), ready.end());  // the last pushed is the next
-    stack.insert(stack.end(), ready.begin(), ready.end());
-  };
-  std::vector<std::size_t> ready;
-  for (std::size_t v = 0; v < behind.size(); ++v) {
-    if (waiting[v] == 0) ready.push_back(v);
-  }
-  push(std::move(ready));
-  while (!stack.empty()) {
-    const std::size_t node = stack.back();
-    stack.pop_back();
-    order.push_back(node);
-    ready = {};
-    for (const std::size_t v : behind[node]) {
-      if (--waiting[v] == 0) ready.push_back(v);
-    }
-    push(std::move(ready));
-  }
-  return order;
-}
-
-}  // namespace detail
+namespace HETPLAN_NAMESPACE {
 
 /// The stable order, and depth-first orders from the sources and from the sinks, each with the smallest and with the largest node
 /// first; no order twice.
@@ -51,25 +17,11 @@ namespace detail {
 /// @param edges     without cycles.
 /// Complexity       O((n + edges) log n).
 /// Determinism      always the same orders in the same sequence.
-[[nodiscard]] inline std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
-                                                                         std::span<const std::pair<std::size_t, std::size_t>> edges) {
-  std::vector<std::vector<std::size_t>> behind(n), before(n), orders{topological_order(n, edges)};
-  for (const auto& [from, to] : edges) {
-    behind[from].push_back(to);
-    before[to].push_back(from);
-  }
-  for (const bool smallest_first : {true, false}) {
-    orders.push_back(detail::depth_first_order(behind, smallest_first));
-    auto from_sinks = detail::depth_first_order(before, smallest_first);
-    std::reverse(from_sinks.begin(), from_sinks.end());
-    orders.push_back(std::move(from_sinks));
-  }
-  for (std::size_t i = 0; i < orders.size(); ++i) {
-    for (std::size_t j = orders.size(); --j > i;) {
-      if (orders[i] == orders[j]) orders.erase(orders.begin() + static_cast<std::ptrdiff_t>(j));
-    }
-  }
-  return orders;
-}
+[[nodiscard]] std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
+                                                                  std::span<const std::pair<std::size_t, std::size_t>> edges);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/graph/linear_orders.ipp>
+#endif

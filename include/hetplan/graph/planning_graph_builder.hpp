@@ -2,8 +2,6 @@
 #pragma once
 /// The only way to make a planning graph: every rule about layers and edges is checked here.
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/graph/topological_order.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Collects layers and edges by name or id, then builds the graph.
 ///
@@ -30,188 +28,39 @@ namespace hetplan {
 /// Complexity       build: O(V + E log E).
 class planning_graph_builder {
  public:
-  explicit planning_graph_builder(std::string name, double bytes_per_parameter = 4, int tokens_per_sample = 1) {
-    graph_.name_ = std::move(name);
-    require(bytes_per_parameter > 0 && std::isfinite(bytes_per_parameter), "bytes_per_parameter", bytes_per_parameter,
-            "a finite number > 0");
-    require(tokens_per_sample >= 1, "tokens_per_sample", tokens_per_sample, "an integer >= 1");
-    graph_.bytes_per_parameter_ = bytes_per_parameter;
-    graph_.tokens_per_sample_ = tokens_per_sample;
-  }
+  explicit planning_graph_builder(std::string name, double bytes_per_parameter = 4, int tokens_per_sample = 1);
 
   /// Adds a layer with a name of its own. A layer without profile needs forward_flops.
-  layer_id add_layer(layer_spec spec) {
-    check(spec);
-    const layer_id id(specs_.size());
-    if (!graph_.by_name_.emplace(spec.name, id).second) fail("layer \"" + spec.name + "\" appears twice");
-    specs_.push_back(std::move(spec));
-    return id;
-  }
+  layer_id add_layer(layer_spec spec);
 
   /// Adds the tensor u -> v; `gradient` defaults to `forward`, 0 means no backward transfer.
-  void add_edge(layer_id from, layer_id to, bytes forward, std::optional<bytes> gradient = {}) {
-    if (from.index() >= specs_.size() || to.index() >= specs_.size()) fail("an edge names a layer that was not added");
-    const std::string where = "edge \"" + specs_[from.index()].name + "\" -> \"" + specs_[to.index()].name + "\"";
-    if (from == to) fail(where + " joins a layer to itself");
-    require_amount(forward, where + " bytes");
-    if (gradient) require_amount(*gradient, where + " gradient");
-    if (!pairs_.emplace(from, to).second) fail(where + " appears twice");
-    graph_.edges_.push_back({from, to, forward, gradient.value_or(forward)});
-  }
+  void add_edge(layer_id from, layer_id to, bytes forward, std::optional<bytes> gradient = {});
 
-  void add_edge(std::string_view from, std::string_view to, bytes forward, std::optional<bytes> gradient = {}) {
-    add_edge(graph_.find(from), graph_.find(to), forward, gradient);
-  }
+  void add_edge(std::string_view from, std::string_view to, bytes forward, std::optional<bytes> gradient = {});
 
   /// Numbers the layers topologically (the order of the calls where that is topological already, see
   /// topological_order), resolves every default and indexes the graph.
-  [[nodiscard]] planning_graph build() && {
-    if (specs_.empty()) fail("a model has at least one layer");
-    renumber();
-    std::sort(graph_.edges_.begin(), graph_.edges_.end(),
-              [](const layer_edge& a, const layer_edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
-    index_edges();
-    resolve_layers();
-    return std::move(graph_);
-  }
+  [[nodiscard]] planning_graph build() &&;
 
  private:
   [[noreturn]] void fail(const std::string& what) const { throw invalid_input("model \"" + graph_.name_ + "\": " + what); }
-  void require(bool ok, const std::string& what, double given, const char* expected) const {
-    if (!ok) fail(what + " = " + to_text(given) + "; expected " + expected);
-  }
+  void require(bool ok, const std::string& what, double given, const char* expected) const;
   template <class Quantity>
   void require_amount(Quantity q, const std::string& what) const {
     require(is_finite(q) && q.value() >= 0, what, q.value(), "a finite number >= 0");
   }
 
-  void check(const layer_spec& s) const {
-    if (s.name.empty()) fail("a layer has an empty name");
-    const std::string where = "layer \"" + s.name + "\" ";
-    if (!s.forward_flops && s.profiles.empty()) fail(where + "needs forward_flops or a profile");
-    if (s.forward_flops) require_amount(*s.forward_flops, where + "forward_flops");
-    if (s.backward_input_flops) require_amount(*s.backward_input_flops, where + "backward_input_flops");
-    if (s.backward_weight_flops) require_amount(*s.backward_weight_flops, where + "backward_weight_flops");
-    require_amount(s.weight, where + "weight");
-    if (s.weight_traffic) require_amount(*s.weight_traffic, where + "weight_traffic");
-    require_amount(s.activation, where + "activation");
-    if (const auto part = s.activation_for_weights) {
-      require_amount(*part, where + "activation_for_weights");
-      require(*part <= s.activation, where + "activation_for_weights", part->value(), "at most the layer's activation");
-    }
-    if (s.traffic) require_amount(*s.traffic, where + "traffic");
-    require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
-    std::set<std::string_view> kinds;
-    for (const layer_profile& p : s.profiles) {
-      if (!kinds.insert(p.device_kind).second) fail(where + "profile \"" + p.device_kind + "\" appears twice");
-      check(p, where);
-    }
-  }
+  void check(const layer_spec& s) const;
 
-  void check(const layer_profile& p, const std::string& where) const {
-    const std::string at = where + "profile \"" + p.device_kind + "\" ";
-    if (p.batch.empty()) fail(at + "has no entry");
-    if (p.forward_s.size() != p.batch.size()) fail(at + "forward has another length than batch");
-    if (!p.backward_s.empty() && p.backward_s.size() != p.batch.size()) fail(at + "backward has another length than batch");
-    for (std::size_t i = 0; i < p.batch.size(); ++i) {
-      require(std::isfinite(p.batch[i]) && p.batch[i] >= 1, at + "batch", p.batch[i], "a number >= 1");
-      if (i > 0) require(p.batch[i] > p.batch[i - 1], at + "batch", p.batch[i], "ascending sizes");
-    }
-    for (const double t : p.forward_s) require(std::isfinite(t) && t >= 0, at + "forward", t, "finite seconds >= 0");
-    for (const double t : p.backward_s) require(std::isfinite(t) && t >= 0, at + "backward", t, "finite seconds >= 0");
-  }
+  void check(const layer_profile& p, const std::string& where) const;
 
-  void renumber() {
-    auto& edges = graph_.edges_;
-    if (std::all_of(edges.begin(), edges.end(), [](const layer_edge& e) { return e.from < e.to; })) return;
+  void renumber();
 
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;
-    for (const layer_edge& e : edges) pairs.emplace_back(e.from.index(), e.to.index());
-    const std::vector<std::size_t> order = topological_order(specs_.size(), pairs);
-    if (order.size() < specs_.size()) {
-      const auto [from, to] = edge_on_cycle(specs_.size(), pairs, order);
-      fail("edge \"" + specs_[from].name + "\" -> \"" + specs_[to].name + "\" is on a cycle");
-    }
-    std::vector<layer_id> position(specs_.size());
-    std::vector<layer_spec> ordered(specs_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      position[order[i]] = layer_id(i);
-      ordered[i] = std::move(specs_[order[i]]);
-    }
-    specs_ = std::move(ordered);
-    for (layer_edge& e : edges) e = {position[e.from.index()], position[e.to.index()], e.forward, e.gradient};
-    for (auto& [name, id] : graph_.by_name_) id = position[id.index()];
-  }
+  void index_edges();
 
-  void index_edges() {
-    const std::size_t n = specs_.size();
-    auto& edges = graph_.edges_;
-    graph_.first_out_.assign(n + 1, 0);
-    graph_.first_in_.assign(n + 1, 0);
-    for (const layer_edge& e : edges) {
-      ++graph_.first_out_[e.from.index() + 1];
-      ++graph_.first_in_[e.to.index() + 1];
-    }
-    std::partial_sum(graph_.first_out_.begin(), graph_.first_out_.end(), graph_.first_out_.begin());
-    std::partial_sum(graph_.first_in_.begin(), graph_.first_in_.end(), graph_.first_in_.begin());
-    graph_.in_.resize(edges.size());
-    auto next = graph_.first_in_;
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;
-    pairs.reserve(edges.size());
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      graph_.in_[next[edges[i].to.index()]++] = static_cast<std::uint32_t>(i);
-      pairs.emplace_back(edges[i].from.index(), edges[i].to.index());
-    }
-    graph_.graph_ = planning_graph::csr_graph(boost::edges_are_unsorted_multi_pass, pairs.begin(), pairs.end(), n);
-  }
+  void resolve_layers();
 
-  void resolve_layers() {
-    graph_.layers_.reserve(specs_.size());
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      layer_spec& s = specs_[i];
-      const layer_id id(i);
-      bytes in, largest_out;
-      for (const std::uint32_t e : graph_.in_edges(id)) in += graph_.edges_[e].forward;
-      for (const layer_edge& e : graph_.out_edges(id)) largest_out = std::max(largest_out, e.forward);
-      const flops forward = s.forward_flops.value_or(flops{});
-      const bool learns = s.trainable && s.weight > bytes{};
-      const std::int32_t group = group_of(s, id);
-      graph_.layers_.push_back({.id = id,
-                                .name = std::move(s.name),
-                                .kind = std::move(s.kind),
-                                .forward_flops = forward,
-                                .backward_input_flops = s.backward_input_flops.value_or(forward),
-                                .backward_weight_flops = s.backward_weight_flops.value_or(learns ? forward : flops{}),
-                                .weight = s.weight,
-                                .trainable = s.trainable,
-                                .weight_traffic = s.weight_traffic.value_or(s.weight),
-                                .weight_group = group,
-                                .activation = s.activation,
-                                .activation_for_weights = s.activation_for_weights.value_or(s.activation),
-                                .traffic = s.traffic.value_or(in + largest_out),
-                                .largest_output = largest_out,
-                                .kv_bytes_per_token = s.kv_bytes_per_token,
-                                .has_flops = s.forward_flops.has_value(),
-                                .profiles = std::move(s.profiles)});
-    }
-  }
-
-  std::int32_t group_of(const layer_spec& s, layer_id id) {
-    if (s.weight_group.empty()) return -1;
-    const auto [known, fresh] = group_index_.emplace(s.weight_group, static_cast<std::int32_t>(graph_.groups_.size()));
-    const std::int32_t index = known->second;
-    if (fresh) {
-      graph_.groups_.push_back(s.weight_group);
-      group_head_.push_back(id);
-      return index;
-    }
-    const layer& head = graph_.layers_[group_head_[static_cast<std::size_t>(index)].index()];
-    if (head.weight != s.weight || head.trainable != s.trainable) {
-      fail("layers \"" + head.name + "\" and \"" + s.name + "\" share weight_group \"" + s.weight_group +
-           "\" but differ in weight or trainable");
-    }
-    return index;
-  }
+  std::int32_t group_of(const layer_spec& s, layer_id id);
 
   planning_graph graph_;
   std::vector<layer_spec> specs_;
@@ -221,21 +70,10 @@ class planning_graph_builder {
 };
 
 /// The specification of a layer that is built, every default spelled out: what a builder needs to make it again.
-[[nodiscard]] inline layer_spec spec_of(const planning_graph& g, const layer& l) {
-  return {.name = l.name,
-          .kind = l.kind,
-          .forward_flops = l.has_flops ? std::optional(l.forward_flops) : std::nullopt,
-          .backward_input_flops = l.backward_input_flops,
-          .backward_weight_flops = l.backward_weight_flops,
-          .weight = l.weight,
-          .trainable = l.trainable,
-          .weight_traffic = l.weight_traffic,
-          .weight_group = l.weight_group < 0 ? "" : g.weight_groups()[static_cast<std::size_t>(l.weight_group)],
-          .activation = l.activation,
-          .activation_for_weights = l.activation_for_weights,
-          .traffic = l.traffic,
-          .kv_bytes_per_token = l.kv_bytes_per_token,
-          .profiles = l.profiles};
-}
+[[nodiscard]] layer_spec spec_of(const planning_graph& g, const layer& l);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/graph/planning_graph_builder.ipp>
+#endif

@@ -4,7 +4,9 @@
 
 #include <string_view>
 
-namespace hetplan::io::detail {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::io::detail {
 
 /// The report's script zooms and writes seconds; this one handles the event of the view that it sets and writes hours and minutes instead.
 inline constexpr std::string_view adaptation_script = R"js(
@@ -51,4 +53,4 @@ inline constexpr std::string_view adaptation_script = R"js(
 })();
 )js";
 
-}  // namespace hetplan::io::detail
+}  // namespace HETPLAN_NAMESPACE::io::detail

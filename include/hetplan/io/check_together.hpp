@@ -3,39 +3,23 @@
 /// What a model file and a cluster file must agree on.
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/json_document.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// Every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute;
 /// where the mode is given and is training, that profile has a backward.
 ///
 /// @param file  the cluster's, for messages.
 /// Throws       invalid_input, as in `home.json: /devices/2/compute: expected FLOP/s > 0, got nothing: ...`.
-inline void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode = {}) {
-  for (const device& d : c.devices()) {
-    const auto fail = [&](const layer& l, std::string_view field, std::string_view expected, std::string_view why) {
-      throw invalid_input(escaped(file) + ": /devices/" + std::to_string(d.id.value) + "/" + std::string(field) + ": expected " +
-                          std::string(expected) + ": layer " + in_quotes(l.name) + " of model " + in_quotes(model.name()) + " " +
-                          std::string(why) + " kind " + in_quotes(d.kind));
-    };
-    for (const layer& l : model.layers()) {
-      const layer_profile* p = l.profile_for(d.kind);
-      if (p == nullptr && d.compute.value() <= 0) fail(l, "compute", "FLOP/s > 0, got nothing", "has no profile for");
-      if (p == nullptr && !l.has_flops)
-        fail(l, "kind", "a kind with a profile, got " + in_quotes(d.kind), "has no forward_flops and no profile for");
-      if (p != nullptr && p->backward_s.empty() && mode == hetplan::mode::training) {
-        fail(l, "kind", "a kind with a measured backward, got " + in_quotes(d.kind),
-             "has no backward, which training needs, in its profile for");
-      }
-    }
-  }
-}
+void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode = {});
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/check_together.ipp>
+#endif

@@ -2,8 +2,6 @@
 #pragma once
 /// How charts over minutes and hours put time on paper, and values that change more often than there are pixels.
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -13,35 +11,13 @@
 
 #include <hetplan/io/gantt_scale.hpp>
 
-namespace hetplan::io::detail {
+namespace HETPLAN_NAMESPACE::io::detail {
 
 /// The smallest step between round times that gives at most so many of them: as on a clock from a minute on.
-[[nodiscard]] inline double clock_step(double span_s, double most) {
-  constexpr std::array<double, 15> steps{15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800};
-  if (span_s < 120) {
-    const time_ticks fine(span_s, most);
-    return fine.step * fine.unit_s;
-  }
-  std::size_t i = 0;
-  while (i + 1 < steps.size() && span_s / steps[i] > most) ++i;
-  double step = steps[i];
-  while (span_s / step > most) step *= 2;
-  return step;
-}
+[[nodiscard]] double clock_step(double span_s, double most);
 
 /// "0", "30 s", "1 min 30 s", "1 h", "12 h 20 min": a round time in full.
-[[nodiscard]] inline std::string clock_label(double s) {
-  if (s > 0 && s < 1) return engineering(s, "s");
-  const double hours = std::floor(s / 3600), minutes = std::floor((s - 3600 * hours) / 60), rest = s - 3600 * hours - 60 * minutes;
-  std::string text;
-  const auto add = [&](double n, const char* unit) {
-    if (n > 0) text += (text.empty() ? "" : " ") + fixed(n, 3) + " " + unit;
-  };
-  add(hours, "h");
-  add(minutes, "min");
-  add(rest, "s");
-  return text.empty() ? "0" : text;
-}
+[[nodiscard]] std::string clock_label(double s);
 
 /// A value that holds for a while.
 struct level {
@@ -49,61 +25,22 @@ struct level {
 };
 
 /// Levels as a line to stroke: a step where one follows another at once, a gap where not.
-[[nodiscard]] inline std::string step_line(const std::vector<level>& levels, const time_axis& axis, row_box box, double full) {
-  std::string d;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const std::string y = fixed(box.level(levels[i].value / full), 1);
-    const double from = axis.at(levels[i].from_s);
-    d += i > 0 && levels[i - 1].to_s == levels[i].from_s ? "V" + y : "M" + fixed(from) + " " + y;
-    d += "H" + fixed(std::max(from + 0.8, axis.at(levels[i].to_s)));
-  }
-  return d;
-}
+[[nodiscard]] std::string step_line(const std::vector<level>& levels, const time_axis& axis, row_box box, double full);
 /// The same as an area above the bottom of the row.
-[[nodiscard]] inline std::string step_area(const std::vector<level>& levels, const time_axis& axis, row_box box, double full) {
-  std::string d;
-  const std::string bottom = fixed(box.top + box.height, 1);
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const bool begins = i == 0 || levels[i - 1].to_s != levels[i].from_s;
-    if (begins) d += (i > 0 ? "V" + bottom + "Z" : "") + "M" + fixed(axis.at(levels[i].from_s)) + " " + bottom;
-    d += "V" + fixed(box.level(levels[i].value / full), 1) + "H" + fixed(axis.at(levels[i].to_s));
-  }
-  return d.empty() ? d : d + "V" + bottom + "Z";
-}
+[[nodiscard]] std::string step_area(const std::vector<level>& levels, const time_axis& axis, row_box box, double full);
 
 /// "42.5 s", "12 min 5 s", "3 h 20 min".
-[[nodiscard]] inline std::string clock_text(double s) {
-  if (!(s >= 120)) return s >= 1 || s <= 0 ? fixed(s, s < 10 ? 2 : 1) + " s" : engineering(s, "s");
-  const auto parts = [](double whole, double each, const char* large, const char* small) {
-    const double n = std::floor(whole / each), rest = whole - n * each;
-    return fixed(n, 0) + " " + large + (rest > 0 ? " " + fixed(rest, 0) + " " + small : "");
-  };
-  return s < 3599.5 ? parts(std::round(s), 60, "min", "s") : parts(std::round(s / 60), 60, "h", "min");
-}
+[[nodiscard]] std::string clock_text(double s);
 
 /// Digits in groups of three: 86 400. The space is a narrow one that does not break.
-[[nodiscard]] inline std::string grouped(long long n) {
-  std::string text = std::to_string(n);
-  for (std::size_t i = text.size(); i > 3 && text[i - 4] != '-';) text.insert(i -= 3, "\xE2\x80\xAF");
-  return text;
-}
+[[nodiscard]] std::string grouped(long long n);
 
 /// The least, the most and the mean of a value in each of many equal parts of the time: one outline however often it changed.
 class value_band {
  public:
-  value_band(const time_axis& axis, std::size_t bins)
-      : axis_(axis), least_(bins, infinite), most_(bins, -infinite), sum_(bins, 0), weight_(bins, 0) {}
+  value_band(const time_axis& axis, std::size_t bins);
 
-  void add(double start_s, double end_s, double value) {
-    for (std::size_t b = first_bin(start_s); b <= last_bin(start_s, end_s); ++b) {
-      least_[b] = std::min(least_[b], value);
-      most_[b] = std::max(most_[b], value);
-      const double part_s = axis_.latency_s / bins(), from = part_s * static_cast<double>(b);
-      const double length = std::max(0.0, std::min(end_s, from + part_s) - std::max(start_s, from));
-      sum_[b] += value * length;
-      weight_[b] += length;
-    }
-  }
+  void add(double start_s, double end_s, double value);
   /// How long something was added to a part [s].
   [[nodiscard]] double weight(std::size_t b) const { return weight_[b]; }
   /// The means of those parts that `which` picks.
@@ -116,32 +53,13 @@ class value_band {
     }
     return all;
   }
-  [[nodiscard]] std::size_t first_bin(double t) const {
-    return static_cast<std::size_t>(std::clamp(std::floor(t / axis_.latency_s * bins()), 0.0, bins() - 1));
-  }
-  [[nodiscard]] std::size_t last_bin(double start_s, double end_s) const {
-    const double last = std::clamp(std::ceil(end_s / axis_.latency_s * bins()) - 1, 0.0, bins() - 1);
-    return std::max(first_bin(start_s), static_cast<std::size_t>(last));
-  }
+  [[nodiscard]] std::size_t first_bin(double t) const;
+  [[nodiscard]] std::size_t last_bin(double start_s, double end_s) const;
 
   /// From least to most. Parts that touch are joined.
-  [[nodiscard]] std::string range(row_box box, double full) const {
-    std::vector<double> top(most_.size()), bottom(most_.size());
-    for (std::size_t b = 0; b < most_.size(); ++b) {
-      if (!has(b)) continue;
-      double least = least_[b], most = most_[b];
-      if (b > 0 && has(b - 1)) least = std::min(least, most_[b - 1]), most = std::max(most, least_[b - 1]);
-      top[b] = box.level(most / full);
-      bottom[b] = box.level(least / full);
-    }
-    return outline(top, bottom);
-  }
+  [[nodiscard]] std::string range(row_box box, double full) const;
   /// From the bottom of the row to the most.
-  [[nodiscard]] std::string area(row_box box, double full) const {
-    std::vector<double> top(most_.size()), bottom(most_.size(), box.top + box.height);
-    for (std::size_t b = 0; b < most_.size(); ++b) top[b] = box.level(std::max(0.0, most_[b]) / full);
-    return outline(top, bottom);
-  }
+  [[nodiscard]] std::string area(row_box box, double full) const;
 
  private:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -159,45 +77,19 @@ class value_band {
 
    private:
     [[nodiscard]] static double round(double v) { return std::round(v * 10) / 10; }
-    [[nodiscard]] static std::string step(const char* letter, double& from, double to) {
-      if (from == to) return {};
-      const std::string d = letter + fixed(to - from, 1);
-      from = to;
-      return d;
-    }
+    [[nodiscard]] static std::string step(const char* letter, double& from, double to);
     std::string d_;
     double x_ = 0, y_ = 0;
   };
 
-  [[nodiscard]] std::string outline(const std::vector<double>& top, const std::vector<double>& bottom) const {
-    const auto edge = [&](std::size_t b) { return axis_.left + axis_.width * static_cast<double>(b) / bins(); };
-    pen p;
-    for (std::size_t b = 0; b < most_.size();) {
-      if (!has(b)) {
-        ++b;
-        continue;
-      }
-      std::size_t end = b;
-      p.move(edge(b), bottom[b]);
-      for (; end < most_.size() && has(end); ++end) {
-        if (end > b && fixed(top[end], 1) == fixed(top[end - 1], 1)) continue;
-        p.across(edge(end));
-        p.up_or_down(top[end]);
-      }
-      p.across(edge(end));
-      for (std::size_t k = end; k-- > b;) {
-        if (k + 1 < end && fixed(bottom[k], 1) == fixed(bottom[k + 1], 1)) continue;
-        p.across(edge(k + 1));
-        p.up_or_down(bottom[k]);
-      }
-      p.close();
-      b = end;
-    }
-    return std::move(p).text();
-  }
+  [[nodiscard]] std::string outline(const std::vector<double>& top, const std::vector<double>& bottom) const;
 
   time_axis axis_;
   std::vector<double> least_, most_, sum_, weight_;
 };
 
-}  // namespace hetplan::io::detail
+}  // namespace HETPLAN_NAMESPACE::io::detail
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/clock_scale.ipp>
+#endif

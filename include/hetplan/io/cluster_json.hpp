@@ -14,9 +14,8 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/io/json_object.hpp>
-#include <hetplan/io/json_text.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 inline constexpr std::string_view cluster_format = "hetplan/cluster/1";
 
@@ -41,14 +40,6 @@ inline constexpr std::array<std::string_view, 4> group{"name", "devices", "capac
 
 namespace detail {
 
-enum class topology_kind { shared, ring, star, mesh, hierarchical };
-inline constexpr std::array<std::pair<std::string_view, topology_kind>, 5> topology_kinds{{{"shared", topology_kind::shared},
-                                                                                           {"ring", topology_kind::ring},
-                                                                                           {"star", topology_kind::star},
-                                                                                           {"mesh", topology_kind::mesh},
-                                                                                           {"hierarchical", topology_kind::hierarchical}}};
-inline constexpr std::array<std::pair<std::string_view, duplex>, 2> duplexes{{{"full", duplex::full}, {"half", duplex::half}}};
-
 /// Listed resources, and for each ordered pair the route that wins there.
 struct listed_network {
   std::vector<resource> listed = {};
@@ -56,10 +47,7 @@ struct listed_network {
   std::vector<const route*> chosen = {};  ///< from x to; null: no route
 
   [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return listed; }
-  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
-    const route* r = chosen[from.index() * devices + to.index()];
-    return r == nullptr ? std::nullopt : std::optional(*r);
-  }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const;
 };
 static_assert(check_network_model<listed_network>());
 
@@ -67,98 +55,22 @@ class cluster_reader {
  public:
   explicit cluster_reader(const json_document& d) : top_(open_document(d, cluster_format, keys::cluster)) {}
 
-  cluster read() {
-    name_ = top_.at("name", "text").text();
-    const json_node devices = top_.at("devices", "an array of devices");
-    for (const json_node n : devices.elements("at least one device", 1)) read_device(n);
-    const auto topology = top_.find("topology"), resources = top_.find("resources"), routes = top_.find("routes");
-    if (topology && resources) resources->fail_with("expected either topology or resources and routes, got both");
-    if (topology && routes) routes->fail_with("expected either topology or resources and routes, got both");
-    if (topology) return read_topology(*topology);
-    if (!resources && !routes) {
-      if (devices_.size() > 1) top_.node().fail_missing("topology", "a topology, or resources and routes, for more than one device");
-      return lonely();
-    }
-    return read_network(top_.at("resources", "an array of resources"), top_.at("routes", "an array of routes"));
-  }
+  cluster read();
 
  private:
-  cluster lonely() {
-    return at_node(top_.node(), [&] { return cluster(name_, std::move(devices_.front())); });
-  }
+  cluster lonely();
   template <class Network>
   cluster joined(const json_node& where, const Network& network) {
     return at_node(where, [&] { return cluster(name_, std::move(devices_), network); });
   }
 
-  void read_device(const json_node& n) {
-    if (devices_.size() == max_devices) n.fail_with("expected at most " + std::to_string(max_devices) + " devices, got more");
-    const json_object o(n, keys::device, "a device");
-    const json_node name = o.at("name", "a name");
-    device d;
-    d.name = name.name();
-    if (d.name == "*") name.fail("a name other than the * of routes");
-    d.kind = o.has("kind") ? std::string(o.find("kind")->name("the name of a kind")) : d.name;
-    d.memory = o.required_amount<bytes>("memory", range::above_zero);
-    d.memory_budget = o.amount<bytes>("memory_budget", range::above_zero);
-    if (d.memory_budget > d.memory) o.find("memory_budget")->fail("at most the memory, " + to_text(d.memory.value()) + " bytes");
-    d.compute = o.amount<flops_per_second>("compute", range::above_zero).value_or(flops_per_second{});
-    if (const auto b = o.amount<bytes_per_second>("memory_bandwidth", range::above_zero)) d.memory_bandwidth = *b;
-    d.half_batch = o.number("half_batch", range::at_least_zero).value_or(0);
-    d.launch = o.amount<seconds>("launch", range::at_least_zero).value_or(seconds{});
-    d.accelerators = o.integer_or("accelerators", 1, 1);
-    d.interconnect = o.amount<bytes_per_second>("interconnect", range::above_zero);
-    if (const auto power = o.find("power")) d.power = read_power(*power);
-    d.energy_budget = o.amount<joules>("energy_budget", range::at_least_zero);
-    d.max_busy = o.number("max_busy", range::above_zero).value_or(1);
-    if (d.max_busy > 1) o.find("max_busy")->fail("a share > 0 and <= 1");
-    at_node(n, [&] { check_device(d); });
-    if (!ids_.emplace(name.text(), device_id(devices_.size())).second) name.fail("a name that no other device has");
-    devices_.push_back(std::move(d));
-  }
+  void read_device(const json_node& n);
 
-  static power_profile read_power(const json_node& n) {
-    const json_object o(n, keys::power, "an object with idle, active, send, receive");
-    power_profile p;
-    p.idle = o.amount<watts>("idle", range::at_least_zero).value_or(watts{});
-    p.active = o.amount<watts>("active", range::at_least_zero).value_or(p.idle);
-    if (p.active < p.idle) o.find("active")->fail("at least the idle power, " + to_text(p.idle.value()) + " W");
-    p.send = o.amount<joules_per_byte>("send", range::at_least_zero).value_or(joules_per_byte{});
-    p.receive = o.amount<joules_per_byte>("receive", range::at_least_zero).value_or(joules_per_byte{});
-    return p;
-  }
+  static power_profile read_power(const json_node& n);
 
-  [[nodiscard]] device_id find_device(const json_node& n, std::string_view expected = "the name of a device") const {
-    const auto it = ids_.find(n.text(expected));
-    if (it != ids_.end()) return it->second;
-    std::vector<std::string_view> known;
-    for (const device& d : devices_) known.push_back(d.name);
-    n.fail(expected, suggestion(n.text(), known));
-  }
+  [[nodiscard]] device_id find_device(const json_node& n, std::string_view expected = "the name of a device") const;
 
-  cluster read_topology(const json_node& n) {
-    const json_object o(n, keys::topology, "a topology");
-    const topology_kind kind = o.one_of("kind", topology_kinds);
-    const auto capacity = o.required_amount<bytes_per_second>("capacity", range::above_zero);
-    const auto latency = o.amount<seconds>("latency", range::at_least_zero).value_or(seconds{});
-    const duplex wires = o.one_of("duplex", duplexes, std::optional(duplex::full));
-    const auto groups = o.find("groups");
-    if (groups && kind != topology_kind::hierarchical) groups->fail_with("expected groups in a hierarchical topology only");
-    switch (kind) {
-      case topology_kind::shared: return joined(n, shared_medium{capacity, latency});
-      case topology_kind::mesh: return named(n, mesh{capacity, latency, wires});
-      case topology_kind::star: return named(n, star{capacity, latency, wires});
-      case topology_kind::hierarchical: break;
-      case topology_kind::ring:
-        // A route takes a quarter of all wires on average.
-        if (devices_.size() * devices_.size() * devices_.size() / 4 > max_route_steps)
-          n.fail_with("expected a ring of at most 430 devices, got " + std::to_string(devices_.size()));
-        return named(n, ring{capacity, latency, wires});
-    }
-    hierarchical h{capacity, latency, wires, {}};
-    read_groups(o.at("groups", "an array of groups"), h);
-    return named(n, h);
-  }
+  cluster read_topology(const json_node& n);
 
   /// Device and group names may make two resources of one name, which results could not tell apart.
   template <class Network>
@@ -177,132 +89,21 @@ class cluster_reader {
     return joined(n, network);
   }
 
-  void read_groups(const json_node& list, hierarchical& h) const {
-    std::vector<bool> placed(devices_.size(), false);
-    std::unordered_map<std::string_view, std::size_t> names;
-    for (const json_node n : list.elements("at least one group", 1)) {
-      const json_object o(n, keys::group, "a group");
-      const json_node name = o.at("name", "a name");
-      hierarchical::group g{std::string(name.name()), {}, {}, {}};
-      if (!names.emplace(name.text(), names.size()).second) name.fail("a name that no other group has");
-      for (const json_node m : o.at("devices", "an array of device names").elements("an array of device names")) {
-        const std::size_t d = find_device(m).index();
-        if (placed[d]) m.fail("a device that is in no other group");
-        placed[d] = true;
-        g.devices.emplace_back(m.text());
-      }
-      g.capacity = o.required_amount<bytes_per_second>("capacity", range::above_zero);
-      g.latency = o.amount<seconds>("latency", range::at_least_zero).value_or(seconds{});
-      h.groups.push_back(std::move(g));
-    }
-    for (std::size_t d = 0; d < placed.size(); ++d) {
-      if (!placed[d]) list.fail_with("expected every device in a group, got none with device " + in_quotes(devices_[d].name));
-    }
-  }
+  void read_groups(const json_node& list, hierarchical& h) const;
 
-  cluster read_network(const json_node& resources, const json_node& routes) {
-    listed_network net{.devices = devices_.size()};
-    std::unordered_map<std::string_view, resource_id> known;
-    for (const json_node n : resources.elements("an array of resources")) {
-      const json_object o(n, keys::resource, "a resource");
-      const json_node name = o.at("name", "a name");
-      if (!known.emplace(name.name(), resource_id(known.size())).second) name.fail("a name that no other resource has");
-      net.listed.push_back({std::string(name.text()), o.required_amount<bytes_per_second>("capacity", range::above_zero)});
-    }
-    // A rule that names both ends wins over one end, over none; the first of equals.
-    std::vector<route> paths;
-    std::vector<int> named(devices_.size() * devices_.size(), -1);
-    std::vector<std::size_t> chosen(named.size(), 0);
-    bool everywhere = false;
-    for (const json_node n : routes.elements("an array of routes")) {
-      const json_object o(n, keys::route, "a route");
-      const auto from = find_end(o.at("from", route_end)), to = find_end(o.at("to", route_end));
-      paths.push_back({o.amount<seconds>("latency", range::at_least_zero).value_or(seconds{}), read_via(o, known)});
-      const int weight = (from ? 1 : 0) + (to ? 1 : 0);
-      if (weight == 0 && std::exchange(everywhere, true)) continue;  // a second one never wins, and may come often
-      const std::size_t end = devices_.size();
-      for (std::size_t a = from ? from->index() : 0; a < (from ? from->index() + 1 : end); ++a) {
-        for (std::size_t b = to ? to->index() : 0; b < (to ? to->index() + 1 : end); ++b) {
-          if (named[a * end + b] >= weight) continue;
-          named[a * end + b] = weight;
-          chosen[a * end + b] = paths.size() - 1;
-        }
-      }
-    }
-    std::size_t steps = 0;
-    net.chosen.resize(named.size(), nullptr);
-    for (std::size_t i = 0; i < named.size(); ++i) {
-      if (named[i] < 0 || i / net.devices == i % net.devices) continue;
-      net.chosen[i] = &paths[chosen[i]];
-      steps += paths[chosen[i]].via.size();
-    }
-    if (steps > max_route_steps)
-      routes.fail_with("expected routes that take at most " + std::to_string(max_route_steps) + " resources together, got more");
-    if (devices_.size() == 1 && net.listed.empty()) return lonely();
-    return joined(routes, net);
-  }
+  cluster read_network(const json_node& resources, const json_node& routes);
 
   static constexpr std::string_view route_end = "the name of a device or \"*\"";
-  [[nodiscard]] std::optional<device_id> find_end(const json_node& n) const {
-    if (n.text(route_end) == "*") return std::nullopt;
-    return find_device(n, route_end);
-  }
+  [[nodiscard]] std::optional<device_id> find_end(const json_node& n) const;
 
   [[nodiscard]] static std::vector<resource_use> read_via(const json_object& rule,
-                                                          const std::unordered_map<std::string_view, resource_id>& known) {
-    std::vector<resource_use> via;
-    std::unordered_map<std::int32_t, std::size_t> listed;
-    for (const json_node n : rule.at("via", "an array of resource uses").elements("an array of resource uses")) {
-      const json_object o(n, keys::via, "an object with resource and weight");
-      const json_node name = o.at("resource", "the name of a resource");
-      const auto it = known.find(name.text("the name of a resource"));
-      if (it == known.end()) {
-        std::vector<std::string_view> names;
-        for (const auto& [each, id] : known) names.push_back(each);
-        std::sort(names.begin(), names.end());
-        name.fail("the name of a resource", suggestion(name.text(), names));
-      }
-      const double weight = o.number("weight", range::above_zero).value_or(1);
-      const auto [place, fresh] = listed.emplace(it->second.value, via.size());
-      if (fresh) {
-        if (via.size() == max_steps_of_route)
-          n.fail_with("expected at most " + std::to_string(max_steps_of_route) + " resources in a route, got more");
-        via.push_back({it->second, weight});
-      } else if (!std::isfinite(via[place->second].weight += weight)) {
-        o.find("weight")->fail("weights with a finite sum");
-      }
-    }
-    return via;
-  }
+                                                          const std::unordered_map<std::string_view, resource_id>& known);
 
   json_object top_;
   std::string name_;
   std::vector<device> devices_;
   std::unordered_map<std::string_view, device_id> ids_;
 };
-
-inline json write_device(const device& d) {
-  json o;
-  o["name"] = d.name;
-  put_unless(o, "kind", d.kind, d.name);
-  put(o, "memory", d.memory);
-  if (d.memory_budget) put(o, "memory_budget", *d.memory_budget);
-  put_unless(o, "compute", d.compute, flops_per_second{});
-  put(o, "memory_bandwidth", d.memory_bandwidth);
-  put_unless(o, "half_batch", d.half_batch, 0.0);
-  put_unless(o, "launch", d.launch, seconds{});
-  if (d.accelerators != 1) o["accelerators"] = d.accelerators;
-  if (d.interconnect) put(o, "interconnect", *d.interconnect);
-  json power;
-  put_unless(power, "idle", d.power.idle, watts{});
-  put_unless(power, "active", d.power.active, d.power.idle);
-  put_unless(power, "send", d.power.send, joules_per_byte{});
-  put_unless(power, "receive", d.power.receive, joules_per_byte{});
-  if (!power.empty()) o["power"] = std::move(power);
-  if (d.energy_budget) put(o, "energy_budget", *d.energy_budget);
-  put_unless(o, "max_busy", d.max_busy, 1.0);
-  return o;
-}
 
 }  // namespace detail
 
@@ -313,37 +114,10 @@ inline json write_device(const device& d) {
 [[nodiscard]] inline cluster read_cluster(const json_document& d) { return detail::cluster_reader(d).read(); }
 
 /// The cluster file with resources and routes spelled out; reading it gives the identical cluster.
-[[nodiscard]] inline std::string write_cluster(const cluster& c) {
-  object_text out;
-  out.add("format", cluster_format);
-  out.add("name", c.name());
-  out.add_list("devices", c.size(), [&](std::size_t d) { return std::optional(detail::write_device(c[device_id(d)])); });
-  const network& net = c.network();
-  if (c.size() == 1 && net.resources().empty()) return std::move(out).text();
-  out.add_list("resources", net.resources().size(), [&](std::size_t r) {
-    json x;
-    x["name"] = net.resources()[r].name;
-    put(x, "capacity", net.resources()[r].capacity);
-    return std::optional(std::move(x));
-  });
-  out.add_list("routes", c.size() * c.size(), [&](std::size_t pair) -> std::optional<json> {
-    const device &a = c[device_id(pair / c.size())], &b = c[device_id(pair % c.size())];
-    const route* r = a.id == b.id ? nullptr : net.find(a.id, b.id);
-    if (r == nullptr) return std::nullopt;
-    json x, via = json::array();
-    x["from"] = a.name;
-    x["to"] = b.name;
-    for (const resource_use& u : r->via) {
-      json use;
-      use["resource"] = net[u.resource].name;
-      put_unless(use, "weight", u.weight, 1.0);
-      via.push_back(std::move(use));
-    }
-    x["via"] = std::move(via);
-    put_unless(x, "latency", r->latency, seconds{});
-    return x;
-  });
-  return std::move(out).text();
-}
+[[nodiscard]] std::string write_cluster(const cluster& c);
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/cluster_json.ipp>
+#endif

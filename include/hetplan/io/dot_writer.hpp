@@ -7,10 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include <hetplan/io/markup.hpp>
 #include <hetplan/io/palette.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// How layers of a model are boxed together.
 enum class dot_boxes {
@@ -32,39 +31,17 @@ namespace detail {
 /// Builds the text of one graph; nodes are numbered, names only appear in labels.
 class dot_writer {
  public:
-  dot_writer(std::string_view keyword, std::string_view title, dot_direction direction) : connector_(keyword == "graph" ? " -- " : " -> ") {
-    out_ = std::string(keyword) + " " + dot_string(title) + " {\n  rankdir=" + (direction == dot_direction::down ? "TB" : "LR") +
-           ";\n  bgcolor=\"#ffffff\";\n  fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f7f9\", "
-           "color=\"#98a4b1\", "
-           "fontname=\"Helvetica\", fontsize=11];\n  edge [color=\"#626e7b\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#626e7b\", "
-           "arrowsize=0.7];\n";
-  }
+  dot_writer(std::string_view keyword, std::string_view title, dot_direction direction);
 
   /// `more` is written as it is: attributes, each after ", ".
-  void node(const std::string& id, std::string_view label, std::string_view more = {}) {
-    out_.append(indent_).append(id).append(" [label=").append(dot_string(label)).append(more) += "];\n";
-  }
-  void edge(const std::string& from, const std::string& to, std::string_view label = {}, std::string_view more = {}) {
-    out_.append(indent_).append(from).append(connector_).append(to).append(" [");
-    if (!label.empty()) out_ += "label=" + dot_string(label);
-    if (label.empty() && !more.empty()) more.remove_prefix(2);
-    out_.append(more) += "];\n";
-  }
-  void open_box(std::size_t number, std::string_view label, std::string_view fill = "#ffffff") {
-    out_ += "  subgraph cluster_" + std::to_string(number) + " {\n    label=" + dot_string(label) +
-            "; style=\"rounded,filled\"; fillcolor=\"" + std::string(fill) + "\"; color=\"#d6dce3\"; fontsize=12;\n";
-    indent_ = "    ";
-  }
-  void close_box() {
-    out_ += "  }\n";
-    indent_ = "  ";
-  }
+  void node(const std::string& id, std::string_view label, std::string_view more = {});
+  void edge(const std::string& from, const std::string& to, std::string_view label = {}, std::string_view more = {});
+  void open_box(std::size_t number, std::string_view label, std::string_view fill = "#ffffff");
+  void close_box();
   [[nodiscard]] std::string document() && { return std::move(out_) + "}\n"; }
 
   [[nodiscard]] static std::string id(char kind, std::size_t i) { return kind + std::to_string(i); }
-  [[nodiscard]] static std::string fill(color c) {
-    return ", fillcolor=\"" + c.hex() + "\", fontcolor=\"" + palette::text_on(c).hex() + "\"";
-  }
+  [[nodiscard]] static std::string fill(color c);
 
  private:
   std::string out_, indent_ = "  ", connector_;
@@ -72,4 +49,8 @@ class dot_writer {
 
 }  // namespace detail
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/dot_writer.ipp>
+#endif

@@ -11,7 +11,7 @@
 
 #include <hetplan/io/svg.hpp>
 
-namespace hetplan::io::detail {
+namespace HETPLAN_NAMESPACE::io::detail {
 
 /// Time to pixels.
 struct time_axis {
@@ -85,4 +85,4 @@ class pixel_areas {
   std::array<std::vector<double>, Kinds> mean_;
 };
 
-}  // namespace hetplan::io::detail
+}  // namespace HETPLAN_NAMESPACE::io::detail

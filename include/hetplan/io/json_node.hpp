@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,15 +12,13 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/units.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// What a number may be.
 enum class range { any, at_least_zero, above_zero };
 
 /// "bytes > 0", "a number >= 0": the expectation in a message.
-[[nodiscard]] inline std::string expectation(const dimension& d, range r) {
-  return std::string(to_string(d)) + (r == range::above_zero ? " > 0" : r == range::at_least_zero ? " >= 0" : "");
-}
+[[nodiscard]] std::string expectation(const dimension& d, range r);
 
 /// One value of a document. Every question throws invalid_input `FILE: /pointer: expected X, got Y` where the
 /// value is something else; the document must outlive the node.
@@ -40,60 +36,22 @@ class json_node {
   [[nodiscard]] std::uint32_t index() const { return index_; }
 
   /// The value as messages show it.
-  [[nodiscard]] std::string shown() const {
-    switch (what()) {
-      case kind::null: return "null";
-      case kind::boolean: return document_->boolean(index_) ? "true" : "false";
-      case kind::integer: return std::to_string(document_->integer(index_));
-      case kind::real: return to_text(document_->real(index_));
-      case kind::text:
-      case kind::key: return in_quotes(document_->text(index_));
-      case kind::array: return size() == 0 ? "an empty array" : "an array";
-      case kind::object: return size() == 0 ? "an empty object" : "an object";
-    }
-    return "?";
-  }
+  [[nodiscard]] std::string shown() const;
 
   /// Throws `FILE: /pointer: TEXT`.
   [[noreturn]] void fail_with(std::string_view text) const { fail_below("", text); }
   /// Throws `FILE: /pointer: expected X, got THIS` and a hint that starts with its own "; ".
-  [[noreturn]] void fail(std::string_view expected, std::string_view hint = "") const {
-    fail_with("expected " + std::string(expected) + ", got " + shown() + std::string(hint));
-  }
+  [[noreturn]] void fail(std::string_view expected, std::string_view hint = "") const;
   /// Throws `FILE: /pointer/key: expected X, got nothing`.
-  [[noreturn]] void fail_missing(std::string_view key, std::string_view expected) const {
-    fail_below("/" + json_document::pointer_token(key), "expected " + std::string(expected) + ", got nothing");
-  }
+  [[noreturn]] void fail_missing(std::string_view key, std::string_view expected) const;
 
-  [[nodiscard]] std::string_view text(std::string_view expected = "text") const {
-    if (!is_text()) fail(expected);
-    return document_->text(index_);
-  }
+  [[nodiscard]] std::string_view text(std::string_view expected = "text") const;
   /// A text that is not empty.
-  [[nodiscard]] std::string_view name(std::string_view expected = "a name") const {
-    if (!is_text() || document_->size_of(index_) == 0) fail(expected);
-    return document_->text(index_);
-  }
-  [[nodiscard]] bool boolean() const {
-    if (what() != kind::boolean) fail("true or false");
-    return document_->boolean(index_);
-  }
+  [[nodiscard]] std::string_view name(std::string_view expected = "a name") const;
+  [[nodiscard]] bool boolean() const;
 
   /// A number, or a text with a unit of the dimension (a plain dimension takes numbers only).
-  [[nodiscard]] double number(range r, const dimension& d = {}) const {
-    double v = std::numeric_limits<double>::quiet_NaN();
-    if (what() == kind::integer) {
-      v = static_cast<double>(document_->integer(index_));
-    } else if (what() == kind::real) {
-      v = document_->real(index_);
-    } else if (is_text()) {
-      const parsed_quantity p = parse_quantity(document_->text(index_), d);
-      if (!p.value) fail(expectation(d, r), p.meant.empty() ? "" : "; did you mean " + in_quotes(p.meant) + "?");
-      v = *p.value;
-    }
-    if (!std::isfinite(v) || (r == range::at_least_zero && v < 0) || (r == range::above_zero && v <= 0)) fail(expectation(d, r));
-    return v;
-  }
+  [[nodiscard]] double number(range r, const dimension& d = {}) const;
   /// A quantity: `node.amount<bytes>(range::above_zero)`.
   template <class Quantity>
   [[nodiscard]] Quantity amount(range r) const {
@@ -147,10 +105,7 @@ class json_node {
    public:
     element_iterator(const json_document& d, std::uint32_t index) : document_(&d), index_(index) {}
     json_node operator*() const { return json_node(*document_, index_); }
-    element_iterator& operator++() {
-      index_ = document_->after(index_);
-      return *this;
-    }
+    element_iterator& operator++();
     bool operator==(const element_iterator& other) const { return index_ == other.index_; }
 
    private:
@@ -163,19 +118,13 @@ class json_node {
     [[nodiscard]] element_iterator end() const { return last; }
   };
   /// The elements of an array with at least `least` of them.
-  [[nodiscard]] element_range elements(std::string_view expected, std::size_t least = 0) const {
-    if (what() != kind::array || size() < least) fail(expected);
-    return {{*document_, index_ + 1}, {*document_, document_->after(index_)}};
-  }
+  [[nodiscard]] element_range elements(std::string_view expected, std::size_t least = 0) const;
 
   class member_iterator {
    public:
     member_iterator(const json_document& d, std::uint32_t index) : document_(&d), index_(index) {}
     std::pair<std::string_view, json_node> operator*() const { return {document_->text(index_), json_node(*document_, index_ + 1)}; }
-    member_iterator& operator++() {
-      index_ = document_->after(index_ + 1);
-      return *this;
-    }
+    member_iterator& operator++();
     bool operator==(const member_iterator& other) const { return index_ == other.index_; }
 
    private:
@@ -188,20 +137,18 @@ class json_node {
     [[nodiscard]] member_iterator end() const { return last; }
   };
   /// Key and value of every member of an object, in file order.
-  [[nodiscard]] member_range members(std::string_view expected = "an object") const {
-    if (!is_object()) fail(expected);
-    return {{*document_, index_ + 1}, {*document_, document_->after(index_)}};
-  }
+  [[nodiscard]] member_range members(std::string_view expected = "an object") const;
 
  private:
   [[nodiscard]] kind what() const { return document_->kind_of(index_); }
-  [[noreturn]] void fail_below(std::string_view path, std::string_view text) const {
-    const std::string where = pointer() + std::string(path);
-    throw invalid_input(escaped(document_->file()) + ": " + (where.empty() ? "" : where + ": ") + escaped(text));
-  }
+  [[noreturn]] void fail_below(std::string_view path, std::string_view text) const;
 
   const json_document* document_;
   std::uint32_t index_;
 };
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/json_node.ipp>
+#endif

@@ -11,7 +11,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/json_node.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// The keys that an object may have, in the order of the format.
 using key_list = std::span<const std::string_view>;
@@ -19,30 +19,15 @@ using key_list = std::span<const std::string_view>;
 /// The members of an object, by key. Throws invalid_input for what is no object or has an unknown key.
 class json_object {
  public:
-  json_object(json_node node, key_list keys, std::string_view expected = "an object") : node_(node), keys_(keys) {
-    HETPLAN_ASSERT(keys.size() <= found_.size());
-    for (const auto& [key, value] : node.members(expected)) {
-      const std::size_t k = position(key);
-      if (k == keys.size()) refuse(key, value);
-      found_[k] = value.index();
-    }
-  }
+  json_object(json_node node, key_list keys, std::string_view expected = "an object");
 
   [[nodiscard]] const json_node& node() const { return node_; }
 
-  [[nodiscard]] std::optional<json_node> find(std::string_view key) const {
-    const std::size_t k = position(key);
-    HETPLAN_ASSERT(k < keys_.size());
-    if (found_[k] == 0) return std::nullopt;
-    return json_node(node_.document(), found_[k]);
-  }
+  [[nodiscard]] std::optional<json_node> find(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
 
   /// A member that must be there.
-  [[nodiscard]] json_node at(std::string_view key, std::string_view expected) const {
-    if (const auto found = find(key)) return *found;
-    node_.fail_missing(key, expected);
-  }
+  [[nodiscard]] json_node at(std::string_view key, std::string_view expected) const;
 
   template <class Quantity>
   [[nodiscard]] std::optional<Quantity> amount(std::string_view key, range r) const {
@@ -53,10 +38,7 @@ class json_object {
   [[nodiscard]] Quantity required_amount(std::string_view key, range r) const {
     return at(key, expectation(dimension_of<Quantity>, r)).template amount<Quantity>(r);
   }
-  [[nodiscard]] std::optional<double> number(std::string_view key, range r) const {
-    const auto found = find(key);
-    return found ? std::optional(found->number(r)) : std::nullopt;
-  }
+  [[nodiscard]] std::optional<double> number(std::string_view key, range r) const;
   template <class Integer>
   [[nodiscard]] Integer integer_or(std::string_view key, Integer low, Integer otherwise) const {
     const auto found = find(key);
@@ -75,19 +57,8 @@ class json_object {
   }
 
  private:
-  [[nodiscard]] std::size_t position(std::string_view key) const {
-    std::size_t k = 0;
-    while (k < keys_.size() && keys_[k] != key) ++k;
-    return k;
-  }
-  [[noreturn]] void refuse(std::string_view key, const json_node& value) const {
-    std::string hint = suggestion(key, keys_);
-    if (hint.empty()) {
-      hint = "; known keys:";
-      for (std::size_t k = 0; k < keys_.size(); ++k) hint.append(k == 0 ? " " : ", ").append(keys_[k]);
-    }
-    value.fail_with("expected a known key, got " + in_quotes(key) + hint);
-  }
+  [[nodiscard]] std::size_t position(std::string_view key) const;
+  [[noreturn]] void refuse(std::string_view key, const json_node& value) const;
 
   json_node node_;
   key_list keys_;
@@ -96,27 +67,10 @@ class json_object {
 
 /// The whole document as an object of a format: `open_document(d, "hetplan/model/1", keys)`. The format is
 /// looked at first, so that a file of another kind or version is not called full of unknown keys.
-[[nodiscard]] inline json_object open_document(const json_document& d, std::string_view format, key_list keys) {
-  const json_node root(d);
-  bool found = false;
-  for (const auto& [key, value] : root.members("a JSON object")) {
-    if (key != "format") continue;
-    found = true;
-    if (!value.is_text() || value.text() != format) value.fail(in_quotes(format));
-  }
-  if (!found) root.fail_missing("format", in_quotes(format));
-  return {root, keys};
-}
+[[nodiscard]] json_object open_document(const json_document& d, std::string_view format, key_list keys);
 
 /// What a document says that it is: "hetplan/cluster/1"; "" if it does not say.
-[[nodiscard]] inline std::string document_format(const json_document& d) {
-  const json_node root(d);
-  if (!root.is_object()) return {};
-  for (const auto& [key, value] : root.members()) {
-    if (key == "format" && value.is_text()) return std::string(value.text());
-  }
-  return {};
-}
+[[nodiscard]] std::string document_format(const json_document& d);
 
 /// Runs something that checks on its own and puts file and pointer before what it objects to.
 template <class F>
@@ -132,4 +86,8 @@ auto at_node(const json_node& node, F&& f, std::string_view drop = "") {
   node.fail_with(shortened(what.starts_with(drop) ? what.substr(drop.size()) : what, 400));
 }
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/json_object.ipp>
+#endif

@@ -3,34 +3,24 @@
 /// JSON as files and standard output get it: stable order, short lines, numbers that read back the same.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// What writers build: keys stay in the order in which they were added.
 using json = nlohmann::ordered_json;
 
 /// A finite number that reads back the same; a whole one is written without a fraction.
-[[nodiscard]] inline json json_number(double value) {
-  HETPLAN_ASSERT(std::isfinite(value));
-  const bool whole = value == std::floor(value) && std::abs(value) < 9007199254740992.0;
-  return whole ? json(static_cast<std::int64_t>(value)) : json(value);
-}
+[[nodiscard]] json json_number(double value);
 /// Adds a number unless it is not finite, which no file ever holds.
-inline void put(json& object, const std::string& key, double value) {
-  if (std::isfinite(value)) object[key] = json_number(value);
-}
+void put(json& object, const std::string& key, double value);
 template <int T, int D, int E, int W>
 void put(json& object, const std::string& key, quantity<T, D, E, W> value) {
   put(object, key, value.value());
@@ -40,87 +30,28 @@ template <class Value>
 void put_unless(json& object, const std::string& key, const Value& value, const Value& otherwise) {
   if (value != otherwise) put(object, key, value);
 }
-inline void put_unless(json& object, const std::string& key, const std::string& value, const std::string& otherwise) {
-  if (value != otherwise) object[key] = value;
-}
+void put_unless(json& object, const std::string& key, const std::string& value, const std::string& otherwise);
 
 namespace detail {
 
-inline std::string scalar_text(const json& value) {
-  // Names from a program may be no UTF-8; a result with a replacement character is better than none.
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  // JSON escapes the first block of control characters alone; a terminal obeys those behind it, too.
-  return text.find_first_of("\x7F\xC2") == std::string::npos ? text : escaped(text);
-}
-
 /// The value on one line; false as soon as that takes more than `width`.
-inline bool write_line(std::string& out, const json& value, std::size_t width) {
-  if (value.is_primitive() || value.empty()) {
-    out += scalar_text(value);
-    return out.size() <= width;
-  }
-  out += value.is_object() ? '{' : '[';
-  for (auto it = value.begin(); it != value.end(); ++it) {
-    if (it != value.begin()) out += ", ";
-    if (value.is_object()) out += scalar_text(json(it.key())) + ": ";
-    if (!write_line(out, *it, width)) return false;
-  }
-  out += value.is_object() ? '}' : ']';
-  return out.size() <= width;
-}
+bool write_line(std::string& out, const json& value, std::size_t width);
 
 inline constexpr std::size_t line_width = 120;
 
 /// What fits stands on one line; long arrays of scalars are filled.
-inline void write_json(std::string& out, const json& value, std::size_t indent, std::size_t column) {
-  constexpr std::size_t width = line_width;
-  std::string line;
-  if (write_line(line, value, width - std::min(width, column)) || value.is_primitive()) {
-    out += line;
-    return;
-  }
-  const auto new_line = [&](std::size_t spaces) { out.append("\n").append(spaces, ' '); };
-  out += value.is_object() ? '{' : '[';
-  const bool fill = value.is_array() && std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_primitive(); });
-  std::size_t at = width;
-  for (auto it = value.begin(); it != value.end(); ++it) {
-    if (it != value.begin()) out += ',';
-    std::string begin;
-    if (value.is_object()) begin = scalar_text(json(it.key())) + ": ";
-    if (fill) begin = scalar_text(*it);
-    if (!fill || at + begin.size() + 2 > width) {
-      new_line(indent + 2);
-      at = indent + 2;
-    } else {
-      out += ' ';
-      ++at;
-    }
-    out += begin;
-    at += begin.size() + 1;
-    if (!fill) write_json(out, *it, indent + 2, indent + 2 + begin.size());
-  }
-  new_line(indent);
-  out += value.is_object() ? '}' : ']';
-}
+void write_json(std::string& out, const json& value, std::size_t indent, std::size_t column);
 
 }  // namespace detail
 
 /// The text of a document, with a line break at its end.
-[[nodiscard]] inline std::string json_text(const json& document) {
-  std::string out;
-  detail::write_json(out, document, 0, 0);
-  return out + "\n";
-}
+[[nodiscard]] std::string json_text(const json& document);
 
 /// The text of an object whose lists are too long to be held as documents: their elements are made, written and forgotten one by
 /// one. The same text as that of json_text.
 class object_text {
  public:
-  void add(const std::string& key, const json& value) {
-    begin(key);
-    detail::write_json(out_, value, 2, column_);
-    if (short_) whole_[key] = value;
-  }
+  void add(const std::string& key, const json& value);
   /// @param make  (i) -> std::optional<json>: the element, an object or an array, or nothing; for i = 0 ... count - 1.
   template <class Make>
   void add_list(const std::string& key, std::size_t count, const Make& make) {
@@ -149,20 +80,10 @@ class object_text {
     short_ = short_ && fits;
     if (short_) whole_[key] = std::move(row);
   }
-  [[nodiscard]] std::string text() && {
-    std::string line;
-    if (short_ && detail::write_line(line, whole_, detail::line_width)) return line + "\n";
-    out_ += "\n}\n";
-    return std::move(out_);
-  }
+  [[nodiscard]] std::string text() &&;
 
  private:
-  void begin(const std::string& key) {
-    const std::string name = detail::scalar_text(json(key)) + ": ";
-    out_ += out_.empty() ? "{\n  " : ",\n  ";
-    out_ += name;
-    column_ = 2 + name.size();
-  }
+  void begin(const std::string& key);
 
   std::string out_;
   std::size_t column_ = 0;
@@ -170,4 +91,8 @@ class object_text {
   bool short_ = true;
 };
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/json_text.ipp>
+#endif

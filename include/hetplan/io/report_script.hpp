@@ -4,7 +4,9 @@
 
 #include <string_view>
 
-namespace hetplan::io::detail {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::io::detail {
 
 /// Plain JavaScript without libraries, network or eval. Says data-ready="1" on the page when it has started, and
 /// data-error where something went wrong. Without it the page is whole, but does not zoom.
@@ -228,4 +230,4 @@ window.addEventListener("error", (event) => {
 })();
 )js";
 
-}  // namespace hetplan::io::detail
+}  // namespace HETPLAN_NAMESPACE::io::detail

@@ -4,7 +4,9 @@
 
 #include <string_view>
 
-namespace hetplan::io::detail {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::io::detail {
 
 inline constexpr std::string_view report_style = R"css(
 :root { --paper: #ffffff; --page: #f3f5f8; --ink: #1f2933; --quiet: #626e7b; --line: #d6dce3; --track: #f5f7f9; --alarm: #b71642; --accent: #1f5fa8; --meter: #7aade0; }
@@ -86,4 +88,4 @@ svg text { font-family: inherit; }
 @media print { body { background: #fff; } main { max-width: none; padding: 0; } .tools { display: none; } .scroll { max-height: none; } section { break-inside: avoid; } }
 )css";
 
-}  // namespace hetplan::io::detail
+}  // namespace HETPLAN_NAMESPACE::io::detail

@@ -6,39 +6,17 @@
 #include <span>
 #include <string>
 
-#include <hetplan/io/plan_json.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// `simulate --json`: devices that the plan leaves alone are left out, resources are all listed.
-[[nodiscard]] inline std::string write_evaluation(const evaluation& e, const cluster& c) {
-  json o;
-  put(o, "latency", e.latency);
-  o["energy"] = detail::write_energy(e, c);
-  o["peak_memory"] = detail::write_peak_memory(e, c);
-  o["busy"] = detail::write_evaluation_by_device(e, c, [](const device_evaluation& d) { return d.busy.value(); });
-  o["bytes"] = json::object();
-  const auto resources = c.network().resources();
-  for (std::size_t r = 0; r < resources.size(); ++r) {
-    put(o["bytes"], resources[r].name, r < e.resource_bytes.size() ? e.resource_bytes[r].value() : 0);
-  }
-  detail::put_bounds(o, e);
-  return json_text(o);
-}
+[[nodiscard]] std::string write_evaluation(const evaluation& e, const cluster& c);
 
 /// `plan --json`.
-[[nodiscard]] inline std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c) {
-  json o;
-  o["status"] = to_string(r.status.result);
-  o["reason"] = r.status.reason;
-  o["plans"] = json::array();
-  for (const plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
-  o["candidates"] = r.candidates;
-  put(o, "elapsed", r.elapsed);
-  return json_text(o);
-}
+[[nodiscard]] std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c);
 
 /// One planner's row of `compare`: its best plan with its prediction, or the nearest miss, or none.
 struct comparison_row {
@@ -50,28 +28,10 @@ struct comparison_row {
 };
 
 /// `compare --json`; what a row does not have is left out.
-[[nodiscard]] inline std::string write_comparison(std::span<const comparison_row> rows, const planning_graph& model, const cluster& c) {
-  json o;
-  o["rows"] = json::array();
-  for (const comparison_row& r : rows) {
-    json x;
-    x["planner"] = r.planner;
-    const bool memory = r.status.result == outcome::infeasible && r.broken == limit_kind::memory;
-    x["status"] = memory ? "out_of_memory" : to_string(r.status.result);
-    x["reason"] = r.status.reason;
-    if (r.best && r.best->predicted) {
-      const evaluation& e = *r.best->predicted;
-      put(x, "latency", e.latency);
-      put(x, "energy", e.energy());
-      put(x, "peak_memory", e.peak_memory());
-      put(x, "bound", e.bound);
-      put(x, "gap", e.gap);
-    }
-    put(x, "elapsed", r.elapsed);
-    if (r.best) x["plan"] = detail::plan_json(*r.best, model, c);
-    o["rows"].push_back(std::move(x));
-  }
-  return json_text(o);
-}
+[[nodiscard]] std::string write_comparison(std::span<const comparison_row> rows, const planning_graph& model, const cluster& c);
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/results_json.ipp>
+#endif

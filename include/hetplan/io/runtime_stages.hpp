@@ -2,17 +2,17 @@
 #pragma once
 /// A plan as runtimes that split a model between blocks can run it: one device after the other, each with a range of blocks.
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <hetplan/cluster/cluster.hpp>
-#include <hetplan/io/runtime_layers.hpp>
-#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/cluster/device.hpp>
+#include <hetplan/core/id.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// One device's part: blocks [first_block, end_block).
 struct runtime_stage {
@@ -27,9 +27,7 @@ struct runtime_stage {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_export(std::string_view runtime, const std::string& why) {
-  throw invalid_input("export to " + std::string(runtime) + ": " + why);
-}
+[[noreturn]] void refuse_export(std::string_view runtime, const std::string& why);
 
 struct stage_row {
   std::vector<stage_id> order;     ///< the model's
@@ -37,35 +35,7 @@ struct stage_row {
 };
 
 /// Throws invalid_input where the plan is no row of single devices.
-inline stage_row stages_in_a_row(const plan& p, const planning_graph& model, std::string_view runtime) {
-  const auto fail = [&](const std::string& why) { refuse_export(runtime, why); };
-  if (p.pipeline_count() > 1) fail("it runs one pipeline; the plan has " + std::to_string(p.pipeline_count()));
-  std::vector<device_id> taken;
-  for (const stage& s : p.stages) {
-    const std::string name = "stage " + in_quotes(s.name);
-    if (s.devices.size() > 1) fail("it gives a stage one device; " + name + " has " + std::to_string(s.devices.size()));
-    const assignment& a = s.devices.front();
-    if (a.tensor_parallel > 1) {
-      fail("it splits a model between blocks; " + name + " splits its layers " + std::to_string(a.tensor_parallel) + " ways");
-    }
-    if (std::find(taken.begin(), taken.end(), a.device) != taken.end()) {
-      fail("it gives a device one range of blocks; that of " + name + " has another stage");
-    }
-    taken.push_back(a.device);
-  }
-  const stage_graph stages = make_stage_graph(p, model);
-  stage_row row{stages.topological, std::vector<std::size_t>(model.size())};
-  for (std::size_t k = 0; k < row.order.size(); ++k) {
-    for (const layer_id l : p[row.order[k]].layers) row.place[l.index()] = k;
-    if (k + 1 == row.order.size()) break;
-    const auto& out = stages[row.order[k]].out;
-    const stage_id next = row.order[k + 1];
-    if (out.size() != 1 || stages.edges[out.front()].to != next) {
-      fail("it runs a row of stages; stage " + in_quotes(p[row.order[k]].name) + " feeds others than " + in_quotes(p[next].name));
-    }
-  }
-  return row;
-}
+stage_row stages_in_a_row(const plan& p, const planning_graph& model, std::string_view runtime);
 
 }  // namespace detail
 
@@ -78,73 +48,26 @@ inline stage_row stages_in_a_row(const plan& p, const planning_graph& model, std
 ///                 embedding or the head.
 /// Complexity      O(layers log layers + edges).
 /// Source          ours: what the runtimes of the exports have in common, each of whose headers names its own rule.
-[[nodiscard]] inline std::vector<runtime_stage> runtime_stages(const plan& p, const planning_graph& model, std::string_view runtime) {
-  const auto fail = [&](const std::string& why) { detail::refuse_export(runtime, why); };
-  const detail::stage_row row = detail::stages_in_a_row(p, model, runtime);
-  for (const stage& s : p.stages) {  // optimizer state in parts needs several devices, which are refused above
-    if (s.recompute) fail("it keeps activations; stage " + in_quotes(s.name) + " recomputes them");
-  }
-  const runtime_layers parts = find_runtime_layers(model);
-  const auto place_of = [&](const std::vector<layer_id>& part) {
-    for (std::size_t i = 1; i < part.size(); ++i) {
-      if (row.place[part[i].index()] == row.place[part[i - 1].index()]) continue;
-      fail("it cuts a model between blocks; the plan cuts between layers " + in_quotes(model[part[i - 1]].name) + " and " +
-           in_quotes(model[part[i]].name));
-    }
-    return row.place[part.front().index()];
-  };
-  std::vector<runtime_stage> stages;
-  for (const stage_id s : row.order) stages.push_back({.stage = s, .device = p[s].devices.front().device});
-  stages.back().has_head = true;
-  if (!parts.embedding.empty() && place_of(parts.embedding) != 0) fail("it has the embedding before all blocks; the plan has not");
-  if (!parts.head.empty() && place_of(parts.head) + 1 != stages.size()) fail("it has the head behind all blocks; the plan has not");
-  std::size_t before = 0;
-  for (std::size_t b = 0; b < parts.blocks.size(); ++b) {
-    const std::size_t here = place_of(parts.blocks[b]);
-    if (here < before)
-      fail("it runs blocks in their order; the plan has block " + std::to_string(b) + " before block " + std::to_string(b - 1));
-    before = here;
-    runtime_stage& s = stages[here];
-    if (s.end_block == 0) s.first_block = b;
-    s.end_block = b + 1;
-  }
-  for (std::size_t k = 1; k < stages.size(); ++k) {  // without blocks: the head alone
-    if (stages[k].blocks() == 0) stages[k].first_block = stages[k].end_block = stages[k - 1].end_block;
-  }
-  return stages;
-}
+[[nodiscard]] std::vector<runtime_stage> runtime_stages(const plan& p, const planning_graph& model, std::string_view runtime);
 
 namespace detail {
 
 /// Throws invalid_input for a plan of training, which the runtime does not do.
-inline void require_inference(const plan& p, std::string_view runtime) {
-  if (p.workload.mode == mode::training) refuse_export(runtime, "it runs inference; the plan is for training");
-}
+void require_inference(const plan& p, std::string_view runtime);
 
 /// A device's name, where a command line has it for an address: a comma would make two of it, a hyphen at its begin an option.
 ///
 /// Throws invalid_input for a name that no machine has.
 /// Source  RFC 1123, section 2.1 (names of machines: letters, digits, hyphens, dots), and the underscore that many have all the same.
-inline const std::string& address_of(const device& d, std::string_view runtime) {
-  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
-  bool fits = !d.name.empty() && plain(d.name.front());
-  for (const char c : d.name) fits = fits && (plain(c) || c == '-' || c == '.' || c == '_');
-  if (!fits) {
-    refuse_export(
-        runtime,
-        "a device's name stands for its address: expected letters, digits, \"-\", \".\" and \"_\", a letter or a digit first; got " +
-            in_quotes(d.name));
-  }
-  return d.name;
-}
+const std::string& address_of(const device& d, std::string_view runtime);
 
 /// Throws invalid_input for a stage that has nothing but the embedding or the head.
-inline void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std::string_view runtime) {
-  for (const runtime_stage& s : stages) {
-    if (s.blocks() == 0) refuse_export(runtime, "it gives every device a block; stage " + in_quotes(p[s.stage].name) + " has none");
-  }
-}
+void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std::string_view runtime);
 
 }  // namespace detail
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/runtime_stages.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <hetplan/io/markup.hpp>
 #include <hetplan/io/palette.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 struct text_style {
   double size = 11;
@@ -24,77 +24,37 @@ class svg_writer {
   /// Pixels that a text needs in a wide sans-serif font; digits and capitals, bold, or running text.
   [[nodiscard]] static double text_width(std::string_view text, double size) { return 0.62 * size * static_cast<double>(characters(text)); }
   [[nodiscard]] static double bold_width(std::string_view text, double size) { return 0.69 * size * static_cast<double>(characters(text)); }
-  [[nodiscard]] static double prose_width(std::string_view text, double size) {
-    return 0.56 * size * static_cast<double>(characters(text));
-  }
+  [[nodiscard]] static double prose_width(std::string_view text, double size);
 
   void rect(double x, double y, double width, double height, std::string_view fill, std::string_view hover = {},
-            std::string_view more = {}) {
-    out_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) + attribute("height", height);
-    paint(fill, more);
-    close("rect", hover);
-  }
-  void path(std::string_view d, std::string_view fill, std::string_view hover = {}, std::string_view more = {}) {
-    out_.append("<path d=\"").append(d) += "\"";
-    paint(fill, more);
-    close("path", hover);
-  }
-  void line(double x1, double y1, double x2, double y2, color stroke, double width = 1, std::string_view more = {}) {
-    out_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) + attribute("y2", y2) + " stroke=\"" + stroke.hex() +
-            "\"" + attribute("stroke-width", width);
-    out_ += more;
-    close("line", {});
-  }
-  void text(double x, double y, std::string_view content, const text_style& style = {}, std::string_view more = {}) {
-    out_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", style.size) + " fill=\"" + style.fill.hex() + "\"";
-    if (style.anchor != "start") out_.append(" text-anchor=\"").append(style.anchor) += "\"";
-    if (style.weight != 400) out_ += " font-weight=\"" + std::to_string(style.weight) + "\"";
-    out_ += more;
-    out_ += ">" + xml_text(content) + "</text>\n";
-  }
+            std::string_view more = {});
+  void path(std::string_view d, std::string_view fill, std::string_view hover = {}, std::string_view more = {});
+  void line(double x1, double y1, double x2, double y2, color stroke, double width = 1, std::string_view more = {});
+  void text(double x, double y, std::string_view content, const text_style& style = {}, std::string_view more = {});
   void open_group(std::string_view more) { out_.append("<g").append(more) += ">\n"; }
   void close_group() { out_ += "</g>\n"; }
   void raw(std::string_view markup) { out_ += markup; }
   void append(svg_writer&& other) { out_ += std::exchange(other.out_, {}); }
 
-  [[nodiscard]] static std::string attribute(std::string_view name, double value) {
-    return " " + std::string(name) + "=\"" + fixed(value) + "\"";
-  }
+  [[nodiscard]] static std::string attribute(std::string_view name, double value);
 
   /// The whole document on a paper of its own, so that it reads on any background.
-  [[nodiscard]] std::string document(double width, double height, std::string_view title) && {
-    svg_writer page;
-    page.out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width) + " " + fixed(height) + "\"" +
-                attribute("width", width) + attribute("height", height) +
-                " role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
-                "'DejaVu Sans', sans-serif\">\n<title>" +
-                xml_text(title) + "</title>\n";
-    page.rect(0.5, 0.5, width - 1, height - 1, palette::paper.hex(), {}, " rx=\"10\" stroke=\"" + palette::frame.hex() + "\"");
-    return std::move(page.out_) + out_ + "</svg>\n";
-  }
+  [[nodiscard]] std::string document(double width, double height, std::string_view title) &&;
 
   /// For a page of HTML, which gives paper, font and size.
   ///
   /// @param more  attributes, each with a space before it.
-  [[nodiscard]] std::string embedded(double width, double height, std::string_view label, std::string_view more = {}) && {
-    return "<svg viewBox=\"0 0 " + fixed(width) + " " + fixed(height) + "\" role=\"img\" aria-label=\"" + xml_text(label) + "\"" +
-           std::string(more) + ">\n" + std::move(out_) + "</svg>\n";
-  }
+  [[nodiscard]] std::string embedded(double width, double height, std::string_view label, std::string_view more = {}) &&;
 
  private:
-  void paint(std::string_view fill, std::string_view more) {
-    out_.append(" fill=\"").append(fill) += "\"";
-    out_ += more;
-  }
-  void close(std::string_view element, std::string_view hover) {
-    if (hover.empty()) {
-      out_ += "/>\n";
-    } else {
-      out_ += "><title>" + xml_text(hover) + "</title></" + std::string(element) + ">\n";
-    }
-  }
+  void paint(std::string_view fill, std::string_view more);
+  void close(std::string_view element, std::string_view hover);
 
   std::string out_;
 };
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/svg.ipp>
+#endif

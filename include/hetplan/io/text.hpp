@@ -6,25 +6,18 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <hetplan/core/escaped.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 using hetplan::escaped;
 
 /// At most `limit` bytes of the text, never half a UTF-8 character; "..." where something was cut.
-[[nodiscard]] inline std::string shortened(std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return std::string(text);
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
-  return std::string(text.substr(0, limit)) + "...";
-}
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t limit);
 
 /// A value of type string as messages show it: `"six"`.
-[[nodiscard]] inline std::string in_quotes(std::string_view text, std::size_t limit = 40) {
-  return "\"" + escaped(shortened(text, limit)) + "\"";
-}
+[[nodiscard]] std::string in_quotes(std::string_view text, std::size_t limit = 40);
 
 /// `a, b, c`.
 template <class Names>
@@ -37,20 +30,7 @@ template <class Names>
 /// Insertions, deletions, changes and swaps of neighbours that turn a into b.
 ///
 /// Complexity  O(|a| |b|).
-[[nodiscard]] inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    now[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
-    }
-    before.swap(last);
-    last.swap(now);
-  }
-  return last[b.size()];
-}
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// `; did you mean "x"?` for the nearest known name, if one is near enough to be a slip of the hand; else "".
 template <class Names>
@@ -72,4 +52,8 @@ template <class Names>
   return nearest.empty() ? std::string() : "; did you mean " + in_quotes(nearest) + "?";
 }
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/text.ipp>
+#endif

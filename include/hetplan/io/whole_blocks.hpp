@@ -2,14 +2,12 @@
 #pragma once
 /// A plan whose cuts are between blocks, from one that cuts anywhere: what a runtime can run that is nearest to it.
 
-#include <algorithm>
-#include <cstddef>
 #include <string_view>
-#include <vector>
 
-#include <hetplan/io/runtime_stages.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
 
-namespace hetplan::io {
+namespace HETPLAN_NAMESPACE::io {
 
 /// The plan with every cut inside a block moved to an end of the block.
 ///
@@ -22,34 +20,10 @@ namespace hetplan::io {
 /// Complexity      O(layers log layers + edges + blocks x stages).
 /// Source          ours: planners cut where it is cheapest, the runtimes between blocks; a block follows most of its work, so that
 ///                 the least work changes devices.
-[[nodiscard]] inline plan with_whole_blocks(const plan& p, const planning_graph& model, std::string_view runtime) {
-  const auto [order, place] = detail::stages_in_a_row(p, model, runtime);
-  if (p.schedule.kind == schedule_kind::explicit_orders) {
-    detail::refuse_export(runtime, "cuts cannot move under explicit orders, which name the stages");
-  }
-  const runtime_layers parts = find_runtime_layers(model);
-  std::vector<std::vector<layer_id>> layers(order.size());
-  const auto give = [&](const std::vector<layer_id>& part, std::size_t k) { layers[k].insert(layers[k].end(), part.begin(), part.end()); };
-  give(parts.embedding, 0);
-  for (const auto& block : parts.blocks) {
-    std::vector<double> share(order.size(), 0);
-    const bool counted = std::any_of(block.begin(), block.end(), [&](layer_id l) { return model[l].forward_flops.value() > 0; });
-    for (const layer_id l : block) share[place[l.index()]] += counted ? model[l].forward_flops.value() : 1;
-    give(block, static_cast<std::size_t>(std::max_element(share.begin(), share.end()) - share.begin()));
-  }
-  give(parts.head, order.size() - 1);
-  plan whole = p;
-  whole.stages.clear();
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (layers[k].empty()) continue;
-    whole.stages.push_back(p[order[k]]);
-    whole.stages.back().layers = layers[k];
-    std::sort(whole.stages.back().layers.begin(), whole.stages.back().layers.end());
-  }
-  if (whole.stages.size() != p.stages.size()) whole.schedule.warmup.clear();
-  whole.schedule.transfers.clear();
-  whole.predicted.reset();
-  return whole;
-}
+[[nodiscard]] plan with_whole_blocks(const plan& p, const planning_graph& model, std::string_view runtime);
 
-}  // namespace hetplan::io
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/whole_blocks.ipp>
+#endif

@@ -11,7 +11,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// Hands out samples one by one, each to the device that finishes it first among those with room.
 ///
@@ -44,4 +44,4 @@ template <std::invocable<std::size_t, int> Time>
   return shares;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

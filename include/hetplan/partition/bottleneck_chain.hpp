@@ -8,7 +8,9 @@
 #include <limits>
 #include <vector>
 
-namespace hetplan::partition {
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::partition {
 
 /// Stage i is [first[i], first[i+1]) of the sequence (the last ends with it) on device[i].
 struct chain_cut {
@@ -93,4 +95,4 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
   return cuts;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

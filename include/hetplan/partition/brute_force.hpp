@@ -21,7 +21,7 @@
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// Which plans belong to the space.
 struct space_options {
@@ -294,4 +294,4 @@ template <latency_estimator Estimator, cost_model Cost, memory_model Memory, ene
   return best;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

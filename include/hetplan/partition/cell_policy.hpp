@@ -8,9 +8,9 @@
 #include <limits>
 #include <span>
 
-#include <hetplan/core/error.hpp>
+#include <hetplan/core/linkage.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// What lies behind a boundary, seen through one port: the two numbers that extend it exactly.
 struct tail {
@@ -37,39 +37,9 @@ struct partial_plan {
   /// Is this one at least as good, up to a factor 1 + slack, however both are completed?
   ///
   /// Source  safe dominance in (D, R, X, -C); all updates are monotone in each, so nothing better is lost at slack 0.
-  [[nodiscard]] bool no_worse_than(const partial_plan& other) const {
-    if (finished.reach_s > other.finished.reach_s || finished.rest_s > other.finished.rest_s || energy_J > other.energy_J ||
-        idle_W > other.idle_W || limit_s < other.limit_s || stretch_s > other.stretch_s || stages > other.stages) {
-      return false;
-    }
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      if (ports[i].reach_s > other.ports[i].reach_s || ports[i].rest_s > other.ports[i].rest_s) return false;
-    }
-    return true;
-  }
+  [[nodiscard]] bool no_worse_than(const partial_plan& other) const;
   /// The same up to a factor 1 + slack: what may be lost by dropping `other` grows with the number of stages.
-  [[nodiscard]] bool no_worse_than(const partial_plan& other, double slack) const {
-    partial_plan tighter = *this;
-    const auto less = [&](tail t) {
-      t.rest_s -= slack * t.reach_s;
-      t.reach_s /= 1 + slack;
-      return t;
-    };
-    tighter.finished = less(finished);
-    tighter.energy_J /= 1 + slack;
-    tighter.idle_W /= 1 + slack;
-    tighter.limit_s *= 1 + slack;
-    tighter.stretch_s /= 1 + slack;
-    tighter.ports = {};
-    partial_plan bare = other;
-    bare.ports = {};
-    if (!tighter.no_worse_than(bare)) return false;
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      const tail t = less(ports[i]);
-      if (t.reach_s > other.ports[i].reach_s || t.rest_s > other.ports[i].rest_s) return false;
-    }
-    return true;
-  }
+  [[nodiscard]] bool no_worse_than(const partial_plan& other, double slack) const;
 };
 
 template <class P>
@@ -107,13 +77,14 @@ struct dominance {
 /// The K of least rank among those that safe dominance does not drop. Source: Dora, section 4.1.
 struct top_k {
   int k = 10;
-  [[nodiscard]] std::size_t capacity() const {
-    if (k < 1) throw invalid_input("top_k: k = " + std::to_string(k) + "; expected an integer >= 1");
-    return static_cast<std::size_t>(k);
-  }
+  [[nodiscard]] std::size_t capacity() const;
   [[nodiscard]] bool covers(const partial_plan& kept, const partial_plan& other) const { return kept.no_worse_than(other); }
 };
 
 static_assert(check_cell_policy<exhaustive>() && check_cell_policy<dominance>() && check_cell_policy<top_k>());
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/cell_policy.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/step_rule.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// The closed cells of one boundary and state, a range each, and the best that any of their partial plans has of each
 /// figure: what no extension can beat.
@@ -63,4 +63,4 @@ struct closed_cells {
   [[nodiscard]] const step_rule::behind& behind_of(std::size_t member) const { return behind[member - ranges.front().begin]; }
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

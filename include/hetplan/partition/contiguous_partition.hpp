@@ -13,7 +13,7 @@
 #include <hetplan/graph/linear_orders.hpp>
 #include <hetplan/partition/ideal_dp.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// What every partition of nodes 0 ... n-1 has as its largest load at least, contiguous or not: the work as if it could be split
 /// (load_bound.hpp), and the node that is heaviest wherever it goes.
@@ -37,7 +37,7 @@ template <part_load Load>
 
 /// The best partition along the linear orders of a graph, and how far it can be from the best of all.
 ///
-/// @param g       a Boost graph whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
+/// @param g       a Boost graph whose vertices are 0 ... n-1: `boost_graph` of a planning graph (graph/bgl.hpp).
 /// @return        `bound` is partition_bound. Infeasible: none of these orders has a partition that fits, which does not
 ///                say that the graph has none.
 /// Complexity     of ideal_dp with n + 1 ideals, for each order.
@@ -67,7 +67,7 @@ struct contiguous_options {
 
 /// The contiguous partition with the smallest largest load.
 ///
-/// @param g       a Boost graph whose vertices are 0 ... n-1: a planning graph's `boost_graph()`.
+/// @param g       a Boost graph whose vertices are 0 ... n-1: `boost_graph` of a planning graph (graph/bgl.hpp).
 /// @param devices how many there are of each kind.
 /// @param load    what a part costs; a model of part_load.
 /// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals or pairs than the options allow; the
@@ -99,4 +99,4 @@ template <class Graph, part_load Load>
   return exact;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

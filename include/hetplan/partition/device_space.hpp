@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// Devices that nothing tells apart form a class; a group is a number of devices of each class. A search starts in
 /// state 0 with no device taken and moves to later states by taking groups, the group of the last stage first.
@@ -39,13 +35,7 @@ struct device_space {
 
   [[nodiscard]] std::size_t states() const { return moves.size(); }
   /// The devices of a group when nothing else is taken, class by class: what stands for all groups of that kind.
-  [[nodiscard]] std::vector<device_id> example(std::size_t g) const {
-    std::vector<device_id> devices;
-    for (const part& p : groups[g]) {
-      devices.insert(devices.end(), classes[p.of_class].begin(), classes[p.of_class].begin() + p.devices);
-    }
-    return devices;
-  }
+  [[nodiscard]] std::vector<device_id> example(std::size_t g) const;
 };
 
 /// Does exchanging two devices leave the network as it is, up to the names of its resources?
@@ -56,65 +46,15 @@ struct device_space {
 /// Source      own.
 class exchange_test {
  public:
-  explicit exchange_test(const cluster& c)
-      : cluster_(c), uses_(c.network().resources().size(), 0), of_the_two_(uses_), image_(uses_.size()), preimage_(uses_.size()) {
-    for (const device& x : c.devices()) {
-      const route* r = nullptr;
-      for (const device& y : c.devices()) {
-        if ((r = c.network().find(x.id, y.id)) == nullptr) continue;
-        for (const resource_use& u : r->via) ++uses_[u.resource.index()];
-      }
-    }
-  }
+  explicit exchange_test(const cluster& c);
 
-  [[nodiscard]] bool operator()(device_id a, device_id b) {
-    if (a == b) return true;
-    const bool same = match(a, b);
-    for (const resource_id r : seen_) {
-      of_the_two_[r.index()] = 0;
-      image_[r.index()].reset();
-      preimage_[r.index()].reset();
-    }
-    seen_.clear();
-    return same;
-  }
+  [[nodiscard]] bool operator()(device_id a, device_id b);
 
  private:
-  [[nodiscard]] bool match(device_id a, device_id b) {
-    const auto trade = [&](device_id from, device_id to, device_id other_from, device_id other_to) {
-      return trade_places(cluster_.network().find(from, to), cluster_.network().find(other_from, other_to));
-    };
-    if (!trade(a, b, b, a)) return false;
-    for (const device& x : cluster_.devices()) {
-      if (x.id != a && x.id != b && !(trade(a, x.id, b, x.id) && trade(x.id, a, x.id, b))) return false;
-    }
-    return std::all_of(seen_.begin(), seen_.end(), [&](resource_id r) {
-      const std::size_t i = r.index();
-      return uses_[i] == of_the_two_[i] || (image_[i].value_or(r) == r && preimage_[i].value_or(r) == r);
-    });
-  }
+  [[nodiscard]] bool match(device_id a, device_id b);
   /// May two routes trade places? Then their resources do.
-  [[nodiscard]] bool trade_places(const route* x, const route* y) {
-    if (x == nullptr || y == nullptr) return x == y;
-    if (x->latency != y->latency || x->via.size() != y->via.size()) return false;
-    for (std::size_t i = 0; i < x->via.size(); ++i) {
-      const resource_use &u = x->via[i], &v = y->via[i];
-      if (u.weight != v.weight || cluster_.network()[u.resource].capacity != cluster_.network()[v.resource].capacity) return false;
-      seen_.push_back(u.resource);
-      seen_.push_back(v.resource);
-      ++of_the_two_[u.resource.index()];
-      ++of_the_two_[v.resource.index()];
-      if (!become(u.resource, v.resource) || !become(v.resource, u.resource)) return false;
-    }
-    return true;
-  }
-  [[nodiscard]] bool become(resource_id u, resource_id v) {
-    auto &image = image_[u.index()], &preimage = preimage_[v.index()];
-    if (image.value_or(v) != v || preimage.value_or(u) != u) return false;
-    image = v;
-    preimage = u;
-    return true;
-  }
+  [[nodiscard]] bool trade_places(const route* x, const route* y);
+  [[nodiscard]] bool become(resource_id u, resource_id v);
 
   const cluster& cluster_;
   std::vector<std::uint32_t> uses_, of_the_two_;  ///< by resource: routes that use it, of all and of the two devices
@@ -140,30 +80,8 @@ template <std::predicate<const device&, const device&> Same>
   return classes;
 }
 
-namespace detail {
-
-class group_numbers {
- public:
-  explicit group_numbers(std::vector<device_space::group>& groups) : groups_(groups) {}
-  std::size_t of(const device_space::group& g) {
-    const auto [it, fresh] = known_.emplace(g, groups_.size());
-    if (fresh) groups_.push_back(g);
-    return it->second;
-  }
-
- private:
-  std::vector<device_space::group>& groups_;
-  std::map<device_space::group, std::size_t> known_;
-};
-
-}  // namespace detail
-
 /// How many moves `every_order` makes, counting for each state the one that takes nothing. Source: own.
-[[nodiscard]] inline double moves_of_every_order(const std::vector<std::vector<device_id>>& classes) {
-  double moves = 1;
-  for (const auto& members : classes) moves *= static_cast<double>((members.size() + 1) * (members.size() + 2)) / 2;
-  return moves;
-}
+[[nodiscard]] double moves_of_every_order(const std::vector<std::vector<device_id>>& classes);
 
 /// More moves than `every_order` makes room for: one takes 16 bytes, and a search looks at each of them for every boundary.
 inline constexpr double most_moves_of_every_order = 1e8;
@@ -173,48 +91,7 @@ inline constexpr double most_moves_of_every_order = 1e8;
 /// Complexity  prod (n_c + 1) states, prod (n_c + 1)(n_c + 2) / 2 - states moves for classes of n_c devices.
 /// Throws      invalid_input (no devices, an empty class, more than most_moves_of_every_order moves).
 /// Source      own; Dora's recurrence takes the devices in one order.
-[[nodiscard]] inline device_space every_order(std::vector<std::vector<device_id>> classes, int largest_group) {
-  if (classes.empty() || std::any_of(classes.begin(), classes.end(), [](const auto& members) { return members.empty(); })) {
-    throw invalid_input("every_order: a class without devices, or no class; expected at least one device in each");
-  }
-  if (const double moves = moves_of_every_order(classes); moves > most_moves_of_every_order) {
-    throw invalid_input("every_order: " + std::to_string(classes.size()) + " classes of devices make " + to_text(moves) +
-                        " moves; expected at most " + to_text(most_moves_of_every_order) + ", or in_class_order, which takes one order");
-  }
-  device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
-  detail::group_numbers numbers(space.groups);
-  const std::size_t n = space.classes.size();
-  std::vector<std::size_t> stride(n, 1);
-  for (std::size_t c = 1; c < n; ++c) stride[c] = stride[c - 1] * (space.classes[c - 1].size() + 1);
-  const std::size_t states = stride[n - 1] * (space.classes[n - 1].size() + 1);
-  for (std::size_t s = 0; s < states; ++s) {
-    std::vector<int> left(n);
-    for (std::size_t c = 0; c < n; ++c) {
-      const std::size_t size = space.classes[c].size();
-      left[c] = static_cast<int>(size - s / stride[c] % (size + 1));
-    }
-    std::vector<device_space::move> moves;
-    std::vector<int> take(n, 0);
-    for (;;) {  // counts up like a number whose digit c goes from 0 to left[c]
-      std::size_t c = 0;
-      while (c < n && take[c] == left[c]) take[c++] = 0;
-      if (c == n) break;
-      ++take[c];
-      if (std::accumulate(take.begin(), take.end(), 0) > largest_group) continue;
-      device_space::group g;
-      std::size_t to = s;
-      for (std::size_t i = 0; i < n; ++i) {
-        if (take[i] == 0) continue;
-        g.push_back({i, take[i]});
-        to += static_cast<std::size_t>(take[i]) * stride[i];
-      }
-      moves.push_back({numbers.of(g), to});
-    }
-    space.left.push_back(std::move(left));
-    space.moves.push_back(std::move(moves));
-  }
-  return space;
-}
+[[nodiscard]] device_space every_order(std::vector<std::vector<device_id>> classes, int largest_group);
 
 /// Classes stand in one order, head stage first; the state is how many devices have been passed, from the end.
 /// A group is the next devices in the row; the rest of a class, or whole classes, may be left out before it.
@@ -223,39 +100,11 @@ inline constexpr double most_moves_of_every_order = 1e8;
 /// Complexity    N + 1 states, O(N G classes) moves for N devices and groups of at most G.
 /// Source        Dora, section 4.1, eqs. 3-5: the devices in one order. Deviation: some may be left out. Which order is the
 ///               caller's business (Asteroid, section 3.3: largest memory first).
-[[nodiscard]] inline device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
-                                                 int largest_group) {
-  device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
-  detail::group_numbers numbers(space.groups);
-  std::vector<std::size_t> row, run_begin;  // classes of the devices and where their runs begin, tail stage first
-  for (std::size_t i = order.size(); i-- > 0;) {
-    const std::size_t begin = row.size();
-    row.insert(row.end(), space.classes[order[i]].size(), order[i]);
-    run_begin.resize(row.size(), begin);
-  }
-  const std::size_t n = row.size();
-  for (std::size_t s = 0; s <= n; ++s) {
-    std::vector<int> left(space.classes.size(), 0);
-    for (std::size_t i = s; i < n; ++i) ++left[row[i]];
-    std::vector<device_space::move> moves;
-    for (std::size_t first = s; first < n; ++first) {
-      if (first != s && first != run_begin[first]) continue;
-      device_space::group g;
-      const std::size_t end = std::min(n, first + static_cast<std::size_t>(largest_group));
-      for (std::size_t last = first + 1; last <= end; ++last) {
-        const std::size_t taken = row[last - 1];
-        const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
-        if (it == g.end()) g.push_back({taken, 1});
-        else ++it->devices;
-        device_space::group sorted = g;
-        std::sort(sorted.begin(), sorted.end());
-        moves.push_back({numbers.of(sorted), last});
-      }
-    }
-    space.left.push_back(std::move(left));
-    space.moves.push_back(std::move(moves));
-  }
-  return space;
-}
+[[nodiscard]] device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
+                                          int largest_group);
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/device_space.ipp>
+#endif

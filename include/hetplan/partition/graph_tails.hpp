@@ -2,7 +2,6 @@
 #pragma once
 /// A stage before a graph of stages: what it sends to each of them, and which ports it opens and closes.
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -12,7 +11,7 @@
 #include <hetplan/partition/group_links.hpp>
 #include <hetplan/partition/step_rule.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// What a new stage sees behind it. Source: own.
 struct seen_behind {
@@ -31,62 +30,10 @@ class graph_tails {
 
   /// A stage of blocks [first, last) on a group before a partial plan that begins at `last`. A tensor goes to each
   /// stage that reads it once, with the most bytes that it reads.
-  [[nodiscard]] seen_behind look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports) {
-    flows_.assign(ports.size(), {});
-    const auto& all = cuts_.crossings(last);
-    for (std::size_t i = 0; i < all.size() && all[i].from >= first;) {
-      const std::size_t tensor = all[i].tensor;
-      most_.clear();
-      for (; i < all.size() && all[i].tensor == tensor; ++i) {
-        const std::size_t to = ports[all[i].port].twin;
-        auto it = std::find_if(most_.begin(), most_.end(), [&](const crossing& x) { return x.port == to; });
-        if (it == most_.end()) it = most_.insert(it, {.port = to});
-        it->forward_bytes = std::max(it->forward_bytes, all[i].forward_bytes);
-        it->gradient_bytes = std::max(it->gradient_bytes, all[i].gradient_bytes);
-      }
-      for (const crossing& x : most_) {
-        flow_to& f = flows_[x.port];
-        f = {f.forward_bytes + x.forward_bytes, f.gradient_bytes + x.gradient_bytes, true};
-      }
-    }
-    seen_behind seen{.tails = rule_.nothing_behind()};
-    for (std::size_t i = 0; i < flows_.size(); ++i) {
-      const flow_to& f = flows_[i];
-      if (!f.used) continue;
-      const tail& t = ports[i];
-      const auto through =
-          rule_.through(rule_.link(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes), t.reach_s, t.rest_s);
-      seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
-      seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
-      seen.out.first += f.forward_bytes;
-      seen.out.second += f.gradient_bytes;
-    }
-    return seen;
-  }
+  [[nodiscard]] seen_behind look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports);
 
   /// The ports once the stage, itself `mine`, is placed. Valid until the next call.
-  [[nodiscard]] std::span<const tail> extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine) {
-    const auto &before = cuts_.ports(last), &after = cuts_.ports(first);
-    mine.twin = new_stage;
-    tails_.clear();
-    for (std::size_t i = 0, j = 0; i < after.size(); ++i) {
-      tail t = mine;
-      if (after[i] >= last) {
-        while (before[j] != after[i]) ++j;
-        t = ports[j];
-        t.twin += old_stage;
-      }
-      tails_.push_back(t);
-    }
-    for (std::size_t i = 0; i < tails_.size(); ++i) {  // number the twins by the new ports
-      if (tails_[i].twin < new_stage) continue;
-      const std::uint32_t stage = tails_[i].twin;
-      for (std::size_t j = i; j < tails_.size(); ++j) {
-        if (tails_[j].twin == stage) tails_[j].twin = static_cast<std::uint32_t>(i);
-      }
-    }
-    return tails_;
-  }
+  [[nodiscard]] std::span<const tail> extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine);
 
  private:
   static constexpr std::uint32_t new_stage = 1U << 20, old_stage = new_stage + 1;
@@ -103,4 +50,8 @@ class graph_tails {
   std::vector<tail> tails_;
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/graph_tails.ipp>
+#endif

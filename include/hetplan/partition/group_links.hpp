@@ -11,7 +11,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/partition/device_space.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// What links cost between any two groups. Where all pairs of devices are joined alike no group matters.
 ///
@@ -64,4 +64,4 @@ class group_links {
   bool uniform_ = true;
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

@@ -3,22 +3,19 @@
 /// Cuts a DAG into contiguous parts so that the largest load is smallest: dynamic programming over ideals.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/graph/ideals.hpp>
-#include <hetplan/partition/load_bound.hpp>
 #include <hetplan/partition/part_load.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// The difference of two nested ideals on a device of a kind.
 struct ideal_part {
@@ -49,45 +46,16 @@ class device_counts {
  public:
   static constexpr std::size_t max_states = 4096;
 
-  device_counts(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
-    for (const int n : devices) {
-      devices_.push_back(std::min(n, static_cast<int>(work[0].size())));  // no more than there can be parts
-      stride_.push_back(states_);
-      states_ *= static_cast<std::size_t>(devices_.back()) + 1;
-      if (states_ > max_states) {
-        throw invalid_input("ideal_dp: devices can be taken in more than " + std::to_string(max_states) +
-                            " combinations; expected fewer devices or kinds");
-      }
-    }
-    for (std::size_t s = 0; s < states_; ++s) {
-      std::vector<int> left;
-      for (std::size_t k = 0; k < devices_.size(); ++k) left.push_back(devices_[k] - taken(s, k));
-      const std::vector<double> weight = bound_weights(left, work);
-      std::vector<double>& least = least_.emplace_back(work.empty() ? 0 : work[0].size(), std::numeric_limits<double>::infinity());
-      for (std::size_t k = 0; k < devices_.size(); ++k) {
-        for (std::size_t v = 0; left[k] > 0 && v < least.size(); ++v) {
-          if (std::isfinite(work[k][v])) least[v] = std::min(least[v], weight[k] * work[k][v]);
-        }
-      }
-    }
-  }
+  device_counts(std::span<const int> devices, const std::vector<std::vector<double>>& work);
 
   [[nodiscard]] std::size_t states() const { return states_; }
   [[nodiscard]] std::size_t stride(std::size_t kind) const { return stride_[kind]; }
   [[nodiscard]] bool has_room(std::size_t state, std::size_t kind) const { return taken(state, kind) < devices_[kind]; }
   /// Some device that is left has at least this load when it is through with what the set does not hold.
-  [[nodiscard]] double rest(std::size_t state, node_set done) const {
-    double sum = 0;
-    for (std::size_t v = 0; v < least_[state].size(); ++v) {
-      if (!done.contains(v)) sum += least_[state][v];
-    }
-    return sum;
-  }
+  [[nodiscard]] double rest(std::size_t state, node_set done) const;
 
  private:
-  [[nodiscard]] int taken(std::size_t state, std::size_t kind) const {
-    return static_cast<int>(state / stride_[kind] % (static_cast<std::size_t>(devices_[kind]) + 1));
-  }
+  [[nodiscard]] int taken(std::size_t state, std::size_t kind) const;
 
   std::vector<int> devices_;
   std::vector<std::size_t> stride_;
@@ -256,4 +224,8 @@ template <part_load Load>
   return found;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/ideal_dp.ipp>
+#endif

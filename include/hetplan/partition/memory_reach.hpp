@@ -10,7 +10,7 @@
 #include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/stage_costs.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// The largest boundary before which all blocks can still be put somewhere, by state of the device space and number of
 /// stages behind. Nothing that is feasible lies beyond: a stage that fits also fits without some of its blocks and with
@@ -48,4 +48,4 @@ class memory_reach {
   std::vector<std::size_t> last_;  ///< by state, then stages behind
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

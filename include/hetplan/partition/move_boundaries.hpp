@@ -13,7 +13,7 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 namespace detail {
 
@@ -21,45 +21,15 @@ namespace detail {
 class movable_plan {
  public:
   /// Nothing if the stages are no such runs.
-  static std::optional<movable_plan> of(plan p, const layer_sequence& s) {
-    movable_plan m(std::move(p), s);
-    std::size_t at = 0;
-    for (const stage& st : m.plan_.stages) {
-      const std::size_t end = at + st.layers.size();
-      if (end > s.size()) return std::nullopt;
-      std::vector<layer_id> run = s.layers_of(at, end), layers = st.layers;
-      std::sort(run.begin(), run.end());
-      std::sort(layers.begin(), layers.end());
-      if (run != layers) return std::nullopt;
-      m.first_.push_back(at);
-      at = end;
-    }
-    m.first_.push_back(at);
-    if (at != s.size()) return std::nullopt;
-    return m;
-  }
+  static std::optional<movable_plan> of(plan p, const layer_sequence& s);
   [[nodiscard]] const plan& get() const { return plan_; }
   [[nodiscard]] std::size_t stages() const { return plan_.stages.size(); }
   /// Where stage s begins.
   [[nodiscard]] std::size_t first(std::size_t s) const { return first_[s]; }
 
   /// Boundary i, before stage i, stands at `to` instead; nothing if a stage would be empty.
-  [[nodiscard]] std::optional<movable_plan> moved(std::size_t i, std::size_t to) const {
-    if (to <= first_[i - 1] || to >= first_[i + 1]) return std::nullopt;
-    movable_plan other = *this;
-    other.first_[i] = to;
-    for (const std::size_t s : {i - 1, i}) {
-      auto& layers = other.plan_.stages[s].layers;
-      layers = sequence_->layers_of(other.first_[s], other.first_[s + 1]);
-      std::sort(layers.begin(), layers.end());
-    }
-    return other;
-  }
-  [[nodiscard]] movable_plan swapped(std::size_t i, std::size_t j) const {
-    movable_plan other = *this;
-    std::swap(other.plan_.stages[i].devices, other.plan_.stages[j].devices);
-    return other;
-  }
+  [[nodiscard]] std::optional<movable_plan> moved(std::size_t i, std::size_t to) const;
+  [[nodiscard]] movable_plan swapped(std::size_t i, std::size_t j) const;
 
  private:
   movable_plan(plan p, const layer_sequence& s) : plan_(std::move(p)), sequence_(&s) {}
@@ -127,4 +97,8 @@ template <std::invocable<plan&> Judge>
   return best;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/move_boundaries.ipp>
+#endif

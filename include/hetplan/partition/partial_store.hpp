@@ -12,7 +12,7 @@
 
 #include <hetplan/partition/cell_policy.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// A partial plan that knows what it was made from. Source: own.
 struct partial_node : partial_plan {
@@ -115,4 +115,4 @@ class partial_store {
   std::vector<std::vector<tail*>> free_;  ///< lists of dropped partial plans, by length
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

@@ -13,7 +13,7 @@
 #include <hetplan/partition/stage_costs.hpp>
 #include <hetplan/plan/orders.hpp>
 
-namespace hetplan::partition::detail {
+namespace HETPLAN_NAMESPACE::partition::detail {
 
 /// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free.
 ///
@@ -58,4 +58,4 @@ template <class Store>
   return found;
 }
 
-}  // namespace hetplan::partition::detail
+}  // namespace HETPLAN_NAMESPACE::partition::detail

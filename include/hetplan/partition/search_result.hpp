@@ -15,7 +15,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_sums.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 namespace detail {
 
@@ -93,4 +93,4 @@ struct cell_filled {
   std::span<const partial_plan* const> kept;  ///< by rank
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

@@ -10,7 +10,7 @@
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/device_space.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// The sequence's times, bytes and cuts, and the classes of devices that nothing in them tells apart.
 ///
@@ -59,4 +59,4 @@ struct search_tables {
   }
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

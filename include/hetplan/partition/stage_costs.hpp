@@ -2,7 +2,6 @@
 #pragma once
 /// What one stage on one group of devices adds to a plan: step times, reductions, memory, energy.
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -11,11 +10,10 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/stage_table.hpp>
 #include <hetplan/partition/device_space.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_cost.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// Devices of one class that take equally many samples of each microbatch.
 struct share_run {
@@ -58,141 +56,38 @@ struct stage_budget {
 class stage_costs {
  public:
   stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
-              const plan& blank, bool keep_budgets)
-      : table_(table),
-        space_(space),
-        cluster_(c),
-        slopes_(slopes),
-        size_(blank.microbatch_size),
-        largest_(std::min(size_, table.max_share())),
-        microbatches_(blank.microbatches),
-        training_(blank.workload.mode == mode::training),
-        keep_budgets_(keep_budgets),
-        repeats_(blank.workload.steps()),
-        tied_(worst_exchange(c.network(), c.devices())) {
-    for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
-    for (const auto& members : space.classes) {
-      limit_.push_back(c[members.front()].usable_memory().value() * (1 + limit_tolerance));
-    }
-  }
+              const plan& blank, bool keep_budgets);
 
   /// @param in_flight  microbatches whose activations stay; 0: without regard to memory.
   /// Complexity        O(1) for a group of one class, O(microbatch size * classes) for a mixed one.
-  [[nodiscard]] placed_stage place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
-    placed_stage s;
-    const demand need = demand_of(first, last);
-    if (!share_out(first, last, group, need, in_flight)) return s;
-    s.total_s = 0;
-    s.exists = true;
-    s.most_in_flight = std::numeric_limits<int>::max();
-    for (const filling& f : filled_) {
-      if (f.taken < f.devices) s.exists = false;
-      const int most = f.largest_share();
-      if (most == 0) continue;
-      const stage_time t = table_.time(first, last, f.example, most);
-      s.total_s = std::max(s.total_s, t.total_s);
-      s.backward_s = std::max(s.backward_s, t.backward_s);
-      s.most_in_flight = std::min(s.most_in_flight, fits(need, f.of_class, most));
-      if (training_) s.collective_s = std::max(s.collective_s, table_.optimizer_s(first, last, f.example));
-    }
-    if (training_) s.collective_s += reduction_s(first, last, group);
-    return s;
-  }
+  [[nodiscard]] placed_stage place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
   /// How the microbatch is shared out; equal shares of a class together, the larger first.
-  [[nodiscard]] std::vector<share_run> shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
-    std::vector<share_run> runs;
-    if (!share_out(first, last, group, demand_of(first, last), in_flight)) return runs;
-    for (const filling& f : filled_) {
-      const int each = f.taken / f.devices, more = f.taken % f.devices;
-      if (more > 0) runs.push_back({f.of_class, more, each + 1});
-      runs.push_back({f.of_class, f.devices - more, each});
-    }
-    return runs;
-  }
+  [[nodiscard]] std::vector<share_run> shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
 
   /// Is there memory for a microbatch at all? False once, false for every longer stage.
-  [[nodiscard]] bool has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
-    const demand need = demand_of(first, last);
-    long long room = 0;
-    for (const auto& p : space_.groups[group]) room += static_cast<long long>(p.devices) * cap(need, p.of_class, in_flight);
-    return room >= size_;
-  }
+  [[nodiscard]] bool has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
 
   /// What a stage exchanges that reads `in` and sends `out`: bytes per sample, each with the gradients of the way back.
-  [[nodiscard]] stage_traffic traffic(std::pair<double, double> in, std::pair<double, double> out) const {
-    return {out.first + (training_ ? in.second : 0), in.first + (training_ ? out.second : 0)};
-  }
+  [[nodiscard]] stage_traffic traffic(std::pair<double, double> in, std::pair<double, double> out) const;
   /// One device of a stage over an iteration (a whole run in generation).
-  [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, const stage_traffic& t) const {
-    const int n = members(space_.groups[group]);
-    const double reduced = training_ && n > 1 ? ring_share(static_cast<std::size_t>(n)) * table_.trainable_bytes(first, last) : 0;
-    const double microbatches = static_cast<double>(repeats_) * microbatches_;
-    const device& d = cluster_[space_.classes[r.of_class].front()];
-    const energy_slopes& e = slopes_[d.id.index()];
-    const double busy =
-        microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
-    return {busy,
-            e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * t.sent + reduced) +
-                e.receive_J_per_byte * (microbatches * r.samples * t.received + reduced),
-            e.idle_W * repeats_};
-  }
+  [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, const stage_traffic& t) const;
   /// Bytes that a device of a stage holds at most.
-  [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const {
-    const demand need = demand_of(first, last);
-    return need.fixed + samples * (in_flight * need.kept + need.cache);
-  }
+  [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const;
   /// What all devices of a stage add to energy and limits.
-  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const {
-    stage_budget sum;
-    for (const share_run& r : shares(first, last, group, in_flight)) {
-      const device_part x = part(first, last, group, r, t);
-      sum.energy_J += r.devices * x.energy_J;
-      sum.idle_W += r.devices * x.idle_W;
-      if (!keep_budgets_) continue;
-      const device& d = cluster_[space_.classes[r.of_class].front()];
-      sum.stretch_s = std::max(sum.stretch_s, x.busy_s / (repeats_ * d.max_busy));
-      if (d.energy_budget) {
-        const double left = d.energy_budget->value() * (1 + limit_tolerance) - x.energy_J;
-        sum.limit_s = std::min(sum.limit_s, left < 0 ? -1 : x.idle_W > 0 ? left / x.idle_W : std::numeric_limits<double>::infinity());
-      }
-    }
-    return sum;
-  }
+  [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const;
   [[nodiscard]] int repeats() const { return repeats_; }
 
  private:
   struct demand {
     double fixed, kept, cache;  ///< bytes; the latter two per sample, of one microbatch in flight and of all sequences
   };
-  [[nodiscard]] demand demand_of(std::size_t first, std::size_t last) const {
-    return {table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
-  }
+  [[nodiscard]] demand demand_of(std::size_t first, std::size_t last) const;
   /// The largest share within memory.
-  [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const {
-    if (in_flight == 0) return largest_;
-    const double room = limit_[of_class] - need.fixed, each = in_flight * need.kept + need.cache;
-    if (room < 0) return 0;
-    return each > 0 ? static_cast<int>(std::min<double>(largest_, room / each)) : largest_;
-  }
+  [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const;
   /// The largest number of microbatches in flight with which a share fits.
-  [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const {
-    const double room = limit_[of_class] - need.fixed - samples * need.cache, each = samples * need.kept;
-    if (room < 0) return 0;
-    return each > 0 ? static_cast<int>(std::min<double>(1e9, room / each)) : std::numeric_limits<int>::max();
-  }
-  [[nodiscard]] static int members(const device_space::group& g) {
-    int n = 0;
-    for (const auto& p : g) n += p.devices;
-    return n;
-  }
-  [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const {
-    double total = 0;
-    if (members(space_.groups[group]) > 1) {
-      if (const double reduced = table_.trainable_bytes(first, last); reduced > 0) total += rings_[group].time_s(reduced);
-    }
-    if (const double shared = table_.tied_bytes(first, last); shared > 0) total += tied_.swap_s(shared);
-    return total;
-  }
+  [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const;
+  [[nodiscard]] static int members(const device_space::group& g);
+  [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const;
 
   /// One class of a group while samples are handed out; equal devices fill evenly.
   struct filling {
@@ -207,31 +102,7 @@ class stage_costs {
   };
 
   /// Fills filled_; false if the memory of the group holds fewer samples.
-  bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const {
-    constexpr double inf = std::numeric_limits<double>::infinity();
-    filled_.clear();
-    for (const auto& p : space_.groups[group]) {
-      filled_.push_back({p.of_class, space_.classes[p.of_class].front(), p.devices, cap(need, p.of_class, in_flight)});
-    }
-    if (filled_.size() == 1) {
-      filling& only = filled_.front();
-      only.taken = size_;
-      return only.largest_share() <= only.cap;
-    }
-    const auto next = [&](const filling& f) {
-      return f.next_share() <= f.cap ? table_.time(first, last, f.example, f.next_share()).total_s : inf;
-    };
-    for (filling& f : filled_) f.next_s = next(f);
-    for (int i = 0; i < size_; ++i) {
-      filling* best = &filled_.front();
-      for (filling& f : filled_) {
-        if (f.next_s < best->next_s || (f.next_s == best->next_s && f.next_share() < best->next_share())) best = &f;
-      }
-      if (best->next_s == inf) return false;
-      if (++best->taken % best->devices == 0) best->next_s = next(*best);
-    }
-    return true;
-  }
+  bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const;
 
   const stage_table& table_;
   const device_space& space_;
@@ -246,4 +117,8 @@ class stage_costs {
   mutable std::vector<filling> filled_;  ///< reused: a search asks millions of times
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/stage_costs.ipp>
+#endif

@@ -8,7 +8,7 @@
 
 #include <hetplan/partition/stage_costs.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// A search walks from the last boundary to the first and asks about the stages that end there many times: for every
 /// state of the device space and every number of stages behind.
@@ -55,4 +55,4 @@ class stage_memo {
   std::vector<std::vector<std::pair<int, std::vector<entry>>>> limited_;  ///< by group, microbatches in flight, begin
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

@@ -11,7 +11,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_sums.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 
 /// A communication step between a stage and a tail behind it.
 struct link_step {
@@ -133,4 +133,4 @@ class step_rule {
   double turns_;  ///< how often a microbatch waits for the whole way before the next one starts: with warm-up 1, each does
 };
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition

@@ -21,7 +21,7 @@
 #include <hetplan/partition/stage_memo.hpp>
 #include <hetplan/plan/objective.hpp>
 
-namespace hetplan::partition::detail {
+namespace HETPLAN_NAMESPACE::partition::detail {
 
 /// Walks the boundaries from the end. At each it closes the cells there and puts one more stage before their partial
 /// plans: on every group that the device space allows next, from every boundary that makes a stage.
@@ -358,4 +358,4 @@ class substate_search {
   long long extended_ = 0;
 };
 
-}  // namespace hetplan::partition::detail
+}  // namespace HETPLAN_NAMESPACE::partition::detail

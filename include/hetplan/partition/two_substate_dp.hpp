@@ -13,23 +13,11 @@
 
 #include <hetplan/partition/substate_search.hpp>
 
-namespace hetplan::partition {
+namespace HETPLAN_NAMESPACE::partition {
 namespace detail {
 
 /// Ends of chains, and of the boundaries inside chains about `wanted` that split the work evenly.
-[[nodiscard]] inline std::vector<std::size_t> even_boundaries(const search_tables& t, std::size_t wanted) {
-  const std::size_t n = t.sequence.size();
-  std::vector<std::size_t> chosen;
-  const double* work = t.table.totals(t.classes.front().front(), t.table.max_share());
-  double next = 0;
-  for (std::size_t b = 0; b <= n; ++b) {
-    const bool end = b == n || std::binary_search(t.sequence.chain_first.begin(), t.sequence.chain_first.end(), b);
-    if (!end && work[b] < next) continue;
-    chosen.push_back(b);
-    next = work[b] + work[n] / static_cast<double>(wanted);
-  }
-  return chosen;
-}
+[[nodiscard]] std::vector<std::size_t> even_boundaries(const search_tables& t, std::size_t wanted);
 
 /// An objective that says it is monotone is asked on a grid whether it is. Throws invalid_model with the two points.
 template <objective Objective>
@@ -119,4 +107,8 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   return r;
 }
 
-}  // namespace hetplan::partition
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/two_substate_dp.ipp>
+#endif

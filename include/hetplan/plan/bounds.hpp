@@ -16,7 +16,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/solve/lp.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// What bounds need of the cost model, asked once: the least time of each layer over batch sizes and degrees.
 struct layer_minima {
@@ -98,24 +98,7 @@ template <cost_model Cost>
 ///
 /// A backward returns along an edge only where the edge has a gradient.
 /// Source      semantics, section 9 (b).  Complexity  O(V + E).
-[[nodiscard]] inline seconds path_bound(const planning_graph& model, const layer_minima& m, mode how) {
-  const bool training = how == mode::training;
-  std::vector<double> there(model.size(), 0), back(model.size(), 0);
-  double longest = 0;
-  for (const layer& l : model.layers()) {
-    double before = 0, turning = 0;
-    for (const std::uint32_t e : model.in_edges(l.id)) {
-      const layer_edge& edge = model.edges()[e];
-      before = std::max(before, there[edge.from.index()]);
-      if (edge.gradient.value() > 0) turning = std::max(turning, back[edge.from.index()]);
-    }
-    const std::size_t i = l.id.index();
-    there[i] = before + m.forward_s[i];
-    back[i] = std::max(before, turning) + m.forward_back_s[i];
-    longest = std::max(longest, training ? std::max(there[i], back[i]) : there[i]);
-  }
-  return seconds(longest);
-}
+[[nodiscard]] seconds path_bound(const planning_graph& model, const layer_minima& m, mode how);
 
 namespace detail {
 
@@ -153,17 +136,8 @@ template <memory_model Memory>
 
 /// Weak duality: for any shares u >= 0 with sum 1 and prices v >= 0,
 /// T >= sum over layers of min over devices (u_d time + v_d bytes) - sum over devices of v_d capacity.
-[[nodiscard]] inline double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u,
-                                             const std::vector<double>& v, const std::vector<double>& capacity) {
-  double bound = 0;
-  for (const layer_class& k : classes) {
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t d = 0; d < u.size(); ++d) least = std::min(least, u[d] * k.time_s[d] + v[d] * k.bytes);
-    bound += k.count * least;
-  }
-  for (std::size_t d = 0; d < v.size(); ++d) bound -= v[d] * capacity[d];
-  return bound;
-}
+[[nodiscard]] double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u, const std::vector<double>& v,
+                                      const std::vector<double>& capacity);
 
 }  // namespace detail
 
@@ -251,4 +225,8 @@ template <cost_model Cost, memory_model Memory, lp_solver Lp>
   return p.workload.steps() * std::max(compute, path_bound(model, m, p.workload.mode));
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/bounds.ipp>
+#endif

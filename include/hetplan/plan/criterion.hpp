@@ -5,14 +5,11 @@
 /// An objective says which plan is best. Criteria are for those who keep several (`pareto_set`) and decide later.
 
 #include <concepts>
-#include <string>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/core/id.hpp>
-#include <hetplan/core/quantity.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 template <class C>
 concept values_evaluation = requires(const C& c, const evaluation& e) {
@@ -38,13 +35,7 @@ struct total_energy {
 /// Energy of one device [J]. Throws invalid_input for a device that the evaluation does not have.
 struct device_energy {
   device_id device;
-  [[nodiscard]] double value(const evaluation& e) const {
-    if (!device.valid() || device.index() >= e.devices.size()) {
-      throw invalid_input("device_energy: device " + std::to_string(device.value) + " of an evaluation with " +
-                          std::to_string(e.devices.size()) + " devices; expected one of them");
-    }
-    return e.devices[device.index()].energy.value();
-  }
+  [[nodiscard]] double value(const evaluation& e) const;
 };
 /// Peak memory of the device that needs most [B].
 struct peak_memory {
@@ -52,14 +43,14 @@ struct peak_memory {
 };
 /// Bytes over all resources, each as often as it crosses one [B].
 struct bytes_moved {
-  [[nodiscard]] double value(const evaluation& e) const {
-    bytes total;
-    for (const bytes b : e.resource_bytes) total += b;
-    return total.value();
-  }
+  [[nodiscard]] double value(const evaluation& e) const;
 };
 
 static_assert(check_criterion<response_time>() && check_criterion<total_energy>() && check_criterion<device_energy>() &&
               check_criterion<peak_memory>() && check_criterion<bytes_moved>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/criterion.ipp>
+#endif

@@ -10,22 +10,11 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/plan/estimators.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 namespace detail {
 
-[[nodiscard]] inline stage_traffic traffic_per_sample(const pipeline_steps& steps, std::size_t s) {
-  stage_traffic t;
-  for (const std::size_t l : steps.stages[s].out) {
-    t.sent += steps.links[l].forward_cut;
-    t.received += steps.links[l].backward_cut;
-  }
-  for (const std::size_t l : steps.stages[s].in) {
-    t.received += steps.links[l].forward_cut;
-    t.sent += steps.links[l].backward_cut;
-  }
-  return t;
-}
+[[nodiscard]] stage_traffic traffic_per_sample(const pipeline_steps& steps, std::size_t s);
 
 }  // namespace detail
 
@@ -92,4 +81,8 @@ template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_m
   return e;
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/estimate.ipp>
+#endif

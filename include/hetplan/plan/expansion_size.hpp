@@ -2,14 +2,11 @@
 #pragma once
 /// How large a plan's task graph would be, before anyone builds it.
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 
-#include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Tasks and transfers of an iteration, or of all steps of a generation. Doubles: it may be far beyond what fits.
 struct expansion_size {
@@ -38,71 +35,13 @@ inline constexpr double expansion_bytes = 250;
 ///             parameter server and no next token is waited for.
 /// Complexity  O(layers of all stages, log), in generation with stages^2; and the entries of explicit orders.
 /// Source      semantics, section 6.
-[[nodiscard]] inline expansion_size size_of_expansion(const plan& p, const planning_graph& model, const stage_graph& g) {
-  const bool training = p.workload.mode == mode::training;
-  const double steps = p.workload.steps();
-  const auto intervals = [&](std::size_t s) {
-    return static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p.stages[s].devices.size());
-  };
-  const auto overlaps = [&](std::size_t s, std::size_t t) {
-    const long long a = g.nodes[s].microbatch_size, b = g.nodes[t].microbatch_size, together = a / std::gcd(a, b) * b;
-    return intervals(s) + intervals(t) - static_cast<double>(g.nodes[s].microbatches * a / together);
-  };
-  expansion_size size;
-  for (std::size_t s = 0; s < p.stages.size(); ++s) size.tasks += intervals(s) * tasks_per_microbatch(p.workload);
-  for (const stage_edge& e : g.edges) {
-    const double one_way = overlaps(e.from.index(), e.to.index());
-    size.transfers += one_way * (training && e.backward_cut.value() > 0 ? 2 : steps);
-  }
-  if (p.workload.mode == mode::generation) {
-    for (std::size_t t = 0; t < p.stages.size(); ++t) {
-      for (std::size_t s = 0; s < p.stages.size(); ++s) {
-        const bool token = g.nodes[t].out.empty() && g.nodes[s].in.empty() && p.stages[s].pipeline == p.stages[t].pipeline;
-        if (token) size.transfers += overlaps(t, s) * (steps - 1);
-      }
-    }
-  }
-  const std::vector<reduction> reductions = training ? reductions_of(p, model) : std::vector<reduction>{};
-  for (const transfer_rule& r : p.schedule.transfers) {
-    const auto known = [&](stage_id s) { return s.valid() && s.index() < g.nodes.size(); };
-    double spoken_of = 1;
-    if (r.kind == transfer_kind::sync) {
-      spoken_of = static_cast<double>(reductions.size());
-    } else if (known(r.from_stage) && known(r.to_stage) && g[r.from_stage].microbatch_size != g[r.to_stage].microbatch_size) {
-      spoken_of = g[r.from_stage].microbatch_size / g[r.to_stage].microbatch_size + 2;
-    }
-    size.transfers += spoken_of * steps;
-  }
-  if (!training) return size;
-  for (const auto& order : p.schedule.orders) {
-    size.tasks += static_cast<double>(
-        std::count_if(order.begin(), order.end(), [](const order_entry& e) { return e.what == phase::backward_weight; }));
-  }
-  for (const stage& s : p.stages) {
-    if (trainable_bytes(model, s) > 0) size.tasks += static_cast<double>(s.devices.size());
-  }
-  for (const reduction& r : reductions) {
-    const auto members = static_cast<double>(r.members.size());
-    size.transfers += r.is_across_stages() && p.parameter_server ? 2 * members : members;
-  }
-  return size;
-}
+[[nodiscard]] expansion_size size_of_expansion(const plan& p, const planning_graph& model, const stage_graph& g);
 
 /// What a plan that is too large to be simulated would expand to; nothing for others, most of which are told without a stage graph.
-[[nodiscard]] inline std::optional<double> too_large_an_expansion(const plan& p, const planning_graph& model) {
-  double intervals = 0, held = 0;
-  for (const stage& s : p.stages) {
-    intervals += static_cast<double>(p.microbatches_of(s)) * static_cast<double>(s.devices.size());
-    held += static_cast<double>(s.layers.size());
-  }
-  // Every interval has its tasks, and overlaps with a neighbour each way at most in all other stages. On top at most: a W for each,
-  // an optimizer step and a ring's transfer for each device, and two transfers for each stage that shares a layer's tensor.
-  const double stages = static_cast<double>(p.stages.size()), per_interval = std::max(2.0, tasks_per_microbatch(p.workload));
-  const double most = intervals * (per_interval * (1 + 2 * stages) + 3) + 2 * held;
-  if (p.schedule.transfers.empty() && most <= max_expansion) return std::nullopt;
-  const double size = size_of_expansion(p, model, make_stage_graph(p, model)).total();
-  if (size <= max_expansion) return std::nullopt;
-  return size;
-}
+[[nodiscard]] std::optional<double> too_large_an_expansion(const plan& p, const planning_graph& model);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/expansion_size.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_cost.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Gives each stage of a 1F1B training plan the largest warm-up up to 2 depth - 1 that its devices hold, and no stage
 /// more than those that feed it (the 1F1B rule for equal microbatch sizes).
@@ -48,4 +48,4 @@ inline void drop_usual_warmup(plan& p, const planning_graph& model) {
   p.schedule.warmup.clear();
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -2,17 +2,13 @@
 #pragma once
 /// What is to be done: mode, batch, and what "good" means.
 
-#include <algorithm>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
-#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 enum class objective_kind { latency, throughput, energy, qoe };
 
@@ -51,35 +47,14 @@ struct job {
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
 
-  [[nodiscard]] objective_kind effective_objective() const {
-    return objective.value_or(qoe.latency ? objective_kind::qoe : objective_kind::latency);
-  }
+  [[nodiscard]] objective_kind effective_objective() const;
 
   /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped, and those of which one device with one
   /// stage makes more tasks than a simulation takes on.
   ///
   /// @param devices  that share a microbatch at most; where no sizes are given, up to 16 samples for each.
   /// Throws invalid_input if none is left.
-  [[nodiscard]] std::vector<int> candidate_microbatch_sizes(std::size_t devices = 1) const {
-    std::vector<int> sizes = microbatch_sizes;
-    if (sizes.empty()) {
-      const auto largest = static_cast<int>(std::min<std::size_t>(16 * devices, static_cast<std::size_t>(batch)));
-      for (int b = 1; b <= largest; ++b) sizes.push_back(b);
-    }
-    std::erase_if(sizes, [&](int b) { return b < 1 || batch % b != 0; });
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
-    const auto least_tasks = [&](int b) { return tasks_per_microbatch(workload) * (batch / b); };
-    const int largest = sizes.back();
-    std::erase_if(sizes, [&](int b) { return least_tasks(b) > max_expansion; });
-    if (sizes.empty()) {
-      throw invalid_input("job: batch = " + std::to_string(batch) + " in microbatches of at most " + std::to_string(largest) + " makes " +
-                          to_text(least_tasks(largest)) + " tasks or more; expected at most " + to_text(max_expansion) +
-                          ": a smaller batch, or larger microbatch_sizes");
-    }
-    return sizes;
-  }
+  [[nodiscard]] std::vector<int> candidate_microbatch_sizes(std::size_t devices = 1) const;
   /// Samples of a microbatch that one device takes at most.
   [[nodiscard]] int largest_share() const { return candidate_microbatch_sizes().back(); }
 
@@ -87,26 +62,10 @@ struct job {
 };
 
 /// Throws invalid_input naming the field, its value and what was expected.
-inline void check_job(const job& j) {
-  const auto require = [](bool ok, const char* field, double given, const char* expected) {
-    if (!ok) throw invalid_input(std::string("job: ") + field + " = " + to_text(given) + "; expected " + expected);
-  };
-  require(j.batch >= 1, "batch", j.batch, "an integer >= 1");
-  for (const int b : j.microbatch_sizes) require(b >= 1, "microbatch_sizes", b, "integers >= 1");
-  require(std::isfinite(j.workload.optimizer_factor) && j.workload.optimizer_factor >= 0, "optimizer_factor", j.workload.optimizer_factor,
-          "a finite number >= 0");
-  require(j.workload.context >= 0, "context", j.workload.context, "an integer >= 0");
-  require(j.workload.tokens >= 2, "tokens", j.workload.tokens, "an integer >= 2");
-  require(j.qoe.lambda_J_per_s >= 0 && std::isfinite(j.qoe.lambda_J_per_s), "qoe.lambda", j.qoe.lambda_J_per_s, "a finite number >= 0");
-  if (j.qoe.latency) require(is_finite(*j.qoe.latency) && j.qoe.latency->value() > 0, "qoe.latency", j.qoe.latency->value(), "seconds > 0");
-  if (j.qoe.deadline)
-    require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
-  if (j.qoe.iterations) require(*j.qoe.iterations >= 1, "qoe.iterations", static_cast<double>(*j.qoe.iterations), "an integer >= 1");
-  if (j.workload.mode != mode::training && j.memory_savers != memory_savers{}) {
-    throw invalid_input("job: memory_savers: expected none outside training, got mode " + std::string(to_string(j.workload.mode)));
-  }
-  if (j.objective == objective_kind::qoe && !j.qoe.latency) throw invalid_input("job: objective qoe needs qoe.latency");
-  static_cast<void>(j.candidate_microbatch_sizes());
-}
+void check_job(const job& j);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/job.ipp>
+#endif

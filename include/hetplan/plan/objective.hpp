@@ -2,14 +2,13 @@
 #pragma once
 /// What "better" means: the door for objectives, and those that ship.
 
-#include <algorithm>
 #include <concepts>
 #include <variant>
 
 #include <hetplan/plan/evaluation.hpp>
 #include <hetplan/plan/job.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 template <class O>
 concept scores_evaluation = requires(const O& o, const evaluation& e) {
@@ -64,9 +63,7 @@ struct minimize_energy {
 struct keep_qoe {
   seconds latency;
   double lambda_J_per_s = 1000;
-  [[nodiscard]] double score(seconds response, joules energy) const {
-    return energy.value() + lambda_J_per_s * std::max(0.0, (response - latency).value());
-  }
+  [[nodiscard]] double score(seconds response, joules energy) const;
 };
 
 static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() && check_objective<minimize_response>() &&
@@ -77,23 +74,9 @@ static_assert(check_objective<minimize_latency>() && check_objective<maximize_th
 /// Throws  invalid_input (objective qoe without qoe.latency).
 class objective_of_job {
  public:
-  explicit objective_of_job(const job& j) {
-    switch (j.effective_objective()) {
-      case objective_kind::latency: chosen_ = minimize_latency{}; break;
-      case objective_kind::throughput: chosen_ = maximize_throughput{static_cast<double>(j.batch)}; break;
-      case objective_kind::energy: chosen_ = minimize_energy{}; break;
-      case objective_kind::qoe:
-        if (!j.qoe.latency) throw invalid_input("objective_of_job: objective qoe needs qoe.latency");
-        chosen_ = keep_qoe{*j.qoe.latency, j.qoe.lambda_J_per_s};
-        break;
-    }
-  }
-  [[nodiscard]] double score(seconds response, joules energy) const {
-    return std::visit([&](const auto& o) { return o.score(response, energy); }, chosen_);
-  }
-  [[nodiscard]] double score(const evaluation& e) const {
-    return std::visit([&](const auto& o) { return hetplan::score(o, e); }, chosen_);
-  }
+  explicit objective_of_job(const job& j);
+  [[nodiscard]] double score(seconds response, joules energy) const;
+  [[nodiscard]] double score(const evaluation& e) const;
 
  private:
   std::variant<minimize_latency, maximize_throughput, minimize_energy, keep_qoe> chosen_;
@@ -101,4 +84,8 @@ class objective_of_job {
 
 static_assert(check_objective<objective_of_job>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/objective.ipp>
+#endif

@@ -2,29 +2,19 @@
 #pragma once
 /// The order of work on each device: GPipe, 1F1B with its warm-up, or what the plan lists.
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
 
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// The 1F1B rule for one stage edge, exact: with these warm-ups the consumer never waits for a forward
 /// that its producer only runs after a backward that waits for the consumer.
 ///
 /// Source  semantics, section 5: for every i < M_s, min(M_s, K_s+i) B_s >= min(M_t, K_t + ceil((i+1) B_s/B_t) - 1) B_t.
-[[nodiscard]] inline bool warmup_suffices(const stage_graph::node& s, long long k_s, const stage_graph::node& t, long long k_t) {
-  const long long b_s = s.microbatch_size, b_t = t.microbatch_size;
-  for (long long i = 0; i < s.microbatches; ++i) {
-    const long long have = std::min<long long>(s.microbatches, k_s + i) * b_s;
-    const long long need = std::min<long long>(t.microbatches, k_t + ((i + 1) * b_s + b_t - 1) / b_t - 1) * b_t;
-    if (have < need) return false;
-    if (k_s + i >= s.microbatches) break;  // every forward is out: the rest holds
-  }
-  return true;
-}
+[[nodiscard]] bool warmup_suffices(const stage_graph::node& s, long long k_s, const stage_graph::node& t, long long k_t);
 
 /// How many microbatches of a 1F1B pipeline a stage takes in before its first backward.
 enum class warmup_rule {
@@ -54,73 +44,25 @@ inline constexpr std::array warmup_rules{warmup_rule::hide_communication, warmup
 
 /// Microbatches of a plan whose activations a stage holds at once: one outside training, all under GPipe, and under 1F1B
 /// its warm-up as far as there are microbatches.
-[[nodiscard]] inline int microbatches_in_flight(const plan& p, int warmup) {
-  if (p.workload.mode != mode::training) return 1;
-  return p.schedule.kind == schedule_kind::gpipe ? p.microbatches : std::min(warmup, p.microbatches);
-}
+[[nodiscard]] int microbatches_in_flight(const plan& p, int warmup);
 
 /// Gives the stages of a 1F1B training plan their warm-up by a rule. Plans of other kinds have none, and the default
 /// rule is what no list says.
-inline void set_warmup(plan& p, const planning_graph& model, warmup_rule r) {
-  p.schedule.warmup.clear();
-  if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
-  if (r == warmup_rule::hide_communication) return;
-  for (const auto& node : make_stage_graph(p, model).nodes) {
-    p.schedule.warmup.push_back(r == warmup_rule::everything ? node.microbatches : warmup_of(r, node.depth));
-  }
-}
+void set_warmup(plan& p, const planning_graph& model, warmup_rule r);
 
 /// Warm-up K per stage: what the plan says, else 2 depth - 1, raised from the sinks backwards to the
 /// smallest that satisfies the 1F1B rule where microbatch sizes differ.
-[[nodiscard]] inline std::vector<int> resolve_warmup(const plan& p, const stage_graph& g) {
-  if (!p.schedule.warmup.empty()) return p.schedule.warmup;
-  std::vector<int> k(g.nodes.size(), 1);
-  for (auto it = g.topological.rbegin(); it != g.topological.rend(); ++it) {
-    const stage_graph::node& s = g[*it];
-    int& mine = k[it->index()];
-    mine = warmup_of(warmup_rule::hide_communication, s.depth);
-    for (const std::size_t e : s.out) {
-      if (g.edges[e].backward_cut.value() == 0) continue;
-      const stage_id t = g.edges[e].to;
-      const auto holds = [&](int value) { return warmup_suffices(s, value, g[t], k[t.index()]); };
-      if (holds(mine)) continue;
-      int low = mine, high = s.microbatches;  // K = M always holds, and the rule is monotone in K
-      while (high - low > 1) {
-        const int middle = low + (high - low) / 2;
-        (holds(middle) ? high : low) = middle;
-      }
-      mine = high;
-    }
-  }
-  return k;
-}
+[[nodiscard]] std::vector<int> resolve_warmup(const plan& p, const stage_graph& g);
 
 /// Forwards (and in training backwards) of one stage in its microbatch order, for a device with one stage.
 ///
-inline void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int microbatches, mode m, schedule_kind kind, int warmup) {
-  const int first = m != mode::training || kind == schedule_kind::gpipe ? microbatches : std::min(warmup, microbatches);
-  for (int i = 0; i < first; ++i) order.push_back({phase::forward, s, i});
-  if (m != mode::training) return;
-  for (int i = 0; i < microbatches; ++i) {
-    order.push_back({phase::backward_input, s, i});
-    if (first + i < microbatches) order.push_back({phase::forward, s, first + i});
-  }
-}
+void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int microbatches, mode m, schedule_kind kind, int warmup);
 
 /// The order of every device (one step of it in generation), by device id; empty for devices without a stage.
-[[nodiscard]] inline std::vector<std::vector<order_entry>> device_orders(const plan& p, const stage_graph& g, std::size_t devices) {
-  std::vector<std::vector<order_entry>> orders(devices);
-  if (p.schedule.kind == schedule_kind::explicit_orders) {
-    for (std::size_t d = 0; d < std::min(devices, p.schedule.orders.size()); ++d) orders[d] = p.schedule.orders[d];
-    return orders;
-  }
-  const std::vector<int> warmup = resolve_warmup(p, g);
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    for (const assignment& a : p.stages[s].devices) {
-      append_pipeline_order(orders[a.device.index()], stage_id(s), g.nodes[s].microbatches, p.workload.mode, p.schedule.kind, warmup[s]);
-    }
-  }
-  return orders;
-}
+[[nodiscard]] std::vector<std::vector<order_entry>> device_orders(const plan& p, const stage_graph& g, std::size_t devices);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/orders.ipp>
+#endif

@@ -3,17 +3,16 @@
 /// What a plan's pipeline is to an estimator: how long each stage and each link takes for one microbatch.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <set>
 #include <string>
 #include <vector>
 
 #include <hetplan/cluster/exchange.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_cost.hpp>
-#include <hetplan/plan/validate.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Execution steps (stages) and communication steps (links) of one pipeline.
 ///
@@ -59,30 +58,13 @@ struct pipeline_steps {
   std::vector<link_step> links;    ///< by (from, to)
 
   /// Are all routes there that the plan needs? Otherwise every estimate is infinite.
-  [[nodiscard]] bool connected() const {
-    return std::all_of(links.begin(), links.end(), [](const link_step& l) { return std::isfinite(l.own_s); }) &&
-           std::all_of(stages.begin(), stages.end(), [](const stage_step& s) { return std::isfinite(s.collective_s); });
-  }
+  [[nodiscard]] bool connected() const;
 };
 
 namespace detail {
 
 /// Throws invalid_input unless a plan is one that estimators can read.
-inline void require_estimable(const plan& p, const planning_graph& model, const cluster& c) {
-  require_valid(p, model, c);
-  const auto require = [](bool ok, const std::string& expected) {
-    if (!ok) throw invalid_input("estimate: expected " + expected);
-  };
-  require(p.pipeline_count() == 1, "one pipeline, got " + std::to_string(p.pipeline_count()));
-  require(!p.parameter_server, "a plan without a parameter server");
-  require(p.transfers == transfer_mode::overlap, "transfers that overlap computing, got \"block\"");
-  require(p.schedule.kind != schedule_kind::explicit_orders, "1F1B or GPipe, got explicit orders");
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    require(p.size_of(p.stages[s]) == p.microbatch_size, "one microbatch size, got " + std::to_string(p.size_of(p.stages[s])) +
-                                                             " in stage " + std::to_string(s) + " of a plan of " +
-                                                             std::to_string(p.microbatch_size));
-  }
-}
+void require_estimable(const plan& p, const planning_graph& model, const cluster& c);
 
 template <cost_model Cost>
 [[nodiscard]] pipeline_steps::device_step time_device(const plan& p, const stage& s, const assignment& a, const planning_graph& model,
@@ -96,40 +78,14 @@ template <cost_model Cost>
   return step;
 }
 
-[[nodiscard]] inline std::vector<device_id> devices_of(const stage& s) {
-  std::vector<device_id> ids;
-  for (const assignment& a : s.devices) ids.push_back(a.device);
-  return ids;
-}
+[[nodiscard]] std::vector<device_id> devices_of(const stage& s);
 
 /// Bytes of the weight groups that stage s trains and some later stage holds too.
-[[nodiscard]] inline double tied_bytes(const plan& p, const planning_graph& model, std::size_t s) {
-  std::set<std::int32_t> later;
-  for (std::size_t t = s + 1; t < p.stages.size(); ++t) {
-    for (const layer_id l : p.stages[t].layers) {
-      if (model[l].weight_group >= 0) later.insert(model[l].weight_group);
-    }
-  }
-  double total = 0;
-  for_each_tensor(model, p.stages[s], [&](const layer& l) {
-    if (later.contains(l.weight_group)) total += l.trainable_weight().value();
-  });
-  return total;
-}
+[[nodiscard]] double tied_bytes(const plan& p, const planning_graph& model, std::size_t s);
 
 /// What ends a stage's iteration in training [s].
-[[nodiscard]] inline double collective_s(const plan& p, const planning_graph& model, const cluster& c, std::size_t s,
-                                         const pipeline_steps::stage_step& step) {
-  double total = 0;
-  const double weight = trainable_bytes(model, p.stages[s]);
-  if (step.devices.size() > 1 && weight > 0) {
-    total += ring_reduction(c.network(), devices_of(p.stages[s])).time_s(weight);
-  }
-  if (const double tied = tied_bytes(p, model, s); tied > 0) total += worst_exchange(c.network(), c.devices()).swap_s(tied);
-  double optimizer = 0;
-  for (const auto& d : step.devices) optimizer = std::max(optimizer, d.optimizer_s);
-  return total + optimizer;
-}
+[[nodiscard]] double collective_s(const plan& p, const planning_graph& model, const cluster& c, std::size_t s,
+                                  const pipeline_steps::stage_step& step);
 
 }  // namespace detail
 
@@ -137,22 +93,8 @@ template <cost_model Cost>
 ///
 /// own = forward + backward + (M - 1) wire, where wire is the sum of both directions if they take turns and the larger
 /// one if the wire is full duplex.
-[[nodiscard]] inline pipeline_steps::link_step time_link(const exchange_cost& x, int microbatch_size, int microbatches, double forward_cut,
-                                                         double backward_cut) {
-  pipeline_steps::link_step link{.forward_cut = forward_cut, .backward_cut = backward_cut};
-  const double forward_bytes = microbatch_size * forward_cut;
-  link.forward_s = x.there.time_s(forward_bytes);
-  link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.there.s_per_byte : 0;  // 0 bytes on a missing route: no NaN
-  if (backward_cut > 0) {
-    const double backward_bytes = microbatch_size * backward_cut;
-    link.backward_s = x.back.time_s(backward_bytes);
-    link.backward_wire_s = backward_bytes * x.back.s_per_byte;
-  }
-  link.total_s = link.forward_s + link.backward_s;
-  const double wire_s = x.together_s(link.forward_wire_s, link.backward_wire_s);
-  link.own_s = link.total_s + (microbatches > 1 ? (microbatches - 1) * wire_s : 0);
-  return link;
-}
+[[nodiscard]] pipeline_steps::link_step time_link(const exchange_cost& x, int microbatch_size, int microbatches, double forward_cut,
+                                                  double backward_cut);
 
 /// Times the steps of a plan; every link has its peak bandwidth to itself.
 ///
@@ -208,4 +150,8 @@ template <cost_model Cost>
   return steps;
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/pipeline_steps.ipp>
+#endif

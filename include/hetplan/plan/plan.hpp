@@ -13,7 +13,7 @@
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// A device's part of a stage: how many samples of each microbatch, on how many of its accelerators.
 struct assignment {
@@ -147,4 +147,4 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return k == transfer_kind::forward ? "forward" : k == transfer_kind::backward ? "backward" : k == transfer_kind::sync ? "sync" : "token";
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

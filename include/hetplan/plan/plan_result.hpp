@@ -10,7 +10,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Plans best first, each with its prediction. Infeasible: no plan, and the reason names the limit that
 /// binds, the device and the smallest overflow. Stopped, by an observer or a budget: the best so far.
@@ -32,4 +32,4 @@ struct candidate_judged {
   bool estimated = false;      ///< what is predicted of the best so far is an estimate, for it runs long
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

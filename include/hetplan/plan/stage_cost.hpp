@@ -14,7 +14,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Bytes that a stage exchanges with other stages for every sample of its own.
 struct stage_traffic {
@@ -162,4 +162,4 @@ template <memory_model Memory>
   return {inputs * a.samples, activations * a.samples, (inputs + for_weights) * a.samples};
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

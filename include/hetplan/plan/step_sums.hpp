@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/estimators.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Which estimate a search minimises. Each is also an estimator of whole plans.
 enum class latency_rule {
@@ -61,4 +61,4 @@ struct largest_step {
 
 static_assert(check_latency_estimator<sum_and_largest>() && check_latency_estimator<largest_step>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -6,7 +6,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees a chain and equal devices, each with the least memory of all, on equal wires; no contention.
 ///
@@ -24,4 +24,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return plan_on_view(problem, objective, "alpa", chain, view, {.steps = latency_rule::sum_and_largest}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

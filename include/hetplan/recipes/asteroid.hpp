@@ -6,7 +6,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// How Asteroid searches its view.
 inline const view_search asteroid_search{
@@ -30,4 +30,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return plan_on_view(problem, objective, "asteroid", chain, view, asteroid_search, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

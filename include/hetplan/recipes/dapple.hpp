@@ -7,7 +7,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees a chain and equal devices on equal wires; neither memory nor contention.
 ///
@@ -25,4 +25,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
                       {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -6,7 +6,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// One stage on all devices; shares by partition::allocate within memory, and where nothing fits without
 /// regard to memory, so that the judge can say what overflows.
@@ -51,4 +51,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return std::move(best).result();
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

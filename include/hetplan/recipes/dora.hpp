@@ -8,7 +8,7 @@
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/refine.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 struct dora_options {
   partitioner_options partitioner = {};   ///< phase 1
@@ -63,4 +63,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return dora(problem, objective, keep, dora_options{}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

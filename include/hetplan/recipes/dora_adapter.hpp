@@ -10,7 +10,7 @@
 #include <hetplan/adapt/plan_menu.hpp>
 #include <hetplan/recipes/dora.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Dora's phases 1 and 2 as a planner that policies can ask: the `keep` best plans for what the problem's job wants.
 struct dora_planner {
@@ -54,4 +54,4 @@ class dora_adapter {
   std::optional<adapt::ladder<Problem, dora_planner>> ladder_;
 };
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

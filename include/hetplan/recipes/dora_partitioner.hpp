@@ -16,7 +16,7 @@
 #include <hetplan/simulate/polish.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 struct partitioner_options {
   bool across_chains = true;  ///< a stage may also hold pieces of neighbouring chains
@@ -121,4 +121,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return dora_partitioner(problem, objective, keep, partitioner_options{}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -19,7 +19,7 @@
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Phase 1, every baseline's answer, and phase 2 over all of them.
 ///
@@ -80,4 +80,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return dora_with_baselines(problem, objective, keep, dora_options{}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

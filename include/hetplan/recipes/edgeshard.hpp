@@ -6,7 +6,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention, no replicated stages.
 ///
@@ -26,4 +26,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
                       observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

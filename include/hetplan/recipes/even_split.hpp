@@ -6,7 +6,7 @@
 
 #include <hetplan/recipes/pipeline.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Consecutive layers, one stage per device in the cluster's order, so that the largest stage has as little forward FLOP as
 /// possible. Sees neither
@@ -25,4 +25,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       [](double, device_id, device_id, int) { return 0.0; }, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

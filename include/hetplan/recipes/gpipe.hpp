@@ -7,7 +7,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees a chain and equal devices; neither memory nor what the network takes.
 ///
@@ -25,4 +25,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
                       {.steps = latency_rule::largest_step, .schedule = schedule_kind::gpipe, .largest_group = 1}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

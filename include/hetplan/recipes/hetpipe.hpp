@@ -16,24 +16,14 @@
 #include <hetplan/plan/rename_devices.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 namespace detail {
 
-[[nodiscard]] inline std::vector<device_id> fastest_first(const cluster& c) {
-  std::vector<device_id> by_rate;
-  for (const device& d : c.devices()) by_rate.push_back(d.id);
-  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() > c[b].total_compute(); });
-  return by_rate;
-}
+[[nodiscard]] std::vector<device_id> fastest_first(const cluster& c);
 
 /// Deals the devices out, fastest first, so that every virtual worker gets its part of each kind.
-[[nodiscard]] inline std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers) {
-  const std::vector<device_id> by_rate = fastest_first(c);
-  std::vector<std::vector<char>> members(workers, std::vector<char>(c.size(), 0));
-  for (std::size_t i = 0; i < by_rate.size(); ++i) members[i % workers][by_rate[i].index()] = 1;
-  return members;
-}
+[[nodiscard]] std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers);
 
 }  // namespace detail
 
@@ -98,4 +88,8 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return judge_choice(problem, objective, *std::move(best), budget, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/hetpipe.ipp>
+#endif

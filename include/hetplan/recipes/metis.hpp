@@ -6,7 +6,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention.
 ///
@@ -24,4 +24,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return plan_on_view(problem, objective, "metis", chain, view, {.steps = latency_rule::sum_and_largest}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -4,7 +4,7 @@
 
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Every device alone with every microbatch size; no communication.
 ///
@@ -24,4 +24,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return std::move(best).result();
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -7,7 +7,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees a chain and equal devices on equal wires; neither memory nor contention, nor that a synchronous pipeline fills and
 /// drains.
@@ -25,4 +25,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return plan_on_view(problem, objective, "pipedream", chain, view, {.steps = latency_rule::largest_step}, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -16,7 +16,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 namespace detail {
 
@@ -137,4 +137,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
       observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

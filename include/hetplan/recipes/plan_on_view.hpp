@@ -15,7 +15,7 @@
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::recipes {
+namespace HETPLAN_NAMESPACE::recipes {
 
 /// How a planner searches.
 struct view_search {
@@ -147,4 +147,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return judge_choice(problem, objective, std::move(chosen), budget, observers...);
 }
 
-}  // namespace hetplan::recipes
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -2,22 +2,14 @@
 #pragma once
 /// Dora's communication-expanded planning graph: a task graph and what may be decided about its transfers.
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include <boost/graph/compressed_sparse_row_graph.hpp>
-
-#include <hetplan/core/error.hpp>
-#include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 /// Decides when transfers run. Compute tasks keep their devices, durations and orders.
-namespace hetplan::schedule {
+namespace HETPLAN_NAMESPACE::schedule {
 
 /// A chunk's priority (smaller first) and the time before which it does not start.
 struct chunk_rule {
@@ -41,26 +33,7 @@ using flow_rules = std::vector<std::vector<chunk_rule>>;
 /// Source   Dora, section 4.2.
 class cep_graph {
  public:
-  using csr_graph = boost::compressed_sparse_row_graph<boost::directedS>;
-
-  cep_graph(tasks::task_graph g, const hetplan::network& net) : graph_(std::move(g)), network_(net) {
-    std::map<transfer_name, std::uint32_t> seen;
-    flow_of_.reserve(graph_.transfers.size());
-    for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
-      const tasks::transfer& x = graph_.transfers[t];
-      if (x.blocks())
-        throw invalid_input("cep_graph: transfer " + std::to_string(t) +
-                            " is part of its devices' work; expected transfers that overlap computing");
-      if (x.chunk != 0)
-        throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is chunk " + std::to_string(x.chunk) +
-                            " of another; expected whole transfers");
-      const auto [it, is_new] = seen.try_emplace(name_of_transfer(x), static_cast<std::uint32_t>(transfers_of_.size()));
-      if (is_new) transfers_of_.emplace_back();
-      transfers_of_[it->second].push_back(t);
-      flow_of_.push_back(it->second);
-    }
-    bound_ = tasks::contention_bound(graph_, network_);
-  }
+  cep_graph(tasks::task_graph g, const hetplan::network& net);
 
   [[nodiscard]] const tasks::task_graph& tasks() const { return graph_; }
   [[nodiscard]] const hetplan::network& network() const { return network_; }
@@ -76,98 +49,18 @@ class cep_graph {
   /// Chunks of transfer t stand where t stood: they are numbered in the order of transfers, then of chunks.
   /// A transfer's own release stays a lower limit.
   /// Complexity  O(nodes + dependencies).  Throws  invalid_input unless there are rules for every flow, one chunk at least.
-  [[nodiscard]] tasks::task_graph with(const flow_rules& rules) const {
-    check(rules);
-    const bool whole = std::all_of(rules.begin(), rules.end(), [](const auto& r) { return r.size() == 1; });
-    if (!whole) return cut(rules);
-    tasks::task_graph g = graph_;
-    for (std::size_t t = 0; t < g.transfers.size(); ++t) set(g.transfers[t], graph_.transfers[t], rules[flow_of_[t]], 0);
-    return g;
-  }
+  [[nodiscard]] tasks::task_graph with(const flow_rules& rules) const;
 
   /// The same rules as a plan carries them.
-  [[nodiscard]] std::vector<transfer_rule> transfer_rules(const flow_rules& rules) const {
-    std::vector<transfer_rule> out;
-    if (!rules.empty()) check(rules);
-    for (std::size_t f = 0; f < rules.size(); ++f) {
-      const tasks::transfer& x = graph_.transfers[transfers_of_[f].front()];
-      for (std::size_t k = 0; k < rules[f].size(); ++k) {
-        out.push_back({.from = x.from,
-                       .to = x.to,
-                       .from_stage = x.from_stage,
-                       .to_stage = x.to_stage,
-                       .microbatch = x.microbatch,
-                       .kind = x.kind,
-                       .chunk = static_cast<int>(k),
-                       .chunks = static_cast<int>(rules[f].size()),
-                       .release = std::max(seconds(x.release_s), rules[f][k].release),
-                       .priority = rules[f][k].priority});
-      }
-    }
-    return out;
-  }
-
-  /// Nodes and edges for Boost.Graph's algorithms: vertex n is node n; a device's order is a path.
-  [[nodiscard]] csr_graph boost_graph() const {
-    std::vector<std::pair<tasks::node_id, tasks::node_id>> edges;
-    for (tasks::node_id n = 0; n < graph_.size(); ++n) {
-      for (const tasks::node_id m : graph_.successors_of(n)) edges.emplace_back(n, m);
-    }
-    for (const auto& order : graph_.device_order) {
-      for (std::size_t i = 1; i < order.size(); ++i) edges.emplace_back(order[i - 1], order[i]);
-    }
-    return {boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), graph_.size()};
-  }
+  [[nodiscard]] std::vector<transfer_rule> transfer_rules(const flow_rules& rules) const;
 
  private:
-  void check(const flow_rules& rules) const {
-    const bool complete =
-        rules.size() == flows() && std::none_of(rules.begin(), rules.end(), [](const auto& chunks) { return chunks.empty(); });
-    if (!complete)
-      throw invalid_input("cep_graph: rules for " + std::to_string(rules.size()) +
-                          " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(flows()) + " flows");
-  }
+  void check(const flow_rules& rules) const;
 
   /// Chunk k of a transfer, whose own release stays a lower limit.
-  static void set(tasks::transfer& chunk, const tasks::transfer& whole, const std::vector<chunk_rule>& rules, std::size_t k) {
-    chunk.chunk = static_cast<int>(k);
-    chunk.priority = rules[k].priority;
-    chunk.release_s = std::max(whole.release_s, rules[k].release.value());
-    chunk.volume_bytes = whole.volume_bytes / static_cast<double>(rules.size());
-    if (k > 0) chunk.latency_s = 0;
-  }
+  static void set(tasks::transfer& chunk, const tasks::transfer& whole, const std::vector<chunk_rule>& rules, std::size_t k);
 
-  [[nodiscard]] tasks::task_graph cut(const flow_rules& rules) const {
-    using handle = tasks::task_graph_builder::handle;
-    tasks::task_graph_builder out(graph_.device_order.size());
-    std::vector<handle> first(graph_.size()), last(graph_.size());  // of a transfer: its first and last chunk
-    for (const route& r : graph_.routes) out.add_route(r);
-    for (tasks::node_id n = 0; n < graph_.size(); ++n) {
-      if (!graph_.is_transfer(n)) {
-        first[n] = last[n] = graph_.is_compute(n) ? out.add(graph_.computes[n]) : out.add_barrier();
-        continue;
-      }
-      const tasks::transfer& whole = graph_.transfer_at(n);
-      const auto& mine = rules[flow_of_[n - graph_.computes.size()]];
-      for (std::size_t k = 0; k < mine.size(); ++k) {
-        tasks::transfer chunk = whole;
-        set(chunk, whole, mine, k);
-        const handle added = out.add(chunk);
-        if (k == 0) first[n] = added;
-        else out.depend(last[n], added);
-        last[n] = added;
-      }
-    }
-    for (tasks::node_id n = 0; n < graph_.size(); ++n) {
-      for (const tasks::node_id m : graph_.successors_of(n)) out.depend(last[n], first[m]);
-    }
-    for (std::size_t d = 0; d < graph_.device_order.size(); ++d) {
-      for (const tasks::node_id n : graph_.device_order[d]) out.append_to_order(first[n]);
-      out.hold(device_id(d), graph_.static_bytes[d]);
-      if (graph_.used[d] != 0) out.use(device_id(d));
-    }
-    return std::move(out).build();
-  }
+  [[nodiscard]] tasks::task_graph cut(const flow_rules& rules) const;
 
   tasks::task_graph graph_;
   const hetplan::network& network_;
@@ -176,4 +69,8 @@ class cep_graph {
   seconds bound_ = {};
 };
 
-}  // namespace hetplan::schedule
+}  // namespace HETPLAN_NAMESPACE::schedule
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/schedule/cep_graph.ipp>
+#endif

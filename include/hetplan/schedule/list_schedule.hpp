@@ -12,7 +12,7 @@
 #include <hetplan/schedule/network_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 
-namespace hetplan::schedule {
+namespace HETPLAN_NAMESPACE::schedule {
 
 struct list_options {
   int chunks = 1;  ///< per transfer, each with an urgency of its own
@@ -79,4 +79,4 @@ template <transfer_priority Priority = critical_path_first>
   return follow(cep, rules_of_sequence(cep.flows(), urgency_sequence(cep, priority, options)));
 }
 
-}  // namespace hetplan::schedule
+}  // namespace HETPLAN_NAMESPACE::schedule

@@ -17,7 +17,7 @@
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/simulate/critical_chain.hpp>
 
-namespace hetplan::schedule {
+namespace HETPLAN_NAMESPACE::schedule {
 
 struct local_search_options {
   long long steps = 300;        ///< simulated runs, at most
@@ -254,4 +254,4 @@ template <observer<schedule_tried>... Observers>
   return detail::local_searcher<std::remove_reference_t<Observers>...>(cep, options, observers...).run();
 }
 
-}  // namespace hetplan::schedule
+}  // namespace HETPLAN_NAMESPACE::schedule

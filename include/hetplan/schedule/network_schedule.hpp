@@ -3,14 +3,13 @@
 /// The noun that network schedulers make: how transfers run, what that takes, and how good it provably is.
 
 #include <algorithm>
-#include <utility>
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace hetplan::schedule {
+namespace HETPLAN_NAMESPACE::schedule {
 
 /// A schedule of a CEP graph's transfers.
 ///
@@ -37,37 +36,21 @@ struct network_schedule {
 [[nodiscard]] inline double gap_of(const network_schedule& s) { return std::max(0.0, gap_to(s.latency, s.bound)); }
 
 /// Runs a schedule in the simulator.
-[[nodiscard]] inline trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options = {}) {
-  if (s.is_prescribed()) return simulate(cep.tasks(), cep.network(), s.rates, options);
-  if (s.network == sharing::fair_share) return simulate(cep.tasks(), cep.network(), fair_share{}, options);
-  return simulate(cep.with(s.rules), cep.network(), by_priority{}, options);
-}
+[[nodiscard]] trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options = {});
 
 /// The schedule that rules make, simulated.
-[[nodiscard]] inline network_schedule follow(const cep_graph& cep, flow_rules rules) {
-  network_schedule s{.network = sharing::priority, .rules = std::move(rules), .bound = cep.bound(), .steps = 1};
-  s.latency = run(cep, s).latency;
-  s.gap = gap_of(s);
-  return s;
-}
+[[nodiscard]] network_schedule follow(const cep_graph& cep, flow_rules rules);
 
 /// Transfers left alone: what uncontrolled TCP does.
-[[nodiscard]] inline network_schedule uncontrolled(const cep_graph& cep) {
-  network_schedule s{.bound = cep.bound(), .steps = 1};
-  s.latency = run(cep, s).latency;
-  s.gap = gap_of(s);
-  return s;
-}
+[[nodiscard]] network_schedule uncontrolled(const cep_graph& cep);
 
 /// A plan that follows a schedule of its own transfers; its prediction is void.
 ///
 /// Throws  invalid_input if the schedule has a solver's rates.
-[[nodiscard]] inline plan apply(plan p, const cep_graph& cep, const network_schedule& s) {
-  if (s.is_prescribed()) throw invalid_input("apply: the schedule has a solver's rates, which no plan can carry; expected rules");
-  p.network = s.network;
-  p.schedule.transfers = cep.transfer_rules(s.rules);
-  p.predicted.reset();
-  return p;
-}
+[[nodiscard]] plan apply(plan p, const cep_graph& cep, const network_schedule& s);
 
-}  // namespace hetplan::schedule
+}  // namespace HETPLAN_NAMESPACE::schedule
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/schedule/network_schedule.ipp>
+#endif

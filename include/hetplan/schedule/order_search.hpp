@@ -14,7 +14,7 @@
 
 #include <hetplan/schedule/order_program.hpp>
 
-namespace hetplan::schedule {
+namespace HETPLAN_NAMESPACE::schedule {
 
 struct order_search_options {
   long long solves = 20;  ///< linear programs, at most; 1 keeps to the given order
@@ -211,4 +211,4 @@ template <lp_solver Solver>
   return {std::move(s), search.best_order()};
 }
 
-}  // namespace hetplan::schedule
+}  // namespace HETPLAN_NAMESPACE::schedule

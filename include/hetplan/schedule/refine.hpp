@@ -18,7 +18,7 @@
 #include <hetplan/schedule/order_search.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace hetplan::schedule {
+namespace HETPLAN_NAMESPACE::schedule {
 
 struct refine_options {
   int threads = 1;                                                 ///< 0: as many as the machine runs at once; never changes the answer
@@ -194,4 +194,4 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   return result;
 }
 
-}  // namespace hetplan::schedule
+}  // namespace HETPLAN_NAMESPACE::schedule

@@ -2,10 +2,7 @@
 #pragma once
 /// What a plan costs: expand, simulate, charge energy, certify.
 
-#include <algorithm>
 #include <concepts>
-#include <limits>
-#include <vector>
 
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/plan/bounds.hpp>
@@ -14,7 +11,7 @@
 #include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/expand.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Stands for the network policy that the plan names.
 struct as_planned {};
@@ -38,21 +35,7 @@ struct judgement {
 
 /// (end of the last step - end of the first) / (steps - 1), worst group; a group is one of the plan's microbatches,
 /// a step of it ends with the last sink task that holds one of its samples.
-[[nodiscard]] inline seconds time_between_tokens(const plan& p, const planning_graph& model, const judgement& j) {
-  const stage_graph stages = make_stage_graph(p, model);
-  std::vector<double> first(static_cast<std::size_t>(p.microbatches), 0), last(first);
-  for (std::size_t n = 0; n < j.graph.computes.size(); ++n) {
-    const tasks::compute_task& t = j.graph.computes[n];
-    if (!stages[t.stage].out.empty() || (t.step != 0 && t.step != p.workload.tokens - 1)) continue;
-    auto& ends = t.step == 0 ? first : last;
-    for (long long g = t.first_sample / p.microbatch_size; g * p.microbatch_size < t.last_sample; ++g) {
-      ends[static_cast<std::size_t>(g)] = std::max(ends[static_cast<std::size_t>(g)], j.trace.computes[n].end_s);
-    }
-  }
-  double worst = 0;
-  for (std::size_t g = 0; g < first.size(); ++g) worst = std::max(worst, (last[g] - first[g]) / (p.workload.tokens - 1));
-  return seconds(worst);
-}
+[[nodiscard]] seconds time_between_tokens(const plan& p, const planning_graph& model, const judgement& j);
 
 /// T / bound - 1; 0 where there is no bound.
 [[nodiscard]] inline double gap_to(seconds latency, seconds bound) { return bound.value() > 0 ? latency / bound - 1 : 0; }
@@ -129,4 +112,8 @@ template <cost_model Cost, memory_model Memory = plain_memory, energy_model Ener
   return j;
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/simulate/evaluate.ipp>
+#endif

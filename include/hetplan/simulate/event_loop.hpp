@@ -20,7 +20,7 @@
 #include <hetplan/simulate/run_state.hpp>
 #include <hetplan/simulate/trace.hpp>
 
-namespace hetplan::detail {
+namespace HETPLAN_NAMESPACE::detail {
 
 /// One run of a task graph.  Source: semantics, sections 6 and 10.
 template <network_policy Policy, class... Observers>
@@ -358,4 +358,4 @@ class event_loop {
   trace out_;
 };
 
-}  // namespace hetplan::detail
+}  // namespace HETPLAN_NAMESPACE::detail

@@ -7,13 +7,12 @@
 #include <map>
 #include <queue>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace hetplan::detail {
+namespace HETPLAN_NAMESPACE::detail {
 
 /// Whose turn it is among those that wait for the same: smaller first. A reduction has no microbatch of its own and comes after
 /// all of them.  Source: semantics, section 6 (`exclusive`).
@@ -40,29 +39,14 @@ class transfer_turns {
 /// Complexity  O(log) per transfer, and per grant O(lines that need something that was freed or came).
 class grant_queue {
  public:
-  grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources)
-      : g_(&g),
-        ports_(access == route_access::exclusive_ports),
-        turns_(g),
-        line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
-        needed_by_(ports_ ? 2 * g.device_order.size() : resources),
-        taken_(needed_by_.size(), 0) {}
+  grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources);
 
   /// Does anything wait under this access?
   [[nodiscard]] static bool is_used(route_access a) { return a == route_access::exclusive_ports || a == route_access::exclusive_links; }
 
-  void add(std::uint32_t t) {
-    const std::size_t l = line_of(t);
-    lines_[l].waiting.push(t);
-    wake(l);
-  }
+  void add(std::uint32_t t);
   /// What a granted transfer held is free again.
-  void release(std::uint32_t t) {
-    for (const std::uint32_t n : lines_[line_of(t)].needs) {
-      taken_[n] = 0;
-      for (const std::size_t l : needed_by_[n]) wake(l);
-    }
-  }
+  void release(std::uint32_t t);
   /// Calls start(transfer) for all that can be granted now. True: there were some.
   template <class Start>
   bool grant(Start&& start) {
@@ -95,30 +79,12 @@ class grant_queue {
     bool is_awake = false;
   };
 
-  void wake(std::size_t l) {
-    if (lines_[l].is_awake || lines_[l].waiting.empty()) return;
-    lines_[l].is_awake = true;
-    awake_.push_back(l);
-  }
+  void wake(std::size_t l);
 
   /// What a transfer has to itself: its ports (out by sender, then in by receiver), or the resources of its route.
-  [[nodiscard]] std::vector<std::uint32_t> needs_of(const tasks::transfer& t) const {
-    if (ports_) return {static_cast<std::uint32_t>(t.from.index()), static_cast<std::uint32_t>(g_->device_order.size() + t.to.index())};
-    std::vector<std::uint32_t> needs;
-    for (const resource_use& u : g_->routes[t.route].via) needs.push_back(static_cast<std::uint32_t>(u.resource.index()));
-    return needs;
-  }
+  [[nodiscard]] std::vector<std::uint32_t> needs_of(const tasks::transfer& t) const;
 
-  [[nodiscard]] std::size_t line_of(std::uint32_t t) {
-    if (line_of_transfer_[t] != none) return line_of_transfer_[t];
-    const auto [it, is_new] = lines_by_needs_.try_emplace(needs_of(g_->transfers[t]), lines_.size());
-    if (is_new) {
-      lines_.push_back({it->first, waiting_line(turns_)});
-      for (const std::uint32_t n : it->first) needed_by_[n].push_back(it->second);
-    }
-    line_of_transfer_[t] = static_cast<std::uint32_t>(it->second);
-    return it->second;
-  }
+  [[nodiscard]] std::size_t line_of(std::uint32_t t);
 
   const tasks::task_graph* g_;
   bool ports_;
@@ -131,4 +97,8 @@ class grant_queue {
   std::vector<std::size_t> awake_;                   ///< lines that may have something to grant
 };
 
-}  // namespace hetplan::detail
+}  // namespace HETPLAN_NAMESPACE::detail
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/simulate/grant_queue.ipp>
+#endif

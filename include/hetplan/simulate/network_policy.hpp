@@ -6,7 +6,7 @@
 
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// When a transfer may start on its route. All but `unlimited` share the rates of resources max-min.
 enum class route_access {
@@ -86,4 +86,4 @@ struct policy_of_plan {
 static_assert(check_network_policy<fair_share>() && check_network_policy<by_priority>() && check_network_policy<exclusive_ports>() &&
               check_network_policy<exclusive_links>() && check_network_policy<unlimited>() && check_network_policy<policy_of_plan>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

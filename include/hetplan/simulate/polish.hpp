@@ -18,7 +18,7 @@
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 struct polish_options {
   int plans = 3;     ///< that are improved, no two with the same kinds of devices in their stages and microbatch size; 0: none
@@ -101,4 +101,4 @@ template <class Problem, objective Objective>
   return polish(problem, objective, ranked, rows, options, budget);
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

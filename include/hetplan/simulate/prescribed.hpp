@@ -3,9 +3,7 @@
 /// Rates that somebody else decided: the answer of a linear program, replayed.
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +12,7 @@
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/trace.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// The network policy of given rates: from a change's time on its transfer drains at that rate, or waits at rate 0.
 /// A transfer that is not under way yet finds the rate of its last change when it starts.
@@ -35,20 +33,13 @@ static_assert(check_network_policy<prescribed>());
 /// Rounding: a transfer whose rate changes to 0 when no more than 1e-6 of its volume is left has ended.
 class prescribed_network {
  public:
-  explicit prescribed_network(std::span<const resource> resources) : capacity_(resources.size()), used_(resources.size(), 0) {
-    for (std::size_t r = 0; r < resources.size(); ++r) capacity_[r] = resources[r].capacity.value();
-  }
+  explicit prescribed_network(std::span<const resource> resources);
 
-  void start(double now, double volume_bytes, std::span<const resource_use> via, int /*tier*/, std::uint32_t tag) {
-    active_.push_back({via, volume_bytes, volume_bytes, 0, now, tag});
-  }
+  void start(double now, double volume_bytes, std::span<const resource_use> via, int /*tier*/, std::uint32_t tag);
   void set_capacity(std::size_t r, double capacity) { capacity_[r] = capacity; }
 
   /// From now on the transfer drains at this rate.
-  void set_rate(std::uint32_t tag, double rate) {
-    if (rate_of_.size() <= tag) rate_of_.resize(tag + 1, 0);
-    rate_of_[tag] = rate;
-  }
+  void set_rate(std::uint32_t tag, double rate);
 
   /// Brings the rates up to date. Throws invalid_input where they need more than a resource has.
   template <class Changed>
@@ -70,11 +61,7 @@ class prescribed_network {
     }
   }
 
-  [[nodiscard]] double next_end() const {
-    double next = std::numeric_limits<double>::infinity();
-    for (const transfer& x : active_) next = std::min(next, end_of(x));
-    return next;
-  }
+  [[nodiscard]] double next_end() const;
 
   template <class Done>
   void finish_until(double time, Done&& done) {
@@ -99,11 +86,7 @@ class prescribed_network {
   };
   [[nodiscard]] static double left(const transfer& x, double now) { return std::max(0.0, x.remaining - x.rate * (now - x.since)); }
   /// When it ends at its rate; what its next rate would leave undone by rounding ends now.
-  [[nodiscard]] double end_of(const transfer& x) const {
-    const double next = x.tag < rate_of_.size() ? rate_of_[x.tag] : 0;
-    if (next == 0 && x.remaining <= forgiven * x.volume) return x.since;
-    return x.rate > 0 ? x.since + x.remaining / x.rate : std::numeric_limits<double>::infinity();
-  }
+  [[nodiscard]] double end_of(const transfer& x) const;
 
   std::vector<double> capacity_, used_, rate_of_;
   std::vector<transfer> active_;
@@ -112,16 +95,12 @@ class prescribed_network {
 namespace detail {
 
 /// Throws invalid_input for a prescribed rate that names no transfer or is no rate.
-inline void check_rates(const prescribed& p, std::size_t transfers) {
-  for (std::size_t i = 0; i < p.rates.size(); ++i) {
-    const rate_change& r = p.rates[i];
-    if (r.transfer < transfers && std::isfinite(r.at_s) && std::isfinite(r.rate) && r.rate >= 0) continue;
-    throw invalid_input("simulate: prescribed rate " + std::to_string(i) + " is " + to_text(r.rate) + " B/s for transfer " +
-                        std::to_string(r.transfer) + " at " + to_text(r.at_s) + " s; expected a finite rate >= 0, one of " +
-                        std::to_string(transfers) + " transfers, a finite time");
-  }
-}
+void check_rates(const prescribed& p, std::size_t transfers);
 
 }  // namespace detail
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/simulate/prescribed.ipp>
+#endif

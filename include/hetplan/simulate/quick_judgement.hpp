@@ -2,13 +2,11 @@
 #pragma once
 /// What a search asks the judge of a long run: two short runs, and what every further microbatch or token adds.
 
-#include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Runs of more microbatches, or of more steps of generation, are long.
 inline constexpr int most_microbatches_in_full = 512, most_tokens_in_full = 128;
@@ -17,21 +15,13 @@ namespace detail {
 
 /// Microbatches, or tokens, after which the pipeline of a plan has filled.
 [[nodiscard]] inline int filled_after(const plan& p) { return 16 + 4 * static_cast<int>(p.stages.size()); }
-[[nodiscard]] inline bool has_many_microbatches(const plan& p) {
-  return p.microbatches > std::max(most_microbatches_in_full, 4 * filled_after(p));
-}
-[[nodiscard]] inline bool has_many_tokens(const plan& p) {
-  return p.workload.mode == mode::generation && p.workload.tokens > std::max(most_tokens_in_full, 4 * filled_after(p));
-}
+
+[[nodiscard]] bool has_many_tokens(const plan& p);
 
 }  // namespace detail
 
 /// Is a plan judged by shorter runs of it? Not with orders or rules of its own, for they name every microbatch.
-[[nodiscard]] inline bool runs_long(const plan& p) {
-  const bool shortens = p.pipelines.empty() && p.schedule.kind != schedule_kind::explicit_orders && p.schedule.transfers.empty() &&
-                        std::all_of(p.stages.begin(), p.stages.end(), [&](const stage& s) { return p.size_of(s) == p.microbatch_size; });
-  return shortens && (detail::has_many_microbatches(p) || detail::has_many_tokens(p));
-}
+[[nodiscard]] bool runs_long(const plan& p);
 
 /// An evaluation, and the steps that it took; see step_budget.
 struct quick_judgement {
@@ -42,23 +32,7 @@ struct quick_judgement {
 namespace detail {
 
 /// Every number of b, and `times` what it has over a.
-[[nodiscard]] inline evaluation extrapolate(const evaluation& a, const evaluation& b, double times) {
-  const auto further = [&](auto x, auto y) { return std::max(decltype(y){}, y + times * (y - x)); };
-  evaluation e = b;
-  e.latency = further(a.latency, b.latency);
-  if (e.time_between_tokens) e.time_between_tokens = further(*a.time_between_tokens, *b.time_between_tokens);
-  for (std::size_t d = 0; d < e.devices.size(); ++d) {
-    device_evaluation& x = e.devices[d];
-    x.energy = further(a.devices[d].energy, x.energy);
-    x.peak_memory = further(a.devices[d].peak_memory, x.peak_memory);
-    x.busy = further(a.devices[d].busy, x.busy);
-  }
-  for (std::size_t r = 0; r < e.resource_bytes.size(); ++r) e.resource_bytes[r] = further(a.resource_bytes[r], e.resource_bytes[r]);
-  e.schedule_bound = further(a.schedule_bound, b.schedule_bound);
-  e.contention_bound = further(a.contention_bound, b.contention_bound);
-  e.schedule_gap = gap_to(e.latency, e.schedule_bound);
-  return e;
-}
+[[nodiscard]] evaluation extrapolate(const evaluation& a, const evaluation& b, double times);
 
 }  // namespace detail
 
@@ -93,4 +67,8 @@ template <class Problem>
   return {std::move(j.evaluation), static_cast<long long>(j.graph.size())};
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/simulate/quick_judgement.ipp>
+#endif

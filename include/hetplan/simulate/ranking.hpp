@@ -12,12 +12,13 @@
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// What every planner is given: the nouns of the problem and the user's models. Model and cluster must
 /// outlive it; the models are copied.
@@ -271,4 +272,4 @@ class ranking {
   bool cut_ = false;  ///< by the budget
 };
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

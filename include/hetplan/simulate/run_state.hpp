@@ -9,7 +9,7 @@
 
 #include <hetplan/simulate/simulator_options.hpp>
 
-namespace hetplan::detail {
+namespace HETPLAN_NAMESPACE::detail {
 
 /// A device runs nothing.
 inline constexpr tasks::node_id no_task = ~tasks::node_id{0};
@@ -49,4 +49,4 @@ struct background_traffic {
   }
 };
 
-}  // namespace hetplan::detail
+}  // namespace HETPLAN_NAMESPACE::detail

@@ -6,7 +6,7 @@
 
 #include <hetplan/simulate/event_loop.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Runs a task graph: every device works off its order, transfers share the network as the policy says.
 ///
@@ -32,4 +32,4 @@ template <network_policy Policy = fair_share, observer<task_ended, transfer_ende
   return detail::event_loop<Policy, std::remove_reference_t<Observers>...>(g, net, policy, options, observers...).run();
 }
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

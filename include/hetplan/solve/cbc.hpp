@@ -20,7 +20,7 @@
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// Branch and cut by Cbc, silent, with its own heuristics and the cuts that are sound; Clp solves the relaxation first and,
 /// once the integers are found, for the other columns beside them.
@@ -99,4 +99,4 @@ struct cbc_milp {
 
 static_assert(check_milp_solver<cbc_milp>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

@@ -17,7 +17,7 @@
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 namespace detail {
 
 /// Every call into GLPK happens in here. Runs `work` with GLPK silent, within `max_memory_MB`; false if GLPK met a fatal
@@ -292,4 +292,4 @@ struct glpk_milp {
 static_assert(check_lp_solver<glpk_lp>() && warm_starts_lp<glpk_lp>);
 static_assert(check_milp_solver<glpk_milp>());
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE

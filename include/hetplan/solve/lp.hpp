@@ -2,19 +2,15 @@
 #pragma once
 /// Linear programs: the problem, the answer, and the door for solvers.
 
-#include <algorithm>
-#include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/error.hpp>
+#include <hetplan/core/linkage.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// minimise objective . x  subject to  row.lower <= row . x <= row.upper,  lower <= x <= upper; sparse rows.
 struct lp_problem {
@@ -29,12 +25,7 @@ struct lp_problem {
   std::vector<row> rows;
 
   /// Adds a column; its index.
-  int add_column(double cost, double low = 0, double high = std::numeric_limits<double>::infinity()) {
-    objective.push_back(cost);
-    lower.push_back(low);
-    upper.push_back(high);
-    return static_cast<int>(objective.size()) - 1;
-  }
+  int add_column(double cost, double low = 0, double high = std::numeric_limits<double>::infinity());
 };
 
 /// `unsolved`: no answer within the solver's limits; x and duals, where present, are the last it had.
@@ -103,34 +94,14 @@ struct no_lp {
 static_assert(check_lp_solver<no_lp>());
 
 /// Throws invalid_input for what a solver would choke on: bad index, duplicate term, NaN, limits that no number keeps.
-inline void check_lp_problem(const lp_problem& p) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  const std::size_t columns = p.objective.size();
-  const auto fail = [](const std::string& what) { throw invalid_input("lp: " + what); };
-  const auto possible = [](double low, double high) { return low <= high && low < inf && high > -inf; };
-  if (p.lower.size() != columns || p.upper.size() != columns) fail("objective, lower and upper differ in length");
-  for (std::size_t c = 0; c < columns; ++c) {
-    if (!std::isfinite(p.objective[c])) fail("objective of column " + std::to_string(c) + " is not finite");
-    if (!possible(p.lower[c], p.upper[c])) fail("no number keeps the limits of column " + std::to_string(c));
-  }
-  std::vector<std::size_t> seen(columns, 0);
-  for (std::size_t r = 0; r < p.rows.size(); ++r) {
-    if (!possible(p.rows[r].lower, p.rows[r].upper)) fail("no number keeps the limits of row " + std::to_string(r));
-    for (const auto& [c, value] : p.rows[r].terms) {
-      if (c < 0 || static_cast<std::size_t>(c) >= columns) fail("row " + std::to_string(r) + " names column " + std::to_string(c));
-      if (!std::isfinite(value)) fail("row " + std::to_string(r) + ", column " + std::to_string(c) + " is not finite");
-      if (std::exchange(seen[static_cast<std::size_t>(c)], r + 1) == r + 1) {
-        fail("row " + std::to_string(r) + " names column " + std::to_string(c) + " twice");
-      }
-    }
-  }
-}
+void check_lp_problem(const lp_problem& p);
 
 /// As many positions as the problem has columns and rows, and as many basic ones as rows: what can be told of a basis
 /// without factorizing it.
-[[nodiscard]] inline bool could_be_basis(const lp_basis& b, const lp_problem& p) {
-  const auto basic = std::ranges::count(b.columns, lp_position::basic) + std::ranges::count(b.rows, lp_position::basic);
-  return b.columns.size() == p.objective.size() && b.rows.size() == p.rows.size() && static_cast<std::size_t>(basic) == p.rows.size();
-}
+[[nodiscard]] bool could_be_basis(const lp_basis& b, const lp_problem& p);
 
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/solve/lp.ipp>
+#endif

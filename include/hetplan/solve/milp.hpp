@@ -9,15 +9,13 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/lp.hpp>
 
-namespace hetplan {
+namespace HETPLAN_NAMESPACE {
 
 /// The relaxation's problem, where the columns of `integers` take integers only.
 struct milp_problem {
@@ -58,33 +56,13 @@ static_assert(check_milp_solver<no_milp>());
 
 /// Throws invalid_input for what a solver would choke on: all that check_lp_problem finds, and integer columns that do
 /// not exist or are named twice.
-inline void check_milp_problem(const milp_problem& p) {
-  check_lp_problem(p.relaxation);
-  const std::size_t columns = p.relaxation.objective.size();
-  std::vector<bool> seen(columns, false);
-  for (const int c : p.integers) {
-    if (c < 0 || static_cast<std::size_t>(c) >= columns) throw invalid_input("milp: integers name column " + std::to_string(c));
-    if (seen[static_cast<std::size_t>(c)]) throw invalid_input("milp: integers name column " + std::to_string(c) + " twice");
-    seen[static_cast<std::size_t>(c)] = true;
-  }
-}
+void check_milp_problem(const milp_problem& p);
 
 namespace detail {
 
 /// Moves the limits of integer columns inward to integers; false if that leaves one of them none. A limit that misses an
 /// integer by no more than rounding counts as it.
-[[nodiscard]] inline bool round_limits(milp_problem& p) {
-  constexpr double rounding = 1e-9;
-  bool possible = true;
-  for (const int column : p.integers) {
-    const auto c = static_cast<std::size_t>(column);
-    double &low = p.relaxation.lower[c], &high = p.relaxation.upper[c];
-    low = std::ceil(low - rounding * (1 + std::abs(low)));
-    high = std::floor(high + rounding * (1 + std::abs(high)));
-    possible = possible && low <= high;
-  }
-  return possible;
-}
+[[nodiscard]] bool round_limits(milp_problem& p);
 
 /// A solver's integers are such within a tolerance, and what is over may carry the rest, times any coefficient. Rounds
 /// them and solves for the other columns beside them; false if the claimed optimum does not survive that.
@@ -112,24 +90,13 @@ template <lp_solver Lp>
   return kept;
 }
 
-[[nodiscard]] inline milp_solution to_milp(lp_solution&& s) {
-  switch (s.status) {
-    case lp_status::optimal:
-      return {.status = milp_status::optimal, .objective = s.objective, .bound = s.objective, .x = std::move(s.x), .nodes = 1};
-    case lp_status::infeasible: return {.status = milp_status::infeasible};
-    case lp_status::unbounded: return {.status = milp_status::unbounded};
-    default: return {};
-  }
-}
+[[nodiscard]] milp_solution to_milp(lp_solution&& s);
 
 /// What is left of a limit on the wall clock, which runs from its construction on.
 class time_left {
  public:
   explicit time_left(seconds limit) : limit_(limit) {}
-  [[nodiscard]] seconds operator()() const {
-    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin_;
-    return seconds(std::max(0.0, limit_.value() - gone.count()));
-  }
+  [[nodiscard]] seconds operator()() const;
 
  private:
   seconds limit_;
@@ -166,4 +133,8 @@ template <lp_solver Lp, class Attempt>
 }
 
 }  // namespace detail
-}  // namespace hetplan
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/solve/milp.ipp>
+#endif

@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/reduction.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
-namespace hetplan::tasks {
+namespace HETPLAN_NAMESPACE::tasks {
 
 namespace detail {
 
@@ -265,4 +266,4 @@ template <cost_model Cost, memory_model Memory = plain_memory>
   return detail::expander<Cost, Memory>(p, model, c, cost, memory).run();
 }
 
-}  // namespace hetplan::tasks
+}  // namespace HETPLAN_NAMESPACE::tasks

@@ -3,7 +3,6 @@
 /// The waist: one form of work between planners above and judges below.
 
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,7 +10,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace hetplan::tasks {
+namespace HETPLAN_NAMESPACE::tasks {
 
 /// A node of the task graph: compute tasks first, then transfers, then barriers.
 using node_id = std::uint32_t;
@@ -78,18 +77,12 @@ struct task_graph {
   /// What all transfers move: the communication volume of an iteration.
   ///
   /// Source  Asteroid, section 2.3, eqs. 1 and 2, where they count one pipeline's or a parameter server's traffic.
-  [[nodiscard]] bytes volume() const {
-    double total = 0;
-    for (const transfer& t : transfers) total += t.volume_bytes;
-    return bytes(total);
-  }
+  [[nodiscard]] bytes volume() const;
   [[nodiscard]] bool is_compute(node_id n) const { return n < computes.size(); }
   [[nodiscard]] bool is_transfer(node_id n) const { return n >= computes.size() && n < computes.size() + transfers.size(); }
   [[nodiscard]] const transfer& transfer_at(node_id n) const { return transfers[n - computes.size()]; }
   [[nodiscard]] node_id node_of_transfer(std::size_t t) const { return static_cast<node_id>(computes.size() + t); }
-  [[nodiscard]] std::span<const node_id> successors_of(node_id n) const {
-    return std::span(successors).subspan(first_successor[n], first_successor[n + 1] - first_successor[n]);
-  }
+  [[nodiscard]] std::span<const node_id> successors_of(node_id n) const;
 };
 
 /// Collects tasks, transfers and dependencies in any order of kinds, then numbers the nodes.
@@ -101,22 +94,10 @@ class task_graph_builder {
     std::uint32_t index = 0;
   };
 
-  explicit task_graph_builder(std::size_t devices) {
-    graph_.device_order.resize(devices);
-    graph_.static_bytes.assign(devices, 0);
-    graph_.used.assign(devices, 0);
-  }
+  explicit task_graph_builder(std::size_t devices);
 
-  handle add(const compute_task& t) {
-    graph_.used[t.device.index()] = 1;
-    graph_.computes.push_back(t);
-    return {handle::kind::compute, static_cast<std::uint32_t>(graph_.computes.size() - 1)};
-  }
-  handle add(const transfer& t) {
-    graph_.used[t.from.index()] = graph_.used[t.to.index()] = 1;
-    graph_.transfers.push_back(t);
-    return {handle::kind::transfer, static_cast<std::uint32_t>(graph_.transfers.size() - 1)};
-  }
+  handle add(const compute_task& t);
+  handle add(const transfer& t);
   handle add_barrier() { return {handle::kind::barrier, static_cast<std::uint32_t>(graph_.barriers++)}; }
 
   /// Makes a compute task longer.
@@ -124,47 +105,26 @@ class task_graph_builder {
   void depend(handle before, handle after) { edges_.emplace_back(before, after); }
   /// Appends a compute task to its device's order.
   void append_to_order(handle task) { graph_.device_order[graph_.computes[task.index].device.index()].push_back(task.index); }
-  std::uint32_t add_route(route r) {
-    graph_.routes.push_back(std::move(r));
-    return static_cast<std::uint32_t>(graph_.routes.size() - 1);
-  }
+  std::uint32_t add_route(route r);
   [[nodiscard]] const compute_task& operator[](handle h) const { return graph_.computes[h.index]; }
   [[nodiscard]] const route& route_at(std::uint32_t r) const { return graph_.routes[r]; }
   /// Counts a device as used though it has no task (a parameter server).
   void use(device_id d) { graph_.used[d.index()] = 1; }
   void hold(device_id d, double bytes) { graph_.static_bytes[d.index()] += bytes; }
-  void reserve(std::size_t computes, std::size_t transfers, std::size_t edges) {
-    graph_.computes.reserve(computes);
-    graph_.transfers.reserve(transfers);
-    edges_.reserve(edges);
-  }
+  void reserve(std::size_t computes, std::size_t transfers, std::size_t edges);
 
   /// Numbers the nodes and indexes the successors. Complexity O(nodes + edges).
-  [[nodiscard]] task_graph build() && {
-    const std::size_t n = graph_.size();
-    graph_.first_successor.assign(n + 1, 0);
-    graph_.predecessors.assign(n, 0);
-    for (const auto& [before, after] : edges_) {
-      ++graph_.first_successor[node(before) + 1];
-      ++graph_.predecessors[node(after)];
-    }
-    std::partial_sum(graph_.first_successor.begin(), graph_.first_successor.end(), graph_.first_successor.begin());
-    graph_.successors.resize(edges_.size());
-    auto next = graph_.first_successor;
-    for (const auto& [before, after] : edges_) graph_.successors[next[node(before)]++] = node(after);
-    return std::move(graph_);
-  }
+  [[nodiscard]] task_graph build() &&;
 
  private:
-  [[nodiscard]] node_id node(handle h) const {
-    const std::size_t base = h.of == handle::kind::compute    ? 0
-                             : h.of == handle::kind::transfer ? graph_.computes.size()
-                                                              : graph_.computes.size() + graph_.transfers.size();
-    return static_cast<node_id>(base + h.index);
-  }
+  [[nodiscard]] node_id node(handle h) const;
 
   task_graph graph_;
   std::vector<std::pair<handle, handle>> edges_;
 };
 
-}  // namespace hetplan::tasks
+}  // namespace HETPLAN_NAMESPACE::tasks
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/tasks/task_graph.ipp>
+#endif

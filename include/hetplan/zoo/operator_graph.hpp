@@ -4,13 +4,12 @@
 
 #include <initializer_list>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <hetplan/graph/planning_graph_builder.hpp>
 
-namespace hetplan::zoo {
+namespace HETPLAN_NAMESPACE::zoo {
 
 /// The number format of parameters and tensors.
 enum class precision { fp32, bf16 };
@@ -37,8 +36,7 @@ struct tensor {
 /// Traffic is every input plus the output, also where nobody reads the output.
 class operator_graph {
  public:
-  operator_graph(std::string name, precision dtype, int tokens_per_sample = 1)
-      : builder_(std::move(name), bytes_per_element(dtype), tokens_per_sample), element_(bytes_per_element(dtype)) {}
+  operator_graph(std::string name, precision dtype, int tokens_per_sample = 1);
 
   /// Names of the layers added next start with `prefix`.
   void scope(std::string prefix) { scope_ = std::move(prefix); }
@@ -48,67 +46,24 @@ class operator_graph {
   [[nodiscard]] bytes stored(double elements) const { return bytes(elements * element_); }
 
   /// Adds a layer: `spec` without the fields that follow from the graph (see above).
-  tensor add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output) {
-    const layer_id id(nodes_.size());
-    for (const tensor& t : inputs) edges_.push_back({t.from, id, t.size, t.size});
-    spec.name.insert(0, scope_);
-    spec.trainable = mode_ == training::trainable;
-    const bool learns = spec.trainable && spec.weight > bytes{};
-    nodes_.push_back({std::move(spec), output, learns, learns});
-    return {id, output};
-  }
+  tensor add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output);
 
   /// Where data enters; it carries no gradient.
   tensor input(std::string name, bytes size) { return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}}, {}, size); }
 
   /// An operator without weights whose arithmetic does not count (residual add, activation, pooling).
-  tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements) {
-    return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops{}}, inputs, stored(elements));
-  }
+  tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements);
 
   /// A layer with `parameters` and `forward` FLOP whose backward parts cost the same each, the default.
-  tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements) {
-    return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops(forward), .weight = stored(parameters)}, {x},
-               stored(elements));
-  }
+  tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements);
 
   /// rows x in times in x out, `extra` parameters besides the matrix (a bias, a norm of the output).
-  tensor linear(std::string name, tensor x, double rows, double in, double out, double extra = 0) {
-    return weighted(std::move(name), "linear", x, in * out + extra, 2 * rows * in * out, rows * out);
-  }
+  tensor linear(std::string name, tensor x, double rows, double in, double out, double extra = 0);
 
   /// A table of `entries` rows of `width`, of which one call reads `rows`.
-  tensor embedding(std::string name, tensor ids, double entries, double rows, double width, std::string group = "") {
-    return add({.name = std::move(name),
-                .kind = "embedding",
-                .forward_flops = flops{},
-                .weight = stored(entries * width),
-                .weight_traffic = stored(rows * width),
-                .weight_group = std::move(group)},
-               {ids}, stored(rows * width));
-  }
+  tensor embedding(std::string name, tensor ids, double entries, double rows, double width, std::string group = "");
 
-  [[nodiscard]] planning_graph build() && {
-    // The edges into a layer follow all edges into its predecessors, so one pass in order settles each rule.
-    for (const layer_edge& e : edges_) {
-      node& from = nodes_[e.from.index()];
-      node& to = nodes_[e.to.index()];
-      if (from.gradient) to.gradient = to.input_gradient = true;
-      if (to.learns) from.kept = true;
-      from.read = true;
-      to.read_bytes += e.forward;
-    }
-    for (node& n : nodes_) {
-      if (!n.input_gradient) n.spec.backward_input_flops = flops{};
-      if (n.gradient || n.kept) n.spec.activation = n.output;
-      if (!n.read) n.spec.traffic = n.read_bytes + n.output;
-      builder_.add_layer(std::move(n.spec));
-    }
-    for (const layer_edge& e : edges_) {
-      builder_.add_edge(e.from, e.to, e.forward, nodes_[e.from.index()].gradient ? e.gradient : bytes{});
-    }
-    return std::move(builder_).build();
-  }
+  [[nodiscard]] planning_graph build() &&;
 
  private:
   struct node {
@@ -130,4 +85,8 @@ class operator_graph {
   std::vector<layer_edge> edges_;
 };
 
-}  // namespace hetplan::zoo
+}  // namespace HETPLAN_NAMESPACE::zoo
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/zoo/operator_graph.ipp>
+#endif

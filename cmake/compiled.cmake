@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSL-1.0
+# hetplan::compiled: the same headers, with the definitions of what is no template in a static library instead of in every
+# program. Here and in the installed package: whoever links it compiles it once, with flags of their own.
+
+function(hetplan_add_compiled include_dir)
+  file(GLOB definitions RELATIVE "${include_dir}" CONFIGURE_DEPENDS "${include_dir}/hetplan/*/*.ipp")
+  foreach(definition IN LISTS definitions)
+    file(STRINGS "${include_dir}/${definition}" needs_yaml REGEX "^#include <yaml-cpp/")
+    cmake_path(GET definition PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    if((folder MATCHES "^io$" AND NOT TARGET nlohmann_json::nlohmann_json) OR (needs_yaml AND NOT TARGET yaml-cpp::yaml-cpp))
+      continue()
+    endif()
+    list(APPEND folders ${folder})
+    string(APPEND text_${folder} "#include <${definition}>\n")
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+
+  # One source per folder: its files share what they include.
+  set(sources "")
+  foreach(folder IN LISTS folders)
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/hetplan_compiled/${folder}.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "${text_${folder}}" @ONLY)
+    list(APPEND sources "${source}")
+  endforeach()
+  add_library(hetplan_compiled STATIC EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(hetplan_compiled PROPERTIES UNITY_BUILD OFF CXX_EXTENSIONS OFF)
+  target_compile_definitions(hetplan_compiled PUBLIC HETPLAN_COMPILED)
+  target_link_libraries(hetplan_compiled PUBLIC hetplan::hetplan)
+  foreach(library IN ITEMS nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
+    if(TARGET ${library})
+      target_link_libraries(hetplan_compiled PRIVATE ${library})
+    endif()
+  endforeach()
+  add_library(hetplan::compiled ALIAS hetplan_compiled)
+endfunction()

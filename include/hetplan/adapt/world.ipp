@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/adapt/world.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <hetplan/adapt/iteration.hpp>
+
+namespace HETPLAN_NAMESPACE::adapt {
+
+HETPLAN_INLINE void world::advance(double now) {
+  while (next_ < end_ && timeline_->events[next_].at.value() <= now) {
+    const event& e = timeline_->events[next_];
+    const device_id coordinates = coordinator();
+    apply(actual_, e);
+    if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
+      flows_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
+      flows_.back().began = moves(flows_.back());
+    }
+    double known_s = known_[next_].value();
+    if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
+    if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
+    if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
+    to_notice_.emplace(known_s, next_);
+    ++next_;
+  }
+  while (next_notice() <= now) {
+    const event& e = timeline_->events[to_notice_.top().second];
+    to_notice_.pop();
+    apply(noticed_, e);
+    if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
+      if (q->latency) wanted.latency = q->latency;
+      if (q->deadline) wanted.deadline = q->deadline;
+    }
+    news_ = std::min(news_.value_or(e.at.value()), e.at.value());
+  }
+}
+
+HETPLAN_INLINE double world::next_loss(std::span<const device_id> devices, double horizon) const {
+  for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
+    const auto* gone = std::get_if<device_leaves>(&timeline_->events[i].what);
+    if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end()) return timeline_->events[i].at.value();
+  }
+  return never;
+}
+
+HETPLAN_INLINE double world::next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
+                                       double horizon) const {
+  const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
+  double first = never;
+  for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
+    const happening& what = timeline_->events[i].what;
+    const auto* s = std::get_if<speed_becomes>(&what);
+    const auto* r = std::get_if<capacity_becomes>(&what);
+    const bool halts = (s != nullptr && s->speed == 0 && among(devices, s->device)) ||
+                       (r != nullptr && r->capacity.value() == 0 && among(resources, r->resource));
+    const double known = known_[i].value();
+    if (!halts || known <= after || known > horizon || known >= first) continue;
+    conditions then = actual_;
+    for (std::size_t k = next_; k < end_ && timeline_->events[k].at.value() <= known; ++k) apply(then, timeline_->events[k]);
+    if (s != nullptr ? then.speed[s->device.index()] == 0 : then.capacity[r->resource.index()].value() == 0) first = known;
+  }
+  return first;
+}
+
+HETPLAN_INLINE simulator_options world::options(double now, double until) const {
+  simulator_options o = from_the_start(actual_, *cluster_);
+  o.until = seconds(until - now);
+  for (const side_flow& f : flows_) {
+    if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
+  }
+  conditions then = actual_;
+  for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() < until; ++i) {
+    apply(then, timeline_->events[i]);
+    const seconds at = timeline_->events[i].at - seconds(now);
+    if (const auto* r = std::get_if<capacity_becomes>(&timeline_->events[i].what)) o.capacities.push_back({at, r->resource, r->capacity});
+    if (const auto* s = std::get_if<speed_becomes>(&timeline_->events[i].what)) o.speeds.push_back({at, s->device, s->speed});
+    const auto* x = std::get_if<transfer_begins>(&timeline_->events[i].what);
+    if (x != nullptr && then.present[x->from.index()] != 0 && then.present[x->to.index()] != 0) {
+      o.background.push_back({x->from, x->to, x->volume, at + latency(*x), x->priority});
+    }
+  }
+  return o;
+}
+
+HETPLAN_INLINE void world::begin(const migration& m, purpose what, double now) {
+  constexpr int last = std::numeric_limits<int>::max();
+  for (const auto& round : m.rounds) {
+    for (const fetch& f : round) {
+      const route* way = cluster_->network().find(f.from, f.to);
+      if (way == nullptr)
+        throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" + (*cluster_)[f.to].name + "\" for a backup");
+      flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
+    }
+  }
+}
+
+HETPLAN_INLINE void world::drop(purpose what) {
+  std::erase_if(flows_, [&](const side_flow& f) { return f.what == what; });
+}
+
+HETPLAN_INLINE bool world::under_way(purpose what) const {
+  return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what; });
+}
+
+HETPLAN_INLINE bool world::waits(purpose what) const {
+  return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what && !moves(f); });
+}
+
+HETPLAN_INLINE std::vector<foreign_traffic> world::foreign() const {
+  std::vector<foreign_traffic> traffic;
+  for (const side_flow& f : flows_) {
+    if (f.what == purpose::foreign) traffic.push_back({f.from, f.to, bytes(f.left_bytes), f.priority});
+  }
+  return traffic;
+}
+
+HETPLAN_INLINE double world::repeats(const std::vector<double>& left, double now) const {
+  double most = never;
+  std::size_t i = 0;
+  for (const side_flow& f : flows_) {
+    if (!moves(f)) continue;
+    const double moved = f.left_bytes - left[i];
+    if (f.release_s > now || left[i] <= 0) return 1;
+    if (moved > 0) most = std::min(most, 1 + std::floor(left[i] / moved));
+    ++i;
+  }
+  return most;
+}
+
+HETPLAN_INLINE std::vector<double> world::left_after(long long runs, std::vector<double> left) const {
+  std::size_t i = 0;
+  for (const side_flow& f : flows_) {
+    if (!moves(f)) continue;
+    left[i] = std::max(0.0, left[i] - static_cast<double>(runs - 1) * (f.left_bytes - left[i]));
+    ++i;
+  }
+  return left;
+}
+
+HETPLAN_INLINE std::vector<double> world::flows_alone(double now, double until) const {
+  if (flows_.empty()) return {};
+  tasks::task_graph_builder b(cluster_->size());  // a transfer of nothing ends the run
+  const side_flow& any = flows_.front();
+  b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
+  simulator_options o = options(now, until);
+  o.until.reset();
+  return simulate(std::move(b).build(), cluster_->network(), fair_share{}, o).background_left;
+}
+
+HETPLAN_INLINE std::array<world::carried, 2> world::settle(const std::vector<double>& left, double now) {
+  std::array<carried, 2> both;
+  std::vector<std::size_t> moving;
+  for (std::size_t f = 0; f < flows_.size(); ++f) {
+    if (moves(flows_[f])) moving.push_back(f);
+  }
+  const std::size_t before = flows_.size();
+  advance(now);
+  for (std::size_t f = before; f < flows_.size(); ++f) {
+    if (flows_[f].began) moving.push_back(f);  // meanwhile
+  }
+  for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
+    side_flow& f = flows_[moving[i]];
+    if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
+      carried& moved = both[f.what == purpose::weights ? 0 : 1];
+      if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_->size(), 0);
+      moved.volume_bytes += volume;
+      moved.sent_bytes[f.from.index()] += volume;
+      moved.received_bytes[f.to.index()] += volume;
+    }
+    f.left_bytes = left[i];
+  }
+  const auto is_over = [](const side_flow& f) { return f.left_bytes <= 0; };
+  const bool calmer =
+      std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return is_over(f) && f.what == purpose::foreign; });
+  if (calmer) news_ = std::min(news_.value_or(now), now);
+  std::erase_if(flows_, is_over);
+  return both;
+}
+
+HETPLAN_INLINE const timeline& world::checked(const timeline& t, const cluster& c) {
+  check_timeline(t, c);
+  return t;
+}
+
+}  // namespace HETPLAN_NAMESPACE::adapt

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/cluster/exchange.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace HETPLAN_NAMESPACE {
+
+HETPLAN_INLINE double exchange_cost::together_s(double there_s, double back_s) const {
+  return half_duplex ? there_s + back_s : std::max(there_s, back_s);
+}
+
+HETPLAN_INLINE void exchange_cost::cover(const exchange_cost& other) {
+  there = {std::max(there.latency_s, other.there.latency_s), std::max(there.s_per_byte, other.there.s_per_byte)};
+  back = {std::max(back.latency_s, other.back.latency_s), std::max(back.s_per_byte, other.back.s_per_byte)};
+  half_duplex = half_duplex || other.half_duplex;
+}
+
+HETPLAN_INLINE transfer_cost peak_transfer(const network& net, device_id from, device_id to) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const route* r = net.find(from, to);
+  if (r == nullptr) return {inf, inf};
+  return {r->latency.value(), 1 / net.peak_bandwidth(from, to).value()};
+}
+
+HETPLAN_INLINE exchange_cost peak_exchange(const network& net, std::span<const device_id> a, std::span<const device_id> b) {
+  exchange_cost all;
+  for (const device_id i : a) {
+    for (const device_id j : b) {
+      exchange_cost pair{peak_transfer(net, i, j), peak_transfer(net, j, i)};
+      const route *there = net.find(i, j), *back = net.find(j, i);
+      if (there != nullptr && back != nullptr) {
+        for (const resource_use& u : there->via) {
+          for (const resource_use& v : back->via) pair.half_duplex = pair.half_duplex || u.resource == v.resource;
+        }
+      }
+      all.cover(pair);
+    }
+  }
+  return all;
+}
+
+HETPLAN_INLINE exchange_cost worst_exchange(const network& net, std::span<const device> devices) {
+  exchange_cost worst;
+  for (const device& a : devices) {
+    for (const device& b : devices) {
+      if (a.id >= b.id || net.find(a.id, b.id) == nullptr || net.find(b.id, a.id) == nullptr) continue;
+      const device_id one[] = {a.id}, other[] = {b.id};
+      worst.cover(peak_exchange(net, one, other));
+      worst.cover(peak_exchange(net, other, one));
+    }
+  }
+  return worst;
+}
+
+HETPLAN_INLINE transfer_cost ring_reduction(const network& net, std::span<const device_id> devices) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  if (devices.size() < 2) return {};
+  std::vector<double> load(net.resources().size(), 0);
+  transfer_cost ring;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const route* r = net.find(devices[i], devices[(i + 1) % devices.size()]);
+    if (r == nullptr) return {inf, inf};
+    ring.latency_s = std::max(ring.latency_s, r->latency.value());
+    for (const resource_use& u : r->via) load[u.resource.index()] += u.weight;
+  }
+  for (std::size_t r = 0; r < load.size(); ++r) {
+    ring.s_per_byte = std::max(ring.s_per_byte, ring_share(devices.size()) * load[r] / net.resources()[r].capacity.value());
+  }
+  return ring;
+}
+
+}  // namespace HETPLAN_NAMESPACE

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/cost/energy_model.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+HETPLAN_INLINE joules linear_power::energy(const device_usage& u, const device& d) const {
+  return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent + d.power.receive * u.received;
+}
+
+HETPLAN_INLINE joules measured_power::energy(const device_usage& u, const device& d) const {
+  const auto it = tables.find(d.kind);
+  if (it == tables.end() || it->second.empty()) return linear_power{}.energy(u, d);
+  const double share = u.total > seconds{} ? u.busy / u.total : 0;
+  return draw(it->second, share) * u.total + d.power.send * u.sent + d.power.receive * u.received;
+}
+
+HETPLAN_INLINE watts measured_power::draw(const std::vector<point>& table, double share) {
+  if (share <= table.front().busy_share) return table.front().draw;
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    if (share > table[i].busy_share) continue;
+    const double along = (share - table[i - 1].busy_share) / (table[i].busy_share - table[i - 1].busy_share);
+    return table[i - 1].draw + along * (table[i].draw - table[i - 1].draw);
+  }
+  return table.back().draw;
+}
+
+}  // namespace HETPLAN_NAMESPACE

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/cost/memory_model.hpp>
+
+#include <cmath>
+#include <string>
+
+namespace HETPLAN_NAMESPACE {
+
+HETPLAN_INLINE double checked_bytes(bytes given, const char* member, const layer& l) {
+  const double b = given.value();
+  if (!(b >= 0) || !std::isfinite(b)) {
+    throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
+                        "\") = " + to_text(b) + " B; expected finite >= 0");
+  }
+  return b;
+}
+
+HETPLAN_INLINE double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {
+  const double b = checked_bytes(given, member, l);
+  if (b <= all) return b;
+  throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
+                      "\") = " + to_text(b) + " B; expected at most its " + whole + ", " + to_text(all) + " B");
+}
+
+HETPLAN_INLINE bytes plain_memory::state(const layer& l, const workload& w) const {
+  if (w.mode != mode::training) return l.weight;
+  return l.weight + l.trainable_weight() * (1 + w.optimizer_factor);
+}
+
+HETPLAN_INLINE bytes plain_memory::optimizer_state(const layer& l, const workload& w) const {
+  return w.mode == mode::training ? l.trainable_weight() * w.optimizer_factor : bytes{};
+}
+
+HETPLAN_INLINE bytes framework_memory::optimizer_state(const layer& l, const workload& w) const {
+  return (1 + fragmentation) * plain_memory{}.optimizer_state(l, precise(w));
+}
+
+HETPLAN_INLINE bytes framework_memory::activations(const layer& l, const workload& w) const {
+  return (1 + fragmentation) * plain_memory{}.activations(l, w);
+}
+
+HETPLAN_INLINE bytes framework_memory::activations_for_weights(const layer& l, const workload& w) const {
+  return (1 + fragmentation) * plain_memory{}.activations_for_weights(l, w);
+}
+
+HETPLAN_INLINE workload framework_memory::precise(workload w) const {
+  w.optimizer_factor *= optimizer_precision;
+  return w;
+}
+
+}  // namespace HETPLAN_NAMESPACE

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/io/file.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+#include <hetplan/io/text.hpp>
+
+namespace HETPLAN_NAMESPACE::io {
+
+namespace detail {
+
+HETPLAN_INLINE void fail_file(const std::string& path, const char* what, int code) {
+  fail_file(path, std::string(what) + ": " + std::generic_category().message(code));
+}
+
+/// Writes and closes; the error of the first step that failed, or 0. A full disk may show only at the end.
+[[nodiscard]] HETPLAN_INLINE int write_and_close(file_handle f, std::string_view text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), f.get()) == text.size() && std::fflush(f.get()) == 0;
+  const int code = errno;
+  const bool closed = std::fclose(f.release()) == 0;
+  if (written && closed) return 0;
+  return code != 0 ? code : errno != 0 ? errno : EIO;
+}
+
+HETPLAN_INLINE std::pair<file_handle, std::string> make_new(const std::string& begin, std::uint64_t number) {
+  constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyz";
+  for (;; ++number) {
+    std::string name = begin;
+    for (std::uint64_t rest = number, i = 0; i < 6; rest /= letters.size(), ++i) name += letters[rest % letters.size()];
+    errno = 0;
+    file_handle f(std::fopen(name.c_str(), "wbx"));  // "x": never somebody else's file, and two writers get two names
+    if (f || errno != EEXIST) return {std::move(f), std::move(name)};
+  }
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string read_text(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) detail::fail_file(path, "expected a file, got a folder");
+  errno = 0;
+  const detail::file_handle f(std::fopen(path.c_str(), "rb"));
+  if (!f) detail::fail_file(path, "cannot read", errno);
+  std::string text;
+  // Read in pieces instead of asking for the size: a pipe has none.
+  for (std::size_t piece = 1 << 16;; piece *= 2) {
+    const std::size_t before = text.size();
+    text.resize(before + piece);
+    const std::size_t got = std::fread(text.data() + before, 1, piece, f.get());
+    text.resize(before + got);
+    if (text.size() > max_file_bytes) detail::fail_file(path, "expected at most 64 MB, got more");
+    if (got == piece) continue;
+    if (std::ferror(f.get()) != 0) detail::fail_file(path, "cannot read", errno);
+    return text;
+  }
+}
+
+HETPLAN_INLINE staged_file::staged_file(std::string path, std::string_view text) : path_(std::move(path)) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  const fs::file_status status = fs::status(path_, code);
+  if (fs::is_directory(status)) detail::fail_file(path_, "expected a file to write, got a folder");
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    direct_ = text;
+    return;
+  }
+  target_ = path_;
+  if (fs::is_symlink(fs::symlink_status(path_, code)) && fs::exists(status)) {
+    const fs::path real = fs::canonical(path_, code);
+    if (!code) target_ = real.string();
+  }
+  detail::file_handle f = open_temporary();
+  if (const int failed = detail::write_and_close(std::move(f), text)) {
+    std::remove(temporary_.c_str());
+    detail::fail_file(path_, "cannot write", failed);
+  }
+  if (fs::exists(status)) fs::permissions(temporary_, status.permissions(), code);
+}
+
+HETPLAN_INLINE staged_file::staged_file(staged_file&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      direct_(std::move(other.direct_)),
+      temporary_(std::exchange(other.temporary_, {})) {}
+
+HETPLAN_INLINE staged_file::~staged_file() {
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+HETPLAN_INLINE void staged_file::commit() {
+  if (target_.empty()) {
+    errno = 0;
+    detail::file_handle f(std::fopen(path_.c_str(), "wb"));
+    if (!f) detail::fail_file(path_, "cannot write", errno);
+    if (const int failed = detail::write_and_close(std::move(f), direct_)) detail::fail_file(path_, "cannot write", failed);
+    return;
+  }
+  std::error_code code;
+  std::filesystem::rename(temporary_, target_, code);
+  if (code) detail::fail_file(path_, "cannot write", code.value());
+  temporary_.clear();
+}
+
+HETPLAN_INLINE detail::file_handle staged_file::open_temporary() {
+  constexpr std::size_t longest = 200;  // so that the temporary name is not too long where the file's is not
+  const std::filesystem::path place(target_);
+  const std::string begin = (place.parent_path() / place.filename().string().substr(0, longest)).string() + ".tmp";
+  auto [f, name] = detail::make_new(begin, static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  if (!f) detail::fail_file(path_, "cannot write", errno);
+  temporary_ = std::move(name);
+  return std::move(f);
+}
+
+}  // namespace HETPLAN_NAMESPACE::io

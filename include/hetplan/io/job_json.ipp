@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/io/job_json.hpp>
+
+#include <optional>
+
+#include <hetplan/io/json_text.hpp>
+
+namespace HETPLAN_NAMESPACE::io {
+
+namespace detail {
+
+inline constexpr std::array<std::pair<std::string_view, schedule_kind>, 2> job_schedules{
+    {{"1f1b", schedule_kind::one_f_one_b}, {"gpipe", schedule_kind::gpipe}}};
+
+/// The memory savers that a list names.
+[[nodiscard]] HETPLAN_INLINE memory_savers savers_in(const json_node& list, mode how) {
+  memory_savers s;
+  for (const json_node n : list.elements("an array of \"recompute\", \"shard_state\"")) {
+    const std::string_view name = n.text("\"recompute\" or \"shard_state\"");
+    bool* known = name == "recompute" ? &s.recompute : name == "shard_state" ? &s.shard_state : nullptr;
+    if (known == nullptr) n.fail("\"recompute\" or \"shard_state\"");
+    if (*known) n.fail("each memory saver once");
+    if (how != mode::training) n.fail("no memory saver outside training");
+    *known = true;
+  }
+  return s;
+}
+
+HETPLAN_INLINE job job_of(const json_object& o) {
+  const workload standard;
+  job j;
+  j.workload.mode = o.one_of("mode", detail::modes);
+  j.batch = o.required_integer("batch", 1);
+  if (const auto sizes = o.find("microbatch_sizes")) {
+    for (const json_node n : sizes->elements("at least one microbatch size", 1)) j.microbatch_sizes.push_back(n.integer(1));
+    at_node(
+        *sizes, [&] { return j.candidate_microbatch_sizes(); }, "job: ");
+  }
+  j.workload.optimizer_factor = o.number("optimizer_factor", range::at_least_zero).value_or(standard.optimizer_factor);
+  if (const auto savers = o.find("memory_savers")) j.memory_savers = savers_in(*savers, j.workload.mode);
+  j.workload.context = o.integer_or("context", 0, standard.context);
+  j.workload.tokens = o.integer_or("tokens", 2, standard.tokens);
+  j.schedule = o.one_of("schedule", detail::job_schedules, std::optional(j.schedule));
+  if (o.has("objective")) j.objective = o.one_of("objective", detail::objectives);
+  if (const auto qoe = o.find("qoe")) {
+    const json_object q(*qoe, keys::qoe, "an object with latency, lambda, deadline, iterations");
+    j.qoe.latency = q.amount<seconds>("latency", range::above_zero);
+    if (const auto lambda = q.amount<watts>("lambda", range::at_least_zero)) j.qoe.lambda_J_per_s = lambda->value();
+    j.qoe.deadline = q.amount<seconds>("deadline", range::above_zero);
+    if (const auto n = q.find("iterations")) j.qoe.iterations = n->integer<long long>(1);
+  }
+  if (j.objective == objective_kind::qoe && !j.qoe.latency) {
+    o.find("objective")->fail_with("expected qoe.latency with objective \"qoe\", got nothing");
+  }
+  at_node(
+      o.node(), [&] { check_job(j); }, "job: ");
+  return j;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string write_job(const job& j) {
+  const workload standard;
+  json o;
+  o["format"] = job_format;
+  o["mode"] = to_string(j.workload.mode);
+  o["batch"] = j.batch;
+  if (!j.microbatch_sizes.empty()) o["microbatch_sizes"] = j.microbatch_sizes;
+  put_unless(o, "optimizer_factor", j.workload.optimizer_factor, standard.optimizer_factor);
+  if (j.memory_savers.recompute) o["memory_savers"].push_back("recompute");
+  if (j.memory_savers.shard_state) o["memory_savers"].push_back("shard_state");
+  if (j.workload.context != standard.context) o["context"] = j.workload.context;
+  if (j.workload.tokens != standard.tokens) o["tokens"] = j.workload.tokens;
+  if (j.schedule != schedule_kind::one_f_one_b) o["schedule"] = to_string(j.schedule);
+  if (j.objective) o["objective"] = to_string(*j.objective);
+  json q;
+  if (j.qoe.latency) put(q, "latency", *j.qoe.latency);
+  put_unless(q, "lambda", j.qoe.lambda_J_per_s, qoe_target{}.lambda_J_per_s);
+  if (j.qoe.deadline) put(q, "deadline", *j.qoe.deadline);
+  if (j.qoe.iterations) q["iterations"] = *j.qoe.iterations;
+  if (!q.empty()) o["qoe"] = std::move(q);
+  return json_text(o);
+}
+
+}  // namespace HETPLAN_NAMESPACE::io

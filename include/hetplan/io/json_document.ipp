@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/io/json_document.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/io/text.hpp>
+
+namespace HETPLAN_NAMESPACE::io {
+
+/// Receives nlohmann-json's events; every limit is checked when it is reached.
+class json_document::builder {
+ public:
+  using json = nlohmann::json;
+
+  builder(json_document& d, std::string_view text) : document_(d), text_(text) {}
+
+  bool null() { return add(numbered(kind::null, 0)); }
+  bool boolean(bool v) { return add(numbered(kind::boolean, v ? 1 : 0)); }
+  bool number_integer(json::number_integer_t v) { return add(numbered(kind::integer, v)); }
+  bool number_unsigned(json::number_unsigned_t v);
+  bool number_float(json::number_float_t v, const json::string_t&) { return add(numbered(kind::real, std::bit_cast<std::int64_t>(v))); }
+  bool string(json::string_t& v) { return add(lettered(kind::text, v)); }
+  bool binary(json::binary_t&) { return false; }
+
+  bool start_object(std::size_t) { return open(kind::object); }
+  bool key(json::string_t& v);
+  bool end_object();
+  bool start_array(std::size_t) { return open(kind::array); }
+  bool end_array() { return close(); }
+
+  bool parse_error(std::size_t position, const std::string&, const json::exception& e);
+  [[noreturn]] void fail_at(std::size_t offset, const std::string& what) const;
+
+ private:
+  static entry numbered(kind what, std::int64_t v) { return {what, 0, v}; }
+  entry lettered(kind what, const std::string& v);
+  bool add(const entry& e);
+  bool open(kind what);
+  bool close();
+
+  /// Sorts a large object's keys instead of comparing each pair.
+  void check_keys(std::uint32_t object);
+  [[noreturn]] void fail_twice(const std::pair<std::string_view, std::uint32_t>& key) const;
+  [[noreturn]] void fail(std::uint32_t index, const std::string& what) const;
+
+  /// nlohmann-json's sentence without its prefix, and with what it read last cut short.
+  static std::string explanation(std::string_view what);
+
+  json_document& document_;
+  std::string_view text_;
+  std::vector<std::uint32_t> open_;
+  std::vector<std::pair<std::string_view, std::uint32_t>> keys_;
+};
+
+HETPLAN_INLINE std::uint32_t json_document::after(std::uint32_t i) const {
+  const entry& e = entries_[i];
+  return e.what == kind::array || e.what == kind::object ? static_cast<std::uint32_t>(e.number) : i + 1;
+}
+
+HETPLAN_INLINE std::string_view json_document::text(std::uint32_t i) const {
+  return std::string_view(letters_).substr(static_cast<std::size_t>(entries_[i].number), entries_[i].size);
+}
+
+HETPLAN_INLINE std::string json_document::pointer(std::uint32_t target) const {
+  std::string path;
+  std::uint32_t at = 0;
+  while (at != target) {
+    const bool object = kind_of(at) == kind::object;
+    std::uint32_t child = at + 1, key = child;
+    std::size_t position = 0;
+    for (;; ++position) {
+      key = child;
+      if (object) ++child;
+      if (target < after(child)) break;
+      child = after(child);
+    }
+    path += "/" + (object ? pointer_token(text(key)) : std::to_string(position));
+    if (object && target == key) return path;
+    at = child;
+  }
+  return path;
+}
+
+HETPLAN_INLINE std::string json_document::pointer_token(std::string_view name) {
+  std::string token;
+  for (const char c : shortened(name, 80)) {
+    if (c == '~') token += "~0";
+    else if (c == '/') token += "~1";
+    else token += c;
+  }
+  return escaped(token);
+}
+
+HETPLAN_INLINE bool json_document::builder::number_unsigned(json::number_unsigned_t v) {
+  if (v > static_cast<json::number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
+    return number_float(static_cast<double>(v), {});
+  }
+  return add(numbered(kind::integer, static_cast<std::int64_t>(v)));
+}
+
+HETPLAN_INLINE bool json_document::builder::key(json::string_t& v) {
+  ++document_.entries_[open_.back()].size;
+  document_.entries_.push_back(lettered(kind::key, v));
+  return true;
+}
+
+HETPLAN_INLINE bool json_document::builder::end_object() {
+  check_keys(open_.back());
+  return close();
+}
+
+HETPLAN_INLINE bool json_document::builder::parse_error(std::size_t position, const std::string&, const json::exception& e) {
+  // nlohmann-json counts the end of the text as a character; positions start at 1.
+  fail_at(std::min(position == 0 ? 0 : position - 1, text_.size()), explanation(e.what()));
+}
+
+HETPLAN_INLINE void json_document::builder::fail_at(std::size_t offset, const std::string& what) const {
+  const std::string_view before = text_.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t newline = before.rfind('\n');
+  const std::size_t column = newline == std::string_view::npos ? offset + 1 : offset - newline;
+  throw invalid_input(escaped(document_.file_) + ": line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + what);
+}
+
+HETPLAN_INLINE json_document::entry json_document::builder::lettered(kind what, const std::string& v) {
+  entry e = numbered(what, static_cast<std::int64_t>(document_.letters_.size()));
+  e.size = static_cast<std::uint32_t>(v.size());
+  document_.letters_ += v;
+  return e;
+}
+
+HETPLAN_INLINE bool json_document::builder::add(const entry& e) {
+  if (!open_.empty() && document_.entries_[open_.back()].what == kind::array) ++document_.entries_[open_.back()].size;
+  document_.entries_.push_back(e);
+  return true;
+}
+
+HETPLAN_INLINE bool json_document::builder::open(kind what) {
+  const auto index = static_cast<std::uint32_t>(document_.entries_.size());
+  add(numbered(what, std::numeric_limits<std::uint32_t>::max()));  // open: everything that comes is inside
+  open_.push_back(index);
+  if (open_.size() > max_nesting) {
+    fail(index, "expected nesting of at most " + std::to_string(max_nesting) + ", got deeper");
+  }
+  return true;
+}
+
+HETPLAN_INLINE bool json_document::builder::close() {
+  document_.entries_[open_.back()].number = static_cast<std::int64_t>(document_.entries_.size());
+  open_.pop_back();
+  return true;
+}
+
+HETPLAN_INLINE void json_document::builder::check_keys(std::uint32_t object) {
+  keys_.clear();
+  const auto end = static_cast<std::uint32_t>(document_.entries_.size());
+  for (std::uint32_t i = object + 1; i < end; i = document_.after(i + 1)) keys_.emplace_back(document_.text(i), i);
+  if (keys_.size() <= 16) {
+    for (std::size_t i = 1; i < keys_.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (keys_[i].first == keys_[j].first) fail_twice(keys_[i]);
+      }
+    }
+    return;
+  }
+  std::sort(keys_.begin(), keys_.end());
+  for (std::size_t i = 1; i < keys_.size(); ++i) {
+    if (keys_[i].first == keys_[i - 1].first) fail_twice(keys_[i]);
+  }
+}
+
+HETPLAN_INLINE void json_document::builder::fail_twice(const std::pair<std::string_view, std::uint32_t>& key) const {
+  fail(key.second, "expected every key once, got " + in_quotes(key.first) + " again");
+}
+
+HETPLAN_INLINE void json_document::builder::fail(std::uint32_t index, const std::string& what) const {
+  throw invalid_input(escaped(document_.file_) + ": " + document_.pointer(index) + ": " + what);
+}
+
+HETPLAN_INLINE std::string json_document::builder::explanation(std::string_view what) {
+  if (const auto end = what.find("column "); end != std::string_view::npos && what.find(": ", end) != std::string_view::npos) {
+    what.remove_prefix(what.find(": ", end) + 2);
+  } else if (what.starts_with('[')) {
+    what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
+  }
+  const auto read = what.find("; last read: '");
+  if (read == std::string_view::npos) return escaped(shortened(what, 200));
+  const std::string_view rest = what.substr(read + 14);
+  const auto close = rest.rfind('\'');
+  const auto tail = rest.rfind("'; expected ");
+  const std::string_view token = rest.substr(0, std::min(tail, close));
+  const std::string_view expected = tail == std::string_view::npos ? "" : rest.substr(tail + 1);
+  return escaped(shortened(what.substr(0, read), 200)) + std::string(expected) + "; read '" + escaped(shortened(token, 40)) + "'";
+}
+
+HETPLAN_INLINE json_document json_document::json_document::parse(std::string_view text, std::string file) {
+  json_document d;
+  d.file_ = std::move(file);
+  if (text.size() > max_file_bytes) throw invalid_input(escaped(d.file_) + ": expected at most 64 MB, got more");
+  builder b(d, text);
+  // nlohmann-json takes a zero byte for the end of the text and would ignore all that follows.
+  if (const void* zero = std::memchr(text.data(), 0, text.size()); zero != nullptr) {
+    b.fail_at(static_cast<std::size_t>(static_cast<const char*>(zero) - text.data()), "expected text, got a zero byte");
+  }
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw invalid_input(escaped(d.file_) + ": expected JSON, got an empty file");
+  d.entries_.reserve(text.size() / 12 + 16);
+  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &b, nlohmann::json::input_format_t::json, true, true)) {
+    throw invalid_input(escaped(d.file_) + ": expected JSON");
+  }
+  return d;
+}
+
+}  // namespace HETPLAN_NAMESPACE::io

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/partition/move_boundaries.hpp>
+
+namespace HETPLAN_NAMESPACE::partition::detail {
+
+HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_sequence& s) {
+  movable_plan m(std::move(p), s);
+  std::size_t at = 0;
+  for (const stage& st : m.plan_.stages) {
+    const std::size_t end = at + st.layers.size();
+    if (end > s.size()) return std::nullopt;
+    std::vector<layer_id> run = s.layers_of(at, end), layers = st.layers;
+    std::sort(run.begin(), run.end());
+    std::sort(layers.begin(), layers.end());
+    if (run != layers) return std::nullopt;
+    m.first_.push_back(at);
+    at = end;
+  }
+  m.first_.push_back(at);
+  if (at != s.size()) return std::nullopt;
+  return m;
+}
+
+HETPLAN_INLINE std::optional<movable_plan> movable_plan::moved(std::size_t i, std::size_t to) const {
+  if (to <= first_[i - 1] || to >= first_[i + 1]) return std::nullopt;
+  movable_plan other = *this;
+  other.first_[i] = to;
+  for (const std::size_t s : {i - 1, i}) {
+    auto& layers = other.plan_.stages[s].layers;
+    layers = sequence_->layers_of(other.first_[s], other.first_[s + 1]);
+    std::sort(layers.begin(), layers.end());
+  }
+  return other;
+}
+
+HETPLAN_INLINE movable_plan movable_plan::swapped(std::size_t i, std::size_t j) const {
+  movable_plan other = *this;
+  std::swap(other.plan_.stages[i].devices, other.plan_.stages[j].devices);
+  return other;
+}
+
+}  // namespace HETPLAN_NAMESPACE::partition::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/plan/limits.hpp>
+
+#include <cstdio>
+
+namespace HETPLAN_NAMESPACE {
+
+HETPLAN_INLINE bool within_memory(const evaluation& e, const cluster& c) {
+  for (const device& d : c.devices()) {
+    const device_evaluation& x = e.devices[d.id.index()];
+    if (x.used && x.peak_memory > d.usable_memory() * (1 + limit_tolerance)) return false;
+  }
+  return true;
+}
+
+HETPLAN_INLINE std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c) {
+  std::optional<broken_limit> worst;
+  const auto check = [&](limit_kind kind, device_id d, double used, double allowed) {
+    if (used <= allowed * (1 + limit_tolerance)) return;
+    const broken_limit b{kind, d, used, allowed};
+    if (!worst || b.overflow() > worst->overflow()) worst = b;
+  };
+  for (const device& d : c.devices()) {
+    const device_evaluation& x = e.devices[d.id.index()];
+    if (x.used) check(limit_kind::memory, d.id, x.peak_memory.value(), d.usable_memory().value());
+  }
+  for (const device& d : c.devices()) {
+    const device_evaluation& x = e.devices[d.id.index()];
+    if (x.used && d.energy_budget) check(limit_kind::energy, d.id, x.energy.value(), d.energy_budget->value());
+  }
+  for (const device& d : c.devices()) {
+    const device_evaluation& x = e.devices[d.id.index()];
+    if (x.used && e.latency.value() > 0) check(limit_kind::busy_share, d.id, x.busy / e.latency, d.max_busy);
+  }
+  return worst;
+}
+
+HETPLAN_INLINE std::string to_string(const broken_limit& b, const cluster& c) {
+  const auto amount = [&](double v) {
+    char text[48];
+    if (b.kind == limit_kind::memory) std::snprintf(text, sizeof text, v < 1e9 ? "%.4g MB" : "%.4g GB", v < 1e9 ? v / 1e6 : v / 1e9);
+    else if (b.kind == limit_kind::energy) std::snprintf(text, sizeof text, "%.4g J", v);
+    else std::snprintf(text, sizeof text, "%.3g %%", 100 * v);
+    return std::string(text);
+  };
+  const char* what = b.kind == limit_kind::memory ? "memory" : b.kind == limit_kind::energy ? "energy" : "busy share";
+  return std::string(what) + ": " + c[b.device].name + " needs " + amount(b.used) + " and may use " + amount(b.allowed) + ": " +
+         amount(b.used - b.allowed) + " too much";
+}
+
+}  // namespace HETPLAN_NAMESPACE

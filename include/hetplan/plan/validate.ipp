@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/plan/validate.hpp>
+
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/runnable.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+namespace detail {
+
+class plan_validator {
+ public:
+  plan_validator(const plan& p, const planning_graph& model, const cluster& c) : p_(p), model_(model), cluster_(c) {}
+
+  /// The first broken rule in reading order, or nothing.
+  [[nodiscard]] std::optional<violation> run() {
+    try {
+      check_scalars();
+      check_pipelines();
+      for (std::size_t s = 0; s < p_.stages.size(); ++s) check_stage(s);
+      check_cover();
+      const stage_graph g = make_stage_graph(p_, model_);
+      check_graph(g);
+      check_schedule(g);
+      check_transfers(g);
+    } catch (const violation& v) {
+      return v;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static void fail(std::string where, std::string what) { throw violation{std::move(where), std::move(what)}; }
+  static void require(bool ok, const std::string& where, const std::string& expected, const std::string& got) {
+    if (!ok) fail(where, "expected " + expected + ", got " + got);
+  }
+  [[nodiscard]] const std::string& device_name(device_id d) const { return cluster_[d].name; }
+
+  /// "/stages/3", or "/pipelines/1/stages/0" where the plan has several pipelines.
+  [[nodiscard]] std::string at(std::size_t s) const {
+    if (p_.pipelines.empty()) return "/stages/" + std::to_string(s);
+    std::size_t first = s;
+    while (first > 0 && p_.stages[first - 1].pipeline == p_.stages[s].pipeline) --first;
+    return "/pipelines/" + std::to_string(p_.stages[s].pipeline) + "/stages/" + std::to_string(s - first);
+  }
+
+  void check_scalars() const {
+    require(p_.microbatch_size >= 1, "/microbatch_size", "an integer >= 1", std::to_string(p_.microbatch_size));
+    require(p_.microbatches >= 1, "/microbatches", "an integer >= 1", std::to_string(p_.microbatches));
+    require(std::isfinite(p_.workload.optimizer_factor) && p_.workload.optimizer_factor >= 0, "/workload/optimizer_factor",
+            "a finite number >= 0", to_text(p_.workload.optimizer_factor));
+    require(p_.workload.context >= 0, "/workload/context", "an integer >= 0", std::to_string(p_.workload.context));
+    if (p_.workload.mode == mode::generation) {
+      require(p_.workload.tokens >= 2, "/workload/tokens", "an integer >= 2", std::to_string(p_.workload.tokens));
+    }
+    require(!p_.stages.empty(), "/stages", "at least one stage", "none");
+    if (p_.parameter_server) {
+      require(p_.parameter_server->valid() && p_.parameter_server->index() < cluster_.size(), "/sync/parameter_server",
+              "a device of the cluster", "id " + std::to_string(p_.parameter_server->value));
+    }
+  }
+
+  void check_pipelines() const {
+    long long total = 0;
+    for (std::size_t i = 0; i < p_.pipelines.size(); ++i) {
+      const std::string where = "/pipelines/" + std::to_string(i) + "/samples";
+      require(p_.pipelines[i] >= 1, where, "an integer >= 1", std::to_string(p_.pipelines[i]));
+      require(p_.pipelines[i] <= p_.batch() - total, where, "at most the " + std::to_string(p_.batch() - total) + " samples that are left",
+              std::to_string(p_.pipelines[i]));
+      total += p_.pipelines[i];
+    }
+    if (!p_.pipelines.empty()) {
+      require(total == p_.batch(), "/pipelines", "samples that sum to microbatch_size * microbatches = " + std::to_string(p_.batch()),
+              std::to_string(total));
+    }
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      const int mine = p_.stages[s].pipeline, before = s == 0 ? 0 : p_.stages[s - 1].pipeline;
+      require(mine >= before && mine >= 0 && static_cast<std::size_t>(mine) < p_.pipeline_count(), "/stages/" + std::to_string(s),
+              "pipelines in ascending order", "pipeline " + std::to_string(mine));
+    }
+  }
+
+  void check_stage(std::size_t s) const {
+    const stage& st = p_.stages[s];
+    require(st.microbatch_size >= 0, at(s) + "/microbatch_size", "an integer >= 1", std::to_string(st.microbatch_size));
+    const long long samples = p_.pipeline_samples(st.pipeline);
+    const int size = p_.size_of(st);
+    require(samples % size == 0, at(s) + "/microbatch_size", "a size that divides the pipeline's " + std::to_string(samples) + " samples",
+            std::to_string(size));
+    require(samples / size <= std::numeric_limits<int>::max(), at(s) + "/microbatch_size",
+            "a size that gives at most 2147483647 microbatches", std::to_string(size));
+    const bool training = p_.workload.mode == mode::training;
+    require(training || !st.recompute, at(s) + "/recompute", "false outside training", "true");
+    require(training || !st.shard_state, at(s) + "/shard_state", "false outside training", "true");
+    require(!st.layers.empty(), at(s) + "/layers", "at least one layer", "none");
+    require(!st.devices.empty(), at(s) + "/devices", "at least one device", "none");
+    long long sum = 0;
+    for (std::size_t i = 0; i < st.devices.size(); ++i) {
+      const assignment& a = st.devices[i];
+      const std::string where = at(s) + "/devices/" + std::to_string(i);
+      require(a.device.valid() && a.device.index() < cluster_.size(), where, "a device of the cluster",
+              "id " + std::to_string(a.device.value));
+      for (std::size_t j = 0; j < i; ++j) {
+        if (st.devices[j].device == a.device) fail(where, "device \"" + device_name(a.device) + "\" appears twice in the stage");
+      }
+      require(a.samples >= 1, where + "/samples", "an integer >= 1", std::to_string(a.samples));
+      sum += a.samples;
+      check_tensor_parallel(st, a, where + "/tensor_parallel");
+    }
+    require(sum == size, at(s) + "/devices", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
+  }
+
+  void check_tensor_parallel(const stage& st, const assignment& a, const std::string& where) const {
+    const device& d = cluster_[a.device];
+    require(a.tensor_parallel >= 1 && a.tensor_parallel <= d.accelerators, where,
+            "1 to the " + std::to_string(d.accelerators) + " accelerators of device \"" + d.name + "\"", std::to_string(a.tensor_parallel));
+    if (a.tensor_parallel == 1) return;
+    if (!d.interconnect) fail(where, "tensor parallelism on device \"" + d.name + "\" needs its interconnect, which is not given");
+    for (const layer_id l : st.layers) {
+      if (l.valid() && l.index() < model_.size() && model_[l].profile_for(d.kind) != nullptr) {
+        fail(where, "layer \"" + model_[l].name + "\" is profiled on kind \"" + d.kind +
+                        "\" for one accelerator; expected tensor_parallel 1, got " + std::to_string(a.tensor_parallel));
+      }
+    }
+  }
+
+  void check_cover() const {
+    std::vector<int> seen(model_.size() * p_.pipeline_count(), 0);
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (std::size_t i = 0; i < p_.stages[s].layers.size(); ++i) {
+        const layer_id l = p_.stages[s].layers[i];
+        // Texts only where they are needed: searches validate thousands of plans.
+        const auto where = [&] { return at(s) + "/layers/" + std::to_string(i); };
+        if (!l.valid() || l.index() >= model_.size()) fail(where(), "expected a layer of the model, got id " + std::to_string(l.value));
+        if (++seen[static_cast<std::size_t>(p_.stages[s].pipeline) * model_.size() + l.index()] > 1) {
+          fail(where(), "layer \"" + model_[l].name + "\" is in two stages of one pipeline");
+        }
+      }
+    }
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      if (seen[i] == 0) {
+        const std::string where = p_.pipelines.empty() ? "/stages" : "/pipelines/" + std::to_string(i / model_.size()) + "/stages";
+        fail(where, "layer \"" + model_.layers()[i % model_.size()].name + "\" is in no stage");
+      }
+    }
+  }
+
+  void check_graph(const stage_graph& g) const {
+    if (!g.acyclic()) {
+      std::vector<bool> done(p_.stages.size(), false);
+      for (const stage_id s : g.topological) done[s.index()] = true;
+      const auto s = static_cast<std::size_t>(std::find(done.begin(), done.end(), false) - done.begin());
+      fail(at(s), "stage \"" + p_.stages[s].name + "\" is on or behind a cycle of stages; the stages of a pipeline must form a DAG");
+    }
+    if (!too_large_an_expansion(p_, model_)) return;
+    const expansion_size size = size_of_expansion(p_, model_, g);
+    const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
+    require(size.total() <= max_expansion, tokens_alone ? "/workload/tokens" : "/microbatches",
+            "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " +
+                to_text(max_expansion * expansion_bytes / 1e9) + " GB",
+            to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");
+  }
+
+  void check_schedule(const stage_graph& g) const {
+    const plan_schedule& sched = p_.schedule;
+    std::vector<int> holds(cluster_.size(), 0);
+    for (const stage& st : p_.stages) {
+      for (const assignment& a : st.devices) ++holds[a.device.index()];
+    }
+    if (sched.kind == schedule_kind::explicit_orders) {
+      check_orders(g, holds);
+      return;
+    }
+    for (std::size_t d = 0; d < holds.size(); ++d) {
+      if (holds[d] > 1) {
+        fail("/schedule/kind", "device \"" + cluster_.devices()[d].name + "\" holds " + std::to_string(holds[d]) +
+                                   " stages; expected explicit orders, got \"" + std::string(to_string(sched.kind)) + "\"");
+      }
+    }
+    if (sched.kind != schedule_kind::one_f_one_b) return;
+    if (!sched.warmup.empty()) {
+      require(sched.warmup.size() == p_.stages.size(), "/schedule/warmup", "one entry per stage (" + std::to_string(p_.stages.size()) + ")",
+              std::to_string(sched.warmup.size()));
+      for (std::size_t s = 0; s < sched.warmup.size(); ++s) {
+        require(sched.warmup[s] >= 1, "/schedule/warmup/" + std::to_string(s), "an integer >= 1", std::to_string(sched.warmup[s]));
+      }
+    }
+    if (p_.workload.mode != mode::training) return;
+    const std::vector<int> k = resolve_warmup(p_, g);
+    for (const stage_edge& e : g.edges) {
+      if (e.backward_cut.value() == 0) continue;
+      if (warmup_suffices(g[e.from], k[e.from.index()], g[e.to], k[e.to.index()])) continue;
+      fail("/schedule/warmup", "cyclic order at device \"" + device_name(p_[e.from].devices.front().device) + "\": stage \"" +
+                                   p_[e.from].name + "\" (warm-up " + std::to_string(k[e.from.index()]) + ") waits for stage \"" +
+                                   p_[e.to].name + "\" (warm-up " + std::to_string(k[e.to.index()]) +
+                                   "), which waits for more of its forwards");
+    }
+    // With unequal sizes an edge without gradient can close a circle that no single edge's rule sees.
+    const auto same_size = [&](const stage_graph::node& n) { return n.microbatch_size == g.nodes.front().microbatch_size; };
+    if (!std::all_of(g.nodes.begin(), g.nodes.end(), same_size)) check_runnable(g, "/schedule/warmup");
+  }
+
+  void check_orders(const stage_graph& g, const std::vector<int>& holds) const {
+    const auto& orders = p_.schedule.orders;
+    for (std::size_t d = 0; d < cluster_.size(); ++d) {
+      const std::string where = "/schedule/orders/" + cluster_.devices()[d].name;
+      const bool given = d < orders.size() && !orders[d].empty();
+      if (holds[d] > 0) require(given, where, "an order for a device that holds a stage", "none");
+      if (given) check_order(g, device_id(d), where);
+    }
+    check_runnable(g, "/schedule/orders");
+  }
+
+  void check_runnable(const stage_graph& g, const std::string& where) const {
+    if (const auto stuck = first_blocked_device(p_, g, cluster_.size())) {
+      fail(where, "cyclic order at device \"" + device_name(*stuck) + "\": it waits for work that can never be done");
+    }
+  }
+
+  void check_order(const stage_graph& g, device_id d, const std::string& where) const {
+    const auto& order = p_.schedule.orders[d.index()];
+    std::map<std::tuple<stage_id, phase, int>, std::size_t> position;
+    std::set<stage_id> split;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const order_entry& e = order[i];
+      const std::string here = where + "/" + std::to_string(i);
+      require(e.stage.valid() && e.stage.index() < p_.stages.size(), here, "a stage of the plan", std::to_string(e.stage.value));
+      const auto& devices = p_[e.stage].devices;
+      if (std::none_of(devices.begin(), devices.end(), [&](const assignment& a) { return a.device == d; })) {
+        fail(here, "stage \"" + p_[e.stage].name + "\" is not on device \"" + device_name(d) + "\"");
+      }
+      require(e.microbatch >= 0 && e.microbatch < g[e.stage].microbatches, here,
+              "a microbatch from 0 to " + std::to_string(g[e.stage].microbatches - 1), std::to_string(e.microbatch));
+      if (e.what == phase::optimizer_step) fail(here, "expected phase F, B or W; the optimizer's step follows by itself");
+      if (p_.workload.mode != mode::training && e.what != phase::forward) fail(here, "expected phase F outside training");
+      if (!position.emplace(std::tuple(e.stage, e.what, e.microbatch), i).second) fail(here, "this piece of work is listed twice");
+      if (e.what == phase::backward_weight) split.insert(e.stage);
+    }
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      const auto& devices = p_.stages[s].devices;
+      if (std::none_of(devices.begin(), devices.end(), [&](const assignment& a) { return a.device == d; })) continue;
+      const stage_id stage(s);
+      for (int m = 0; m < g.nodes[s].microbatches; ++m) {
+        std::size_t before = 0;
+        for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
+          if (what != phase::forward && p_.workload.mode != mode::training) continue;
+          if (what == phase::backward_weight && !split.contains(stage)) continue;
+          const auto it = position.find({stage, what, m});
+          const std::string name =
+              std::string(to_string(what)) + " of stage \"" + p_.stages[s].name + "\", microbatch " + std::to_string(m);
+          if (it == position.end()) fail(where, "missing: " + name);
+          if (it->second < before)
+            fail(where + "/" + std::to_string(it->second), name + " comes before the phase that it needs (F before B before W)");
+          before = it->second;
+        }
+      }
+    }
+  }
+
+  void check_transfers(const stage_graph& g) const {
+    const auto& rules = p_.schedule.transfers;
+    std::map<transfer_name, std::map<int, std::size_t>> groups;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      const transfer_rule& r = rules[i];
+      const std::string where = "/schedule/flows/" + std::to_string(i);
+      const auto known = [&](device_id d) { return d.valid() && d.index() < cluster_.size(); };
+      const auto stage = [&](stage_id s) { return s.valid() && s.index() < p_.stages.size(); };
+      require(known(r.from) && known(r.to) && r.from != r.to, where, "two different devices of the cluster",
+              std::to_string(r.from.value) + " and " + std::to_string(r.to.value));
+      require(stage(r.from_stage) && stage(r.to_stage), where, "stages of the plan",
+              std::to_string(r.from_stage.value) + " and " + std::to_string(r.to_stage.value));
+      require(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches, where + "/microbatch",
+              "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
+      const bool beside = p_.transfers == transfer_mode::overlap || r.kind == transfer_kind::sync || r.kind == transfer_kind::token;
+      if (!beside)
+        fail(where,
+             "a " + std::string(to_string(r.kind)) +
+                 " transfer is part of its devices' work, because transfers block; expected rules for sync and token transfers only");
+      require(r.chunks >= 1 && r.chunks <= 100000, where + "/of", "1 to 100000", std::to_string(r.chunks));
+      require(r.chunk >= 0 && r.chunk < r.chunks, where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
+      require(is_finite(r.release) && r.release.value() >= 0, where + "/release", "finite seconds >= 0", to_text(r.release.value()));
+      auto& chunks = groups[name_of_transfer(r)];
+      if (!chunks.emplace(r.chunk, i).second)
+        fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice" +
+                        std::string(r.kind == transfer_kind::sync ? "; a reduction has no microbatch" : ""));
+      require(rules[chunks.begin()->second].chunks == r.chunks, where + "/of", "the same number in every chunk of a flow",
+              std::to_string(r.chunks));
+    }
+    for (const auto& [key, chunks] : groups) {
+      const auto [first, index] = *chunks.begin();
+      require(chunks.size() == static_cast<std::size_t>(rules[index].chunks), "/schedule/flows/" + std::to_string(index),
+              "every chunk 0 to " + std::to_string(rules[index].chunks - 1) + " of this flow", std::to_string(chunks.size()) + " of them");
+    }
+  }
+
+  const plan& p_;
+  const planning_graph& model_;
+  const cluster& cluster_;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE std::optional<violation> validate(const plan& p, const planning_graph& model, const cluster& c) {
+  return detail::plan_validator(p, model, c).run();
+}
+
+HETPLAN_INLINE void require_valid(const plan& p, const planning_graph& model, const cluster& c) {
+  if (const auto v = validate(p, model, c)) throw invalid_input("plan: " + v->where + ": " + v->what);
+}
+
+}  // namespace HETPLAN_NAMESPACE

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/tasks/transfer_rules.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::tasks {
+
+HETPLAN_INLINE transfer_rules::transfer_rules(const plan& p) {
+  for (const transfer_rule& r : p.schedule.transfers) {
+    by_transfer_[name_of_transfer(r)].chunks.push_back(&r);
+  }
+  for (auto& [_, mine] : by_transfer_) {
+    std::sort(mine.chunks.begin(), mine.chunks.end(), [](const transfer_rule* a, const transfer_rule* b) { return a->chunk < b->chunk; });
+  }
+}
+
+HETPLAN_INLINE std::span<const transfer_rule* const> transfer_rules::find(const transfer& t) {
+  if (by_transfer_.empty()) return {};
+  const auto it = by_transfer_.find(name_of_transfer(t));
+  if (it == by_transfer_.end()) return {};
+  it->second.used = true;
+  return it->second.chunks;
+}
+
+HETPLAN_INLINE void transfer_rules::require_all_used(const cluster& c) const {
+  for (const auto& [_, mine] : by_transfer_) {
+    if (mine.used) continue;
+    const transfer_rule& r = *mine.chunks.front();
+    throw invalid_input("plan: /schedule/flows: no " + std::string(to_string(r.kind)) + " transfer goes from device \"" + c[r.from].name +
+                        "\" to \"" + c[r.to].name + "\" for stages " + std::to_string(r.from_stage.value) + " and " +
+                        std::to_string(r.to_stage.value) + ", microbatch " + std::to_string(r.microbatch));
+  }
+}
+
+}  // namespace HETPLAN_NAMESPACE::tasks

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/tasks/transfer_sender.hpp>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::tasks {
+
+HETPLAN_INLINE transfer_sender::transfer_sender(const plan& p, const cluster& c, task_graph_builder& out)
+    : cluster_(c), rules_(p), out_(out), route_of_(c.size() * c.size(), no_route) {}
+
+HETPLAN_INLINE std::pair<transfer_sender::handle, transfer_sender::handle> transfer_sender::send(transfer t) {
+  t.route = route_between(t.from, t.to);
+  t.latency_s = out_.route_at(t.route).latency.value();
+  const auto chunks = rules_.find(t);
+  if (chunks.empty()) {
+    const handle whole = out_.add(t);
+    return {whole, whole};
+  }
+  t.volume_bytes /= static_cast<double>(chunks.size());
+  std::pair<handle, handle> ends;
+  for (const transfer_rule* rule : chunks) {
+    t.chunk = rule->chunk;
+    t.priority = rule->priority;
+    t.release_s = rule->release.value();
+    const handle chunk = out_.add(t);
+    if (rule->chunk == 0) {
+      ends.first = chunk;
+    } else {
+      out_.depend(ends.second, chunk);
+    }
+    ends.second = chunk;
+    t.latency_s = 0;
+  }
+  return ends;
+}
+
+HETPLAN_INLINE void transfer_sender::carry(transfer t, handle producer, handle consumer) {
+  t.route = route_between(t.from, t.to);
+  const double alone_s = out_.route_at(t.route).latency.value() + t.volume_bytes / cluster_.network().peak_bandwidth(t.from, t.to).value();
+  t.carrier = producer.index;
+  out_.prolong(producer, alone_s);
+  out_.prolong(consumer, alone_s);
+  const handle carried = out_.add(t);
+  out_.depend(producer, carried);
+  out_.depend(carried, consumer);
+}
+
+HETPLAN_INLINE std::uint32_t transfer_sender::route_between(device_id from, device_id to) {
+  std::uint32_t& known = route_of_[from.index() * cluster_.size() + to.index()];
+  if (known != no_route) return known;
+  const route* r = cluster_.network().find(from, to);
+  if (r == nullptr) {
+    throw missing_route("plan: needs a transfer from device \"" + cluster_[from].name + "\" to \"" + cluster_[to].name +
+                        "\", but cluster \"" + cluster_.name() + "\" has no route for that pair");
+  }
+  return known = out_.add_route(*r);
+}
+
+}  // namespace HETPLAN_NAMESPACE::tasks
