@@ -16,8 +16,10 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/profiled.hpp>
+#include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/io/sailor_plan.hpp>
 #include <hetplan/io/sailor_profile.hpp>
+#include <hetplan/plan/reductions.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "reproduce/sections.hpp"

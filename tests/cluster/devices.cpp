@@ -8,6 +8,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace test_devices {
 

@@ -14,8 +14,15 @@
 
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/io/adapt_results_json.hpp>
+#include <hetplan/io/adaptation_canvas.hpp>
 #include <hetplan/io/adaptation_report.hpp>
 #include <hetplan/io/adaptation_svg.hpp>
+#include <hetplan/io/adaptation_view.hpp>
+#include <hetplan/io/clock_scale.hpp>
+#include <hetplan/io/json_node.hpp>
+#include <hetplan/io/json_text.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/plan_reader.hpp>
 
 #include "io/markup.hpp"
 #include "io/reading.hpp"

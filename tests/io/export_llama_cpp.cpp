@@ -7,6 +7,7 @@
 
 #include <hetplan/io/export_llama_cpp.hpp>
 #include <hetplan/io/export_prima_cpp.hpp>
+#include <hetplan/io/shell_word.hpp>
 
 #include "io/reading.hpp"
 #include "io/runtime_split.hpp"

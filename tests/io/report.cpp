@@ -2,6 +2,9 @@
 // The report page: what is on it, that names cannot break it, that it needs nothing beside itself.
 
 #include <hetplan/io/report.hpp>
+#include <hetplan/io/report_candidates.hpp>
+#include <hetplan/io/report_script.hpp>
+#include <hetplan/simulate/critical_chain.hpp>
 
 #include <algorithm>
 #include <cstdlib>

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/io/runtime_layers.hpp>
 #include <hetplan/io/runtime_stages.hpp>
 #include <hetplan/zoo/models.hpp>
 

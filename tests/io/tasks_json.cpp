@@ -15,6 +15,7 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
+#include <hetplan/plan/reductions.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"

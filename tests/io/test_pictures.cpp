@@ -16,6 +16,8 @@
 #include <hetplan/io/chrome_trace.hpp>
 #include <hetplan/io/dot.hpp>
 #include <hetplan/io/gantt.hpp>
+#include <hetplan/io/markup.hpp>
+#include <hetplan/io/trace_view.hpp>
 
 #include "io/markup.hpp"
 

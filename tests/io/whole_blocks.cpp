@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/io/runtime_stages.hpp>
 #include <hetplan/io/whole_blocks.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/zoo/models.hpp>

@@ -20,6 +20,7 @@
 #include <hetplan/graph/ideals.hpp>
 #include <hetplan/graph/linear_orders.hpp>
 #include <hetplan/partition/contiguous_partition.hpp>
+#include <hetplan/partition/load_bound.hpp>
 
 #include "support/random_source.hpp"
 

@@ -16,6 +16,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/dnn_partitioning_json.hpp>
+#include <hetplan/partition/cheapest_part.hpp>
 #include <hetplan/partition/place_operators.hpp>
 
 #include "support/by_hand.hpp"

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/plan/describe.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include "support.hpp"

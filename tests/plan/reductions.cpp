@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <hetplan/cluster/device.hpp>
+#include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/reductions.hpp>
 
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
-
-#include <hetplan/graph/planning_graph_builder.hpp>
 
 namespace test_reductions {
 

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/validate.hpp>
 #include "support.hpp"
 

@@ -11,6 +11,9 @@
 #include <boost/graph/topological_sort.hpp>
 #include <catch2/catch.hpp>
 
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/runnable.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 #include "support.hpp"
 

@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/profiled.hpp>
+#include <hetplan/io/bandwidth_trace.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/dnn_partitioning_json.hpp>

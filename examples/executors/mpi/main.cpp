@@ -18,6 +18,8 @@
 
 #include <mpi.h>
 
+#include <hetplan/plan/job.hpp>
+
 #include "../common/alone.hpp"
 #include "../common/command_line.hpp"
 #include "../common/report.hpp"
