@@ -15,6 +15,7 @@
 
 #include <hetplan/adapt/bandwidth_trace.hpp>
 #include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/bandwidth_trace.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
@@ -28,7 +29,7 @@ using namespace hetplan;
 
 namespace {
 
-using problem = planning_problem<profiled_or_roofline>;
+using problem = planning_problem;
 
 job job_of(mode how, const std::string& model) {
   job j{.workload = {.mode = how}, .batch = how == mode::training ? 32 : how == mode::inference ? 8 : 4};

@@ -27,7 +27,7 @@ using namespace hetplan;
 
 namespace {
 
-using problem = planning_problem<profiled_or_roofline>;
+using problem = planning_problem;
 
 constexpr long long iterations = 6000;
 

@@ -26,7 +26,7 @@ using namespace hetplan;
 
 namespace {
 
-using problem = planning_problem<profiled_or_roofline>;
+using problem = planning_problem;
 
 std::string number(const char* format, double x) {
   char text[48];

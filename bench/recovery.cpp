@@ -12,6 +12,7 @@
 #include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>

@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
       const planning_graph model = zoo::model(name, {});
       job j{.batch = 32};
       j.workload.optimizer_factor = 0;
-      const planning_problem p{model, place, profiled_or_roofline{}, j, judge_models<>{}, glpk_lp{}};
+      const planning_problem p{model, place, profiled_or_roofline{}, j, judge_models{}, glpk_lp{}};
       const plan_result found = recipes::dora_partitioner(p, minimize_latency{}, 10);
       // Candidates differ; their median is what one costs.
       table.run_within(std::string("a candidate of ") + name + ", " + setting, found.plans.size(), 0.200,

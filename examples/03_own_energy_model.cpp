@@ -31,7 +31,7 @@ int main() {
 
   const job training{.batch = 8};
   const planning_problem plain{model, home, roofline{}, training};
-  const planning_problem aware{model, home, roofline{}, training, judge_models<plain_memory, battery_aware>{}};
+  const planning_problem aware{model, home, roofline{}, training, judge_models{plain_memory{}, battery_aware{}}};
   std::printf("least energy, plainly:\n%s", describe(recipes::pipeline(plain, minimize_energy{}).plans.front(), model, home).c_str());
   std::printf("least energy, battery aware:\n%s", describe(recipes::pipeline(aware, minimize_energy{}).plans.front(), model, home).c_str());
 }

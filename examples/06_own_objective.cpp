@@ -16,7 +16,7 @@ struct energy_delay {
 // [objective]
 
 template <objective Objective>
-void plan_for(const char* name, const planning_problem<roofline>& problem, const Objective& objective) {
+void plan_for(const char* name, const planning_problem& problem, const Objective& objective) {
   const plan_result result = recipes::dora(problem, objective);
   const evaluation& e = *result.plans.front().predicted;
   std::size_t used = 0;

@@ -3,6 +3,9 @@
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
 
 using namespace hetplan;
 using namespace hetplan::partition;

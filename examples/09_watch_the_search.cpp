@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <vector>
 
+#include <hetplan/decompose/serial.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/search_table_svg.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/estimators.hpp>
 
 using namespace hetplan;
@@ -28,7 +30,7 @@ int main(int argc, char** argv) {
   devices[2].name = "phone1";
   const cluster home("home", devices, shared_medium{450_Mbit_per_s, 1_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
-  const plan blank = problem.blank("two_substate_dp", 2);  // 8 microbatches of 2
+  const plan blank = blank_plan(problem, "two_substate_dp", 2);  // 8 microbatches of 2
   const layer_sequence row = decompose::serial(model);
   const search_tables tables(model, row, home, problem.cost, plain_memory{}, linear_power{}, blank.workload, blank.microbatch_size);
   const device_space space = every_order(tables.classes, blank.microbatch_size);

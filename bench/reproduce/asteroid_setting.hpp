@@ -10,9 +10,22 @@
 #include <vector>
 
 #include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/without.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/step_sums.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipedream.hpp>
+#include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/models.hpp>
 
@@ -110,7 +123,7 @@ inline std::optional<trained_model> with_published_strides(const trained_model& 
 }
 
 using edge_costs = hetplan::slowed<hetplan::roofline>;
-using edge_problem = hetplan::planning_problem<edge_costs>;
+using edge_problem = hetplan::planning_problem;
 
 /// Samples per second of a result; nothing where no plan fits.
 inline std::optional<double> rate_of(const hetplan::plan_result& r) {

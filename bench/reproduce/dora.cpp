@@ -16,9 +16,20 @@
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/plan/describe.hpp>
+#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/edgeshard.hpp>
 #include <hetplan/recipes/even_split.hpp>
+#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/solve/glpk.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
@@ -32,7 +43,7 @@ using bench::row;
 
 namespace {
 
-using problem = planning_problem<profiled_or_roofline, judge_models<>, glpk_lp>;
+using problem = planning_problem;
 
 problem problem_of(const planning_graph& model, const cluster& devices, const job& wanted) { return {model, devices, {}, wanted, {}, {}}; }
 

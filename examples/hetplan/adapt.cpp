@@ -14,6 +14,8 @@
 #include <hetplan/io/adapt_results_json.hpp>
 #include <hetplan/io/adaptation_report.hpp>
 #include <hetplan/io/adaptation_svg.hpp>
+#include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_text.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 

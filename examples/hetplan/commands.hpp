@@ -115,7 +115,7 @@ void check_prediction(const std::string& file, const hetplan::plan& p, const het
 /// Throws invalid_input where a name of an option's list stands twice.
 void require_each_once(const char* option, const std::vector<std::string>& names);
 
-using problem = hetplan::planning_problem<hetplan::any_cost_model, hetplan::judge_models<>, hetplan::glpk_lp>;
+using problem = hetplan::planning_problem;
 
 /// Prints a planner's answer: the best plan or why there is none, with --json the document. Returns the exit status.
 int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices);

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include <hetplan/io/json_text.hpp>
+#include <hetplan/io/plan_reader.hpp>
 #include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"

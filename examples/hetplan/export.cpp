@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <iostream>
 
+#include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/io/export_llama_cpp.hpp>
 #include <hetplan/io/export_prima_cpp.hpp>
 #include <hetplan/io/export_torch.hpp>
@@ -26,7 +27,7 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   check_pair(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") io::require_tasks_file(p, model);
   const judgement judged = o.to == "tasks" ? judge(p, model, devices, profiled_or_roofline{})
-                                           : evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{});
+                                           : evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{});
   if (!o.whole_blocks) check_prediction(o.plan, p, judged.evaluation, model, devices);
   if (o.to == "tasks") return io::write_tasks(p, model, devices, judged);
   hetplan::plan predicted = p;

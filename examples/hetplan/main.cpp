@@ -9,7 +9,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/io/text.hpp>
+#include <hetplan/recipes/pipedream.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"

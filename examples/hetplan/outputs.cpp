@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace cli {
 

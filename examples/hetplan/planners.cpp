@@ -3,8 +3,19 @@
 #include <utility>
 
 #include <hetplan/io/text.hpp>
+#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/edgeshard.hpp>
 #include <hetplan/recipes/even_split.hpp>
+#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipedream.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 
 #include "commands.hpp"
 
@@ -14,22 +25,18 @@ using namespace hetplan;
 
 namespace {
 
-/// Every planner's name and how to call it, in the order of the comparison.
-template <class F>
-void for_each_planner(F&& f) {
-  const auto by = [&](const char* name, auto&& planner) { f(name, planner); };
-  by("on-device", [](auto&&... args) { return recipes::on_device(args...); });
-  by("data-parallel", [](auto&&... args) { return recipes::data_parallel(args...); });
-  by("pipeline", [](auto&&... args) { return recipes::pipeline(args...); });
-  by("gpipe", [](auto&&... args) { return recipes::gpipe(args...); });
-  by("pipedream", [](auto&&... args) { return recipes::pipedream(args...); });
-  by("dapple", [](auto&&... args) { return recipes::dapple(args...); });
-  by("hetpipe", [](auto&&... args) { return recipes::hetpipe(args...); });
-  by("edgeshard", [](auto&&... args) { return recipes::edgeshard(args...); });
-  by("alpa", [](auto&&... args) { return recipes::alpa(args...); });
-  by("metis", [](auto&&... args) { return recipes::metis(args...); });
-  by("asteroid", [](auto&&... args) { return recipes::asteroid(args...); });
-}
+struct named_planner {
+  const char* name;
+  plan_result (*plan)(const planning_problem&, const any_objective&, int keep, const candidate_observer&);
+};
+
+/// Every planner without options of its own, in the order of the comparison.
+constexpr named_planner planners[] = {{"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel},
+                                      {"pipeline", recipes::pipeline},   {"gpipe", recipes::gpipe},
+                                      {"pipedream", recipes::pipedream}, {"dapple", recipes::dapple},
+                                      {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},
+                                      {"alpa", recipes::alpa},           {"metis", recipes::metis},
+                                      {"asteroid", recipes::asteroid}};
 
 /// Dora's scheduler alone, on an even split.
 plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
@@ -47,7 +54,7 @@ plan_result schedule_even_split(const problem& p, const objective_of_job& object
 const std::vector<std::string>& planner_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for_each_planner([&](const char* name, auto&&) { all.emplace_back(name); });
+    for (const named_planner& p : planners) all.emplace_back(p.name);
     all.insert(all.end(), {"dora", "dora-with-baselines"});
     return all;
   }();
@@ -82,12 +89,9 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);
   if (name == "dora-with-baselines") return recipes::dora_with_baselines(p, objective, keep, how, observer);
 
-  std::optional<plan_result> answer;
-  for_each_planner([&](const char* known, auto&& planner) {
-    if (name == known) answer = planner(p, objective, keep, observer);
-  });
-  HETPLAN_ASSERT(answer.has_value());  // require_planner
-  return *std::move(answer);
+  const auto known = std::find_if(std::begin(planners), std::end(planners), [&](const named_planner& each) { return name == each.name; });
+  HETPLAN_ASSERT(known != std::end(planners));  // require_planner
+  return known->plan(p, objective, keep, observer);
 }
 
 }  // namespace cli

@@ -24,7 +24,7 @@ int simulate(const common_options& options, const simulate_options& o) {
 
   outputs files({{"--trace", o.trace}, {"--svg", o.svg}}, {o.model, o.cluster, o.plan});
   const bool draw = !o.trace.empty() || !o.svg.empty();
-  const judgement j = evaluate(p, model, devices, profiled_or_roofline{}, judge_models<>{}, glpk_lp{}, {.record = draw});
+  const judgement j = evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{}, {.record = draw});
   if (o.network.empty()) check_prediction(o.plan, p, j.evaluation, model, devices);
   p.predicted = j.evaluation;
   if (!o.trace.empty()) files.put(o.trace, io::chrome_trace(p, devices, j));

@@ -164,7 +164,7 @@ adapt::history lived_by(const world_of_chance& w, Observers&&... observers) {
   const cluster c = w.home();
   const planning_problem problem{model, c, roofline{},
                                  job{.workload = w.plans.front().workload, .batch = static_cast<int>(w.plans.front().batch())},
-                                 judge_models<plain_memory, Energy>{}};
+                                 judge_models{plain_memory{}, Energy{}}};
   restless policy{.world = w};
   return adapt::live(problem, w.events, policy, adapt::life_options<>{.detector = w.beats, .storage = w.storage}, observers...);
 }

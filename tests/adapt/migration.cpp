@@ -10,7 +10,9 @@
 
 #include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/core/observer.hpp>
 #include <hetplan/plan/validate.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 #include "adapt/support.hpp"
 #include "support/random_instance.hpp"

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // What policies answer: when they stay, how far they climb, that they end in time, and that they never flap.
 
+#include <hetplan/adapt/clairvoyant.hpp>
+#include <hetplan/adapt/life.hpp>
+#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/slowed.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,12 +21,6 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-
-#include <hetplan/adapt/clairvoyant.hpp>
-#include <hetplan/adapt/life.hpp>
-#include <hetplan/cost/roofline.hpp>
-#include <hetplan/recipes/on_device.hpp>
-#include <hetplan/recipes/pipeline.hpp>
 
 #include "support/random_source.hpp"
 #include "support/three_devices.hpp"

@@ -10,10 +10,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/adapt/proportional_cut.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>
+#include <hetplan/plan/validate.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/network_policy.hpp>
 
 #include "adapt/support.hpp"
 #include "support/random_instance.hpp"

@@ -11,12 +11,16 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/graph/bgl.hpp>
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/adapt/mixing_program.hpp>
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/partition/contiguous_partition.hpp>
+#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
@@ -177,7 +181,7 @@ struct planner_archetype {
   template <class Problem>
   [[nodiscard]] plan_result operator()(const Problem& problem) const {
     plan_result r;
-    r.plans.push_back(problem.blank("bare", 1));
+    r.plans.push_back(blank_plan(problem, "bare", 1));
     r.plans.back().stages = {{.name = "s", .layers = all_layers(problem.model), .devices = {{device_id(0)}}}};
     return r;
   }
@@ -281,7 +285,7 @@ TEST_CASE("bare models fill a stage table and the bounds") {
 TEST_CASE("bare models, a bare objective and a bare observer plan") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const planning_problem<cost_archetype, models, solver_archetype> problem{
+  const planning_problem problem{
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
   const objective_archetype slowest(0);
   for (const auto& result :
@@ -365,7 +369,7 @@ TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers"
 TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refine plans") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const planning_problem<cost_archetype, models, solver_archetype> problem{
+  const planning_problem problem{
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
   const std::vector<plan> given{two_stages(), two_stages(), two_stages()};
   candidate_observer_archetype impatient(0);
@@ -377,7 +381,7 @@ TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refi
 TEST_CASE("bare models, a bare policy, a bare detector and a bare observer live over a timeline") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const planning_problem<cost_archetype, models, solver_archetype> problem{
+  const planning_problem problem{
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
   // 3 layers x 4 microbatches x 3 ms = 36 ms an iteration.
   const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
@@ -394,7 +398,7 @@ TEST_CASE("bare models, a bare policy, a bare detector and a bare observer live 
 TEST_CASE("a bare planner serves the policies that plan anew") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const planning_problem<any_cost_model> problem{g, c, any_cost_model(roofline{}), job{.workload = {.mode = mode::inference}, .batch = 4}};
+  const planning_problem problem{g, c, any_cost_model(roofline{}), job{.workload = {.mode = mode::inference}, .batch = 4}};
   const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
   const auto lived_by = [&](auto policy) {
     return adapt::live(problem, t, policy, adapt::life_options<>{.storage = {.archive = device_id(1)}});

@@ -7,8 +7,8 @@ using namespace hetplan;
 struct my_planner {
   template <class Problem>
   plan operator()(const Problem& problem) const {
-    return problem.blank("mine", 1);
+    return blank_plan(problem, "mine", 1);
   }
 };
-using my_problem = planning_problem<any_cost_model>;
+using my_problem = planning_problem;
 auto ask(adapt::replanning<my_problem, my_planner>& r, const adapt::conditions& now) { return r(now, {}, {}); }

@@ -4,7 +4,10 @@
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/plan/hypervolume.hpp>
+#include <hetplan/plan/step_sums.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/solve/milp.hpp>
 
 #include <algorithm>
@@ -211,7 +214,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
 
   const auto layers = all_layers(problem.model);
   const int size = problem.job.candidate_microbatch_sizes().front();
-  plan p = problem.blank("by-memory", size);
+  plan p = blank_plan(problem, "by-memory", size);
   std::size_t first = 0;
   for (const device& d : roomiest) {
     taken += d.usable_memory();
@@ -256,7 +259,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
   const auto middle = layers.begin() + static_cast<std::ptrdiff_t>(cut);
   const auto sizes = problem.job.candidate_microbatch_sizes();
   for (const int size : sizes) {
-    plan p = problem.blank("two-halves", size);
+    plan p = blank_plan(problem, "two-halves", size);
     p.stages = {{.name = "front", .layers = {layers.begin(), middle}, .devices = {{fastest[0].id, size}}},
                 {.name = "back", .layers = {middle, layers.end()}, .devices = {{fastest[1].id, size}}}};
     if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observers...) == flow::stop) break;
@@ -283,7 +286,7 @@ std::vector<device> laptop_and_phone() {
 TEST_CASE("the minimal models plan and judge") {
   const planning_graph model = blocks(4);
   const cluster home("home", laptop_and_phone(), least_network{});
-  const planning_problem problem{model, home, least_cost{}, job{.batch = 4}, judge_models<least_memory, least_energy>{}, least_lp{}};
+  const planning_problem problem{model, home, least_cost{}, job{.batch = 4}, judge_models{least_memory{}, least_energy{}}, least_lp{}};
   const plan_result r = recipes::pipeline(problem, least_objective{}, 10);
   REQUIRE(r.status.ok());
   const trace t = simulate(tasks::expand(r.plans.front(), model, home, least_cost{}, least_memory{}), home.network(), least_policy{}, {},
@@ -388,7 +391,7 @@ TEST_CASE("recomputing activations saves memory and costs time") {
   const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
   const job training{.batch = 8};
   const planning_problem keeping{model, home, roofline{}, training};
-  const planning_problem recomputing{model, home, recomputing_time{}, training, judge_models<recomputing_memory>{}};
+  const planning_problem recomputing{model, home, recomputing_time{}, training, judge_models{recomputing_memory{}}};
   const plan_result a = recipes::on_device(keeping, minimize_latency{}), b = recipes::on_device(recomputing, minimize_latency{});
   CHECK(b.plans.front().predicted->peak_memory() < a.plans.front().predicted->peak_memory());
   CHECK(b.plans.front().predicted->latency > a.plans.front().predicted->latency);
@@ -418,7 +421,7 @@ TEST_CASE("a policy of one's own decides who waits") {
 TEST_CASE("an objective and a solver of one's own are arguments like any other") {
   const planning_graph model = blocks(6);
   const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
-  const planning_problem problem{model, home, roofline{}, job{.batch = 8}, judge_models<>{}, small_only<no_lp>{}};
+  const planning_problem problem{model, home, roofline{}, job{.batch = 8}, judge_models{}, small_only<no_lp>{}};
   const plan_result r = recipes::pipeline(problem, energy_delay{});
   REQUIRE(r.status.ok());
   for (const plan& p : r.plans) CHECK(score(energy_delay{}, *r.plans.front().predicted) <= score(energy_delay{}, *p.predicted));

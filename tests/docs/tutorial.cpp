@@ -53,7 +53,7 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
   best.network = sharing::fair_share;
 
   const std::string file = "docs_tutorial";  // in the build folder
-  const judgement j = evaluate(best, model, home, roofline{}, judge_models<>{}, no_lp{}, {.record = true});
+  const judgement j = evaluate(best, model, home, roofline{}, judge_models{}, no_lp{}, {.record = true});
   io::write_atomically(file + ".svg", io::gantt_svg(best, home, j));
   io::write_atomically(file + ".json", io::write_plan(best, model, home));
   CHECK(std::filesystem::file_size(file + ".svg") > 1000);

@@ -19,6 +19,7 @@
 #include <hetplan/io/adaptation_svg.hpp>
 #include <hetplan/io/adaptation_view.hpp>
 #include <hetplan/io/clock_scale.hpp>
+#include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>

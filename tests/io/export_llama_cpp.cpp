@@ -8,6 +8,7 @@
 #include <hetplan/io/export_llama_cpp.hpp>
 #include <hetplan/io/export_prima_cpp.hpp>
 #include <hetplan/io/shell_word.hpp>
+#include <hetplan/io/text.hpp>
 
 #include "io/reading.hpp"
 #include "io/runtime_split.hpp"

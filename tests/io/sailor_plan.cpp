@@ -9,6 +9,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/io/sailor_plan.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/validate.hpp>
 

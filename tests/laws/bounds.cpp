@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 // Bounds, monotonicity, memory and energy in closed form.
 
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/solve/glpk.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <catch2/catch.hpp>
-
-#include <hetplan/solve/glpk.hpp>
 
 #include "support/random_instance.hpp"
 
@@ -33,7 +36,7 @@ TEST_CASE("no plan beats the bounds, with or without a solver") {
     REQUIRE(closed.gap == (closed.bound.value() > 0 ? closed.latency / closed.bound - 1 : 0));
     REQUIRE(closed.schedule_gap == (closed.schedule_bound.value() > 0 ? closed.latency / closed.schedule_bound - 1 : 0));
     if (i.layers.size() > 4) return;  // the solver's part is the same code on fewer layers
-    const evaluation solved = evaluate(i.plan, m, c, roofline{}, judge_models<>{}, glpk_lp{}).evaluation;
+    const evaluation solved = evaluate(i.plan, m, c, roofline{}, judge_models{}, glpk_lp{}).evaluation;
     REQUIRE(solved.latency >= solved.bound * (1 - 1e-9));
     REQUIRE(solved.bound >= closed.bound * (1 - 1e-12));
     REQUIRE(solved.latency == closed.latency);

@@ -10,6 +10,7 @@ set(layers
     cost
     coarsen
     decompose
+    problem
     plan
     partition
     tasks
@@ -36,7 +37,7 @@ if(NOT headers)
 endif()
 
 foreach(header IN LISTS headers)
-  # hetplan/plan/job.hpp stands at plan, hetplan/hetplan.hpp at hetplan.hpp.
+  # hetplan/problem/job.hpp stands at plan, hetplan/hetplan.hpp at hetplan.hpp.
   string(REGEX REPLACE "^hetplan/([^/]+).*" "\\1" own "${header}")
   list(FIND order "${own}" own_rank)
   if(own_rank LESS 0)

@@ -11,6 +11,7 @@
 
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/partition/brute_force.hpp>
+#include <hetplan/plan/validate.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"

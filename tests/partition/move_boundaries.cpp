@@ -9,6 +9,7 @@
 #include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/polish.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
@@ -42,7 +43,7 @@ plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test:
   return p;
 }
 
-planning_problem<roofline> problem_of(const test::search_instance& i) {
+planning_problem problem_of(const test::search_instance& i) {
   const job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
   return {i.model, i.cluster, roofline{}, wanted};
 }

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_sums.hpp>
 
 #include "support/by_hand.hpp"

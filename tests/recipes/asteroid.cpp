@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/cluster/without.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/hetpipe.hpp>
 
@@ -52,7 +54,7 @@ std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_
   for (const warmup_rule warmup : {warmup_rule::hide_communication, warmup_rule::depth}) {
     std::optional<double> shortest;
     for (const int size : sizes) {
-      plan blank = problem.blank("brute force", size);
+      plan blank = blank_plan(problem, "brute force", size);
       blank.schedule.kind = schedule_kind::one_f_one_b;
       partition::space_options space;
       space.device_order = order;

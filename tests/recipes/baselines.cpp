@@ -8,8 +8,23 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/without.hpp>
 #include <hetplan/cost/profiled.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/edgeshard.hpp>
+#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipedream.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/small_problem.hpp"
@@ -91,7 +106,7 @@ struct planner_space {
 template <class Problem>
 std::optional<double> least_by_exhaustion(const Problem& problem, const planning_graph& chain, const cluster& view, int size,
                                           const planner_space& how) {
-  plan blank = problem.blank("brute force", size);
+  plan blank = blank_plan(problem, "brute force", size);
   blank.schedule.kind = how.schedule;
   partition::space_options space;
   space.warmup = how.warmup;

@@ -3,6 +3,8 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/partition/brute_force.hpp>
+#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/recipes/gpipe.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 
@@ -63,7 +64,7 @@ TEST_CASE("the pipeline is no worse than every contiguous plan with one device a
         }
       }
     };
-    extend(problem.blank("brute force", size), 0, 0);
+    extend(blank_plan(problem, "brute force", size), 0, 0);
   }
   const double found = recipes::pipeline(problem, minimize_latency{}).plans.front().predicted->latency.value();
   REQUIRE(found >= best * (1 - 1e-9));

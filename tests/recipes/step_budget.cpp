@@ -5,7 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/simulate/quick_judgement.hpp>
 
 namespace test_step_budget {
 
@@ -54,7 +56,7 @@ TEST_CASE("runs that are not long are judged as they are, long ones by what ever
   for (const job& wanted : {training_of(600), training_of(2000), generation_of(20), generation_of(600)}) {
     const auto problem = s.problem(wanted);
     for (const int size : {1, 4}) {
-      plan p = problem.blank("mine", size);
+      plan p = blank_plan(problem, "mine", size);
       p.stages = {{.name = "s0", .layers = {layer_id(0), layer_id(1), layer_id(2)}, .devices = {{device_id(0), size}}},
                   {.name = "s1", .layers = {layer_id(3)}, .devices = {{device_id(1), size}}}};
       INFO(to_string(wanted.workload.mode) << ", " << p.microbatches << " microbatches, " << wanted.workload.tokens << " tokens");

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/schedule/bgl.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
+#include <hetplan/schedule/network_schedule.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/transfer_rules.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -15,8 +20,6 @@
 #include <boost/graph/topological_sort.hpp>
 #include <boost/property_map/function_property_map.hpp>
 #include <catch2/catch.hpp>
-
-#include <hetplan/schedule/network_schedule.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"

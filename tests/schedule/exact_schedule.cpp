@@ -3,6 +3,9 @@
 // that fail or lie.
 
 #include <hetplan/schedule/exact_schedule.hpp>
+#include <hetplan/schedule/local_search.hpp>
+#include <hetplan/schedule/order_program.hpp>
+#include <hetplan/schedule/order_search.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -11,9 +14,6 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-
-#include <hetplan/schedule/local_search.hpp>
-#include <hetplan/schedule/order_search.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"

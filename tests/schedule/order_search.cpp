@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The linear program of an order of events: against the runs that keep to it, by hand, and with solvers that fail or lie.
 
+#include <hetplan/schedule/local_search.hpp>
+#include <hetplan/schedule/order_program.hpp>
 #include <hetplan/schedule/order_search.hpp>
 
 #include <algorithm>
@@ -11,8 +13,6 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-
-#include <hetplan/schedule/local_search.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"

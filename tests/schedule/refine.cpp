@@ -35,7 +35,7 @@ struct small_problem {
   hetplan::cluster cluster = three(4_GB, 200_Mbit_per_s);
   job what{.batch = 8};
 
-  [[nodiscard]] auto problem() const { return planning_problem{model, cluster, roofline{}, what, judge_models<>{}, glpk_lp{}}; }
+  [[nodiscard]] auto problem() const { return planning_problem{model, cluster, roofline{}, what, judge_models{}, glpk_lp{}}; }
   [[nodiscard]] std::vector<plan> candidates(int k = 6) const {
     recipes::partitioner_options o{.k = k};
     return recipes::dora_partitioner(problem(), minimize_latency{}, k, o).plans;

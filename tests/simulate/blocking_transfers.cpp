@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // transfers: block, by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
-#include <hetplan/simulate/evaluate.hpp>
-
-#include <catch2/catch.hpp>
-
 #include <hetplan/plan/estimators.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/refine.hpp>
 #include <hetplan/simulate/critical_chain.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+
+#include <catch2/catch.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"

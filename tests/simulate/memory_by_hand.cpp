@@ -4,6 +4,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>
 
@@ -78,7 +79,7 @@ TEST_CASE("a tensor that the user's model sizes by the layer counts at the large
       std::swap(p.stages[0], p.stages[2]);
       p.schedule.orders = {order_of("F2.0 F1.0 F0.0 B0.0 B1.0 B2.0")};
     }
-    const judgement j = judge(p, m, wired(1), roofline{}, judge_models<by_layer>{});
+    const judgement j = judge(p, m, wired(1), roofline{}, judge_models{by_layer{}});
     CHECK(j.evaluation.devices[0].peak_memory.value() == near(100 + 7));
   }
 }
@@ -110,7 +111,7 @@ TEST_CASE("with a memory model that says nothing of the weight part a split back
     [[nodiscard]] bytes cache(const layer&, const workload&) const { return {}; }
   };
   const plan p = explicitly(plan_of(mode::training, 2, 2, {stage_of({0, 1}, {{0, 2}})}), {"F0.0 B0.0 F0.1 B0.1 W0.0 W0.1"});
-  CHECK(judge(p, kept(), wired(1), roofline{}, judge_models<undivided>{}).evaluation.devices[0].peak_memory.value() == near(20));
+  CHECK(judge(p, kept(), wired(1), roofline{}, judge_models{undivided{}}).evaluation.devices[0].peak_memory.value() == near(20));
 }
 
 TEST_CASE("a stage that recomputes keeps its inputs, runs its forward again, and holds activations in its backward alone") {
@@ -176,13 +177,13 @@ TEST_CASE("a memory model that cannot tell the optimizer's part refuses to share
   };
   plan p = plan_of(mode::training, 2, 1, {stage_of({0, 1, 2}, {{0, 1}, {1, 1}})});
   const planning_graph m = tied();
-  CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models<undivided>{}));
+  CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}));
   p.stages[0].shard_state = true;
-  CHECK_THROWS_MATCHES(judge(p, m, wired(2), roofline{}, judge_models<undivided>{}), invalid_input,
+  CHECK_THROWS_MATCHES(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}), invalid_input,
                        Catch::Message("shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
                                       "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const"));
   p.stages[0].devices = {{device_id(0), 2}};  // one device holds everything
-  CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models<undivided>{}));
+  CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}));
 }
 
 TEST_CASE("a framework shares out the optimizer's state in the precision that it keeps it in") {
@@ -269,7 +270,7 @@ TEST_CASE("a weight part that needs more than all activations is refused") {
     [[nodiscard]] bytes cache(const layer&, const workload&) const { return {}; }
   };
   const plan p = explicitly(plan_of(mode::training, 1, 1, {stage_of({0, 1}, {{0, 1}})}), {"F0.0 B0.0 W0.0"});
-  CHECK_THROWS_MATCHES(judge(p, kept(), wired(1), roofline{}, judge_models<greedy>{}), invalid_model,
+  CHECK_THROWS_MATCHES(judge(p, kept(), wired(1), roofline{}, judge_models{greedy{}}), invalid_model,
                        Catch::Message("memory model: activations_for_weights(layer 0 \"a\") = 2 B; expected at most its activations, 1 B"));
 }
 

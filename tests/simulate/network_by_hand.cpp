@@ -2,6 +2,8 @@
 // Transfers worked by hand: priorities, ports, chunks, release times, and what varies in time.
 
 #include <hetplan/simulate/simulator.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -228,8 +230,9 @@ TEST_CASE("the bounds of a plan ask nothing of resources that nobody shares") {
   CHECK(e.schedule_bound.value() == near(6));
   CHECK(e.contention_bound.value() == near(6));
   CHECK(e.schedule_gap == 0);
-  CHECK(judge(p, m, wireless(3), roofline{}, judge_models<plain_memory, linear_power, fair_share>{}).evaluation.schedule_bound.value() ==
-        near(8));
+  CHECK(
+      judge(p, m, wireless(3), roofline{}, judge_models{plain_memory{}, linear_power{}, fair_share{}}).evaluation.schedule_bound.value() ==
+      near(8));
   CHECK(e.resource_bytes[0].value() == near(8));
 }
 

@@ -41,7 +41,7 @@ struct setting {
   }
   [[nodiscard]] auto problem() const {
     return planning_problem{model, devices, roofline{}, job{.workload = {.mode = mode::inference}, .batch = many, .microbatch_sizes = {1}},
-                            judge_models<plain_memory, bent_power>{}};
+                            judge_models{plain_memory{}, bent_power{}}};
   }
   [[nodiscard]] static plan on(int d) { return plan_of(mode::inference, 1, many, {stage_of({0}, {{d, 1}})}); }
 };

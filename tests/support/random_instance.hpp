@@ -16,6 +16,8 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 #include "support/random_source.hpp"

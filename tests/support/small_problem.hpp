@@ -58,7 +58,7 @@ struct small_problem {
     }
     cluster = {"random", std::move(all), faster{drawn.cluster.network(), random.pick(std::vector{1.0, 10.0, 100.0})}};
   }
-  [[nodiscard]] auto problem() const { return planning_problem{drawn.model, cluster, roofline{}, job, judge_models<heavy_activations>{}}; }
+  [[nodiscard]] auto problem() const { return planning_problem{drawn.model, cluster, roofline{}, job, judge_models{heavy_activations{}}}; }
 };
 
 }  // namespace hetplan::test

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 #include <map>

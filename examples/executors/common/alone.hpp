@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/plan/stage_cost.hpp>
+
 #include "worker.hpp"
 
 namespace executors {

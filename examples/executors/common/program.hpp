@@ -10,6 +10,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>
 

@@ -18,7 +18,7 @@
 
 #include <mpi.h>
 
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 #include "../common/alone.hpp"
 #include "../common/command_line.hpp"

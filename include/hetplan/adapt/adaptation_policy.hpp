@@ -11,7 +11,7 @@
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/history.hpp>
 #include <hetplan/adapt/holdings.hpp>
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 

@@ -12,6 +12,7 @@
 
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/plan_search.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -73,47 +74,25 @@ class change_classifier {
 };
 
 /// Phase two alone: the running plan with its transfers in an order that serves better now, where there is one.
-template <class Problem>
-[[nodiscard]] std::optional<reaction> reorder_transfers(const Problem& problem, known_plans<Problem>& known, const situation& s,
-                                                        const policy_options& options) {
-  const std::size_t running = known.add(*s.running);
-  const auto scheduled = known.reschedule(running, s.noticed, s.traffic, s.wanted, options.network);
-  if (!scheduled) return std::nullopt;
-  const wish wanted(problem.job, s);
-  const auto serves = [&](std::size_t i) { return known.serves(wanted, i, s.noticed, s.traffic); };
-  if (serves(*scheduled) >= serves(running)) return std::nullopt;
-  return reaction{
-      .next = known[*scheduled], .step = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
-}
+[[nodiscard]] std::optional<reaction> reorder_transfers(const planning_problem& problem, known_plans& known, const situation& s,
+                                                        const policy_options& options);
 
 }  // namespace detail
 
 /// Keeps who computes what, and schedules the transfers anew when conditions change.
 ///
 /// Source  Dora, section 4.3, phase 2 alone.
-template <class Problem>
 class network_only {
  public:
-  network_only(const Problem& problem, plan first, policy_options options = {})
-      : problem_(&problem),
-        first_(std::move(first)),
-        options_(checked_options(options, "network_only")),
-        known_(problem),
-        changes_(options) {}
+  network_only(const planning_problem& problem, plan first, policy_options options = {});
 
-  [[nodiscard]] reaction react(const situation& s) {
-    const bool calm = changes_.classify(s) == detail::change_size::none;
-    if (s.running == nullptr) return {.next = first_};
-    if (calm || !s.can_run) return {};
-    known_.forget(options_.most_plans);
-    return detail::reorder_transfers(*problem_, known_, s, options_).value_or(reaction{});
-  }
+  [[nodiscard]] reaction react(const situation& s);
 
  private:
-  const Problem* problem_;
+  const planning_problem* problem_;
   plan first_;
   policy_options options_;
-  known_plans<Problem> known_;
+  known_plans known_;
   detail::change_classifier changes_;
 };
 
@@ -122,43 +101,17 @@ class network_only {
 /// answer for such a moment. An answer that is no better than the running plan is none, and calls off a plan that is coming.
 ///
 /// Source  Dora, section 4.3, which replaces it.
-template <class Problem, class Planner>
 class replan_always {
  public:
-  replan_always(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem),
-        options_(checked_options(options, "replan_always")),
-        known_(problem),
-        plan_(problem, std::move(planner), options.memory),
-        changes_(options) {}
+  replan_always(const planning_problem& problem, any_planner planner, policy_options options = {});
 
-  [[nodiscard]] reaction react(const situation& s) {
-    if (changes_.classify(s) != detail::change_size::large && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
-      return {.ask_again = plan_.ask_again()};
-    }
-    known_.forget(options_.most_plans);
-    const plan_result& found = plan_(known_, s, s.wanted);
-    if (found.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
-    const wish wanted(problem_->job, s);
-    const auto best = known_.best(wanted, s.noticed, s.traffic, found.plans);
-    if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
-    if (s.running != nullptr && s.can_run) {
-      const auto serves = [&](std::size_t i) { return known_.serves(wanted, i, s.noticed, s.traffic); };
-      if (serves(known_.add(*s.running)) <= serves(*best)) return {.ask_again = plan_.ask_again(), .cancel = s.coming != nullptr};
-    }
-    return {.next = known_[*best],
-            .how = switching::background,
-            .step = rung::replanned,
-            .thinking = options_.thinking.replan,
-            .ask_again = plan_.ask_again(),
-            .reason = "the planner's answer to the change"};
-  }
+  [[nodiscard]] reaction react(const situation& s);
 
  private:
-  const Problem* problem_;
+  const planning_problem* problem_;
   policy_options options_;
-  known_plans<Problem> known_;
-  plan_search<Problem, Planner> plan_;
+  known_plans known_;
+  plan_search plan_;
   detail::change_classifier changes_;
 };
 
@@ -167,34 +120,17 @@ class replan_always {
 /// luck; not a bound for jobs with a deadline, whose future it does not know (clairvoyant.hpp).
 ///
 /// Source  the "optimal oracle" of Dora, section 6.3, Fig 16.
-template <class Problem, class Planner>
 class oracle {
  public:
-  oracle(const Problem& problem, Planner planner, policy_options options = {})
-      : problem_(&problem),
-        options_(checked_options(options, "oracle")),
-        known_(problem),
-        plan_(problem, std::move(planner), options.memory) {}
+  oracle(const planning_problem& problem, any_planner planner, policy_options options = {});
 
-  [[nodiscard]] reaction react(const situation& s) {
-    known_.forget(options_.most_plans);
-    const plan_result& found = plan_(known_, s, s.wanted);
-    for (const plan& p : found.plans) known_.add(p);
-    const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic);
-    if (!best) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
-    if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
-    return {.next = known_[*best],
-            .how = switching::at_no_cost,
-            .step = rung::known_plan,
-            .ask_again = plan_.ask_again(),
-            .reason = "the best plan of the moment"};
-  }
+  [[nodiscard]] reaction react(const situation& s);
 
  private:
-  const Problem* problem_;
+  const planning_problem* problem_;
   policy_options options_;
-  known_plans<Problem> known_;
-  plan_search<Problem, Planner> plan_;
+  known_plans known_;
+  plan_search plan_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::adapt

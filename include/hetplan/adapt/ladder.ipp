@@ -3,8 +3,14 @@
 
 #include <hetplan/adapt/ladder.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+
+#include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/plan/same_placement.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -18,6 +24,190 @@ HETPLAN_INLINE void check_ladder_options(const ladder_options& o) {
   require(is_finite(o.patience) && o.patience >= seconds{}, "patience", o.patience.value(), "finite seconds >= 0");
   require(is_finite(o.dwell) && o.dwell >= seconds{}, "dwell", o.dwell.value(), "finite seconds >= 0");
   require(is_finite(o.payback) && o.payback > seconds{}, "payback", o.payback.value(), "finite seconds > 0");
+}
+
+HETPLAN_INLINE ladder::ladder(const planning_problem& problem, any_planner planner, ladder_options options)
+    : problem_(&problem),
+      options_(options),
+      known_(problem),
+      plan_(problem, std::move(planner), options.common.memory),
+      changes_(options.common) {
+  check_ladder_options(options);
+}
+
+HETPLAN_INLINE reaction ladder::react(const situation& s) {
+  const detail::change_size changed = changes_.classify(s);
+  const bool large = changed == detail::change_size::large;
+  known_.forget(options_.common.most_plans);
+  if (!large && !(postponed_ && s.now >= *postponed_)) {
+    reaction r;
+    if (changed == detail::change_size::small && s.running != nullptr && s.coming == nullptr) {
+      r = detail::reorder_transfers(*problem_, known_, s, options_.common).value_or(reaction{});
+    }
+    r.ask_again = postponed_;
+    return r;
+  }
+  postponed_.reset();
+  const wish wanted(problem_->job, s);
+  if (s.running == nullptr || !s.can_run) {
+    const std::optional<choice> best = best_of(s, wanted, everything(s));
+    if (!best) {
+      postponed_ = plan_.ask_again();
+      return {.ask_again = postponed_, .reason = answer(s).status.reason};
+    }
+    if (s.running == nullptr) return first(*best);
+    return adopt(s, *best, switching::delta, "the running plan cannot go on");
+  }
+
+  const std::size_t running = running_ = known_.add(*s.running);
+  choice mine = judged(s, wanted, running, rung::none, seconds{});
+  if (holds(s, wanted, mine)) return {.cancel = s.coming != nullptr, .reason = "holds again"};
+
+  if (const auto p = known_.reschedule(running, s.noticed, s.traffic, s.wanted, options_.common.network)) {
+    const choice c = judged(s, wanted, *p, rung::network, options_.common.thinking.reschedule);
+    if (c.plan != running && (holds(s, wanted, c) || beats(c, mine))) {
+      if (holds(s, wanted, c)) return adopt(s, c, switching::delta, "the network alone holds what is wanted");
+      mine = c;
+    }
+  }
+  if (s.coming != nullptr) return {};
+  if (large) lasts_since_ = s.since;
+  const seconds calm = std::max(lasts_since_ + options_.patience, moved_ ? *moved_ + options_.dwell : seconds{});
+  if (s.now < calm) {  // not yet: the same question again then
+    postponed_ = calm;
+    reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, until weights may move") : reaction{};
+    r.ask_again = calm;
+    return r;
+  }
+  std::vector<candidate> all = known_ones();
+  std::optional<choice> best = best_of(s, wanted, all);
+  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_moving_for(wanted, *best)) {
+    return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
+  }
+  all = everything(s);
+  best = best_of(s, wanted, all);
+  if (best) best->thinking = std::max(best->thinking, options_.common.thinking.replan);  // the search was for it
+  if (best && beats(*best, mine)) return adopt(s, *best, switching::background, "a new plan for new conditions");
+  reference_ = mine.now.response_s;  // nothing better is to be had
+  postponed_ = plan_.ask_again();
+  reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone is the best that helps") : reaction{};
+  r.ask_again = postponed_;
+  return r;
+}
+
+HETPLAN_INLINE std::vector<ladder::candidate> ladder::known_ones() const {
+  std::vector<candidate> all;
+  for (std::size_t i = 0; i < known_.size(); ++i) all.push_back({i, rung::known_plan, options_.common.thinking.choose});
+  return all;
+}
+
+HETPLAN_INLINE std::vector<ladder::candidate> ladder::everything(const situation& s) {
+  std::vector<candidate> all = known_ones();
+  const auto take = [&](const plan_result& r, seconds thinking) {
+    for (const plan& p : r.plans) {
+      const std::size_t i = known_.add(p);
+      if (i >= all.size()) all.push_back({i, rung::replanned, thinking});
+    }
+  };
+  if (s.running != nullptr && !s.can_run) {
+    take(replay_(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed)), options_.common.thinking.replay);
+  }
+  take(answer(s), options_.common.thinking.replan);
+  return all;
+}
+
+HETPLAN_INLINE const plan_result& ladder::answer(const situation& s) {
+  qoe_target wanted = s.wanted;
+  if (wanted.latency) *wanted.latency *= 1 - options_.spare;
+  return plan_(known_, s, wanted);
+}
+
+HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {
+  choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
+  c.amortised = wanted.of(c.now);
+  if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
+  // The way to a plan that serves less well than the running one need not be known: it would not be taken.
+  if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) && c.amortised >= known_.serves(wanted, running_, s.noticed, s.traffic)) {
+    return c;
+  }
+  const std::optional<switch_time> cost = time_of_switch(s, plan);
+  if (!cost) c.now.ended = false;
+  const double payback = options_.payback.value(), beside = cost ? cost->beside_s : 0;
+  const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : payback;
+  if (const double rest = payback - pause - beside; rest > 0.01 * payback) {
+    const double old = beside > 0 ? wanted.of(cost->meanwhile).score : 0;
+    if (old > 0 && c.amortised.score > 0) c.amortised.score = payback / (beside / old + rest / c.amortised.score);
+    else c.amortised.score *= payback / (rest + beside);
+  } else {  // what would not pay back in time still beats standing still: the shortest pause first
+    c.amortised.score *= 100 * (pause + beside) / payback;
+  }
+  return c;
+}
+
+HETPLAN_INLINE std::optional<ladder::switch_time> ladder::time_of_switch(const situation& s, std::size_t plan) {
+  const migration all = delta_migration(s.held, known_[plan], problem_->model, problem_->cluster, s.noticed);
+  if (!all.status.ok()) return std::nullopt;
+  const auto time_s = [&](const migration& m) {
+    return m.empty() ? 0 : run_migration(m, problem_->cluster, s.noticed, problem_->models.energy).time.value();
+  };
+  if (!s.can_run) return switch_time{time_s(all), 0};
+  const auto [beside, stopped] = split_beside(all, *s.running, problem_->model, problem_->cluster, problem_->models.memory);
+  switch_time t{time_s(stopped)};
+  std::vector<foreign_traffic> traffic(s.traffic.begin(), s.traffic.end());
+  for (const auto& round : beside.rounds) {
+    for (const fetch& f : round) traffic.push_back({f.from, f.to, f.volume, std::numeric_limits<int>::max()});
+  }
+  if (traffic.size() == s.traffic.size()) return t;
+  t.meanwhile = known_.try_out(running_, s.noticed, traffic);
+  for (std::size_t i = s.traffic.size(); i < std::min(traffic.size(), t.meanwhile.background_left.size()); ++i) {
+    const double volume = traffic[i].left.value(), left = t.meanwhile.background_left[i];  // after one iteration
+    if (!(left < volume)) return switch_time{time_s(all), 0};                              // the running plan leaves it nothing
+    t.beside_s = std::max(t.beside_s, t.meanwhile.took_s * std::max(1.0, volume / (volume - left)));
+  }
+  return t;
+}
+
+HETPLAN_INLINE std::optional<ladder::choice> ladder::best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all) {
+  std::optional<choice> best;
+  for (const candidate& c : all) {
+    const choice x = judged(s, wanted, c.plan, c.step, c.thinking);
+    if (x.now.ended && (!best || rank(wanted, x) < rank(wanted, *best))) best = x;
+  }
+  if (best) known_.touch(best->plan);
+  return best;
+}
+
+HETPLAN_INLINE std::pair<int, serving> ladder::rank(const wish& wanted, const choice& c) const {
+  const bool kept = wanted.keeps_latency(c.now).value_or(true), well = wanted.keeps_latency(c.now, options_.spare).value_or(true);
+  return {kept ? (well ? 0 : 1) : 2, c.amortised};
+}
+
+HETPLAN_INLINE bool ladder::beats(const choice& a, const choice& b) const {
+  return !b.now.ended || a.amortised.score * (1 + options_.tolerance) < b.amortised.score;
+}
+
+HETPLAN_INLINE bool ladder::holds(const situation& s, const wish& wanted, const choice& c) {
+  if (const auto kept = wanted.keeps_latency(c.now)) return *kept;
+  if (!c.now.ended || c.now.response_s > (1 + options_.tolerance) * reference_) return false;
+  const auto best = best_of(s, wanted, known_ones());
+  return !best || !beats(*best, c);
+}
+
+HETPLAN_INLINE bool ladder::is_worth_moving_for(const wish& wanted, const choice& c) const {
+  return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
+}
+
+HETPLAN_INLINE reaction ladder::first(const choice& c) {
+  reference_ = best_reference_ = c.now.response_s;
+  return {.next = known_[c.plan]};
+}
+
+HETPLAN_INLINE reaction ladder::adopt(const situation& s, const choice& c, switching how, const char* why) {
+  reference_ = c.now.response_s;
+  best_reference_ = std::min(best_reference_, reference_);
+  if (!same_placement(known_[c.plan], *s.running)) moved_ = s.now + c.thinking;
+  const seconds answers = s.can_run && c.step != rung::network ? std::min(s.since, lasts_since_) : s.since;
+  return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .answers = answers, .reason = why};
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <hetplan/adapt/life_loop.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -21,12 +22,11 @@ namespace HETPLAN_NAMESPACE::adapt {
 /// Throws          invalid_input (timeline, options, a policy's plan, one whose iteration takes no time), invalid_model.
 /// Determinism     as the policy's.
 /// Source          semantics, section 10; Dora, section 4.3; Asteroid, section 3.4.
-template <class Problem, adaptation_policy Policy, failure_detector Detector = heartbeat, observer<lived>... Observers>
-[[nodiscard]] history live(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options = {},
+template <adaptation_policy Policy, failure_detector Detector = heartbeat, observer<lived>... Observers>
+[[nodiscard]] history live(const planning_problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options = {},
                            Observers&&... observers) {
   if constexpr (std::is_same_v<Detector, heartbeat>) check_heartbeat(options.detector);
-  return detail::life_loop<Problem, Policy, Detector, std::remove_reference_t<Observers>...>(problem, t, policy, options, observers...)
-      .run();
+  return detail::life_loop<Policy, Detector, std::remove_reference_t<Observers>...>(problem, t, policy, options, observers...).run();
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

@@ -17,19 +17,24 @@
 
 #include <hetplan/adapt/ledger.hpp>
 #include <hetplan/adapt/life_options.hpp>
+#include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 #include <hetplan/adapt/weight_keeper.hpp>
 #include <hetplan/adapt/world.hpp>
 #include <hetplan/core/observer.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
 namespace detail {
 
-template <class Problem, class Policy, class Detector, class... Observers>
+template <class Policy, class Detector, class... Observers>
 class life_loop {
  public:
-  life_loop(const Problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options, Observers&... observers)
+  life_loop(const planning_problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options,
+            Observers&... observers)
       : problem_(problem),
         policy_(policy),
         duration_(t.duration.value()),
@@ -134,7 +139,7 @@ class life_loop {
 
   void use(plan p) {
     running_ = books_.number_of(p);
-    runner_ = std::make_unique<plan_runner<Problem>>(problem_, std::move(p));
+    runner_ = std::make_unique<plan_runner>(problem_, std::move(p));
     if (!weights_.use(runner_->what())) return;  // copies stay good
     world_.drop(purpose::backup);
     if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done()), purpose::backup, now_);
@@ -327,14 +332,14 @@ class life_loop {
     return run.ended;
   }
 
-  const Problem& problem_;
+  const planning_problem& problem_;
   Policy& policy_;
   double duration_;
   long long most_steps_, steps_ = 0;
   world world_;
   ledger books_;
-  weight_keeper<Problem> weights_;
-  std::unique_ptr<plan_runner<Problem>> runner_;  ///< null: nothing has run yet
+  weight_keeper weights_;
+  std::unique_ptr<plan_runner> runner_;  ///< null: nothing has run yet
   std::size_t running_ = 0;
   std::optional<adopting> next_;
   std::optional<migration> coming_;                              ///< in the background

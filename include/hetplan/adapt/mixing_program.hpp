@@ -3,13 +3,11 @@
 /// Plan mixing as the paper's linear program: switching is charged in proportion to a plan's share of the horizon, which
 /// bounds what it costs in truth.
 
-#include <cmath>
 #include <cstddef>
 #include <optional>
 
 #include <hetplan/adapt/mixing.hpp>
-#include <hetplan/core/error.hpp>
-#include <hetplan/solve/lp.hpp>
+#include <hetplan/solve/any_lp_solver.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -41,39 +39,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 /// Complexity  O(n^2) and the solver's.
 /// Throws      invalid_input (check_mixing).
 /// Source      Dora, section 4.3, eqs 7-8.
-template <lp_solver Solver>
-[[nodiscard]] mixture mix_relaxed(const plan_rates& rates, const mixing_goal& goal, const Solver& solver) {
-  static_assert(check_lp_solver<Solver>());
-  check_mixing(rates, goal);
-  if (!(goal.horizon_s > 0)) return detail::mixture_without_time(goal);
-  const lp_solution s = solver.solve(mixing_program(rates, goal));
-  mixture m;
-  if (s.status == lp_status::infeasible) {
-    m.status = {outcome::infeasible,
-                "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " + to_text(goal.horizon_s) + " s"};
-    return m;
-  }
-  if (s.status != lp_status::optimal) {
-    m.status = {outcome::stopped, "mix_relaxed: the solver has no answer"};
-    return m;
-  }
-  const std::size_t n = rates.plans.size();
-  const auto add = [&](std::size_t p) {
-    if (s.x[p] < 1e-12) return;
-    const double pause_s = least_switch_cost(rates, goal.running, p).pause_s;
-    m.parts.push_back({p, s.x[p] * pause_s, s.x[p] * (goal.horizon_s - pause_s)});
-  };
-  if (goal.running) add(*goal.running);
-  for (std::size_t p = 0; p < n; ++p) {
-    if (goal.running != p) add(p);
-  }
-  m.idle_s = s.x[n] * goal.horizon_s;
-  m.shortfall = s.x[n + 1];
-  m.progress = goal.progress - m.shortfall;
-  m.objective = s.objective;
-  m.energy_J = std::isfinite(goal.shortfall_J) ? s.objective - goal.shortfall_J * m.shortfall : s.objective;
-  return m;
-}
+[[nodiscard]] mixture mix_relaxed(const plan_rates& rates, const mixing_goal& goal, const any_lp_solver& solver);
 
 }  // namespace HETPLAN_NAMESPACE::adapt
 

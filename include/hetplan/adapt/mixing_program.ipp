@@ -4,7 +4,10 @@
 #include <hetplan/adapt/mixing_program.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+
+#include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -36,6 +39,38 @@ HETPLAN_INLINE lp_problem mixing_program(const plan_rates& rates, const mixing_g
   progress.terms.emplace_back(lp.add_column(priced ? goal.shortfall_J : 0, 0, priced ? std::numeric_limits<double>::infinity() : 0), 1);
   lp.rows = {progress, shares};
   return lp;
+}
+
+HETPLAN_INLINE mixture mix_relaxed(const plan_rates& rates, const mixing_goal& goal, const any_lp_solver& solver) {
+  check_mixing(rates, goal);
+  if (!(goal.horizon_s > 0)) return detail::mixture_without_time(goal);
+  const lp_solution s = solver.solve(mixing_program(rates, goal));
+  mixture m;
+  if (s.status == lp_status::infeasible) {
+    m.status = {outcome::infeasible,
+                "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " + to_text(goal.horizon_s) + " s"};
+    return m;
+  }
+  if (s.status != lp_status::optimal) {
+    m.status = {outcome::stopped, "mix_relaxed: the solver has no answer"};
+    return m;
+  }
+  const std::size_t n = rates.plans.size();
+  const auto add = [&](std::size_t p) {
+    if (s.x[p] < 1e-12) return;
+    const double pause_s = least_switch_cost(rates, goal.running, p).pause_s;
+    m.parts.push_back({p, s.x[p] * pause_s, s.x[p] * (goal.horizon_s - pause_s)});
+  };
+  if (goal.running) add(*goal.running);
+  for (std::size_t p = 0; p < n; ++p) {
+    if (goal.running != p) add(p);
+  }
+  m.idle_s = s.x[n] * goal.horizon_s;
+  m.shortfall = s.x[n + 1];
+  m.progress = goal.progress - m.shortfall;
+  m.objective = s.objective;
+  m.energy_J = std::isfinite(goal.shortfall_J) ? s.objective - goal.shortfall_J * m.shortfall : s.objective;
+  return m;
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

@@ -3,6 +3,12 @@
 
 #include <hetplan/adapt/plan_search.hpp>
 
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <hetplan/adapt/present_problem.hpp>
+
 namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE double distance(const conditions& a, const conditions& b) {
@@ -15,6 +21,101 @@ HETPLAN_INLINE double distance(const conditions& a, const conditions& b) {
   }
   for (std::size_t r = 0; r < a.capacity.size(); ++r) compare(a.capacity[r].value(), b.capacity[r].value());
   return (most - 1) / 0.1;
+}
+
+HETPLAN_INLINE plan_search::plan_search(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory)
+    : problem_(&problem), plan_(problem, std::move(planner), std::move(memory)) {}
+
+HETPLAN_INLINE bool plan_search::may_pay(const situation& s, const qoe_target& wanted) {
+  const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
+  const group& g = group_of(now, wanted);
+  const moment* near = nearest(g, now);
+  if (near == nullptr || outgrown(*near, left_of(wanted, s))) return true;
+  const double d = distance(near->conditions, now);
+  return d >= 1 && g.steps + step(g, now, d) + lasted(g, s) >= g.wait;
+}
+
+HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, const situation& s, const qoe_target& wanted) {
+  const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
+  group& g = group_of(now, wanted);
+  const qoe_target left = left_of(wanted, s);
+  const moment* near = nearest(g, now);
+  ask_again_.reset();
+  if (near != nullptr && !outgrown(*near, left)) {
+    const double d = distance(near->conditions, now);
+    if (d < 1) return near->answer;
+    g.steps += step(g, now, d);
+    g.last = now;
+    if (const double missing = g.wait - g.steps - lasted(g, s); missing > 0) {
+      ask_again_ = s.now + missing * a_step;
+      return near->answer;
+    }
+  }
+  const wish wants(problem_->job, s);
+  const auto serves = [&](std::optional<std::size_t> i) {
+    return i ? known.serves(wants, *i, s.noticed, s.traffic) : wants.of(iteration{});
+  };
+  const serving before = serves(known.best(wants, s.noticed, s.traffic));
+  plan_result found = plan_(s.noticed, s.traffic, left);
+  const serving after = serves(known.best(wants, s.noticed, s.traffic, found.plans));
+  const bool futile = !g.moments.empty() && !is_better(after, before);
+  g.wait = futile ? std::clamp(2 * g.wait, first_wait, std::isinf(before.score) ? farthest : longest_wait) : 0;
+  g.steps = 0;
+  g.last = now;
+  g.since = s.now;
+  if (g.moments.size() == most_moments) g.moments.pop_back();
+  g.moments.push_front({now, std::move(found), pace(left)});
+  return g.moments.front().answer;
+}
+
+HETPLAN_INLINE bool plan_search::is_better(const serving& a, const serving& b) {
+  constexpr double gain = 0.01;
+  if (a.late_s != b.late_s) return a.late_s < (1 - gain) * b.late_s;
+  return std::isinf(b.score) ? a.score < b.score : a.score < b.score - gain * std::abs(b.score);
+}
+
+HETPLAN_INLINE double plan_search::pace(const qoe_target& left) {
+  if (!left.deadline || !left.iterations) return std::numeric_limits<double>::infinity();
+  return left.deadline->value() / static_cast<double>(*left.iterations);
+}
+
+HETPLAN_INLINE bool plan_search::outgrown(const moment& m, const qoe_target& left) {
+  if (m.answer.plans.empty() || !m.answer.plans.front().predicted) return false;
+  const double fastest = m.answer.plans.front().predicted->latency.value();
+  return fastest > m.pace_s && fastest < 0.9 * pace(left);
+}
+
+HETPLAN_INLINE qoe_target plan_search::left_of(qoe_target wanted, const situation& s) {
+  if (!wanted.deadline || !wanted.iterations) return wanted;
+  const qoe_target rest{.deadline = *wanted.deadline - s.now, .iterations = std::max(1LL, *wanted.iterations - s.done)};
+  const double k = *rest.deadline > seconds{} ? std::ceil(rounding_steps(pace(rest) / pace(wanted)) - 1e-9) : -most_paces;
+  wanted.deadline = seconds(rounded_value(wanted.deadline->value(), std::lround(std::clamp(k, -most_paces, most_paces))));
+  return wanted;
+}
+
+HETPLAN_INLINE plan_search::group& plan_search::group_of(const conditions& now, const qoe_target& wanted) {
+  std::vector<char> works;
+  for (const device& d : problem_->cluster.devices()) works.push_back(now.works(d.id) ? 1 : 0);
+  const auto it = std::find_if(groups_.begin(), groups_.end(), [&](const group& g) { return g.works == works && g.wanted == wanted; });
+  if (it != groups_.end()) {
+    groups_.splice(groups_.begin(), groups_, it);
+  } else {
+    if (groups_.size() == most_groups) groups_.pop_back();
+    groups_.push_front({std::move(works), wanted});
+  }
+  return groups_.front();
+}
+
+HETPLAN_INLINE const plan_search::moment* plan_search::nearest(const group& g, const conditions& now) {
+  const moment* best = nullptr;
+  double least = 0;
+  for (const moment& m : g.moments) {
+    const double d = distance(m.conditions, now);
+    if (best != nullptr && d >= least) continue;
+    best = &m;
+    least = d;
+  }
+  return best;
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

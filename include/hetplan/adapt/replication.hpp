@@ -2,13 +2,10 @@
 #pragma once
 /// Topology-driven replication: which device backs up whose stage, and what that takes.
 
-#include <algorithm>
 #include <vector>
 
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/moved_bytes.hpp>
-#include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -44,23 +41,8 @@ struct replication {
 /// microbatches in flight (an upper bound of the peak: as many as the warm-up says; all of them for explicit orders).
 ///
 /// Complexity  O(layers of all stages x devices per stage).
-template <memory_model Memory = plain_memory>
-[[nodiscard]] std::vector<double> free_bytes(const plan& p, const planning_graph& model, const cluster& c, const Memory& memory = {}) {
-  std::vector<double> held = static_bytes(p, model, memory, c.size());
-  const stage_graph g = make_stage_graph(p, model);
-  const std::vector<int> warmup = resolve_warmup(p, g);
-  const bool training = p.workload.mode == mode::training;
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const int count = g.nodes[s].microbatches;
-    const int kept = !training ? 1 : p.schedule.kind == schedule_kind::one_f_one_b ? std::min(warmup[s], count) : count;
-    for (const assignment& a : p.stages[s].devices) {
-      held[a.device.index()] += stage_share_memory(memory, model, p.stages[s], a, p.workload, input_bytes(g, stage_id(s))).at_most(kept);
-    }
-  }
-  std::vector<double> free;
-  for (const device& d : c.devices()) free.push_back(d.usable_memory().value() - held[d.id.index()]);
-  return free;
-}
+[[nodiscard]] std::vector<double> free_bytes(const plan& p, const planning_graph& model, const cluster& c,
+                                             const any_memory_model& memory = {});
 
 /// A stage on one device is backed up on a device of the next stage, the last stage on one of the first; of its devices the
 /// one with most memory free (ties: the smaller id). Stages on several devices need no backup.
@@ -76,55 +58,8 @@ template <memory_model Memory = plain_memory>
 /// Determinism     yes.
 /// Source          Asteroid, section 3.4, which backs up "its stage model" and says nothing of the optimizer's state, of
 ///                 memory, or of graphs of stages.
-template <memory_model Memory = plain_memory>
 [[nodiscard]] replication replicate_by_topology(const plan& p, const planning_graph& model, const cluster& c,
-                                                backup_content content = backup_content::resume, const Memory& memory = {}) {
-  const holdings held = holdings_of(p, model, c.size());
-  const stage_graph g = make_stage_graph(p, model);
-  std::vector<double> free = free_bytes(p, model, c, memory);
-  replication r;
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const stage& mine = p.stages[s];
-    if (mine.devices.size() != 1) {
-      if (mine.state_shards() > 1) r.unprotected.push_back(stage_id(s));
-      continue;
-    }
-    backup b{.stage = stage_id(s), .from = mine.devices.front().device};
-    for (const layer_id l : mine.layers) b.layers.push_back(held.tensor_of(l));
-    std::sort(b.layers.begin(), b.layers.end());
-    b.layers.erase(std::unique(b.layers.begin(), b.layers.end()), b.layers.end());
-    std::erase_if(b.layers, [&](layer_id l) { return model[l].weight.value() == 0 || held.holders(l).size() > 1; });
-    for (const layer_id l : b.layers) {
-      const bytes size = content == backup_content::weights ? model[l].weight : moved_bytes(model[l], p.workload);
-      (is_immutable(model[l], p.workload) ? b.once : b.each_time) += size;
-    }
-    if (b.layers.empty()) continue;
-    std::vector<std::size_t> ask;
-    if (!g.nodes[s].out.empty()) ask.push_back(g.edges[g.nodes[s].out.front()].to.index());
-    const auto in_turn = [&](std::size_t from, std::size_t to) {
-      for (std::size_t t = from; t < to; ++t) {
-        if (p.stages[t].pipeline == mine.pipeline) ask.push_back(t);
-      }
-    };
-    if (!g.nodes[s].out.empty()) in_turn(s + 1, p.stages.size());
-    in_turn(0, p.stages.size());
-    for (const std::size_t t : ask) {
-      for (const assignment& a : p.stages[t].devices) {
-        const double room = free[a.device.index()];
-        if (a.device == b.from || room < b.held().value() || c.network().find(b.from, a.device) == nullptr) continue;
-        if (!b.to.valid() || room > free[b.to.index()] || (room == free[b.to.index()] && a.device < b.to)) b.to = a.device;
-      }
-      if (b.to.valid()) break;
-    }
-    if (!b.to.valid()) {
-      r.unprotected.push_back(b.stage);
-      continue;
-    }
-    free[b.to.index()] -= b.held().value();
-    r.backups.push_back(std::move(b));
-  }
-  return r;
-}
+                                                backup_content content = backup_content::resume, const any_memory_model& memory = {});
 
 /// The backups as something to run: one round. The first time everything is sent; later `split_immutable(...).second` is,
 /// what training changes.

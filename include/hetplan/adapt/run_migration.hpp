@@ -3,11 +3,10 @@
 /// What a migration takes: its fetches are transfers, and the simulator runs them like any others.
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/cost/any_energy_model.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -45,29 +44,10 @@ struct migration_run {
 /// Throws        invalid_input for an infeasible migration, or one that can never end (a capacity that stays 0, no `until`).
 /// Determinism   as simulate.
 /// Source        semantics, sections 6, 8 and 10.
-template <energy_model Energy = linear_power>
 [[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const simulator_options& options,
-                                          const Energy& energy = {}) {
-  tasks::task_graph_builder b(c.size());
-  static_cast<void>(add_migration(b, m, c));
-  const tasks::task_graph g = std::move(b).build();
-  const trace t = simulate(g, c.network(), fair_share{}, options);
-  const evaluation e = measure(g, t, c, energy);
-  migration_run run{.ended = t.status.ok(), .time = t.latency, .moved = m.volume()};
-  run.carried = e.resource_bytes;
-  run.background_left = t.background_left;
-  for (std::size_t d = 0; d < c.size(); ++d) {
-    run.sent.emplace_back(t.sent_bytes[d]);
-    run.received.emplace_back(t.received_bytes[d]);
-    run.energy.push_back(e.devices[d].energy);
-  }
-  return run;
-}
+                                          const any_energy_model& energy = {});
 /// Alone on the network as it is now.
-template <energy_model Energy = linear_power>
-[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const Energy& energy = {}) {
-  return run_migration(m, c, from_the_start(now, c), energy);
-}
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const any_energy_model& energy = {});
 
 }  // namespace HETPLAN_NAMESPACE::adapt
 

@@ -3,6 +3,10 @@
 
 #include <hetplan/adapt/run_migration.hpp>
 
+#include <utility>
+
+#include <hetplan/simulate/evaluate.hpp>
+
 namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE std::optional<tasks::task_graph_builder::handle> add_migration(tasks::task_graph_builder& b, const migration& m,
@@ -29,6 +33,28 @@ HETPLAN_INLINE std::optional<tasks::task_graph_builder::handle> add_migration(ta
     before = after;
   }
   return before;
+}
+
+HETPLAN_INLINE migration_run run_migration(const migration& m, const cluster& c, const simulator_options& options,
+                                           const any_energy_model& energy) {
+  tasks::task_graph_builder b(c.size());
+  static_cast<void>(add_migration(b, m, c));
+  const tasks::task_graph g = std::move(b).build();
+  const trace t = simulate(g, c.network(), fair_share{}, options);
+  const evaluation e = measure(g, t, c, energy);
+  migration_run run{.ended = t.status.ok(), .time = t.latency, .moved = m.volume()};
+  run.carried = e.resource_bytes;
+  run.background_left = t.background_left;
+  for (std::size_t d = 0; d < c.size(); ++d) {
+    run.sent.emplace_back(t.sent_bytes[d]);
+    run.received.emplace_back(t.received_bytes[d]);
+    run.energy.push_back(e.devices[d].energy);
+  }
+  return run;
+}
+
+HETPLAN_INLINE migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const any_energy_model& energy) {
+  return run_migration(m, c, from_the_start(now, c), energy);
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

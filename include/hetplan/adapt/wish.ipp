@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <hetplan/plan/limits.hpp>
+
 namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE wish::wish(job j, const qoe_target& wanted, seconds now, long long done)

@@ -41,4 +41,31 @@ flow notify(const Event& event, Observers&... observers) {
   return answer;
 }
 
+/// Observers of one kind of event, for a function that is no template. It refers to them: they must outlive the call that it is
+/// made for.
+template <class Event>
+class any_observer {
+ public:
+  any_observer() = default;
+  template <class O>
+    requires(!std::same_as<std::remove_cvref_t<O>, any_observer>)
+  any_observer(O&& observer)  // NOLINT(bugprone-forwarding-reference-overload)
+      : observer_(const_cast<void*>(static_cast<const void*>(&observer))),
+        tell_([](void* o, const Event& e) { return (*static_cast<std::remove_reference_t<O>*>(o))(e); }) {
+    static_assert(check_observer<std::remove_reference_t<O>, Event>());
+  }
+
+  flow operator()(const Event& e) const { return tell_ != nullptr ? tell_(observer_, e) : flow::go; }
+
+ private:
+  void* observer_ = nullptr;
+  flow (*tell_)(void*, const Event&) = nullptr;
+};
+
+/// Several observers as one, which refers to them: `stop` if any of them says so.
+template <class... Observers>
+[[nodiscard]] auto all_of(Observers&... observers) {
+  return [&observers...](const auto& event) { return notify(event, observers...); };
+}
+
 }  // namespace HETPLAN_NAMESPACE

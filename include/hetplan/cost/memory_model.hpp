@@ -4,7 +4,6 @@
 
 #include <concepts>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
@@ -94,6 +93,8 @@ template <memory_model M>
   }
 }
 
+[[noreturn]] void throw_no_optimizer_state();
+
 /// State of a layer on one of `shards` devices that share out the optimizer's part of it. Throws invalid_model; invalid_input
 /// where there are several and the model cannot tell that part.
 template <memory_model M>
@@ -104,9 +105,7 @@ template <memory_model M>
   if constexpr (tells_optimizer_state<M>) {
     return all - checked_part(memory.optimizer_state(l, w), "optimizer_state", l, all, "state") * (1 - 1.0 / shards);
   } else {
-    throw invalid_input(
-        "shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
-        "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
+    throw_no_optimizer_state();
   }
 }
 

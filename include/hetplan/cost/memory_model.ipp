@@ -6,7 +6,15 @@
 #include <cmath>
 #include <string>
 
+#include <hetplan/core/error.hpp>
+
 namespace HETPLAN_NAMESPACE {
+
+HETPLAN_INLINE void throw_no_optimizer_state() {
+  throw invalid_input(
+      "shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
+      "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
+}
 
 HETPLAN_INLINE double checked_bytes(bytes given, const char* member, const layer& l) {
   const double b = given.value();

@@ -69,4 +69,86 @@ HETPLAN_INLINE std::size_t stage_table::usable_degrees(const planning_graph& mod
   return std::any_of(model.layers().begin(), model.layers().end(), profiled) ? 1 : static_cast<std::size_t>(d.accelerators);
 }
 
+HETPLAN_INLINE stage_table::stage_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
+                                        const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share)
+    : blocks_(sequence.size()), max_share_(static_cast<std::size_t>(max_share)), training_(w.mode == mode::training) {
+  add_memory(model, sequence, memory, w);
+  for (const device& d : c.devices()) {
+    first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back() * max_share_);
+    degrees_.push_back(usable_degrees(model, d));
+  }
+  const std::size_t columns = first_column_.back() + degrees_.back() * max_share_;
+  total_ = sums(rows(), columns);
+  if (training_) backward_ = sums(rows(), columns);
+  if (training_) optimizer_ = sums(rows(), c.size());
+  for (const device& d : c.devices()) add_times(model, sequence, cost, d, w);
+  if (training_) add_optimizer_steps(model, sequence, cost, c);
+}
+
+HETPLAN_INLINE void stage_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
+                                            const workload& w) {
+  state_ = trainable_ = activations_ = cache_ = std::vector<double>(rows());
+  std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    for (std::vector<double>* sum : {&state_, &trainable_, &activations_, &cache_}) (*sum)[b + 1] = (*sum)[b];
+    for (const layer_id id : sequence.blocks[b]) {
+      const layer& l = model[id];
+      const double state = checked_bytes(memory.state(l, w), "state", l);
+      state_[b + 1] += state;
+      trainable_[b + 1] += l.trainable_weight().value();
+      activations_[b + 1] += checked_bytes(memory.activations(l, w), "activations", l);
+      if (w.mode == mode::generation) cache_[b + 1] += checked_bytes(memory.cache(l, w), "cache", l);
+      if (l.weight_group < 0) continue;
+      std::ptrdiff_t& before = last_of_group[static_cast<std::size_t>(l.weight_group)];
+      if (before >= 0) repeats_.push_back({static_cast<std::size_t>(before), b, state, l.trainable_weight().value(), {}, id});
+      before = static_cast<std::ptrdiff_t>(b);
+    }
+  }
+}
+
+HETPLAN_INLINE void stage_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
+                                           const device& d, const workload& w) {
+  for (int degree = 1; degree <= degrees(d.id); ++degree) {
+    for (int share = 1; share <= max_share(); ++share) {
+      const std::size_t at = column(d.id, share, degree);
+      for (std::size_t b = 0; b < blocks_; ++b) {
+        double forward = 0, backward = 0;
+        for (const layer_id id : sequence.blocks[b]) {
+          work q{.layer = model[id],
+                 .phase = phase::forward,
+                 .batch = static_cast<double>(share),
+                 .tensor_parallel = degree,
+                 .context = w.context};
+          forward += checked_time_s(cost, q, d);
+          if (!training_) continue;
+          for (const phase back : {phase::backward_input, phase::backward_weight}) {
+            q.phase = back;
+            backward += checked_time_s(cost, q, d);
+          }
+        }
+        total_(b + 1, at) = total_(b, at) + forward + backward;
+        if (training_) backward_(b + 1, at) = backward_(b, at) + backward;
+      }
+    }
+  }
+}
+
+HETPLAN_INLINE void stage_table::add_optimizer_steps(const planning_graph& model, const layer_sequence& sequence,
+                                                     const any_cost_model& cost, const cluster& c) {
+  for (repeat& r : repeats_) r.optimizer_s.assign(c.size(), 0);
+  for (const device& d : c.devices()) {
+    const std::size_t column = d.id.index();
+    for (std::size_t b = 0; b < blocks_; ++b) {
+      double step = 0;
+      for (const layer_id id : sequence.blocks[b]) {
+        if (model[id].trainable_weight().value() > 0) step += checked_optimizer_step_s(cost, model[id], d);
+      }
+      optimizer_(b + 1, column) = optimizer_(b, column) + step;
+    }
+    for (repeat& r : repeats_) {
+      if (r.trainable_bytes > 0) r.optimizer_s[d.id.index()] = checked_optimizer_step_s(cost, model[r.layer], d);
+    }
+  }
+}
+
 }  // namespace HETPLAN_NAMESPACE

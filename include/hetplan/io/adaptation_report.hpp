@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 
-#include <hetplan/plan/job.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/policy_history.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

@@ -11,7 +11,7 @@
 #include <hetplan/io/gantt_scale.hpp>
 #include <hetplan/io/policy_history.hpp>
 #include <hetplan/io/svg.hpp>
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

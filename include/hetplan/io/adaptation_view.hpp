@@ -10,7 +10,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/io/clock_scale.hpp>
 #include <hetplan/io/policy_history.hpp>
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE::io::detail {
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include <hetplan/io/file.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

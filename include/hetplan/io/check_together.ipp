@@ -6,6 +6,7 @@
 #include <string>
 
 #include <hetplan/io/json_document.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

@@ -12,6 +12,7 @@
 
 #include <hetplan/io/markup.hpp>
 #include <hetplan/io/trace_view.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

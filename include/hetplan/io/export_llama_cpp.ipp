@@ -3,6 +3,7 @@
 
 #include <hetplan/io/export_llama_cpp.hpp>
 
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/io/runtime_stages.hpp>
 #include <hetplan/io/shell_word.hpp>
 

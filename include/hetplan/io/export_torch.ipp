@@ -3,6 +3,7 @@
 
 #include <hetplan/io/export_torch.hpp>
 
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/runtime_stages.hpp>
 

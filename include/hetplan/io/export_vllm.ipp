@@ -3,6 +3,7 @@
 
 #include <hetplan/io/export_vllm.hpp>
 
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/io/runtime_stages.hpp>
 
 namespace HETPLAN_NAMESPACE::io {

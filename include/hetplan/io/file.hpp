@@ -11,7 +11,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

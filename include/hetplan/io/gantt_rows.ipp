@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <hetplan/plan/stage_cost.hpp>
+
 namespace HETPLAN_NAMESPACE::io::detail {
 
 HETPLAN_INLINE std::string transfer_fill(transfer_kind k, std::size_t stage, std::size_t stages) {

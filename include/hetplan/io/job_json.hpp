@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <hetplan/io/json_object.hpp>
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <hetplan/io/json_document.hpp>
+#include <hetplan/io/text.hpp>
 #include <hetplan/io/units.hpp>
 
 namespace HETPLAN_NAMESPACE::io {

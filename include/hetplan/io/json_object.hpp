@@ -10,6 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

@@ -10,6 +10,8 @@
 #include <hetplan/io/report_style.hpp>
 #include <hetplan/io/report_tables.hpp>
 #include <hetplan/io/report_timeline.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

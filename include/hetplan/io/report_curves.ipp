@@ -10,6 +10,7 @@
 
 #include <hetplan/io/gantt_rows.hpp>
 #include <hetplan/io/report_time_chart.hpp>
+#include <hetplan/plan/limits.hpp>
 
 namespace HETPLAN_NAMESPACE::io::detail {
 

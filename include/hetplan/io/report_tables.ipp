@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/io/report_timeline.hpp>
+#include <hetplan/plan/limits.hpp>
 
 namespace HETPLAN_NAMESPACE::io::detail {
 

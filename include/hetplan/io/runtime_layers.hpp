@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

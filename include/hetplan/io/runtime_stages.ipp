@@ -8,6 +8,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/runtime_layers.hpp>
+#include <hetplan/io/text.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace HETPLAN_NAMESPACE::io {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/search_tables.hpp>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

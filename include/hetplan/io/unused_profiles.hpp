@@ -7,7 +7,6 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 

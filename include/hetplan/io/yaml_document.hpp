@@ -11,9 +11,6 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include <hetplan/io/json_document.hpp>
-#include <hetplan/io/text.hpp>
-
 namespace HETPLAN_NAMESPACE::io {
 
 /// The largest YAML file that is read: 4 MB. yaml-cpp keeps a node of some hundred bytes for every value.

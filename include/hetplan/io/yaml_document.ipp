@@ -10,6 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/foreign_model.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {

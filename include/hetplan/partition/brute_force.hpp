@@ -14,11 +14,14 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/any_energy_model.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/allocate.hpp>
+#include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
@@ -46,11 +49,11 @@ inline constexpr std::size_t max_space_blocks = 24;
 namespace detail {
 
 /// Three nested choices, each completing the same plan: where to cut, who runs each stage, on which shares.
-template <cost_model Cost, memory_model Memory, class Visit>
+template <class Visit>
 class plan_enumerator {
  public:
-  plan_enumerator(const layer_sequence& s, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
-                  const plan& blank, const space_options& o, Visit& visit)
+  plan_enumerator(const layer_sequence& s, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                  const any_memory_model& memory, const plan& blank, const space_options& o, Visit& visit)
       : sequence_(s),
         model_(model),
         cluster_(c),
@@ -222,8 +225,8 @@ class plan_enumerator {
   const layer_sequence& sequence_;
   const planning_graph& model_;
   const cluster& cluster_;
-  const Cost& cost_;
-  const Memory& memory_;
+  const any_cost_model& cost_;
+  const any_memory_model& memory_;
   const space_options& options_;
   Visit& visit_;
   plan plan_;
@@ -255,11 +258,11 @@ class plan_enumerator {
 /// Determinism     cuts in lexicographic order of their boundaries; groups stage by stage, as binary numbers with the first
 ///                 device lowest, runs by (first, last); shares in lexicographic order.
 /// Source          the space of Dora, sec. 4.1, eqs. 3-5, widened to groups in any order.
-template <cost_model Cost, memory_model Memory, class Visit>
+template <class Visit>
   requires std::invocable<Visit&, const plan&>
-long long for_each_plan(const layer_sequence& s, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory,
-                        const plan& blank, const space_options& o, Visit&& visit) {
-  return detail::plan_enumerator<Cost, Memory, std::remove_reference_t<Visit>>(s, model, c, cost, memory, blank, o, visit).run();
+long long for_each_plan(const layer_sequence& s, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                        const any_memory_model& memory, const plan& blank, const space_options& o, Visit&& visit) {
+  return detail::plan_enumerator<std::remove_reference_t<Visit>>(s, model, c, cost, memory, blank, o, visit).run();
 }
 
 /// The best plans of a space, by exhaustion.
@@ -271,10 +274,11 @@ long long for_each_plan(const layer_sequence& s, const planning_graph& model, co
 /// Throws           as for_each_plan; invalid_input (keep < 1); invalid_model (the objective's score is not a number).
 /// Determinism      ties: fewer stages, then the order of for_each_plan.
 /// Source           the reference for Dora, sec. 4.1: what its dynamic program must find.
-template <latency_estimator Estimator, cost_model Cost, memory_model Memory, energy_model Energy, objective Objective>
-[[nodiscard]] std::vector<scored_plan> brute_force(const layer_sequence& s, const planning_graph& model, const cluster& c, const Cost& cost,
-                                                   const Memory& memory, const Energy& energy, const plan& blank, const space_options& o,
-                                                   const Objective& objective, const Estimator& estimator, int keep) {
+template <latency_estimator Estimator>
+[[nodiscard]] std::vector<scored_plan> brute_force(const layer_sequence& s, const planning_graph& model, const cluster& c,
+                                                   const any_cost_model& cost, const any_memory_model& memory,
+                                                   const any_energy_model& energy, const plan& blank, const space_options& o,
+                                                   const any_objective& objective, const Estimator& estimator, int keep) {
   if (keep < 1) throw invalid_input("brute_force: keep = " + std::to_string(keep) + "; expected an integer >= 1");
   std::vector<scored_plan> best;
   for_each_plan(s, model, c, cost, memory, blank, o, [&](const plan& p) {

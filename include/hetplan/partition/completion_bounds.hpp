@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/search_tables.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {

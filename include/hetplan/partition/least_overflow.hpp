@@ -2,6 +2,7 @@
 #pragma once
 /// When nothing fits: the cut that comes nearest to the devices' memories, so that one can say what is missing.
 
+#include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -11,7 +11,7 @@
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_sums.hpp>
 

@@ -19,7 +19,7 @@
 #include <hetplan/partition/rebuild_plan.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/stage_memo.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/any_objective.hpp>
 
 namespace HETPLAN_NAMESPACE::partition::detail {
 
@@ -306,7 +306,7 @@ class substate_search {
       return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
     };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
-    if constexpr (!monotone_objective<Objective>) return;  // scored when all are known
+    if (!is_monotone(objective_)) return;  // scored when all are known
     const auto wanted = static_cast<std::size_t>(options_.plans);
     if (whole_.size() > wanted) whole_.pop_back();
     if (whole_.size() == wanted) threshold_ = std::min(threshold_, whole_.back().rank);
@@ -315,8 +315,8 @@ class substate_search {
   [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
     const double response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
     found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_, response_s);
-    if constexpr (!monotone_objective<Objective>) {
-      f.score = objective_.score(f.estimate);
+    if (!is_monotone(objective_)) {
+      f.score = score(objective_, f.estimate);
       if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());
     }
     return f;

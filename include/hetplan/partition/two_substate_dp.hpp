@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <hetplan/partition/substate_search.hpp>
+#include <hetplan/plan/any_objective.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 namespace detail {
@@ -23,6 +24,7 @@ namespace detail {
 template <objective Objective>
 void probe(const Objective& o) {
   if constexpr (monotone_objective<Objective>) {
+    if (!is_monotone(o)) return;
     const double points[] = {0, 1e-3, 1, 30, 1e3, 1e6};
     const auto ask = [&](double t, double e) { return checked_score(o, t, e); };
     const auto fell = [&](double t, double e, double t2, double e2) {
@@ -71,8 +73,10 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
   if (blank.schedule.kind == schedule_kind::explicit_orders)
     throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
+  if (!is_monotone(objective) && !std::same_as<Policy, exhaustive>)
+    throw invalid_input("two_substate_dp: the objective is not monotone; expected one that is, or the cell policy exhaustive");
   detail::probe(objective);
-  options.prune = options.prune && monotone_objective<Objective>;
+  options.prune = options.prune && is_monotone(objective);
 
   std::vector<std::size_t> all(tables.sequence.size() + 1);
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -106,6 +110,11 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   if (!r.plans.empty() && r.status.result == outcome::infeasible) r.status = {};
   return r;
 }
+
+#ifdef HETPLAN_COMPILED
+extern template search_result two_substate_dp(const search_tables&, const device_space&, const plan&, const any_objective&, const top_k&,
+                                              search_options);
+#endif
 
 }  // namespace HETPLAN_NAMESPACE::partition
 

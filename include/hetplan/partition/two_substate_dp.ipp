@@ -20,3 +20,10 @@ HETPLAN_INLINE std::vector<std::size_t> even_boundaries(const search_tables& t, 
 }
 
 }  // namespace HETPLAN_NAMESPACE::partition::detail
+
+#ifdef HETPLAN_COMPILED
+namespace HETPLAN_NAMESPACE::partition {
+template search_result two_substate_dp(const search_tables&, const device_space&, const plan&, const any_objective&, const top_k&,
+                                       search_options);
+}  // namespace HETPLAN_NAMESPACE::partition
+#endif

@@ -28,11 +28,11 @@ consteval bool check_criterion() {
 struct response_time {
   [[nodiscard]] double value(const evaluation& e) const { return e.response().value(); }
 };
-/// Energy of all devices [J].
+/// any_energy_model of all devices [J].
 struct total_energy {
   [[nodiscard]] double value(const evaluation& e) const { return e.energy().value(); }
 };
-/// Energy of one device [J]. Throws invalid_input for a device that the evaluation does not have.
+/// any_energy_model of one device [J]. Throws invalid_input for a device that the evaluation does not have.
 struct device_energy {
   device_id device;
   [[nodiscard]] double value(const evaluation& e) const;

@@ -7,8 +7,11 @@
 #include <cstddef>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/cost/energy_model.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/any_energy_model.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/plan/estimators.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -37,10 +40,10 @@ namespace detail {
 /// Throws            invalid_input, invalid_model as make_steps; invalid_model (a memory or energy model misbehaves).
 /// Source            Dora, eq. 1 for energy; Asteroid, eq. 3 for memory. Deviations: tied tensors' bytes are not charged;
 ///                   an energy model is read as a line (exact for linear_power).
-template <latency_estimator Estimator = dominant_step, cost_model Cost, memory_model Memory = plain_memory,
-          energy_model Energy = linear_power>
-[[nodiscard]] evaluation estimate(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost, const Memory& memory = {},
-                                  const Energy& energy = {}, const Estimator& estimator = {}) {
+template <latency_estimator Estimator = dominant_step>
+[[nodiscard]] evaluation estimate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                                  const any_memory_model& memory = {}, const any_energy_model& energy = {},
+                                  const Estimator& estimator = {}) {
   const pipeline_steps steps = make_steps(p, model, c, cost);
   const bool training = steps.mode == mode::training, generation = steps.mode == mode::generation;
   const double repeats = p.workload.steps();

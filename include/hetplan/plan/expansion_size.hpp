@@ -16,13 +16,8 @@ struct expansion_size {
   [[nodiscard]] double total() const { return tasks + transfers; }
 };
 
-/// The largest expansion that is taken on, in tasks and transfers: 1 GB at `expansion_bytes` each.
-inline constexpr double max_expansion = 4e6;
 /// What one of them takes while a plan is expanded, simulated and judged, measured (docs/performance.md).
 inline constexpr double expansion_bytes = 250;
-
-/// Tasks of a stage on one device, by microbatch; where W is split off, one more.
-[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
 
 /// Counts without expanding.
 ///

@@ -2,12 +2,9 @@
 #pragma once
 /// Where memory asks for a lower warm-up, it need not be lower everywhere.
 
-#include <algorithm>
-#include <vector>
-
-#include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -17,35 +14,13 @@ namespace HETPLAN_NAMESPACE {
 /// Plans of other kinds stay as they are. A stage that holds not even one microbatch gets 1.
 /// Complexity  O(layers x devices per stage + stage edges).
 /// Source      Asteroid, section 3.2 (2 depth - 1); lowering it stage by stage is ours.
-template <memory_model Memory>
-void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const Memory& memory) {
-  if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
-  const stage_graph graph = make_stage_graph(p, model);
-  p.schedule.warmup.assign(p.stages.size(), 1);
-  for (const stage_id s : graph.topological) {
-    int most = warmup_of(warmup_rule::hide_communication, graph[s].depth);
-    for (const assignment& a : p[s].devices) {
-      const double room = c[a.device].usable_memory().value() * (1 + limit_tolerance) -
-                          stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
-      const share_memory kept = stage_share_memory(memory, model, p[s], a, p.workload, input_bytes(graph, s));
-      if (kept.forward > 0) most = std::min(most, static_cast<int>(std::clamp((room - kept.backward) / kept.forward, 1.0, 1e6)));
-    }
-    for (const std::size_t e : graph[s].in) {
-      if (graph.edges[e].backward_cut.value() > 0) most = std::min(most, p.schedule.warmup[graph.edges[e].from.index()]);
-    }
-    p.schedule.warmup[s.index()] = most;
-  }
-}
+void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const any_memory_model& memory);
 
 /// A warm-up list that says what its absence says, as far as there are microbatches, is left out. Source: own.
-inline void drop_usual_warmup(plan& p, const planning_graph& model) {
-  if (p.schedule.warmup.empty()) return;
-  const stage_graph stages = make_stage_graph(p, model);
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const int usual = warmup_of(warmup_rule::hide_communication, stages.nodes[s].depth);
-    if (std::min(p.schedule.warmup[s], p.microbatches) != std::min(usual, p.microbatches)) return;
-  }
-  p.schedule.warmup.clear();
-}
+void drop_usual_warmup(plan& p, const planning_graph& model);
 
 }  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/fit_warmup.ipp>
+#endif

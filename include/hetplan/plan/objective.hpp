@@ -6,7 +6,7 @@
 #include <variant>
 
 #include <hetplan/plan/evaluation.hpp>
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

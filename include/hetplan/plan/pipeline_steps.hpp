@@ -2,14 +2,11 @@
 #pragma once
 /// What a plan's pipeline is to an estimator: how long each stage and each link takes for one microbatch.
 
-#include <algorithm>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -63,21 +60,6 @@ struct pipeline_steps {
 
 namespace detail {
 
-/// Throws invalid_input unless a plan is one that estimators can read.
-void require_estimable(const plan& p, const planning_graph& model, const cluster& c);
-
-template <cost_model Cost>
-[[nodiscard]] pipeline_steps::device_step time_device(const plan& p, const stage& s, const assignment& a, const planning_graph& model,
-                                                      const cluster& c, const Cost& cost) {
-  const device& d = c[a.device];
-  const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, p.workload.context); };
-  pipeline_steps::device_step step{.device = a.device, .samples = a.samples, .forward_s = time_s(phase::forward)};
-  if (p.workload.mode != mode::training) return step;
-  step.backward_s = time_s(phase::backward_input) + time_s(phase::backward_weight);
-  step.optimizer_s = stage_optimizer_s(cost, model, s, d);
-  return step;
-}
-
 [[nodiscard]] std::vector<device_id> devices_of(const stage& s);
 
 /// Bytes of the weight groups that stage s trains and some later stage holds too.
@@ -108,47 +90,7 @@ template <cost_model Cost>
 /// Source           Asteroid, section 3.2, eqs. 4 and 5. Deviations: latency; full-duplex wires; rings on shared resources;
 ///                  tied tensors, which the paper does not have, belong to the earlier stage. The plan's transfer rules and
 ///                  network policy are not read.
-template <cost_model Cost>
-[[nodiscard]] pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const Cost& cost) {
-  detail::require_estimable(p, model, c);
-  const stage_graph graph = make_stage_graph(p, model);
-  const bool training = p.workload.mode == mode::training;
-  const std::vector<int> warmup = resolve_warmup(p, graph);
-  pipeline_steps steps{.mode = p.workload.mode, .microbatches = p.microbatches, .stages = {}, .links = {}};
-
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const stage_graph::node& node = graph.nodes[s];
-    pipeline_steps::stage_step step{.input_bytes = input_bytes(graph, stage_id(s)),
-                                    .depth = node.depth,
-                                    .in_flight = microbatches_in_flight(p, warmup[s]),
-                                    .in = node.in,
-                                    .out = node.out};
-    for (const assignment& a : p.stages[s].devices) {
-      step.devices.push_back(detail::time_device(p, p.stages[s], a, model, c, cost));
-      const auto& d = step.devices.back();
-      step.forward_s = std::max(step.forward_s, d.forward_s);
-      step.backward_s = std::max(step.backward_s, d.backward_s);
-      step.total_s = std::max(step.total_s, d.forward_s + d.backward_s);
-    }
-    if (training) step.collective_s = detail::collective_s(p, model, c, s, step);
-    steps.stages.push_back(std::move(step));
-  }
-
-  for (const stage_edge& e : graph.edges) {
-    const std::size_t from = e.from.index(), to = e.to.index();
-    if (from >= to) {
-      throw invalid_input("estimate: expected stages in topological order, got stage " + std::to_string(from) + " that feeds stage " +
-                          std::to_string(to));
-    }
-    const exchange_cost x = peak_exchange(c.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
-    pipeline_steps::link_step link =
-        time_link(x, p.microbatch_size, p.microbatches, e.forward_cut.value(), training ? e.backward_cut.value() : 0);
-    link.from = from;
-    link.to = to;
-    steps.links.push_back(link);
-  }
-  return steps;
-}
+[[nodiscard]] pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost);
 
 }  // namespace HETPLAN_NAMESPACE
 

@@ -3,12 +3,35 @@
 
 #include <hetplan/plan/pipeline_steps.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
 
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/plan/validate.hpp>
 
 namespace HETPLAN_NAMESPACE {
+
+namespace detail {
+
+/// Throws invalid_input unless a plan is one that estimators can read.
+void require_estimable(const plan& p, const planning_graph& model, const cluster& c);
+
+[[nodiscard]] HETPLAN_INLINE pipeline_steps::device_step time_device(const plan& p, const stage& s, const assignment& a,
+                                                                     const planning_graph& model, const cluster& c,
+                                                                     const any_cost_model& cost) {
+  const device& d = c[a.device];
+  const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, p.workload.context); };
+  pipeline_steps::device_step step{.device = a.device, .samples = a.samples, .forward_s = time_s(phase::forward)};
+  if (p.workload.mode != mode::training) return step;
+  step.backward_s = time_s(phase::backward_input) + time_s(phase::backward_weight);
+  step.optimizer_s = stage_optimizer_s(cost, model, s, d);
+  return step;
+}
+
+}  // namespace detail
 
 HETPLAN_INLINE bool pipeline_steps::connected() const {
   return std::all_of(links.begin(), links.end(), [](const link_step& l) { return std::isfinite(l.own_s); }) &&
@@ -83,6 +106,47 @@ HETPLAN_INLINE pipeline_steps::link_step time_link(const exchange_cost& x, int m
   const double wire_s = x.together_s(link.forward_wire_s, link.backward_wire_s);
   link.own_s = link.total_s + (microbatches > 1 ? (microbatches - 1) * wire_s : 0);
   return link;
+}
+
+HETPLAN_INLINE pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost) {
+  detail::require_estimable(p, model, c);
+  const stage_graph graph = make_stage_graph(p, model);
+  const bool training = p.workload.mode == mode::training;
+  const std::vector<int> warmup = resolve_warmup(p, graph);
+  pipeline_steps steps{.mode = p.workload.mode, .microbatches = p.microbatches, .stages = {}, .links = {}};
+
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const stage_graph::node& node = graph.nodes[s];
+    pipeline_steps::stage_step step{.input_bytes = input_bytes(graph, stage_id(s)),
+                                    .depth = node.depth,
+                                    .in_flight = microbatches_in_flight(p, warmup[s]),
+                                    .in = node.in,
+                                    .out = node.out};
+    for (const assignment& a : p.stages[s].devices) {
+      step.devices.push_back(detail::time_device(p, p.stages[s], a, model, c, cost));
+      const auto& d = step.devices.back();
+      step.forward_s = std::max(step.forward_s, d.forward_s);
+      step.backward_s = std::max(step.backward_s, d.backward_s);
+      step.total_s = std::max(step.total_s, d.forward_s + d.backward_s);
+    }
+    if (training) step.collective_s = detail::collective_s(p, model, c, s, step);
+    steps.stages.push_back(std::move(step));
+  }
+
+  for (const stage_edge& e : graph.edges) {
+    const std::size_t from = e.from.index(), to = e.to.index();
+    if (from >= to) {
+      throw invalid_input("estimate: expected stages in topological order, got stage " + std::to_string(from) + " that feeds stage " +
+                          std::to_string(to));
+    }
+    const exchange_cost x = peak_exchange(c.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
+    pipeline_steps::link_step link =
+        time_link(x, p.microbatch_size, p.microbatches, e.forward_cut.value(), training ? e.backward_cut.value() : 0);
+    link.from = from;
+    link.to = to;
+    steps.links.push_back(link);
+  }
+  return steps;
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -12,6 +12,7 @@
 
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/evaluation.hpp>
+#include <hetplan/problem/job.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -76,7 +77,6 @@ template <class T>
   return {t.kind, t.from, t.to, t.from_stage, t.to_stage, t.kind == transfer_kind::sync ? 0 : t.microbatch};
 }
 
-enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 /// Do transfers between stages run beside the work of the devices at their ends, or do both devices stop for them?
 enum class transfer_mode { overlap, block };
 enum class sharing { fair_share, priority, exclusive, per_link, unlimited };
@@ -129,9 +129,6 @@ struct plan {
 /// Every network policy that a plan can name.
 inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority, sharing::exclusive, sharing::per_link, sharing::unlimited};
 
-[[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
-  return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
-}
 [[nodiscard]] constexpr std::string_view to_string(transfer_mode m) { return m == transfer_mode::overlap ? "overlap" : "block"; }
 [[nodiscard]] constexpr std::string_view to_string(sharing s) {
   switch (s) {

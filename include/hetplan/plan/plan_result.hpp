@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include <hetplan/core/observer.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/plan/limits.hpp>
@@ -31,5 +32,6 @@ struct candidate_judged {
   const plan* best = nullptr;  ///< null until one fits
   bool estimated = false;      ///< what is predicted of the best so far is an estimate, for it runs long
 };
+using candidate_observer = any_observer<candidate_judged>;
 
 }  // namespace HETPLAN_NAMESPACE

@@ -3,14 +3,12 @@
 /// What a stage costs on one of its devices: the one place where layers add up.
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/cost_model.hpp>
-#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
@@ -24,27 +22,12 @@ struct stage_traffic {
 
 /// Seconds of one microbatch share in each phase; the sum over the stage's layers. A stage that recomputes has the time of its
 /// forward in that of its backward's input part, too.
-template <cost_model Cost>
-[[nodiscard]] double stage_time_s(const Cost& cost, const planning_graph& model, const stage& s, const assignment& a, const device& d,
-                                  phase what, int context) {
-  double total = what == phase::backward_input && s.recompute ? stage_time_s(cost, model, s, a, d, phase::forward, context) : 0;
-  for (const layer_id l : s.layers) {
-    total += checked_time_s(cost,
-                            {.layer = model[l],
-                             .phase = what,
-                             .batch = static_cast<double>(a.samples),
-                             .tensor_parallel = a.tensor_parallel,
-                             .context = context},
-                            d);
-  }
-  return total;
-}
+[[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                  const device& d, phase what, int context);
 
 /// Whose weights these are: (true, weight group), or (false, layer) where the layer shares them with nobody.
 using tensor_key = std::pair<bool, std::int32_t>;
-[[nodiscard]] inline tensor_key tensor_of(const layer& l) {
-  return {l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value};
-}
+[[nodiscard]] tensor_key tensor_of(const layer& l);
 
 /// The distinct tensors of a stage: a weight group counts once. Calls f(layer) for the first layer of each.
 template <class F>
@@ -58,44 +41,19 @@ void for_each_tensor(const planning_graph& model, const stage& s, F&& f) {
 
 /// Seconds of the optimizer's step for a stage on one of its devices: for each distinct trainable tensor the model's answer, or
 /// the device's part of it where the state is shared out. 0 where the cost model has none.
-template <cost_model Cost>
-[[nodiscard]] double stage_optimizer_s(const Cost& cost, const planning_graph& model, const stage& s, const device& d) {
-  static_assert(check_cost_model<Cost>());
-  double total = 0;
-  if constexpr (times_optimizer_step<Cost>) {
-    for_each_tensor(model, s, [&](const layer& l) {
-      if (l.trainable_weight().value() > 0) total += checked_optimizer_step_s(cost, l, d);
-    });
-  }
-  return total / s.state_shards();
-}
+[[nodiscard]] double stage_optimizer_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const device& d);
 
 /// Trainable bytes of a stage: what its devices reduce among themselves.
-[[nodiscard]] inline double trainable_bytes(const planning_graph& model, const stage& s) {
-  double total = 0;
-  for_each_tensor(model, s, [&](const layer& l) { total += l.trainable_weight().value(); });
-  return total;
-}
+[[nodiscard]] double trainable_bytes(const planning_graph& model, const stage& s);
 
 /// Generation: the caches of every sequence that a device serves in a stage; 0 in the other modes.
-template <memory_model Memory>
-[[nodiscard]] double stage_cache_bytes(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
-                                       const workload& w, int microbatches) {
-  if (w.mode != mode::generation) return 0;
-  double cache = 0;
-  for (const layer_id l : s.layers) cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]);
-  return cache * a.samples * microbatches;
-}
+[[nodiscard]] double stage_cache_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                       const workload& w, int microbatches);
 
 /// Bytes that a device holds for its only stage all the time: state, and in generation every sequence's cache. For devices
 /// that may hold several stages there is static_bytes.
-template <memory_model Memory>
-[[nodiscard]] double stage_static_bytes(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
-                                        const workload& w, int microbatches) {
-  double total = 0;
-  for_each_tensor(model, s, [&](const layer& l) { total += checked_state(memory, l, w, s.state_shards()); });
-  return total + stage_cache_bytes(memory, model, s, a, w, microbatches);
-}
+[[nodiscard]] double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                        const workload& w, int microbatches);
 
 /// Bytes that each device holds all the time. A tensor that several stages of a device hold is there once, at the largest of
 /// their holdings, whichever mode and through whichever pipeline.
@@ -104,35 +62,8 @@ template <memory_model Memory>
 /// @return         by device id.
 /// Complexity      O(layers of all stages x devices per stage), log where a device holds several stages.
 /// Source          semantics, section 2.
-template <memory_model Memory>
-[[nodiscard]] std::vector<double> static_bytes(const plan& p, const planning_graph& model, const Memory& memory, std::size_t devices) {
-  std::vector<double> total(devices, 0);
-  std::vector<int> stages_on(devices, 0);
-  for (const stage& s : p.stages) {
-    for (const assignment& a : s.devices) ++stages_on[a.device.index()];
-  }
-  std::map<std::pair<device_id, tensor_key>, double> held;
-  for (const stage& s : p.stages) {
-    for (const assignment& a : s.devices) {
-      const int microbatches = p.microbatches_of(s);
-      double& mine = total[a.device.index()];
-      if (stages_on[a.device.index()] == 1) {
-        mine = stage_static_bytes(memory, model, s, a, p.workload, microbatches);
-        continue;
-      }
-      double more = 0;
-      for_each_tensor(model, s, [&](const layer& l) {
-        const double state = checked_state(memory, l, p.workload, s.state_shards());
-        double& most = held[{a.device, tensor_of(l)}];
-        if (state <= most) return;
-        more += state - most;
-        most = state;
-      });
-      mine += more + stage_cache_bytes(memory, model, s, a, p.workload, microbatches);
-    }
-  }
-  return total;
-}
+[[nodiscard]] std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
+                                               std::size_t devices);
 
 /// Bytes that one microbatch share takes and gives back.
 struct share_memory {
@@ -150,16 +81,11 @@ struct share_memory {
 ///
 /// @param inputs  bytes that the stage reads from others per sample (input_bytes); counts where it recomputes.
 /// Source         semantics, section 2.
-template <memory_model Memory>
-[[nodiscard]] share_memory stage_share_memory(const Memory& memory, const planning_graph& model, const stage& s, const assignment& a,
-                                              const workload& w, double inputs) {
-  double activations = 0, for_weights = 0;
-  for (const layer_id l : s.layers) {
-    activations += checked_bytes(memory.activations(model[l], w), "activations", model[l]);
-    for_weights += checked_activations_for_weights(memory, model[l], w);
-  }
-  if (!s.recompute) return {activations * a.samples, 0, for_weights * a.samples};
-  return {inputs * a.samples, activations * a.samples, (inputs + for_weights) * a.samples};
-}
+[[nodiscard]] share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
+                                              const assignment& a, const workload& w, double inputs);
 
 }  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/stage_cost.ipp>
+#endif

@@ -4,6 +4,8 @@
 
 #include <hetplan/cluster/homogeneous.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -17,11 +19,11 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source   Alpa (Zheng et al., 2022), section 5, eqs. 2-4. Deviations: the intra-operator choice is the degree of tensor
 ///          parallelism inside a device, no integer program over operators; groups of any number of machines; exact instead of
 ///          a sweep over largest stages; see choose_on_view.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result alpa(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result alpa(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                      const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(problem.cluster);
-  return plan_on_view(problem, objective, "alpa", chain, view, {.steps = latency_rule::sum_and_largest}, observers...);
+  return plan_on_view(problem, objective, "alpa", chain, view, {.steps = latency_rule::sum_and_largest}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

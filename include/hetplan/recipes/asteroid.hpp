@@ -4,6 +4,8 @@
 
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -23,11 +25,11 @@ inline const view_search asteroid_search{
 /// Source      Asteroid, section 3.3, Algorithms 1 and 2, eqs. 3-7, 10, 11. Deviations: the exact state of the estimate
 ///             instead of one latency per cell, so that the answer is the optimum up to choose_on_view's cap; the ring of a
 ///             pair takes turns, too, which eq. 5 does not ask; see choose_on_view for the rest.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result asteroid(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result asteroid(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                          const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster, duplex::half);  // eq. 6: activations and gradients take turns
-  return plan_on_view(problem, objective, "asteroid", chain, view, asteroid_search, observers...);
+  return plan_on_view(problem, objective, "asteroid", chain, view, asteroid_search, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

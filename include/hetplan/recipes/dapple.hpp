@@ -5,6 +5,8 @@
 #include <hetplan/cluster/homogeneous.hpp>
 #include <hetplan/cluster/without.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -17,12 +19,12 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// @return  one plan, the planner's choice.
 /// Source   Dapple (Fan et al., 2021), sections 3 and 4. Deviations: machines of one device each, so that its three placement
 ///          policies coincide; see choose_on_view.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dapple(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result dapple(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                        const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(without_memory_limits(problem.cluster));
   return plan_on_view(problem, objective, "dapple", chain, view,
-                      {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}}, observers...);
+                      {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

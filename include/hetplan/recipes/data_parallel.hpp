@@ -2,9 +2,10 @@
 #pragma once
 /// Data parallel: the whole model on every device, samples in proportion to what each can do.
 
-#include <hetplan/partition/allocate.hpp>
-#include <hetplan/plan/orders.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/core/observer.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -12,43 +13,11 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// regard to memory, so that the judge can say what overflows.
 ///
 /// Source  data parallelism with uneven shares, as EDDL in Asteroid, section 5.1.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result data_parallel(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
-  ranking best(problem, objective, keep);
-  const auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
-  const workload& w = problem.job.workload;
-  const auto& devices = problem.cluster.devices();
-  for (const int size : sizes) {
-    plan p = problem.blank("data-parallel", size);
-    stage s{.name = "s0", .layers = all_layers(problem.model)};
-    const int in_flight = microbatches_in_flight(p, 1);  // a stage of depth 1
-    const int largest = std::min(size, problem.job.largest_share());
-    std::vector<int> caps;
-    for (const device& d : devices) {
-      const assignment one{d.id, 1};
-      const double each = in_flight * stage_share_memory(problem.models.memory, problem.model, s, one, w, 0).forward;
-      const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
-      const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
-      const double room = d.usable_memory().value() - fixed;
-      caps.push_back(room < 0 ? 0 : each + cache > 0 ? static_cast<int>(std::min<double>(largest, room / (each + cache))) : largest);
-    }
-    const auto time_s = [&](std::size_t d, int share) {
-      double total = 0;
-      for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
-        if (what != phase::forward && w.mode != mode::training) break;
-        total += stage_time_s(problem.cost, problem.model, s, {devices[d].id, share}, devices[d], what, w.context);
-      }
-      return total;
-    };
-    auto shares = partition::allocate(size, caps, time_s);
-    if (!shares) shares = partition::allocate(size, std::vector<int>(devices.size(), size), time_s);
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      if ((*shares)[d] > 0) s.devices.push_back({devices[d].id, (*shares)[d]});
-    }
-    p.stages = {std::move(s)};
-    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observers...) == flow::stop) break;
-  }
-  return std::move(best).result();
-}
+[[nodiscard]] plan_result data_parallel(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                        const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/data_parallel.ipp>
+#endif

@@ -2,9 +2,8 @@
 #pragma once
 /// Dora: the partitioner's best plans, each with the best schedule of its transfers; the best of all wins.
 
-#include <algorithm>
-#include <utility>
-
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/refine.hpp>
 
@@ -18,22 +17,8 @@ struct dora_options {
 namespace detail {
 
 /// Phase 2 over what a search has found, with the steps that it has left.
-template <class Problem, objective Objective, class... Observers>
-[[nodiscard]] plan_result scheduled(const Problem& problem, const Objective& objective, plan_result found, int keep,
-                                    schedule::refine_options options, Observers&... observers) {
-  Problem rest = problem;
-  rest.steps = std::max(1LL, problem.steps - found.steps);
-  options.predicted = true;
-  plan_result best = schedule::refine(rest, objective, found.plans, keep, options, observers...);
-  best.candidates += found.candidates;
-  best.elapsed += found.elapsed;
-  best.steps += found.steps;
-  if ((best.status.ok() && found.out_of_steps) || best.out_of_steps) {
-    best.out_of_steps = true;
-    best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates)};
-  }
-  return best;
-}
+[[nodiscard]] plan_result scheduled(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
+                                    schedule::refine_options options, const candidate_observer& observer);
 
 }  // namespace detail
 
@@ -44,23 +29,13 @@ template <class Problem, objective Objective, class... Observers>
 /// alone. Complexity   that of dora_partitioner, and of schedule::refine for `k` plans. Source       Dora, sections 4.1 and 4.2. Deviation:
 /// a candidate that breaks an energy or busy limit with its transfers left
 ///              alone is dropped in phase 1, though a schedule might mend it.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
-                               Observers&&... observers) {
-  check_keep(keep, "dora");
-  Problem search = problem;
-  search.steps = std::max(1LL, problem.steps / 2);  // the rest is for the transfers
-  plan_result found = dora_partitioner(search, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
-  if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates);
-  if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) {  // nothing fits, or an observer said stop
-    if (found.plans.size() > static_cast<std::size_t>(keep)) found.plans.resize(static_cast<std::size_t>(keep));
-    return found;
-  }
-  return detail::scheduled(problem, objective, std::move(found), keep, options.network, observers...);
-}
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dora(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
-  return dora(problem, objective, keep, dora_options{}, observers...);
-}
+[[nodiscard]] plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
+                               const candidate_observer& observer = {});
+[[nodiscard]] plan_result dora(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                               const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/dora.ipp>
+#endif

@@ -8,6 +8,7 @@
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/mixing_policy.hpp>
 #include <hetplan/adapt/plan_menu.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -17,8 +18,7 @@ struct dora_planner {
   int keep = 10;
   dora_options options = {};
 
-  template <class Problem>
-  [[nodiscard]] plan_result operator()(const Problem& problem) const {
+  [[nodiscard]] plan_result operator()(const planning_problem& problem) const {
     return dora(problem, objective_of_job(problem.job), keep, options);
   }
 };
@@ -32,11 +32,11 @@ struct dora_adapter_options {
 /// An adaptation policy. A job that names a deadline and its iterations can be interrupted, and is mixed; any other goes on.
 ///
 /// Source  Dora, section 4.3. Deviations: those of its two parts.
-template <class Problem>
 class dora_adapter {
  public:
   /// The problem must outlive it.
-  explicit dora_adapter(const Problem& problem, dora_adapter_options options = {}) : problem_(&problem), options_(std::move(options)) {}
+  explicit dora_adapter(const planning_problem& problem, dora_adapter_options options = {})
+      : problem_(&problem), options_(std::move(options)) {}
 
   [[nodiscard]] adapt::reaction react(const adapt::situation& s) {
     if (s.wanted.deadline && s.wanted.iterations) {
@@ -48,10 +48,10 @@ class dora_adapter {
   }
 
  private:
-  const Problem* problem_;
+  const planning_problem* problem_;
   dora_adapter_options options_;
-  std::optional<adapt::mixing_policy<Problem, adapt::plan_menu<dora_planner>>> mixing_;
-  std::optional<adapt::ladder<Problem, dora_planner>> ladder_;
+  std::optional<adapt::mixing_policy> mixing_;
+  std::optional<adapt::ladder> ladder_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::recipes

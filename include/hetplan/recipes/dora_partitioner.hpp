@@ -2,19 +2,13 @@
 #pragma once
 /// Dora's model partitioner (phase 1): coarsen, decompose into serial chains, search both substates, let the simulator choose.
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
-#include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/decompose/serial.hpp>
+#include <hetplan/core/observer.hpp>
 #include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/least_overflow.hpp>
-#include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/polish.hpp>
-#include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -41,84 +35,13 @@ struct partitioner_options {
 ///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; stages may
 ///             cross chains, for Dora's two substates alone lose up to 3.4 x (docs/reproduction/dora.md); a second, finer row in
 ///             the model's own numbering; polishing.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dora_partitioner(const Problem& problem, const Objective& objective, int keep, const partitioner_options& options,
-                                           Observers&&... observers) {
-  using namespace partition;
-  check_keep(keep, "dora_partitioner");
-  const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
-  auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
-  std::vector<layer_sequence> rows{options.across_chains ? chains.joined() : chains};
-  if (options.across_chains && options.light_blocks > 0) rows.push_back(light_blocks(problem.model, options.light_blocks));
-  ranking best(problem, objective, std::max(keep, options.k));
-  const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
-  const auto search = [&](const search_tables& tables, const device_space& space, const plan& blank, warmup_rule warmup,
-                          bool keep_budgets) {
-    const search_options how{.plans = options.k,
-                             .max_stages = options.max_stages,
-                             .warmup = warmup,
-                             .keep_budgets = keep_budgets,
-                             .most_extensions = best.budget().extensions_left()};
-    search_result found;
-    if constexpr (monotone_objective<Objective>) found = two_substate_dp(tables, space, blank, objective, top_k{options.k}, how);
-    else found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{options.k}, how);
-    best.budget().spend_extensions(found.counts.extended);
-    if (found.status.result == outcome::stopped) static_cast<void>(best.out_of_steps());
-    return std::move(found.plans);
-  };
-  std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
-  const auto judge_new = [&](plan p) {
-    drop_usual_warmup(p, problem.model);
-    if (std::find(judged.begin(), judged.end(), p) != judged.end()) return flow::go;
-    judged.push_back(p);
-    return best.consider(std::move(p), expected, observers...);
-  };
-  const auto judge_all = [&](const std::vector<found_plan>& plans) {
-    for (const found_plan& f : plans) {
-      plan fitted = f.plan;  // warm-up lowered everywhere, if it is; also as little as memory asks
-      if (!fitted.schedule.warmup.empty()) fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
-      if (judge_new(std::move(fitted)) == flow::stop || judge_new(f.plan) == flow::stop) return flow::stop;
-    }
-    return flow::go;
-  };
-  // Warm-up is a matter of 1F1B in training.
-  const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
-
-  for (const layer_sequence& row : rows) {
-    const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
-                               problem.job.workload, problem.job.largest_share());
-    for (const int size : sizes) {
-      if (best.any_fitted() && best.out_of_steps()) break;
-      const plan blank = problem.blank("dora", size);
-      for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
-        for (const warmup_rule warmup : warmup_rules) {
-          if (judge_all(search(tables, space, blank, warmup, true)) == flow::stop) return std::move(best).result(keep);
-          if (!warms_up) break;
-        }
-      }
-    }
-    // The next row only for microbatch sizes that some of the best plans have.
-    if (best.any_fitted()) {
-      const auto promising = [kept = best.kept()](int b) {
-        return std::any_of(kept.begin(), kept.end(), [&](const plan& p) { return p.microbatch_size == b; });
-      };
-      std::erase_if(sizes, [&](int b) { return !promising(b); });
-      continue;
-    }
-    const plan blank = problem.blank("dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
-    const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
-    if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result(keep);
-    static_cast<void>(judge_new(least_overflow(tables, space, blank)));
-  }
-  for (plan& p : polish(problem, objective, best.kept(), rows, options.polish, best.budget())) {
-    if (judge_new(std::move(p)) == flow::stop) break;
-  }
-  static_cast<void>(best.out_of_steps());
-  return std::move(best).result(keep);
-}
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dora_partitioner(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
-  return dora_partitioner(problem, objective, keep, partitioner_options{}, observers...);
-}
+[[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep,
+                                           const partitioner_options& options, const candidate_observer& observer = {});
+[[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                           const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/dora_partitioner.ipp>
+#endif

@@ -2,22 +2,9 @@
 #pragma once
 /// Dora, with the answers of all baselines among its candidates: never worse than any of them.
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
-#include <hetplan/recipes/alpa.hpp>
-#include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dapple.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/edgeshard.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
-#include <hetplan/recipes/metis.hpp>
-#include <hetplan/recipes/on_device.hpp>
-#include <hetplan/recipes/pipedream.hpp>
-#include <hetplan/recipes/pipeline.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -26,58 +13,13 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// @return     the `keep` best; stopped: of what was judged until then.
 /// Complexity  the sum of its parts.
 /// Source      ours: what a user wants who only cares for the best plan; Dora's own answer is recipes::dora.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep, const dora_options& options,
-                                              Observers&&... observers) {
-  check_keep(keep, "dora_with_baselines");
-  Problem part = problem;
-  part.steps = std::max(1LL, problem.steps / 2);
-  plan_result all = dora_partitioner(part, objective, std::max(keep, options.partitioner.k), options.partitioner, observers...);
-  /// A budget that is spent ends its part only; who said stop is not asked again.
-  const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
-  const auto add = [&](const auto& ask) {
-    if (told_to_stop(all)) return;
-    part.steps = std::max(1LL, (problem.steps - all.steps) / 2);  // the other half is for those behind, and for the transfers
-    plan_result other = ask();
-    all.candidates += other.candidates;
-    all.elapsed += other.elapsed;
-    all.steps += other.steps;
-    all.out_of_steps = all.out_of_steps || other.out_of_steps;
-    const bool nearer = other.binding && (!all.binding || other.binding->overflow() < all.binding->overflow());
-    for (plan& p : other.plans) all.plans.push_back(std::move(p));
-    if (told_to_stop(other) || (all.plans.empty() && nearer)) {
-      if (told_to_stop(other)) all.out_of_steps = false;
-      all.status = std::move(other.status);
-      all.binding = other.binding;
-    } else if (!all.plans.empty()) {
-      all.status = {};
-      all.binding.reset();
-    }
-  };
-  add([&] { return on_device(part, objective, 1, observers...); });
-  add([&] { return data_parallel(part, objective, 1, observers...); });
-  add([&] { return pipeline(part, objective, 1, observers...); });
-  add([&] { return gpipe(part, objective, 1, observers...); });
-  add([&] { return pipedream(part, objective, 1, observers...); });
-  add([&] { return dapple(part, objective, 1, observers...); });
-  add([&] { return hetpipe(part, objective, 1, observers...); });
-  add([&] { return edgeshard(part, objective, 1, observers...); });
-  add([&] { return alpa(part, objective, 1, observers...); });
-  add([&] { return metis(part, objective, 1, observers...); });
-  add([&] { return asteroid(part, objective, 1, observers...); });
-  if (all.plans.empty() && all.out_of_steps) all.status = {outcome::stopped, out_of_steps(problem.steps, all.candidates)};
-  if (!all.status.ok()) {
-    std::stable_sort(all.plans.begin(), all.plans.end(), [&](const plan& a, const plan& b) {
-      return std::pair(score(objective, *a.predicted), a.stages.size()) < std::pair(score(objective, *b.predicted), b.stages.size());
-    });
-    if (all.plans.size() > static_cast<std::size_t>(keep)) all.plans.resize(static_cast<std::size_t>(keep));
-    return all;
-  }
-  return detail::scheduled(problem, objective, std::move(all), keep, options.network, observers...);
-}
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result dora_with_baselines(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
-  return dora_with_baselines(problem, objective, keep, dora_options{}, observers...);
-}
+[[nodiscard]] plan_result dora_with_baselines(const planning_problem& problem, const any_objective& objective, int keep,
+                                              const dora_options& options, const candidate_observer& observer = {});
+[[nodiscard]] plan_result dora_with_baselines(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                              const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/dora_with_baselines.ipp>
+#endif

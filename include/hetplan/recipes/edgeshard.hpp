@@ -4,6 +4,8 @@
 
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -16,14 +18,13 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// @return  one plan, the planner's choice.
 /// Source   EdgeShard (Zhang et al., 2024), its two dynamic programs for throughput and for latency. Deviations: also training,
 ///          as Dora, section 6.1, runs it; any layer may be the first on any device; see choose_on_view.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result edgeshard(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result edgeshard(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                           const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster);
   const bool one_microbatch = problem.job.candidate_microbatch_sizes().front() == problem.job.batch;
   return plan_on_view(problem, objective, "edgeshard", chain, view,
-                      {.steps = one_microbatch ? latency_rule::sum_and_largest : latency_rule::largest_step, .largest_group = 1},
-                      observers...);
+                      {.steps = one_microbatch ? latency_rule::sum_and_largest : latency_rule::largest_step, .largest_group = 1}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

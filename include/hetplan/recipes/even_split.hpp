@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -15,14 +17,14 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// @return     infeasible where no such cut fits, and where the model has fewer layers than the cluster devices.
 /// Complexity  see detail::cut_chain.
 /// Source      the partition that Dora's ablation (Fig 14) gives to its scheduler alone.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result even_split(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+[[nodiscard]] inline plan_result even_split(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                            const candidate_observer& observer = {}) {
   std::vector<double> before{0};  // FLOP of the layers before each one
   for (const layer& l : problem.model.layers()) before.push_back(before.back() + l.forward_flops.value());
   return detail::cut_chain(
       problem, objective, keep, "even-split", static_cast<int>(problem.cluster.size()),
       [&](const auto&, std::size_t first, std::size_t last, device_id, int) { return before[last] - before[first]; },
-      [](double, device_id, device_id, int) { return 0.0; }, observers...);
+      [](double, device_id, device_id, int) { return 0.0; }, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

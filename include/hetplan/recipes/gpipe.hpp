@@ -5,6 +5,8 @@
 #include <hetplan/cluster/homogeneous.hpp>
 #include <hetplan/cluster/without.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -17,12 +19,12 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// @return  one plan, the planner's choice.
 /// Source   GPipe (Huang et al., 2019), section 2, and Asteroid, section 5.5, on what its partition overlooks. Deviations: see
 ///          choose_on_view; no recomputation of activations.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result gpipe(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result gpipe(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                       const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = without_network_costs(homogeneous(without_memory_limits(problem.cluster)));
   return plan_on_view(problem, objective, "gpipe", chain, view,
-                      {.steps = latency_rule::largest_step, .schedule = schedule_kind::gpipe, .largest_group = 1}, observers...);
+                      {.steps = latency_rule::largest_step, .schedule = schedule_kind::gpipe, .largest_group = 1}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

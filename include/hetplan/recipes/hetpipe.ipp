@@ -3,6 +3,36 @@
 
 #include <hetplan/recipes/hetpipe.hpp>
 
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/part.hpp>
+#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/without.hpp>
+#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/rename_devices.hpp>
+#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/recipes/plan_on_view.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+namespace detail {
+
+[[nodiscard]] std::vector<device_id> fastest_first(const cluster& c);
+
+/// Deals the devices out, fastest first, so that every virtual worker gets its part of each kind.
+[[nodiscard]] std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers);
+
+}  // namespace detail
+
+}  // namespace HETPLAN_NAMESPACE::recipes
+
 namespace HETPLAN_NAMESPACE::recipes::detail {
 
 HETPLAN_INLINE std::vector<device_id> fastest_first(const cluster& c) {
@@ -20,3 +50,58 @@ HETPLAN_INLINE std::vector<std::vector<char>> virtual_workers(const cluster& c, 
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes::detail
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_objective& objective, int /*keep*/,
+                                   const candidate_observer& observer) {
+  const planning_graph chain = chain_view(problem.model);
+  const cluster view = uncontended(without_memory_limits(problem.cluster));
+  std::vector<bytes_per_second> rates;
+  for (const resource& r : view.network().resources()) rates.push_back(r.capacity);
+  const device_id server = detail::fastest_first(view).front();
+  double slowest_rate = std::numeric_limits<double>::infinity();
+  for (const bytes_per_second r : rates) slowest_rate = std::min(slowest_rate, r.value());
+  const double exchange_s = 2 * trainable_bytes(chain, {.layers = all_layers(chain)}) / slowest_rate;
+
+  step_budget budget(problem.steps);
+  std::optional<plan> best;
+  seconds shortest;
+  for (std::size_t workers = 1; workers <= view.size(); ++workers) {
+    if (problem.job.batch % static_cast<int>(workers) != 0) continue;
+    job share = problem.job;
+    share.batch /= static_cast<int>(workers);
+    for (const int size : problem.job.candidate_microbatch_sizes()) {
+      if (share.batch % size != 0 || (best && budget.spent())) continue;
+      share.microbatch_sizes = {size};
+      plan p = blank_plan(problem, "hetpipe", size);
+      p.schedule.kind = schedule_kind::one_f_one_b;  // as inside the workers
+      seconds round;
+      for (const auto& members : detail::virtual_workers(view, workers)) {
+        const cluster_part part = part_of(view, members, rates);
+        planning_problem own{chain, part.devices, problem.cost, share, problem.models};
+        const plan inside =
+            choose_on_view(own, "hetpipe", chain, part.devices, {.steps = latency_rule::largest_step, .largest_group = 1}, budget);
+        round = std::max(round, detail::estimated_latency(own, inside, chain, part.devices));
+        for (stage s : rename_devices(inside, part.original, view.size()).stages) {
+          s.name = "w" + std::to_string(p.pipelines.size()) + s.name;
+          s.pipeline = static_cast<int>(p.pipelines.size());
+          p.stages.push_back(std::move(s));
+        }
+        p.pipelines.push_back(share.batch);
+      }
+      if (workers == 1) p.pipelines.clear();
+      if (workers > 1 && problem.job.workload.mode == mode::training) {
+        p.parameter_server = server;
+        round += seconds(exchange_s);
+      }
+      set_warmup(p, chain, warmup_rule::depth);
+      if (best && round >= shortest) continue;
+      best = std::move(p);
+      shortest = round;
+    }
+  }
+  return judge_choice(problem, objective, *std::move(best), budget, observer);
+}
+
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -4,6 +4,8 @@
 
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -17,11 +19,11 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source   Metis (Um et al., 2024): heterogeneity-aware groups, load balancing, and the latency of its cost estimator.
 ///          Deviations: exact shares and cuts instead of its balancing rounds, and no cap on the groups that are tried; see
 ///          choose_on_view.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result metis(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result metis(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                       const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster);
-  return plan_on_view(problem, objective, "metis", chain, view, {.steps = latency_rule::sum_and_largest}, observers...);
+  return plan_on_view(problem, objective, "metis", chain, view, {.steps = latency_rule::sum_and_largest}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

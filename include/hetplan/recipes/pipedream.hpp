@@ -5,6 +5,8 @@
 #include <hetplan/cluster/homogeneous.hpp>
 #include <hetplan/cluster/without.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -18,11 +20,11 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// @return  one plan, the planner's choice.
 /// Source   PipeDream (Narayanan et al., 2019), section 3.1. Deviations: synchronous, as in Asteroid, section 5.1; one level of
 ///          the network; see choose_on_view.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result pipedream(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] inline plan_result pipedream(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                           const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  return plan_on_view(problem, objective, "pipedream", chain, view, {.steps = latency_rule::largest_step}, observers...);
+  return plan_on_view(problem, objective, "pipedream", chain, view, {.steps = latency_rule::largest_step}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cost/stage_table.hpp>
-#include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -24,14 +25,7 @@ namespace detail {
 /// boundary carries fewer bytes, which is where one would cut anyway.
 ///
 /// @param cut_bytes  by layer: what crosses the boundary before it.
-[[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
-  std::vector<std::size_t> positions(cut_bytes.size());
-  std::iota(positions.begin(), positions.end(), std::size_t{0});
-  if (positions.size() <= 512) return positions;
-  positions = light_boundaries(cut_bytes);
-  positions.insert(positions.begin(), 0);
-  return positions;
-}
+[[nodiscard]] std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes);
 
 /// For every microbatch size and number of stages from `fewest` on: the cut into consecutive layers whose largest cost is
 /// smallest, devices in cluster order, within memory; 1F1B with warm-up 2 depth - 1, and where memory needs it depth, then
@@ -40,9 +34,9 @@ namespace detail {
 /// @param stage_cost  (table, first layer, last layer, device, microbatch size) -> cost of a stage.
 /// @param cut_cost    (bytes there and back per sample, device before, device behind, microbatch size) -> of a boundary.
 /// Complexity         O(B Q N^2 L^2) for B sizes, Q <= max_stages, N devices, L cut positions.
-template <class Problem, objective Objective, class StageCost, class CutCost, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result cut_chain(const Problem& problem, const Objective& objective, int keep, const char* planner, int fewest,
-                                    const StageCost& stage_cost, const CutCost& cut_cost, Observers&... observers) {
+template <class StageCost, class CutCost>
+[[nodiscard]] plan_result cut_chain(const planning_problem& problem, const any_objective& objective, int keep, const char* planner,
+                                    int fewest, const StageCost& stage_cost, const CutCost& cut_cost, const candidate_observer& observer) {
   const int max_stages = std::max(16, fewest);
   constexpr double inf = std::numeric_limits<double>::infinity();
   const planning_graph& model = problem.model;
@@ -64,7 +58,7 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
   }
   const auto positions = cut_positions(cut_bytes);
   for (const int size : sizes) {
-    const plan blank = problem.blank(planner, size);
+    const plan blank = blank_plan(problem, planner, size);
     /// What a stage with `following` stages behind it needs of a device's memory.
     const auto memory_share = [&](std::size_t first, std::size_t last, std::size_t d, int following, warmup_rule rule) {
       const int kept = microbatches_in_flight(blank, warmup_of(rule, following + 1));
@@ -96,7 +90,7 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
           });
       for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < chains.size(); ++q) {
         if (fitted[q] || !chains[q].exists()) continue;
-        if (best.consider(to_plan(chains[q], rule), total, observers...) == flow::stop) return std::move(best).result();
+        if (best.consider(to_plan(chains[q], rule), total, observer) == flow::stop) return std::move(best).result();
         fitted[q] = best.last_fitted();
       }
       if (!warms_up) break;
@@ -111,7 +105,7 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
         [](std::size_t, std::size_t, std::size_t) { return 0.0; });
     for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < nearest.size(); ++q) {
       if (!nearest[q].exists()) continue;
-      if (best.consider(to_plan(nearest[q], warmup_rule::one), total, observers...) == flow::stop) return std::move(best).result();
+      if (best.consider(to_plan(nearest[q], warmup_rule::one), total, observer) == flow::stop) return std::move(best).result();
     }
   }
   return std::move(best).result();
@@ -123,18 +117,11 @@ template <class Problem, objective Objective, class StageCost, class CutCost, ob
 ///
 /// Complexity  see detail::cut_chain.
 /// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result pipeline(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
-  return detail::cut_chain(
-      problem, objective, keep, "pipeline", 1,
-      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
-        return table.time(first, last, d, size).total_s;
-      },
-      [&](double bytes_per_sample, device_id from, device_id to, int size) {
-        const auto rate = problem.cluster.network().peak_bandwidth(from, to);
-        return rate.value() > 0 ? size * bytes_per_sample / rate.value() : std::numeric_limits<double>::infinity();
-      },
-      observers...);
-}
+[[nodiscard]] plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                   const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/pipeline.ipp>
+#endif

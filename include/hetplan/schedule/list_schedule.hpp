@@ -11,6 +11,7 @@
 
 #include <hetplan/schedule/network_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include <hetplan/tasks/transfer_rules.hpp>
+
 namespace HETPLAN_NAMESPACE::schedule {
 
 HETPLAN_INLINE trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options) {

@@ -2,21 +2,16 @@
 #pragma once
 /// Joint refinement: every candidate plan gets the best schedule of its transfers, and the best of all wins.
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <span>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
-#include <hetplan/core/numbered_work.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/solve/any_lp_solver.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
 
@@ -35,38 +30,7 @@ struct refine_options {
 ///
 /// @return      never slower than transfers left alone; status as local_search's, or stopped by options.steps.
 /// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  the seeds decide, but for a time limit.
-template <lp_solver Lp = no_lp>
-[[nodiscard]] network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options = {}, const Lp& lp = {}) {
-  constexpr double optimal = 1e-9;
-  // A run with rules of its own takes about twice the work of one without, a solve ten times, and what its rows take.
-  const auto nodes = static_cast<long long>(cep.tasks().size()), of_run = 2 * std::max(1LL, nodes), of_solve = 10 * nodes + 10'000;
-  local_search_options search = options.search;
-  search.steps = std::min(search.steps, std::max(1LL, options.steps / of_run));
-  network_schedule best = local_search(cep, search);
-  best.work = best.steps * of_run;
-  const auto out_of_steps = [&] {
-    best.out_of_steps = true;
-    best.status = {outcome::stopped, "schedule_transfers: stopped by its limit of " + std::to_string(options.steps) + " steps"};
-    return best;
-  };
-  if (best.gap <= optimal || !best.status.ok()) return best;
-  if (best.steps >= search.steps && search.steps < options.search.steps) return out_of_steps();
-  const bool whole = std::all_of(best.rules.begin(), best.rules.end(), [](const auto& chunks) { return chunks.size() == 1; });
-  if (std::is_same_v<Lp, no_lp> || !whole || options.orders.solves < 1) return best;
-  if (static_cast<long long>(cep.tasks().transfers.size()) > options.transfers_per_solve * options.orders.solves) return best;
-  order_search_options orders = options.orders;
-  orders.solves = std::min(orders.solves, (options.steps - best.work) / of_solve);
-  if (orders.solves < 1) return out_of_steps();
-  const order_search_result solved = order_search(cep, best, lp, orders);
-  best.work += solved.schedule.steps * of_solve;
-  if (solved.order.empty()) return best;
-  network_schedule followed = follow(cep, rules_of_sequence(cep.flows(), sequence_of_order(cep, solved.order)));
-  const long long steps = best.steps + solved.schedule.steps + followed.steps, work = best.work + of_run;
-  if (followed.latency < best.latency) best = std::move(followed);
-  best.steps = steps;
-  best.work = work;
-  return best;
-}
+[[nodiscard]] network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options = {}, const any_lp_solver& lp = {});
 
 namespace detail {
 
@@ -78,59 +42,9 @@ struct refined_plan {
   long long steps = 0;
 };
 
-/// A plan as it was judged, without bounds over all plans.
-[[nodiscard]] inline refined_plan as_predicted(const plan& given) {
-  refined_plan p{given, *given.predicted};
-  p.plan.predicted.reset();
-  p.evaluation.bound = {};
-  p.evaluation.gap = 0;
-  return p;
-}
-
 /// A plan and its own schedule's better version of it, whichever the objective prefers; ties: as given.
-template <class Problem, objective Objective>
-[[nodiscard]] refined_plan refine_one(const Problem& problem, const Objective& objective, const plan& given,
-                                      const refine_options& options) {
-  long long steps = 0;
-  const auto judged = [&](plan p) {
-    p.predicted.reset();
-    judgement j = judge(p, problem.model, problem.cluster, problem.cost, problem.models);
-    steps += static_cast<long long>(j.graph.size());
-    return refined_plan{std::move(p), std::move(j.evaluation)};
-  };
-  refined_plan best = options.predicted && given.predicted ? as_predicted(given) : judged(given);
-  if (given.transfers == transfer_mode::block) {  // its engine runs transfers as steps of its work
-    best.steps = steps;
-    return best;
-  }
-  // Expanded, run once alone and once scheduled, and judged.
-  const double least_steps = 4 * size_of_expansion(given, problem.model, make_stage_graph(given, problem.model)).total();
-  if (least_steps > static_cast<double>(options.steps)) {
-    best.cut = true;
-    best.steps = steps;
-    return best;
-  }
-  plan alone = given;  // without rules of its own
-  alone.network = sharing::fair_share;
-  alone.schedule.transfers.clear();
-  const cep_graph cep(tasks::expand(alone, problem.model, problem.cluster, problem.cost, problem.models.memory), problem.cluster.network());
-  const network_schedule s = schedule_transfers(cep, options, problem.lp);
-  best.cut = s.out_of_steps;
-  best.late = !s.status.ok() && !best.cut;
-  best.steps = steps += s.work;
-  if (s.network == sharing::fair_share && given.network == sharing::fair_share && given.schedule.transfers.empty())
-    return best;  // as given
-  const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
-  refined_plan scheduled = judged(apply(std::move(alone), cep, s));
-  const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
-  if (keeps_limits(scheduled) != keeps_limits(best) ? keeps_limits(scheduled) : better) {
-    scheduled.late = best.late;
-    scheduled.cut = best.cut;
-    best = std::move(scheduled);
-  }
-  best.steps = steps;
-  return best;
-}
+[[nodiscard]] refined_plan refine_one(const planning_problem& problem, const any_objective& objective, const plan& given,
+                                      const refine_options& options);
 
 }  // namespace detail
 
@@ -148,50 +62,11 @@ template <class Problem, objective Objective>
 /// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers receive candidates in their
 ///                    order, on the caller's thread. Models, objective and solver are called from all threads at once.
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result refine(const Problem& problem, const Objective& objective, std::span<const plan> candidates, int keep,
-                                 const refine_options& options = {}, Observers&&... observers) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto seconds_left = [&] {
-    return options.time_limit->value() - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  ranking best(problem, objective, keep);
-  bool out_of_time = false;
-  {
-    std::atomic<bool> spent = false;  // spares work that would not count
-    const auto work = [&](std::size_t i) {
-      if (spent) return detail::refined_plan{};
-      refine_options mine = options;
-      mine.steps = std::min(options.steps, std::max(1LL, problem.steps / 4));  // one candidate does not take what all need
-      if (options.time_limit) {
-        const seconds left(std::max(0.0, seconds_left()));
-        mine.search.time_limit = std::min(left, mine.search.time_limit.value_or(left));
-      }
-      return detail::refine_one(problem, objective, candidates[i], mine);
-    };
-    numbered_work crew(candidates.size(), options.threads, work);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (i > 0 && best.budget().spent()) {
-        spent = true;
-        best.cut();
-        if (!options.predicted || !candidates[i].predicted) continue;
-        detail::refined_plan given = detail::as_predicted(candidates[i]);
-        if (best.consider(std::move(given.plan), std::move(given.evaluation), static_cast<long long>(candidates.size()), observers...) ==
-            flow::stop)
-          break;
-        continue;
-      }
-      detail::refined_plan r = crew.take(i);
-      best.budget().spend(r.steps);
-      if (r.cut) best.cut();
-      out_of_time = out_of_time || r.late;
-      if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observers...) == flow::stop)
-        break;
-    }
-  }
-  plan_result result = std::move(best).result();
-  if (out_of_time && result.status.ok()) result.status = {outcome::stopped, "refine: stopped by its time limit; the best so far"};
-  return result;
-}
+[[nodiscard]] plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
+                                 int keep, const refine_options& options = {}, const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::schedule
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/schedule/refine.ipp>
+#endif

@@ -6,6 +6,11 @@
 #include <algorithm>
 #include <vector>
 
+#include <hetplan/plan/bounds.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+
 namespace HETPLAN_NAMESPACE {
 
 HETPLAN_INLINE seconds time_between_tokens(const plan& p, const planning_graph& model, const judgement& j) {
@@ -22,6 +27,61 @@ HETPLAN_INLINE seconds time_between_tokens(const plan& p, const planning_graph& 
   double worst = 0;
   for (std::size_t g = 0; g < first.size(); ++g) worst = std::max(worst, (last[g] - first[g]) / (p.workload.tokens - 1));
   return seconds(worst);
+}
+
+HETPLAN_INLINE trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
+                                   const simulator_options& options) {
+  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.network}, options);
+  return simulate(g, net, policy, options);
+}
+
+namespace detail {
+
+HETPLAN_INLINE void complete(judgement& j, const plan& p, const planning_graph& model, const cluster& c, const any_energy_model& energy,
+                             const simulator_options& options) {
+  evaluation& e = j.evaluation;
+  e = measure(j.graph, j.trace, c, energy);
+  if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
+  const tasks::path_times paths = tasks::longest_paths(j.graph, c.network());
+  const bool is_shared = j.trace.access != route_access::unlimited;
+  e.schedule_bound = is_shared ? tasks::schedule_bound(j.graph, c.network(), paths) : tasks::uncontended_bound(j.graph, paths);
+  const bool as_given = options.capacities.empty() && options.speeds.empty();
+  if (as_given) e.contention_bound = is_shared ? tasks::contention_bound(j.graph, c.network(), paths) : e.schedule_bound;
+  e.schedule_gap = gap_to(e.latency, e.schedule_bound);
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                               const judge_models& models, const simulator_options& options) {
+  judgement j;
+  j.graph = tasks::expand(p, model, c, cost, models.memory);
+  j.trace = simulate_plan(p, j.graph, c.network(), models.network, options);
+  detail::complete(j, p, model, c, models.energy, options);
+  return j;
+}
+
+HETPLAN_INLINE evaluation measure(const tasks::task_graph& g, const trace& t, const cluster& c, const any_energy_model& energy) {
+  evaluation e{.latency = t.latency};
+  e.devices.resize(c.size());
+  for (const device& d : c.devices()) {
+    const std::size_t i = d.id.index();
+    if (!g.used[i]) continue;
+    const device_usage usage{t.latency, seconds(t.busy_s[i]), bytes(t.sent_bytes[i]), bytes(t.received_bytes[i])};
+    const joules spent = energy.energy(usage, d);
+    if (!is_finite(spent) || spent.value() < 0) {
+      throw invalid_model("energy model: energy(device \"" + d.name + "\") = " + to_text(spent.value()) + " J; expected finite >= 0");
+    }
+    e.devices[i] = {true, spent, bytes(t.peak_bytes[i]), seconds(t.busy_s[i])};
+  }
+  for (const double b : t.resource_bytes) e.resource_bytes.push_back(bytes(b));
+  return e;
+}
+
+HETPLAN_INLINE void certify(evaluation& e, const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                            const any_memory_model& memory, const any_lp_solver& lp) {
+  e.bound = plan_bound(p, model, c, cost, memory, lp, within_memory(e, c));
+  e.gap = gap_to(e.latency, e.bound);
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -2,39 +2,10 @@
 #pragma once
 /// Who gets bandwidth: the door for network policies, and the ones that ship.
 
-#include <concepts>
-
+#include <hetplan/problem/any_network_policy.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
-
-/// When a transfer may start on its route. All but `unlimited` share the rates of resources max-min.
-enum class route_access {
-  shared,           ///< at once
-  exclusive_ports,  ///< when its sender's out-port and its receiver's in-port are free; held to its end
-  exclusive_links,  ///< when all resources of its route are free; held to its end
-  unlimited         ///< at once, at its route's peak rate, whatever others do
-};
-
-template <class P>
-concept ranks_transfers = requires(const P& p, const tasks::transfer& t) {
-  { p.tier(t) } -> std::same_as<int>;  // smaller first; a tier shares max-min what smaller tiers leave
-};
-template <class P>
-concept opens_routes = requires(const P& p) {
-  { p.access() } -> std::same_as<route_access>;  // when a transfer may start, and whether others slow it
-};
-
-/// How transfers share the network. Pure.
-template <class P>
-concept network_policy = ranks_transfers<P> && opens_routes<P>;
-
-template <class P>
-consteval bool check_network_policy() {
-  static_assert(ranks_transfers<P>, "network_policy needs: int tier(const hetplan::tasks::transfer&) const");
-  static_assert(opens_routes<P>, "network_policy needs: hetplan::route_access access() const");
-  return network_policy<P>;
-}
 
 /// Max-min fairness with equal rates for all: what uncontrolled TCP does.
 struct fair_share {

@@ -5,8 +5,22 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+
+#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 namespace HETPLAN_NAMESPACE {
+
+namespace detail {
+
+/// Microbatches, or tokens, after which the pipeline of a plan has filled.
+[[nodiscard]] HETPLAN_INLINE int filled_after(const plan& p) { return 16 + 4 * static_cast<int>(p.stages.size()); }
+
+[[nodiscard]] bool has_many_tokens(const plan& p);
+
+}  // namespace detail
 
 namespace detail {
 
@@ -47,5 +61,29 @@ HETPLAN_INLINE evaluation extrapolate(const evaluation& a, const evaluation& b, 
 }
 
 }  // namespace detail
+
+HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, const plan& p) {
+  if (runs_long(p)) {
+    const int filled = detail::filled_after(p);
+    plan shorter = p, longer = p;
+    const bool tokens = detail::has_many_tokens(p);
+    const auto shorten = [&](plan& q, int to) { (tokens ? q.workload.tokens : q.microbatches) = to; };
+    shorten(shorter, filled);
+    shorten(longer, 2 * filled);
+    quick_judgement a = judge_quickly(problem, shorter), b = judge_quickly(problem, longer);
+    // The time between tokens is a mean: what adds up with the tokens is their whole span.
+    const auto spans = [&](evaluation& e, double times) {
+      if (tokens) e.time_between_tokens = times * *e.time_between_tokens;
+    };
+    spans(a.evaluation, filled - 1);
+    spans(b.evaluation, 2 * filled - 1);
+    const int whole = tokens ? p.workload.tokens : p.microbatches;
+    quick_judgement q{detail::extrapolate(a.evaluation, b.evaluation, static_cast<double>(whole - 2 * filled) / filled), a.steps + b.steps};
+    spans(q.evaluation, 1.0 / (whole - 1));
+    return q;
+  }
+  judgement j = judge(p, problem.model, problem.cluster, problem.cost, problem.models);
+  return {std::move(j.evaluation), static_cast<long long>(j.graph.size())};
+}
 
 }  // namespace HETPLAN_NAMESPACE

@@ -3,12 +3,18 @@
 /// What is to be done: mode, batch, and what "good" means.
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <hetplan/cost/work.hpp>
-#include <hetplan/plan/plan.hpp>
 
 namespace HETPLAN_NAMESPACE {
+
+enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
+
+[[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
+  return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
+}
 
 enum class objective_kind { latency, throughput, energy, qoe };
 
@@ -18,6 +24,11 @@ enum class objective_kind { latency, throughput, energy, qoe };
          : k == objective_kind::energy     ? "energy"
                                            : "qoe";
 }
+
+/// The largest expansion of a plan that is taken on, in tasks and transfers: 1 GB at `expansion_bytes` each.
+inline constexpr double max_expansion = 4e6;
+/// Tasks of a stage on one device, by microbatch; where W is split off, one more.
+[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
 
 /// Quality of experience: a latency that should be kept, and what a second beyond it is worth.
 struct qoe_target {
@@ -67,5 +78,5 @@ void check_job(const job& j);
 }  // namespace HETPLAN_NAMESPACE
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/plan/job.ipp>
+#include <hetplan/problem/job.ipp>
 #endif

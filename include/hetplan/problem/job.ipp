@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/plan/job.hpp>
+#include <hetplan/problem/job.hpp>
 
 #include <algorithm>
 #include <string>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/expansion_size.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/adapt/known_plans.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <hetplan/adapt/present_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::adapt {
+
+HETPLAN_INLINE std::size_t known_plans::add(plan p) {
+  p.predicted.reset();
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (all_[i].runner.what() == p) return touch(i);
+  }
+  all_.push_back({plan_runner(*problem_, std::move(p)), {}, {}, 0});
+  return touch(all_.size() - 1);
+}
+
+HETPLAN_INLINE std::size_t known_plans::touch(std::size_t i) {
+  all_[i].used = ++uses_;
+  return i;
+}
+
+HETPLAN_INLINE bool known_plans::forget(std::size_t most) {
+  if (all_.size() <= most) return false;
+  std::vector<long long> uses;
+  for (const entry& e : all_) uses.push_back(e.used);
+  std::nth_element(uses.begin(), uses.end() - static_cast<std::ptrdiff_t>(most), uses.end());
+  const long long oldest = uses[uses.size() - most];
+  std::vector<std::optional<std::size_t>> now(all_.size());
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (all_[i].used >= oldest) now[i] = left++;
+  }
+  std::erase_if(all_, [&](const entry& e) { return e.used < oldest; });
+  for (entry& e : all_) {
+    std::erase_if(e.scheduled, [&](const auto& found) { return found.second && !now[*found.second]; });
+    for (auto& [moment, found] : e.scheduled) {
+      if (found) found = now[*found];
+    }
+  }
+  return true;
+}
+
+HETPLAN_INLINE std::optional<std::size_t> known_plans::reschedule(std::size_t i, const conditions& now,
+                                                                  std::span<const foreign_traffic> traffic, const qoe_target& wanted,
+                                                                  const schedule::refine_options& options) {
+  std::vector<double> k = conditions_of(i, offered(now, traffic, problem_->cluster.network()));
+  k.push_back(wanted.latency ? wanted.latency->value() : -1);
+  const auto it = all_[i].scheduled.find(k);
+  if (it != all_[i].scheduled.end()) return it->second;
+  std::optional<std::size_t> found;
+  if (auto p = adapt::reschedule(*problem_, all_[i].runner.what(), now, traffic, wanted, options)) {
+    const std::size_t before = size();
+    found = add(std::move(*p));
+    if (*found == before) all_[*found].used -= never_used;  // made for the moment: forgotten first, unless it is of use
+  }
+  if (all_[i].scheduled.size() >= most_remembered) all_[i].scheduled.clear();
+  all_[i].scheduled.emplace(std::move(k), found);
+  return found;
+}
+
+HETPLAN_INLINE std::size_t known_plans::remembered() const {
+  std::size_t sum = 0;
+  for (const entry& e : all_) sum += e.seen.size() + e.scheduled.size();
+  return sum;
+}
+
+HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const wish& wanted, const conditions& now,
+                                                            std::span<const foreign_traffic> traffic,
+                                                            std::optional<std::span<const plan>> among) {
+  std::optional<std::size_t> found;
+  serving least;
+  const auto offer = [&](std::size_t i) {
+    const iteration each = try_out(i, now, traffic);
+    const serving x = wanted.of(each);
+    if (!each.ended || (found && x >= least)) return;
+    found = i;
+    least = x;
+  };
+  if (among) {
+    for (const plan& p : *among) offer(add(p));
+  } else {
+    for (std::size_t i = 0; i < size(); ++i) offer(i);
+  }
+  if (found) touch(*found);
+  return found;
+}
+
+HETPLAN_INLINE serving known_plans::serves(const wish& wanted, std::size_t i, const conditions& now,
+                                           std::span<const foreign_traffic> traffic) {
+  return wanted.of(try_out(i, now, traffic));
+}
+
+HETPLAN_INLINE iteration known_plans::try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic) {
+  entry& e = all_[i];
+  if (!traffic.empty()) return e.runner.rehearse(now, traffic);
+  if (e.seen.size() >= most_remembered) e.seen.clear();
+  auto [it, is_new] = e.seen.try_emplace(conditions_of(i, now));
+  if (is_new) it->second = e.runner.rehearse(now);
+  return it->second;
+}
+
+HETPLAN_INLINE std::vector<double> known_plans::conditions_of(std::size_t i, const conditions& now) const {
+  std::vector<double> k;
+  for (const device_id d : devices(i)) k.push_back(now.present[d.index()] != 0 ? now.speed[d.index()] : -1);
+  for (const bytes_per_second c : now.capacity) k.push_back(c.value());
+  return k;
+}
+
+}  // namespace HETPLAN_NAMESPACE::adapt

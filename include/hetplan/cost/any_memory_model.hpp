@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A memory model chosen at run time.
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include <hetplan/cost/memory_model.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+/// Holds any memory model by value; copies share it (models are pure). One virtual call per question. By default plain_memory, what files
+/// mean.
+class any_memory_model {
+ public:
+  any_memory_model() : any_memory_model(plain_memory{}) {}
+  template <class M>
+    requires(!std::same_as<M, any_memory_model>)
+  any_memory_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {
+    static_assert(check_memory_model<M>());
+  }
+
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return model_->state(l, w); }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return model_->activations(l, w); }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return model_->cache(l, w); }
+  /// All activations where the model that it holds does not split them.
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const { return model_->activations_for_weights(l, w); }
+  /// Throws invalid_input where the model that it holds does not tell it.
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return model_->optimizer_state(l, w); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual bytes state(const layer&, const workload&) const = 0;
+    [[nodiscard]] virtual bytes activations(const layer&, const workload&) const = 0;
+    [[nodiscard]] virtual bytes cache(const layer&, const workload&) const = 0;
+    [[nodiscard]] virtual bytes activations_for_weights(const layer&, const workload&) const = 0;
+    [[nodiscard]] virtual bytes optimizer_state(const layer&, const workload&) const = 0;
+  };
+  template <class M>
+  struct holder final : interface {
+    explicit holder(M m) : model(std::move(m)) {}
+    [[nodiscard]] bytes state(const layer& l, const workload& w) const override { return model.state(l, w); }
+    [[nodiscard]] bytes activations(const layer& l, const workload& w) const override { return model.activations(l, w); }
+    [[nodiscard]] bytes cache(const layer& l, const workload& w) const override { return model.cache(l, w); }
+    [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const override {
+      if constexpr (splits_activations<M>) return model.activations_for_weights(l, w);
+      else return model.activations(l, w);
+    }
+    [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const override {
+      if constexpr (tells_optimizer_state<M>) return model.optimizer_state(l, w);
+      else throw_no_optimizer_state();
+    }
+    M model;
+  };
+  std::shared_ptr<const interface> model_;
+};
+
+static_assert(check_memory_model<any_memory_model>());
+
+}  // namespace HETPLAN_NAMESPACE

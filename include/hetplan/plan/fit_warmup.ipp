@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/plan/fit_warmup.hpp>
+
+#include <algorithm>
+
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/stage_cost.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+HETPLAN_INLINE void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const any_memory_model& memory) {
+  if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
+  const stage_graph graph = make_stage_graph(p, model);
+  p.schedule.warmup.assign(p.stages.size(), 1);
+  for (const stage_id s : graph.topological) {
+    int most = warmup_of(warmup_rule::hide_communication, graph[s].depth);
+    for (const assignment& a : p[s].devices) {
+      const double room = c[a.device].usable_memory().value() * (1 + limit_tolerance) -
+                          stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
+      const share_memory kept = stage_share_memory(memory, model, p[s], a, p.workload, input_bytes(graph, s));
+      if (kept.forward > 0) most = std::min(most, static_cast<int>(std::clamp((room - kept.backward) / kept.forward, 1.0, 1e6)));
+    }
+    for (const std::size_t e : graph[s].in) {
+      if (graph.edges[e].backward_cut.value() > 0) most = std::min(most, p.schedule.warmup[graph.edges[e].from.index()]);
+    }
+    p.schedule.warmup[s.index()] = most;
+  }
+}
+
+HETPLAN_INLINE void drop_usual_warmup(plan& p, const planning_graph& model) {
+  if (p.schedule.warmup.empty()) return;
+  const stage_graph stages = make_stage_graph(p, model);
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const int usual = warmup_of(warmup_rule::hide_communication, stages.nodes[s].depth);
+    if (std::min(p.schedule.warmup[s], p.microbatches) != std::min(usual, p.microbatches)) return;
+  }
+  p.schedule.warmup.clear();
+}
+
+}  // namespace HETPLAN_NAMESPACE

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What every planner is given: the nouns of the problem and the user's models.
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/step_budget.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/any_energy_model.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/problem/any_network_policy.hpp>
+#include <hetplan/problem/job.hpp>
+#include <hetplan/solve/any_lp_solver.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+/// The user's models of a judgement beside the cost model; each defaults to what files mean.
+struct judge_models {
+  any_memory_model memory = {};
+  any_energy_model energy = {};
+  any_network_policy network = {};  ///< none: the policy that the plan names
+};
+
+/// Model and cluster must outlive it; the models are copied.
+///
+///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
+struct planning_problem {
+  const planning_graph& model;
+  const hetplan::cluster& cluster;
+  any_cost_model cost;
+  hetplan::job job = {};
+  judge_models models = {};
+  any_lp_solver lp = {};
+  long long steps = standard_steps;  ///< that a planner may take; see step_budget
+};
+
+}  // namespace HETPLAN_NAMESPACE

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/recipes/plan_on_view.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+namespace detail {
+
+HETPLAN_INLINE seconds estimated_latency(const planning_problem& problem, const plan& p, const planning_graph& model,
+                                         const cluster& devices) {
+  if (too_large_an_expansion(p, model)) return seconds(std::numeric_limits<double>::infinity());
+  return estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* planner, const planning_graph& model,
+                                   const cluster& devices, const view_search& how, step_budget& budget) {
+  using namespace partition;
+  const layer_sequence row = sequence_of(model);
+  const auto sizes = problem.job.candidate_microbatch_sizes(std::min(devices.size(), static_cast<std::size_t>(how.largest_group)));
+  const auto tables_of = [&](const layer_sequence& s) {
+    return search_tables(model, s, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
+                         problem.job.largest_share());
+  };
+  const search_tables tables = tables_of(row);
+  const auto blank = [&](int size) {
+    plan p = blank_plan(problem, planner, size);
+    p.schedule.kind = how.schedule;
+    return p;
+  };
+  const auto spaces = [&](int size) {
+    const int largest = std::min(size, how.largest_group);
+    return how.memory_first ? std::vector{by_memory(tables, largest)} : orders_to_search(tables, largest);
+  };
+  std::optional<plan> best;
+  seconds shortest;
+  for (const warmup_rule warmup : how.warmups) {
+    search_options options{.plans = 1, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
+    for (const int size : sizes) {
+      for (const device_space& space : spaces(size)) {
+        if (budget.spent()) break;
+        options.most_extensions = budget.extensions_left();
+        search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, top_k{how.k}, options);
+        budget.spend_extensions(found.counts.extended);
+        if (found.plans.empty()) continue;
+        plan& p = found.plans.front().plan;
+        const seconds t = detail::estimated_latency(problem, p, model, devices);
+        if (best && t >= shortest) continue;
+        best = std::move(p);
+        shortest = t;
+      }
+    }
+    if (best) return *std::move(best);
+  }
+  const layer_sequence coarse = light_blocks(model, 60);  // every cut of many layers takes long and tells no more
+  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front()));
+  set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
+  return nearest;
+}
+
+HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* planner, const planning_graph& model,
+                                   const cluster& devices, const view_search& how) {
+  step_budget budget(problem.steps);
+  return choose_on_view(problem, planner, model, devices, how, budget);
+}
+
+namespace detail {
+
+/// Devices may lack accelerators that a view gave them: each splits tensors as far as it can.
+HETPLAN_INLINE void keep_own_degrees(plan& p, const planning_graph& model, const cluster& c) {
+  for (stage& s : p.stages) {
+    for (assignment& a : s.devices) {
+      const device& d = c[a.device];
+      const auto profiled = [&](layer_id l) { return model[l].profile_for(d.kind) != nullptr; };
+      const bool splits = d.interconnect && std::none_of(s.layers.begin(), s.layers.end(), profiled);
+      a.tensor_parallel = splits ? std::min(a.tensor_parallel, d.accelerators) : 1;
+    }
+  }
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan_result judge_choice(const planning_problem& problem, const any_objective& objective, plan chosen,
+                                        const step_budget& budget, const candidate_observer& observer) {
+  detail::keep_own_degrees(chosen, problem.model, problem.cluster);
+  ranking only(problem, objective, 1, budget);
+  if (budget.spent()) only.cut();
+  static_cast<void>(only.consider(std::move(chosen), 1, observer));
+  return std::move(only).result();
+}
+
+HETPLAN_INLINE plan_result judge_choice(const planning_problem& problem, const any_objective& objective, plan chosen,
+                                        const candidate_observer& observer) {
+  return judge_choice(problem, objective, std::move(chosen), step_budget(problem.steps), observer);
+}
+
+HETPLAN_INLINE plan_result plan_on_view(const planning_problem& problem, const any_objective& objective, const char* planner,
+                                        const planning_graph& model, const cluster& devices, const view_search& how,
+                                        const candidate_observer& observer) {
+  step_budget budget(problem.steps);
+  plan chosen = choose_on_view(problem, planner, model, devices, how, budget);
+  return judge_choice(problem, objective, std::move(chosen), budget, observer);
+}
+
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/tasks/expand.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/validate.hpp>
+#include <hetplan/tasks/reduction.hpp>
+#include <hetplan/tasks/transfer_sender.hpp>
+
+namespace HETPLAN_NAMESPACE::tasks {
+
+namespace detail {
+
+class expander {
+ public:
+  expander(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost, const any_memory_model& memory)
+      : p_(p),
+        model_(model),
+        cluster_(c),
+        cost_(cost),
+        memory_(memory),
+        stages_(make_stage_graph(p, model)),
+        orders_(device_orders(p, stages_, c.size())),
+        out_(c.size()),
+        sender_(p, c, out_),
+        steps_(p.workload.steps()) {}
+
+  [[nodiscard]] task_graph run() {
+    reserve();
+    if (p_.parameter_server && p_.workload.mode == mode::training) out_.use(*p_.parameter_server);
+    const std::vector<double> held = static_bytes(p_, model_, memory_, cluster_.size());
+    for (std::size_t d = 0; d < held.size(); ++d) out_.hold(device_id(d), held[d]);
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) add_tasks(stage_id(s));
+    for (const stage_edge& e : stages_.edges) {
+      connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
+      if (p_.workload.mode == mode::training && e.backward_cut.value() > 0) {
+        connect(phase::backward_input, transfer_kind::backward, e.to, e.from, e.backward_cut.value(), 0);
+      }
+    }
+    if (p_.workload.mode == mode::generation) connect_tokens();
+    order_devices();
+    if (p_.workload.mode == mode::training) end_iteration();
+    sender_.require_all_rules_used();
+    return std::move(out_).build();
+  }
+
+ private:
+  using handle = task_graph_builder::handle;
+
+  /// A device's part of a stage: where its tasks are (phase by phase for each microbatch of each step).
+  struct part {
+    std::size_t base = 0;
+    std::size_t phases = 1;
+    bool split = false;
+    long long offset = 0;  ///< of its samples in a microbatch
+  };
+
+  void reserve() {
+    std::size_t computes = 0, edges = 0;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      computes += 2 * static_cast<std::size_t>(steps_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
+      edges += 2 * computes;
+    }
+    out_.reserve(computes, computes, edges);
+  }
+
+  [[nodiscard]] handle at(stage_id s, std::size_t position, phase what, int microbatch, int step) const {
+    const part& pt = parts_[s.index()][position];
+    const auto index = pt.base + static_cast<std::size_t>(step * stages_[s].microbatches + microbatch) * pt.phases +
+                       (what == phase::forward          ? 0U
+                        : what == phase::backward_input ? 1U
+                                                        : 2U);
+    return {handle::kind::compute, static_cast<std::uint32_t>(index)};
+  }
+
+  void add_tasks(stage_id id) {
+    const stage& s = p_[id];
+    const stage_graph::node& node = stages_[id];
+    const bool training = p_.workload.mode == mode::training;
+    parts_.emplace_back();
+    long long offset = 0;
+    for (const assignment& a : s.devices) {
+      part pt{.base = count_, .offset = offset};
+      pt.split = is_split(id, a.device);
+      pt.phases = !training ? 1U : pt.split ? 3U : 2U;
+      const device& d = cluster_[a.device];
+      const auto time = [&](phase what) { return stage_time_s(cost_, model_, s, a, d, what, p_.workload.context); };
+      const double forward = time(phase::forward);
+      const double input = training ? time(phase::backward_input) : 0;
+      const double weight = training ? time(phase::backward_weight) : 0;
+      const share_memory kept = stage_share_memory(memory_, model_, s, a, p_.workload, input_bytes(stages_, id));
+      const double left = pt.split ? kept.for_weights : 0;
+      compute_task t{.stage = id, .device = a.device};
+      for (t.step = 0; t.step < steps_; ++t.step) {
+        for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
+          t.first_sample = node.first_sample + static_cast<long long>(t.microbatch) * node.microbatch_size + offset;
+          t.last_sample = t.first_sample + a.samples;
+          const auto add = [&](phase what, double duration, double takes, double releases) {
+            t.what = what;
+            t.duration_s = duration;
+            t.again_s = what == phase::backward_input && s.recompute ? forward : 0;
+            t.takes_bytes = takes;
+            t.releases_bytes = releases;
+            return out_.add(t);
+          };
+          const handle f = add(phase::forward, forward, kept.forward, training ? 0 : kept.forward);
+          if (training) {
+            const handle b = add(phase::backward_input, pt.split ? input : input + weight, kept.backward, kept.whole() - left);
+            out_.depend(f, b);
+            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, 0, left));
+          }
+        }
+      }
+      count_ += pt.phases * static_cast<std::size_t>(steps_ * node.microbatches);
+      parts_.back().push_back(pt);
+      offset += a.samples;
+    }
+  }
+
+  [[nodiscard]] bool is_split(stage_id s, device_id d) const {
+    if (p_.schedule.kind != schedule_kind::explicit_orders) return false;
+    const auto& order = orders_[d.index()];
+    return std::any_of(order.begin(), order.end(), [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
+  }
+
+  /// Every producer interval reaches every consumer interval that overlaps it, by transfer or, on one device, for free.
+  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_step) {
+    const stage_graph::node &source = stages_[from], &target = stages_[to];
+    const auto& producers = p_[from].devices;
+    const auto& consumers = p_[to].devices;
+    const long long from_size = source.microbatch_size, to_size = target.microbatch_size;
+    for (int step = 0; step + to_step < steps_; ++step) {
+      for (int m = 0; m < source.microbatches; ++m) {
+        for (std::size_t i = 0; i < producers.size(); ++i) {
+          const long long begin = m * from_size + parts_[from.index()][i].offset, end = begin + producers[i].samples;
+          for (long long n = begin / to_size; n * to_size < end; ++n) {
+            for (std::size_t j = 0; j < consumers.size(); ++j) {
+              const long long first = n * to_size + parts_[to.index()][j].offset, last = first + consumers[j].samples;
+              const long long overlap = std::min(end, last) - std::max(begin, first);
+              if (overlap <= 0) continue;
+              const handle producer = at(from, i, what, m, step);
+              const handle consumer = at(to, j, what, static_cast<int>(n), step + to_step);
+              if (producers[i].device == consumers[j].device) {
+                out_.depend(producer, consumer);
+              } else {
+                const transfer t{.kind = kind,
+                                 .from = producers[i].device,
+                                 .to = consumers[j].device,
+                                 .from_stage = from,
+                                 .to_stage = to,
+                                 .microbatch = m,
+                                 .step = step,
+                                 .first_sample = source.first_sample + std::max(begin, first),
+                                 .last_sample = source.first_sample + std::min(end, last),
+                                 .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
+                if (kind != transfer_kind::token && p_.transfers == transfer_mode::block) {
+                  sender_.carry(t, producer, consumer);
+                  continue;
+                }
+                const auto [first_chunk, last_chunk] = sender_.send(t);
+                out_.depend(producer, first_chunk);
+                out_.depend(last_chunk, consumer);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Every sink's token goes to every source of its pipeline, where the next step may start.
+  void connect_tokens() {
+    constexpr double token_bytes = 4;
+    for (std::size_t t = 0; t < p_.stages.size(); ++t) {
+      if (!stages_.nodes[t].out.empty()) continue;
+      for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+        if (!stages_.nodes[s].in.empty() || p_.stages[s].pipeline != p_.stages[t].pipeline) continue;
+        connect(phase::forward, transfer_kind::token, stage_id(t), stage_id(s), token_bytes, 1);
+      }
+    }
+  }
+
+  void order_devices() {
+    for (std::size_t d = 0; d < orders_.size(); ++d) {
+      std::vector<std::size_t> position(p_.stages.size(), 0);
+      for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+        for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) {
+          if (p_.stages[s].devices[i].device.index() == d) position[s] = i;
+        }
+      }
+      for (int step = 0; step < steps_; ++step) {
+        for (const order_entry& e : orders_[d]) out_.append_to_order(at(e.stage, position[e.stage.index()], e.what, e.microbatch, step));
+      }
+    }
+  }
+
+  /// The end of a stage's work on one device: its last backward part, by the device's order.
+  [[nodiscard]] handle last_backward(stage_id s, std::size_t position) const {
+    const auto& order = orders_[p_[s].devices[position].device.index()];
+    const auto it =
+        std::find_if(order.rbegin(), order.rend(), [&](const order_entry& e) { return e.stage == s && e.what != phase::forward; });
+    return at(s, position, it->what, it->microbatch, 0);
+  }
+
+  /// The reductions behind the last backward parts, and behind them the optimizer where the cost model has a step.
+  void end_iteration() {
+    std::vector<handle> finished;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      finished.push_back(out_.add_barrier());
+      for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) out_.depend(last_backward(stage_id(s), i), finished.back());
+    }
+    const std::vector<handle> reduced = reduce_gradients(p_, model_, stages_, finished, sender_);
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (const assignment& a : p_.stages[s].devices) add_optimizer_step(stage_id(s), a, reduced[s]);
+    }
+  }
+
+  void add_optimizer_step(stage_id s, const assignment& a, handle reduced) {
+    const double duration = stage_optimizer_s(cost_, model_, p_[s], cluster_[a.device]);
+    if (duration <= 0) return;
+    const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
+    const handle step = out_.add(compute_task{.what = phase::optimizer_step,
+                                              .stage = s,
+                                              .device = a.device,
+                                              .microbatch = stages_[s].microbatches - 1,
+                                              .first_sample = first,
+                                              .last_sample = last,
+                                              .duration_s = duration});
+    out_.depend(reduced, step);
+    out_.append_to_order(step);
+  }
+
+  const plan& p_;
+  const planning_graph& model_;
+  const cluster& cluster_;
+  const any_cost_model& cost_;
+  const any_memory_model& memory_;
+  stage_graph stages_;
+  std::vector<std::vector<order_entry>> orders_;
+  task_graph_builder out_;
+  transfer_sender sender_;
+  int steps_;
+  std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
+  std::size_t count_ = 0;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                                 const any_memory_model& memory) {
+  require_valid(p, model, c);
+  return detail::expander(p, model, c, cost, memory).run();
+}
+
+}  // namespace HETPLAN_NAMESPACE::tasks
