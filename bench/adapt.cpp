@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
          {std::pair{"qwen3-1.7b", mode::training}, {"qwen3-1.7b", mode::inference}, {"qwen-omni", mode::training}}) {
       if (options.quick && std::string(setting) != "smart-home-2") continue;
       const planning_graph model = zoo::model(name, {});
-      const problem p{model, devices, {}, job_of(how, name), {}, {}};
+      const problem p{model, devices, profiled_or_roofline{}, job_of(how, name), {}, {}};
       const std::string what = std::string(name) + " " + std::string(to_string(how)) + ", " + setting;
       reactions(table, what, p, options.quick);
       if (how == mode::training) mixtures(table, what, p, options.quick);
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
     for (const auto& [trace, t] : all) {
       for (const mode how : {mode::training, mode::inference, mode::generation}) {
         if (options.quick && how != mode::training) continue;
-        const problem p{model, devices, {}, job_of(how, "qwen3-1.7b"), {}, {}};
+        const problem p{model, devices, profiled_or_roofline{}, job_of(how, "qwen3-1.7b"), {}, {}};
         const bool bounds = std::string(trace) == "made up" && std::string(setting) == "smart-home-2";
         days(table, std::string("a day, ") + trace + ", " + setting + ", " + std::string(to_string(how)), p, t, bounds, options);
       }

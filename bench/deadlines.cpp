@@ -161,7 +161,7 @@ void deadlines(reports& all, const std::string& model_name, int batch, bool quic
   const std::string name = model_name + " x " + std::to_string(batch);
   const cluster devices = zoo::cluster("smart-home-2");
   const planning_graph model = zoo::model(model_name, {});
-  const problem p{model, devices, {}, training_of(model_name, batch), {}, {}};
+  const problem p{model, devices, profiled_or_roofline{}, training_of(model_name, batch), {}, {}};
   const plan_result menu = adapt::plan_menu{recipes::dora_planner{}}(p);
   const std::vector<point> front = front_of(menu);
   const double first_s = front.front().time_s * iterations, last_s = front.back().time_s * iterations;

@@ -80,7 +80,7 @@ std::vector<io::policy_history> compare(const scenario& s, bool in_phases, repor
     wanted.workload.context = 512;
     wanted.workload.tokens = s.tokens;
   }
-  const problem p{model, devices, {}, wanted, {}, {}};
+  const problem p{model, devices, profiled_or_roofline{}, wanted, {}, {}};
   const adapt::timeline t = timeline_of(s, devices);
   const recipes::dora_planner planner;
   const plan_result first = planner(p);

@@ -452,7 +452,7 @@ void add_bert(const sections& page, const std::vector<trained_model>& models) {
     row r{number("%g", part)};
     for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
       const cluster c = on_a_switch(e, mbit);
-      const edge_problem p{m.graph, c, {{}, std::vector<double>(c.size(), part)}, m.job()};
+      const edge_problem p{m.graph, c, edge_costs{{}, std::vector<double>(c.size(), part)}, m.job()};
       const auto own = bench::rate_of(planners[bench::asteroid_at].ask(p));
       for (const auto& other : {planners[bench::on_device_at].ask(p), planners[bench::dp_at].ask(p), bench::through_a_server(p),
                                 planners[bench::pp_at].ask(p)}) {

@@ -133,7 +133,7 @@ inline std::optional<double> rate_of(const hetplan::plan_result& r) {
 /// One device of a kind on its own, by its data sheet.
 inline double data_sheet_rate(const trained_model& m, const std::string& kind) {
   const hetplan::cluster alone = on_a_switch({"alone", {kind}}, 100);
-  return *rate_of(hetplan::recipes::on_device(edge_problem{m.graph, alone, {{}, {1}}, m.job()}, hetplan::minimize_latency{}, 1));
+  return *rate_of(hetplan::recipes::on_device(edge_problem{m.graph, alone, edge_costs{{}, {1}}, m.job()}, hetplan::minimize_latency{}, 1));
 }
 
 /// How fast devices are, as a part of what the roofline makes of their data sheets.

@@ -45,7 +45,9 @@ namespace {
 
 using problem = planning_problem;
 
-problem problem_of(const planning_graph& model, const cluster& devices, const job& wanted) { return {model, devices, {}, wanted, {}, {}}; }
+problem problem_of(const planning_graph& model, const cluster& devices, const job& wanted) {
+  return {model, devices, profiled_or_roofline{}, wanted, {}, glpk_lp{}};
+}
 
 job job_of(mode how, const std::string& model) {
   job j{.workload = {.mode = how}, .batch = how == mode::training ? 32 : how == mode::inference ? 8 : 4};

@@ -125,7 +125,7 @@ int adapt(const common_options& options, const adapt_options& o) {
                         io::suggestion(name, policy_names()));
   }
 
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
   const recipes::dora_planner planner{
       .options = {.network = {.threads = options.threads.value_or(1), .search = {.seed = seed}, .orders = {.seed = seed}}}};

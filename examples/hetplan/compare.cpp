@@ -46,7 +46,7 @@ int compare(const common_options& options, const compare_options& o) {
   require_each_once("--planners", o.planners);
   const std::vector<std::string>& names = o.planners.empty() ? planner_names() : o.planners;
   for (const std::string& line : unused_options(options, names)) warn(line);
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   std::vector<io::comparison_row> rows;
   bool any = false;
   for (const std::string& name : names) {

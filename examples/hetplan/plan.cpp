@@ -38,7 +38,7 @@ int plan(const common_options& options, const plan_options& o) {
   for (const std::string& line : unused_options(options, {&o.planner, 1}, phase)) warn(line);
 
   outputs files({{"--out", o.out}, {"--svg", o.svg}, {"--html", o.html}, {"--trace", o.trace}}, {o.model, o.cluster, o.job});
-  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options.budget};
+  const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   plan_result result;
   {
     progress bar(options, o.planner);

@@ -226,8 +226,13 @@ case_outcome sweep_cases::run(std::size_t i) const {
 std::string sweep_cases::row(std::size_t i) const {
   const position at_i = at(i);
   const job& wanted = jobs_[at_i.job].value;
-  const problem p{
-      models_[at_i.model].value, clusters_[at_i.cluster].value, any_cost_model(profiled_or_roofline{}), wanted, {}, {}, options_.budget};
+  const problem p{models_[at_i.model].value,
+                  clusters_[at_i.cluster].value,
+                  any_cost_model(profiled_or_roofline{}),
+                  wanted,
+                  {},
+                  glpk_lp{},
+                  options_.budget};
   common_options quiet = options_;
   quiet.quiet = true;
   progress nobody(quiet, "");

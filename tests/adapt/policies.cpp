@@ -300,7 +300,7 @@ TEST_CASE("plans that are of no use are forgotten, those in use are not, and ans
     now.speed[0] = 1 + 0.001 * i;
     CHECK(known.try_out(0, now, {}).ended);
   }
-  CHECK(known.remembered() <= 2 * adapt::known_plans<std::remove_cvref_t<decltype(problem)>>::most_remembered * known.size());
+  CHECK(known.remembered() <= 2 * adapt::known_plans::most_remembered * known.size());
 }
 
 TEST_CASE("planning anew at the coordinator ends with the plan that serves best now, wherever its planner put it") {
