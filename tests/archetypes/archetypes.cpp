@@ -48,18 +48,31 @@ struct bare {
   void operator,(T&&) const = delete;
 };
 
-struct cost_archetype : bare {
-  using bare::bare;
+/// What an archetype of a model lacks that is held by value: behind the doors, models are copied once.
+struct bare_value {
+  explicit bare_value(int) {}
+  bare_value() = delete;
+  bare_value(const bare_value&) = default;
+  bare_value& operator=(const bare_value&) = delete;
+  ~bare_value() = default;
+  bare_value* operator&() = delete;
+  const bare_value* operator&() const = delete;
+  template <class T>
+  void operator,(T&&) const = delete;
+};
+
+struct cost_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] seconds time(const work& w, const device&) const { return 1_ms * w.batch; }
 };
-struct memory_archetype : bare {
-  using bare::bare;
+struct memory_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] bytes state(const layer&, const workload&) const { return 100_B; }
   [[nodiscard]] bytes activations(const layer&, const workload&) const { return 10_B; }
   [[nodiscard]] bytes cache(const layer&, const workload&) const { return 1_B; }
 };
-struct energy_archetype : bare {
-  using bare::bare;
+struct energy_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] joules energy(const device_usage& u, const device&) const { return u.busy * 3_W; }
 };
 struct network_archetype : bare {
@@ -69,25 +82,25 @@ struct network_archetype : bare {
     return route{0_s, {{resource_id(0), 1}}};
   }
 };
-struct policy_archetype : bare {
-  using bare::bare;
+struct policy_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
   [[nodiscard]] route_access access() const { return route_access::shared; }
 };
-struct objective_archetype : bare {
-  using bare::bare;
+struct objective_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
 };
-struct monotone_objective_archetype : bare {
-  using bare::bare;
+struct monotone_objective_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
 };
 struct criterion_archetype : bare {
   using bare::bare;
   [[nodiscard]] double value(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
 };
-struct solver_archetype : bare {
-  using bare::bare;
+struct solver_archetype : bare_value {
+  using bare_value::bare_value;
   [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
 };
 struct warm_solver_archetype : solver_archetype {
@@ -202,8 +215,6 @@ static_assert(partition::check_part_load<part_load_archetype>() && partition::ch
               check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
-using models = judge_models<memory_archetype, energy_archetype>;
-
 planning_graph three_layers() {
   planning_graph_builder b("m");
   for (const char* name : {"a", "b", "c"}) b.add_layer({.name = name, .forward_flops = 1_GFLOP, .weight = 1_kB});
@@ -236,7 +247,7 @@ TEST_CASE("bare models, a bare solver and a bare observer evaluate a plan in eve
   const cluster c = pair();
   for (const mode m : {mode::training, mode::inference, mode::generation}) {
     const cost_archetype cost(0);
-    const models judges{.memory = memory_archetype(0), .energy = energy_archetype(0)};
+    const judge_models judges{.memory = memory_archetype(0), .energy = energy_archetype(0)};
     const solver_archetype solver(0);
     task_observer_archetype watch(0);
     const judgement j = evaluate(two_stages(m), g, c, cost, judges, solver, {}, watch);
@@ -262,8 +273,7 @@ TEST_CASE("a bare policy of the user's judges a plan instead of the one that the
   const cluster c = pair();
   plan p = two_stages();
   p.network = sharing::exclusive;
-  const judge_models<memory_archetype, energy_archetype, policy_archetype> judges{
-      .memory = memory_archetype(0), .energy = energy_archetype(0), .network = policy_archetype(0)};
+  const judge_models judges{.memory = memory_archetype(0), .energy = energy_archetype(0), .network = policy_archetype(0)};
   const auto mine = judge(p, g, c, cost_archetype(0), judges).trace.transfers;
   CHECK(mine != judge(p, g, c, cost_archetype(0)).trace.transfers);
   p.network = sharing::fair_share;

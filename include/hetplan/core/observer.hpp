@@ -3,6 +3,7 @@
 /// Observers are callables at the tail of a call: they see events and may stop the work.
 
 #include <concepts>
+#include <memory>
 #include <type_traits>
 
 #include <hetplan/core/linkage.hpp>
@@ -50,7 +51,7 @@ class any_observer {
   template <class O>
     requires(!std::same_as<std::remove_cvref_t<O>, any_observer>)
   any_observer(O&& observer)  // NOLINT(bugprone-forwarding-reference-overload)
-      : observer_(const_cast<void*>(static_cast<const void*>(&observer))),
+      : observer_(const_cast<void*>(static_cast<const void*>(std::addressof(observer)))),
         tell_([](void* o, const Event& e) { return (*static_cast<std::remove_reference_t<O>*>(o))(e); }) {
     static_assert(check_observer<std::remove_reference_t<O>, Event>());
   }

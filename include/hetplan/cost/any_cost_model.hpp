@@ -3,9 +3,11 @@
 /// A cost model chosen at run time.
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <hetplan/cost/cost_model.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -19,27 +21,51 @@ class any_cost_model {
   }
 
   [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }
-  /// 0 s where the model that it holds has no step of its own.
+  /// Has the model that it holds a step of its own?
+  [[nodiscard]] bool times_optimizer() const { return model_->times_optimizer(); }
+  /// 0 s where it has none.
   [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_->optimizer_step(l, d); }
   /// Infinite where the model that it holds sets no limit.
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(w, d); }
+  /// `before`, and the seconds of several layers added one after the other, checked as checked_time_s does: one virtual call for all.
+  [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
+                               double before = 0) const {
+    return model_->total_s(model, layers, k, d, before);
+  }
 
  private:
   struct interface {
     virtual ~interface() = default;
     [[nodiscard]] virtual seconds time(const work&, const device&) const = 0;
+    [[nodiscard]] virtual bool times_optimizer() const = 0;
     [[nodiscard]] virtual seconds optimizer_step(const layer&, const device&) const = 0;
     [[nodiscard]] virtual double largest_batch(const work&, const device&) const = 0;
+    [[nodiscard]] virtual double total_s(const planning_graph&, std::span<const layer_id>, const work_kind&, const device&,
+                                         double before) const = 0;
   };
   template <class M>
   struct holder final : interface {
     explicit holder(M m) : model(std::move(m)) {}
     [[nodiscard]] seconds time(const work& w, const device& d) const override { return model.time(w, d); }
+    [[nodiscard]] bool times_optimizer() const override {
+      if constexpr (requires { model.times_optimizer(); }) return model.times_optimizer();
+      else return times_optimizer_step<M>;
+    }
     [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const override {
       if constexpr (times_optimizer_step<M>) return model.optimizer_step(l, d);
       return {};
     }
     [[nodiscard]] double largest_batch(const work& w, const device& d) const override { return checked_largest_batch(model, w, d); }
+    [[nodiscard]] double total_s(const planning_graph& graph, std::span<const layer_id> layers, const work_kind& k, const device& d,
+                                 double before) const override {
+      if constexpr (requires { model.total_s(graph, layers, k, d, before); }) {
+        return model.total_s(graph, layers, k, d, before);
+      } else {
+        double total = before;
+        for (const layer_id l : layers) total += checked_time_s(model, k.of(graph[l]), d);
+        return total;
+      }
+    }
     M model;
   };
   std::shared_ptr<const interface> model_;

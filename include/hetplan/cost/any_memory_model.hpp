@@ -4,9 +4,11 @@
 
 #include <concepts>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/graph/distinct_tensors.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -29,6 +31,19 @@ class any_memory_model {
   /// Throws invalid_input where the model that it holds does not tell it.
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return model_->optimizer_state(l, w); }
 
+  /// Bytes per sample of several layers: their activations, and the part of them that the weight part of a backward needs.
+  struct activation_bytes {
+    double all = 0, for_weights = 0;
+  };
+  /// One virtual call for all of them, each answer checked.  Throws invalid_model.
+  [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers, const workload& w) const {
+    return model_->total_activations(g, layers, w);
+  }
+  /// checked_state of the distinct tensors of several layers.
+  [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) const {
+    return model_->total_state(g, layers, w, shards);
+  }
+
  private:
   struct interface {
     virtual ~interface() = default;
@@ -37,6 +52,8 @@ class any_memory_model {
     [[nodiscard]] virtual bytes cache(const layer&, const workload&) const = 0;
     [[nodiscard]] virtual bytes activations_for_weights(const layer&, const workload&) const = 0;
     [[nodiscard]] virtual bytes optimizer_state(const layer&, const workload&) const = 0;
+    [[nodiscard]] virtual activation_bytes total_activations(const planning_graph&, std::span<const layer_id>, const workload&) const = 0;
+    [[nodiscard]] virtual double total_state(const planning_graph&, std::span<const layer_id>, const workload&, int shards) const = 0;
   };
   template <class M>
   struct holder final : interface {
@@ -51,6 +68,21 @@ class any_memory_model {
     [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const override {
       if constexpr (tells_optimizer_state<M>) return model.optimizer_state(l, w);
       else throw_no_optimizer_state();
+    }
+    [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers,
+                                                     const workload& w) const override {
+      activation_bytes total;
+      for (const layer_id l : layers) {
+        total.all += checked_bytes(model.activations(g[l], w), "activations", g[l]);
+        total.for_weights += checked_activations_for_weights(model, g[l], w);
+      }
+      return total;
+    }
+    [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w,
+                                     int shards) const override {
+      double total = 0;
+      for_each_tensor(g, layers, [&](const layer& l) { total += checked_state(model, l, w, shards); });
+      return total;
     }
     M model;
   };

@@ -3,6 +3,7 @@
 /// The door for users' memory models, and the two that ship.
 
 #include <concepts>
+#include <limits>
 
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
@@ -75,8 +76,16 @@ consteval bool check_memory_model() {
   return memory_model<M>;
 }
 
+namespace detail {
+[[noreturn]] void refuse_bytes(double given, const char* member, const layer& l);
+}
+
 /// Checks what a memory model answered. Throws invalid_model, naming member and layer.
-[[nodiscard]] double checked_bytes(bytes given, const char* member, const layer& l);
+[[nodiscard]] inline double checked_bytes(bytes given, const char* member, const layer& l) {
+  const double b = given.value();
+  if (!(b >= 0 && b <= std::numeric_limits<double>::max())) detail::refuse_bytes(b, member, l);
+  return b;
+}
 
 /// The same for a part of something that holds `all` bytes.
 [[nodiscard]] double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole);

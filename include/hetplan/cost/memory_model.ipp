@@ -16,13 +16,9 @@ HETPLAN_INLINE void throw_no_optimizer_state() {
       "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
 }
 
-HETPLAN_INLINE double checked_bytes(bytes given, const char* member, const layer& l) {
-  const double b = given.value();
-  if (!(b >= 0) || !std::isfinite(b)) {
-    throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
-                        "\") = " + to_text(b) + " B; expected finite >= 0");
-  }
-  return b;
+HETPLAN_INLINE void detail::refuse_bytes(double given, const char* member, const layer& l) {
+  throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
+                      "\") = " + to_text(given) + " B; expected finite >= 0");
 }
 
 HETPLAN_INLINE double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {

@@ -26,6 +26,11 @@ struct slowed {
   {
     return cost.optimizer_step(l, d) / factor[d.id.index()];
   }
+  [[nodiscard]] bool times_optimizer() const
+    requires requires(const Cost& c) { c.times_optimizer(); }
+  {
+    return cost.times_optimizer();
+  }
   [[nodiscard]] double largest_batch(const work& w, const device& d) const
     requires limits_batches<Cost>
   {

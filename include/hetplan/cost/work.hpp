@@ -62,4 +62,15 @@ struct work {
   }
 };
 
+/// The same call of any layer.
+struct work_kind {
+  hetplan::phase phase = phase::forward;
+  double batch = 1;
+  int tensor_parallel = 1;
+  int context = 0;
+
+  [[nodiscard]] work of(const layer& l) const { return {l, phase, batch, tensor_parallel, context}; }
+  friend bool operator==(const work_kind&, const work_kind&) = default;
+};
+
 }  // namespace HETPLAN_NAMESPACE

@@ -17,7 +17,7 @@ namespace HETPLAN_NAMESPACE {
 namespace detail {
 
 /// Throws invalid_input unless a plan is one that estimators can read.
-void require_estimable(const plan& p, const planning_graph& model, const cluster& c);
+stage_graph require_estimable(const plan& p, const planning_graph& model, const cluster& c);
 
 [[nodiscard]] HETPLAN_INLINE pipeline_steps::device_step time_device(const plan& p, const stage& s, const assignment& a,
                                                                      const planning_graph& model, const cluster& c,
@@ -40,8 +40,8 @@ HETPLAN_INLINE bool pipeline_steps::connected() const {
 
 namespace detail {
 
-HETPLAN_INLINE void require_estimable(const plan& p, const planning_graph& model, const cluster& c) {
-  require_valid(p, model, c);
+HETPLAN_INLINE stage_graph require_estimable(const plan& p, const planning_graph& model, const cluster& c) {
+  stage_graph graph = require_valid(p, model, c);
   const auto require = [](bool ok, const std::string& expected) {
     if (!ok) throw invalid_input("estimate: expected " + expected);
   };
@@ -54,6 +54,7 @@ HETPLAN_INLINE void require_estimable(const plan& p, const planning_graph& model
                                                              " in stage " + std::to_string(s) + " of a plan of " +
                                                              std::to_string(p.microbatch_size));
   }
+  return graph;
 }
 
 HETPLAN_INLINE std::vector<device_id> devices_of(const stage& s) {
@@ -109,8 +110,7 @@ HETPLAN_INLINE pipeline_steps::link_step time_link(const exchange_cost& x, int m
 }
 
 HETPLAN_INLINE pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost) {
-  detail::require_estimable(p, model, c);
-  const stage_graph graph = make_stage_graph(p, model);
+  const stage_graph graph = detail::require_estimable(p, model, c);
   const bool training = p.workload.mode == mode::training;
   const std::vector<int> warmup = resolve_warmup(p, graph);
   pipeline_steps steps{.mode = p.workload.mode, .microbatches = p.microbatches, .stages = {}, .links = {}};

@@ -27,7 +27,8 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
       if (l.trainable_weight().value() <= 0) return;
       own.layers.push_back(l.id);
       own.bytes += l.trainable_weight().value();
-      holdings.push_back({tensor_of(l), stage_id(s), l.id, l.weight.value()});
+      // A tensor outside weight groups has one holder in each pipeline.
+      if (l.weight_group >= 0 || p.pipeline_count() > 1) holdings.push_back({tensor_of(l), stage_id(s), l.id, l.weight.value()});
     });
     for (const assignment& a : st.devices) own.members.push_back({a.device, stage_id(s)});
     if (own.members.size() > 1 && own.bytes > 0) all.push_back(std::move(own));

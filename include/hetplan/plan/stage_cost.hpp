@@ -3,13 +3,13 @@
 /// What a stage costs on one of its devices: the one place where layers add up.
 
 #include <cstdint>
-#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
-#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/graph/distinct_tensors.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -32,11 +32,7 @@ using tensor_key = std::pair<bool, std::int32_t>;
 /// The distinct tensors of a stage: a weight group counts once. Calls f(layer) for the first layer of each.
 template <class F>
 void for_each_tensor(const planning_graph& model, const stage& s, F&& f) {
-  std::set<std::int32_t> seen;
-  for (const layer_id l : s.layers) {
-    if (model[l].weight_group >= 0 && !seen.insert(model[l].weight_group).second) continue;
-    f(model[l]);
-  }
+  for_each_tensor(model, std::span<const layer_id>(s.layers), f);
 }
 
 /// Seconds of the optimizer's step for a stage on one of its devices: for each distinct trainable tensor the model's answer, or

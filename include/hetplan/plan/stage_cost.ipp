@@ -11,22 +11,18 @@ namespace HETPLAN_NAMESPACE {
 
 HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                    const device& d, phase what, int context) {
-  double total = what == phase::backward_input && s.recompute ? stage_time_s(cost, model, s, a, d, phase::forward, context) : 0;
-  for (const layer_id l : s.layers) {
-    total += checked_time_s(cost,
-                            {.layer = model[l],
-                             .phase = what,
-                             .batch = static_cast<double>(a.samples),
-                             .tensor_parallel = a.tensor_parallel,
-                             .context = context},
-                            d);
-  }
-  return total;
+  const auto total_s = [&](phase each, double before) {
+    return cost.total_s(model, s.layers,
+                        {.phase = each, .batch = static_cast<double>(a.samples), .tensor_parallel = a.tensor_parallel, .context = context},
+                        d, before);
+  };
+  return what == phase::backward_input && s.recompute ? total_s(what, total_s(phase::forward, 0)) : total_s(what, 0);
 }
 
 HETPLAN_INLINE tensor_key tensor_of(const layer& l) { return {l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value}; }
 
 HETPLAN_INLINE double stage_optimizer_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const device& d) {
+  if (!cost.times_optimizer()) return 0;
   double total = 0;
   for_each_tensor(model, s, [&](const layer& l) {
     if (l.trainable_weight().value() > 0) total += checked_optimizer_step_s(cost, l, d);
@@ -50,9 +46,7 @@ HETPLAN_INLINE double stage_cache_bytes(const any_memory_model& memory, const pl
 
 HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                          const workload& w, int microbatches) {
-  double total = 0;
-  for_each_tensor(model, s, [&](const layer& l) { total += checked_state(memory, l, w, s.state_shards()); });
-  return total + stage_cache_bytes(memory, model, s, a, w, microbatches);
+  return memory.total_state(model, s.layers, w, s.state_shards()) + stage_cache_bytes(memory, model, s, a, w, microbatches);
 }
 
 HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
@@ -87,11 +81,7 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
 
 HETPLAN_INLINE share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
                                                const assignment& a, const workload& w, double inputs) {
-  double activations = 0, for_weights = 0;
-  for (const layer_id l : s.layers) {
-    activations += checked_bytes(memory.activations(model[l], w), "activations", model[l]);
-    for_weights += checked_activations_for_weights(memory, model[l], w);
-  }
+  const auto [activations, for_weights] = memory.total_activations(model, s.layers, w);
   if (!s.recompute) return {activations * a.samples, 0, for_weights * a.samples};
   return {inputs * a.samples, activations * a.samples, (inputs + for_weights) * a.samples};
 }

@@ -7,7 +7,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -22,8 +22,8 @@ struct violation {
 /// Complexity  O(size of the plan + microbatches); explicit orders: O(tasks log tasks).
 [[nodiscard]] std::optional<violation> validate(const plan& p, const planning_graph& model, const cluster& c);
 
-/// Throws invalid_input with the violation's place and text.
-void require_valid(const plan& p, const planning_graph& model, const cluster& c);
+/// The stage graph of a valid plan. Throws invalid_input with the violation's place and text.
+stage_graph require_valid(const plan& p, const planning_graph& model, const cluster& c);
 
 }  // namespace HETPLAN_NAMESPACE
 

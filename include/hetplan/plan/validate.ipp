@@ -29,20 +29,22 @@ class plan_validator {
       check_pipelines();
       for (std::size_t s = 0; s < p_.stages.size(); ++s) check_stage(s);
       check_cover();
-      const stage_graph g = make_stage_graph(p_, model_);
-      check_graph(g);
-      check_schedule(g);
-      check_transfers(g);
+      graph_ = make_stage_graph(p_, model_);
+      check_graph(graph_);
+      check_schedule(graph_);
+      check_transfers(graph_);
     } catch (const violation& v) {
       return v;
     }
     return std::nullopt;
   }
+  /// Of a valid plan.
+  [[nodiscard]] stage_graph graph() && { return std::move(graph_); }
 
  private:
   static void fail(std::string where, std::string what) { throw violation{std::move(where), std::move(what)}; }
-  static void require(bool ok, const std::string& where, const std::string& expected, const std::string& got) {
-    if (!ok) fail(where, "expected " + expected + ", got " + got);
+  static void refuse(const std::string& where, const std::string& expected, const std::string& got) {
+    fail(where, "expected " + expected + ", got " + got);
   }
   [[nodiscard]] const std::string& device_name(device_id d) const { return cluster_[d].name; }
 
@@ -55,18 +57,18 @@ class plan_validator {
   }
 
   void check_scalars() const {
-    require(p_.microbatch_size >= 1, "/microbatch_size", "an integer >= 1", std::to_string(p_.microbatch_size));
-    require(p_.microbatches >= 1, "/microbatches", "an integer >= 1", std::to_string(p_.microbatches));
-    require(std::isfinite(p_.workload.optimizer_factor) && p_.workload.optimizer_factor >= 0, "/workload/optimizer_factor",
-            "a finite number >= 0", to_text(p_.workload.optimizer_factor));
-    require(p_.workload.context >= 0, "/workload/context", "an integer >= 0", std::to_string(p_.workload.context));
+    if (!(p_.microbatch_size >= 1)) refuse("/microbatch_size", "an integer >= 1", std::to_string(p_.microbatch_size));
+    if (!(p_.microbatches >= 1)) refuse("/microbatches", "an integer >= 1", std::to_string(p_.microbatches));
+    if (!(std::isfinite(p_.workload.optimizer_factor) && p_.workload.optimizer_factor >= 0))
+      refuse("/workload/optimizer_factor", "a finite number >= 0", to_text(p_.workload.optimizer_factor));
+    if (!(p_.workload.context >= 0)) refuse("/workload/context", "an integer >= 0", std::to_string(p_.workload.context));
     if (p_.workload.mode == mode::generation) {
-      require(p_.workload.tokens >= 2, "/workload/tokens", "an integer >= 2", std::to_string(p_.workload.tokens));
+      if (!(p_.workload.tokens >= 2)) refuse("/workload/tokens", "an integer >= 2", std::to_string(p_.workload.tokens));
     }
-    require(!p_.stages.empty(), "/stages", "at least one stage", "none");
+    if (p_.stages.empty()) refuse("/stages", "at least one stage", "none");
     if (p_.parameter_server) {
-      require(p_.parameter_server->valid() && p_.parameter_server->index() < cluster_.size(), "/sync/parameter_server",
-              "a device of the cluster", "id " + std::to_string(p_.parameter_server->value));
+      if (!(p_.parameter_server->valid() && p_.parameter_server->index() < cluster_.size()))
+        refuse("/sync/parameter_server", "a device of the cluster", "id " + std::to_string(p_.parameter_server->value));
     }
   }
 
@@ -74,56 +76,58 @@ class plan_validator {
     long long total = 0;
     for (std::size_t i = 0; i < p_.pipelines.size(); ++i) {
       const std::string where = "/pipelines/" + std::to_string(i) + "/samples";
-      require(p_.pipelines[i] >= 1, where, "an integer >= 1", std::to_string(p_.pipelines[i]));
-      require(p_.pipelines[i] <= p_.batch() - total, where, "at most the " + std::to_string(p_.batch() - total) + " samples that are left",
-              std::to_string(p_.pipelines[i]));
+      if (!(p_.pipelines[i] >= 1)) refuse(where, "an integer >= 1", std::to_string(p_.pipelines[i]));
+      if (!(p_.pipelines[i] <= p_.batch() - total))
+        refuse(where, "at most the " + std::to_string(p_.batch() - total) + " samples that are left", std::to_string(p_.pipelines[i]));
       total += p_.pipelines[i];
     }
     if (!p_.pipelines.empty()) {
-      require(total == p_.batch(), "/pipelines", "samples that sum to microbatch_size * microbatches = " + std::to_string(p_.batch()),
-              std::to_string(total));
+      if (!(total == p_.batch()))
+        refuse("/pipelines", "samples that sum to microbatch_size * microbatches = " + std::to_string(p_.batch()), std::to_string(total));
     }
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       const int mine = p_.stages[s].pipeline, before = s == 0 ? 0 : p_.stages[s - 1].pipeline;
-      require(mine >= before && mine >= 0 && static_cast<std::size_t>(mine) < p_.pipeline_count(), "/stages/" + std::to_string(s),
-              "pipelines in ascending order", "pipeline " + std::to_string(mine));
+      if (!(mine >= before && mine >= 0 && static_cast<std::size_t>(mine) < p_.pipeline_count()))
+        refuse("/stages/" + std::to_string(s), "pipelines in ascending order", "pipeline " + std::to_string(mine));
     }
   }
 
   void check_stage(std::size_t s) const {
     const stage& st = p_.stages[s];
-    require(st.microbatch_size >= 0, at(s) + "/microbatch_size", "an integer >= 1", std::to_string(st.microbatch_size));
+    if (!(st.microbatch_size >= 0)) refuse(at(s) + "/microbatch_size", "an integer >= 1", std::to_string(st.microbatch_size));
     const long long samples = p_.pipeline_samples(st.pipeline);
     const int size = p_.size_of(st);
-    require(samples % size == 0, at(s) + "/microbatch_size", "a size that divides the pipeline's " + std::to_string(samples) + " samples",
-            std::to_string(size));
-    require(samples / size <= std::numeric_limits<int>::max(), at(s) + "/microbatch_size",
-            "a size that gives at most 2147483647 microbatches", std::to_string(size));
+    if (!(samples % size == 0))
+      refuse(at(s) + "/microbatch_size", "a size that divides the pipeline's " + std::to_string(samples) + " samples",
+             std::to_string(size));
+    if (!(samples / size <= std::numeric_limits<int>::max()))
+      refuse(at(s) + "/microbatch_size", "a size that gives at most 2147483647 microbatches", std::to_string(size));
     const bool training = p_.workload.mode == mode::training;
-    require(training || !st.recompute, at(s) + "/recompute", "false outside training", "true");
-    require(training || !st.shard_state, at(s) + "/shard_state", "false outside training", "true");
-    require(!st.layers.empty(), at(s) + "/layers", "at least one layer", "none");
-    require(!st.devices.empty(), at(s) + "/devices", "at least one device", "none");
+    if (!(training || !st.recompute)) refuse(at(s) + "/recompute", "false outside training", "true");
+    if (!(training || !st.shard_state)) refuse(at(s) + "/shard_state", "false outside training", "true");
+    if (st.layers.empty()) refuse(at(s) + "/layers", "at least one layer", "none");
+    if (st.devices.empty()) refuse(at(s) + "/devices", "at least one device", "none");
     long long sum = 0;
     for (std::size_t i = 0; i < st.devices.size(); ++i) {
       const assignment& a = st.devices[i];
       const std::string where = at(s) + "/devices/" + std::to_string(i);
-      require(a.device.valid() && a.device.index() < cluster_.size(), where, "a device of the cluster",
-              "id " + std::to_string(a.device.value));
+      if (!(a.device.valid() && a.device.index() < cluster_.size()))
+        refuse(where, "a device of the cluster", "id " + std::to_string(a.device.value));
       for (std::size_t j = 0; j < i; ++j) {
         if (st.devices[j].device == a.device) fail(where, "device \"" + device_name(a.device) + "\" appears twice in the stage");
       }
-      require(a.samples >= 1, where + "/samples", "an integer >= 1", std::to_string(a.samples));
+      if (!(a.samples >= 1)) refuse(where + "/samples", "an integer >= 1", std::to_string(a.samples));
       sum += a.samples;
       check_tensor_parallel(st, a, where + "/tensor_parallel");
     }
-    require(sum == size, at(s) + "/devices", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
+    if (!(sum == size)) refuse(at(s) + "/devices", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
   }
 
   void check_tensor_parallel(const stage& st, const assignment& a, const std::string& where) const {
     const device& d = cluster_[a.device];
-    require(a.tensor_parallel >= 1 && a.tensor_parallel <= d.accelerators, where,
-            "1 to the " + std::to_string(d.accelerators) + " accelerators of device \"" + d.name + "\"", std::to_string(a.tensor_parallel));
+    if (!(a.tensor_parallel >= 1 && a.tensor_parallel <= d.accelerators))
+      refuse(where, "1 to the " + std::to_string(d.accelerators) + " accelerators of device \"" + d.name + "\"",
+             std::to_string(a.tensor_parallel));
     if (a.tensor_parallel == 1) return;
     if (!d.interconnect) fail(where, "tensor parallelism on device \"" + d.name + "\" needs its interconnect, which is not given");
     for (const layer_id l : st.layers) {
@@ -165,10 +169,11 @@ class plan_validator {
     if (!too_large_an_expansion(p_, model_)) return;
     const expansion_size size = size_of_expansion(p_, model_, g);
     const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
-    require(size.total() <= max_expansion, tokens_alone ? "/workload/tokens" : "/microbatches",
-            "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " +
-                to_text(max_expansion * expansion_bytes / 1e9) + " GB",
-            to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");
+    if (!(size.total() <= max_expansion))
+      refuse(tokens_alone ? "/workload/tokens" : "/microbatches",
+             "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " +
+                 to_text(max_expansion * expansion_bytes / 1e9) + " GB",
+             to_text(size.tasks) + " tasks and " + to_text(size.transfers) + " transfers");
   }
 
   void check_schedule(const stage_graph& g) const {
@@ -189,10 +194,10 @@ class plan_validator {
     }
     if (sched.kind != schedule_kind::one_f_one_b) return;
     if (!sched.warmup.empty()) {
-      require(sched.warmup.size() == p_.stages.size(), "/schedule/warmup", "one entry per stage (" + std::to_string(p_.stages.size()) + ")",
-              std::to_string(sched.warmup.size()));
+      if (!(sched.warmup.size() == p_.stages.size()))
+        refuse("/schedule/warmup", "one entry per stage (" + std::to_string(p_.stages.size()) + ")", std::to_string(sched.warmup.size()));
       for (std::size_t s = 0; s < sched.warmup.size(); ++s) {
-        require(sched.warmup[s] >= 1, "/schedule/warmup/" + std::to_string(s), "an integer >= 1", std::to_string(sched.warmup[s]));
+        if (!(sched.warmup[s] >= 1)) refuse("/schedule/warmup/" + std::to_string(s), "an integer >= 1", std::to_string(sched.warmup[s]));
       }
     }
     if (p_.workload.mode != mode::training) return;
@@ -215,7 +220,8 @@ class plan_validator {
     for (std::size_t d = 0; d < cluster_.size(); ++d) {
       const std::string where = "/schedule/orders/" + cluster_.devices()[d].name;
       const bool given = d < orders.size() && !orders[d].empty();
-      if (holds[d] > 0) require(given, where, "an order for a device that holds a stage", "none");
+      if (holds[d] > 0)
+        if (!(given)) refuse(where, "an order for a device that holds a stage", "none");
       if (given) check_order(g, device_id(d), where);
     }
     check_runnable(g, "/schedule/orders");
@@ -234,13 +240,13 @@ class plan_validator {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const order_entry& e = order[i];
       const std::string here = where + "/" + std::to_string(i);
-      require(e.stage.valid() && e.stage.index() < p_.stages.size(), here, "a stage of the plan", std::to_string(e.stage.value));
+      if (!(e.stage.valid() && e.stage.index() < p_.stages.size())) refuse(here, "a stage of the plan", std::to_string(e.stage.value));
       const auto& devices = p_[e.stage].devices;
       if (std::none_of(devices.begin(), devices.end(), [&](const assignment& a) { return a.device == d; })) {
         fail(here, "stage \"" + p_[e.stage].name + "\" is not on device \"" + device_name(d) + "\"");
       }
-      require(e.microbatch >= 0 && e.microbatch < g[e.stage].microbatches, here,
-              "a microbatch from 0 to " + std::to_string(g[e.stage].microbatches - 1), std::to_string(e.microbatch));
+      if (!(e.microbatch >= 0 && e.microbatch < g[e.stage].microbatches))
+        refuse(here, "a microbatch from 0 to " + std::to_string(g[e.stage].microbatches - 1), std::to_string(e.microbatch));
       if (e.what == phase::optimizer_step) fail(here, "expected phase F, B or W; the optimizer's step follows by itself");
       if (p_.workload.mode != mode::training && e.what != phase::forward) fail(here, "expected phase F outside training");
       if (!position.emplace(std::tuple(e.stage, e.what, e.microbatch), i).second) fail(here, "this piece of work is listed twice");
@@ -275,37 +281,39 @@ class plan_validator {
       const std::string where = "/schedule/flows/" + std::to_string(i);
       const auto known = [&](device_id d) { return d.valid() && d.index() < cluster_.size(); };
       const auto stage = [&](stage_id s) { return s.valid() && s.index() < p_.stages.size(); };
-      require(known(r.from) && known(r.to) && r.from != r.to, where, "two different devices of the cluster",
-              std::to_string(r.from.value) + " and " + std::to_string(r.to.value));
-      require(stage(r.from_stage) && stage(r.to_stage), where, "stages of the plan",
-              std::to_string(r.from_stage.value) + " and " + std::to_string(r.to_stage.value));
-      require(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches, where + "/microbatch",
-              "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
+      if (!(known(r.from) && known(r.to) && r.from != r.to))
+        refuse(where, "two different devices of the cluster", std::to_string(r.from.value) + " and " + std::to_string(r.to.value));
+      if (!(stage(r.from_stage) && stage(r.to_stage)))
+        refuse(where, "stages of the plan", std::to_string(r.from_stage.value) + " and " + std::to_string(r.to_stage.value));
+      if (!(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches))
+        refuse(where + "/microbatch", "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
       const bool beside = p_.transfers == transfer_mode::overlap || r.kind == transfer_kind::sync || r.kind == transfer_kind::token;
       if (!beside)
         fail(where,
              "a " + std::string(to_string(r.kind)) +
                  " transfer is part of its devices' work, because transfers block; expected rules for sync and token transfers only");
-      require(r.chunks >= 1 && r.chunks <= 100000, where + "/of", "1 to 100000", std::to_string(r.chunks));
-      require(r.chunk >= 0 && r.chunk < r.chunks, where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
-      require(is_finite(r.release) && r.release.value() >= 0, where + "/release", "finite seconds >= 0", to_text(r.release.value()));
+      if (!(r.chunks >= 1 && r.chunks <= 100000)) refuse(where + "/of", "1 to 100000", std::to_string(r.chunks));
+      if (!(r.chunk >= 0 && r.chunk < r.chunks)) refuse(where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
+      if (!(is_finite(r.release) && r.release.value() >= 0)) refuse(where + "/release", "finite seconds >= 0", to_text(r.release.value()));
       auto& chunks = groups[name_of_transfer(r)];
       if (!chunks.emplace(r.chunk, i).second)
         fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice" +
                         std::string(r.kind == transfer_kind::sync ? "; a reduction has no microbatch" : ""));
-      require(rules[chunks.begin()->second].chunks == r.chunks, where + "/of", "the same number in every chunk of a flow",
-              std::to_string(r.chunks));
+      if (!(rules[chunks.begin()->second].chunks == r.chunks))
+        refuse(where + "/of", "the same number in every chunk of a flow", std::to_string(r.chunks));
     }
     for (const auto& [key, chunks] : groups) {
       const auto [first, index] = *chunks.begin();
-      require(chunks.size() == static_cast<std::size_t>(rules[index].chunks), "/schedule/flows/" + std::to_string(index),
-              "every chunk 0 to " + std::to_string(rules[index].chunks - 1) + " of this flow", std::to_string(chunks.size()) + " of them");
+      if (!(chunks.size() == static_cast<std::size_t>(rules[index].chunks)))
+        refuse("/schedule/flows/" + std::to_string(index), "every chunk 0 to " + std::to_string(rules[index].chunks - 1) + " of this flow",
+               std::to_string(chunks.size()) + " of them");
     }
   }
 
   const plan& p_;
   const planning_graph& model_;
   const cluster& cluster_;
+  stage_graph graph_;
 };
 
 }  // namespace detail
@@ -314,8 +322,10 @@ HETPLAN_INLINE std::optional<violation> validate(const plan& p, const planning_g
   return detail::plan_validator(p, model, c).run();
 }
 
-HETPLAN_INLINE void require_valid(const plan& p, const planning_graph& model, const cluster& c) {
-  if (const auto v = validate(p, model, c)) throw invalid_input("plan: " + v->where + ": " + v->what);
+HETPLAN_INLINE stage_graph require_valid(const plan& p, const planning_graph& model, const cluster& c) {
+  detail::plan_validator validator(p, model, c);
+  if (const auto v = validator.run()) throw invalid_input("plan: " + v->where + ": " + v->what);
+  return std::move(validator).graph();
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -2,11 +2,14 @@
 #pragma once
 /// What every planner is given: the nouns of the problem and the user's models.
 
+#include <utility>
+
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/any_energy_model.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/cost/remembered_cost.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/problem/any_network_policy.hpp>
 #include <hetplan/problem/job.hpp>
@@ -27,11 +30,21 @@ struct judge_models {
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
-  any_cost_model cost;
-  hetplan::job job = {};
-  judge_models models = {};
-  any_lp_solver lp = {};
-  long long steps = standard_steps;  ///< that a planner may take; see step_budget
+  any_cost_model cost;  ///< asked once: see remembered_cost
+  hetplan::job job;
+  judge_models models;
+  any_lp_solver lp;
+  long long steps;  ///< that a planner may take; see step_budget
+
+  planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
+                   judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)
+      : model(m),
+        cluster(c),
+        cost(remembered_cost(std::move(times), m, c)),
+        job(std::move(wanted)),
+        models(std::move(others)),
+        lp(std::move(solver)),
+        steps(most_steps) {}
 };
 
 }  // namespace HETPLAN_NAMESPACE

@@ -57,15 +57,15 @@ namespace detail {
 ///
 /// @param budget  of which the choice took its part: spent, the answer is `stopped`.
 [[nodiscard]] plan_result judge_choice(const planning_problem& problem, const any_objective& objective, plan chosen,
-                                       const step_budget& budget, const candidate_observer& observer);
+                                       const step_budget& budget, const candidate_observer& observer = {});
 
 [[nodiscard]] plan_result judge_choice(const planning_problem& problem, const any_objective& objective, plan chosen,
-                                       const candidate_observer& observer);
+                                       const candidate_observer& observer = {});
 
 /// The choice of a planner on its view, judged on the cluster as it is: choose_on_view and judge_choice with one budget.
 [[nodiscard]] plan_result plan_on_view(const planning_problem& problem, const any_objective& objective, const char* planner,
                                        const planning_graph& model, const cluster& devices, const view_search& how,
-                                       const candidate_observer& observer);
+                                       const candidate_observer& observer = {});
 
 }  // namespace HETPLAN_NAMESPACE::recipes
 

@@ -19,13 +19,14 @@ namespace detail {
 
 class expander {
  public:
-  expander(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost, const any_memory_model& memory)
+  expander(const plan& p, stage_graph stages, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+           const any_memory_model& memory)
       : p_(p),
         model_(model),
         cluster_(c),
         cost_(cost),
         memory_(memory),
-        stages_(make_stage_graph(p, model)),
+        stages_(std::move(stages)),
         orders_(device_orders(p, stages_, c.size())),
         out_(c.size()),
         sender_(p, c, out_),
@@ -254,8 +255,7 @@ class expander {
 
 HETPLAN_INLINE task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                  const any_memory_model& memory) {
-  require_valid(p, model, c);
-  return detail::expander(p, model, c, cost, memory).run();
+  return detail::expander(p, require_valid(p, model, c), model, c, cost, memory).run();
 }
 
 }  // namespace HETPLAN_NAMESPACE::tasks
