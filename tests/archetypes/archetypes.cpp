@@ -189,8 +189,8 @@ struct lived_observer_archetype : bare {
 /// Policies own their planner, so it moves; nothing else.
 struct planner_archetype {
   explicit planner_archetype(int) {}
-  planner_archetype(planner_archetype&&) = default;
-  planner_archetype& operator=(planner_archetype&&) = delete;
+  planner_archetype(const planner_archetype&) = default;
+  planner_archetype& operator=(const planner_archetype&) = delete;
   template <class Problem>
   [[nodiscard]] plan_result operator()(const Problem& problem) const {
     plan_result r;
