@@ -20,7 +20,7 @@ set(layers
     serve
     recipes)
 # Only programs include these, so the umbrella hetplan.hpp stands below them.
-set(leaves zoo io)
+set(leaves zoo io draw)
 set(lines_allowed 350)
 
 set(order ${layers} hetplan.hpp ${leaves})
@@ -37,7 +37,7 @@ if(NOT headers)
 endif()
 
 foreach(header IN LISTS headers)
-  # hetplan/problem/job.hpp stands at plan, hetplan/hetplan.hpp at hetplan.hpp.
+  # hetplan/problem/job.hpp stands at problem, hetplan/hetplan.hpp at hetplan.hpp.
   string(REGEX REPLACE "^hetplan/([^/]+).*" "\\1" own "${header}")
   list(FIND order "${own}" own_rank)
   if(own_rank LESS 0)

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include <hetplan/core/utf8.hpp>
 #include <hetplan/graph/topological_order.hpp>
-#include <hetplan/io/markup.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 
