@@ -20,7 +20,7 @@ set(layers
     serve
     recipes)
 # Only programs include these, so the umbrella hetplan.hpp stands below them.
-set(leaves zoo io draw)
+set(leaves zoo io exchange draw)
 set(lines_allowed 350)
 
 set(order ${layers} hetplan.hpp ${leaves})

@@ -15,7 +15,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/partition/cheapest_part.hpp>
 #include <hetplan/partition/place_operators.hpp>
 
@@ -119,8 +119,8 @@ constexpr published slow[] = {{"LayerGraphs/gnmt_training", "107.004"},
 const std::string folder = HETPLAN_SHARED_DIR "/data/dnn-partitioning";
 
 bool is_here() { return test::shared_data("data/dnn-partitioning").has_value(); }
-io::dnn_partitioning_workload published_workload(const std::string& file) {
-  return io::read_dnn_partitioning(io::json_document::load(folder + "/throughput-inputs/" + file + ".json"));
+exchange::dnn_partitioning_workload published_workload(const std::string& file) {
+  return exchange::read_dnn_partitioning(io::json_document::load(folder + "/throughput-inputs/" + file + ".json"));
 }
 std::string as_printed(seconds time) {
   char text[32];
@@ -439,7 +439,7 @@ TEST_CASE("the experts' splits have the published loads") {
     INFO(r.workload << ", split of " << r.split);
     const auto w = published_workload(std::string("LayerGraphs/") + r.workload);
     const places device =
-        io::read_dnn_partitioning_split(io::json_document::load(folder + "/human-experts/" + r.split + "_expert.json"), w);
+        exchange::read_dnn_partitioning_split(io::json_document::load(folder + "/human-experts/" + r.split + "_expert.json"), w);
     const auto load = loads(w.workload, device);
     CHECK(1e3 * *std::max_element(load.begin(), load.end()) == Approx(r.load_ms).margin(0.0005).epsilon(0));
     CHECK(find_broken_rule(w.workload, device) == std::nullopt);
