@@ -14,14 +14,14 @@
 #include <vector>
 
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
-#include <hetplan/partition/place_operators.hpp>
+#include <hetplan/place/place_operators.hpp>
 
 #include "measure.hpp"
 #include "report.hpp"
 #include "support/random_source.hpp"
 
 using namespace hetplan;
-using namespace hetplan::partition;
+using namespace hetplan::place;
 
 namespace {
 

@@ -17,9 +17,9 @@
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/partition/contiguous_partition.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/place/contiguous_partition.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/pareto_set.hpp>
@@ -211,7 +211,7 @@ static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_arch
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
 static_assert(schedule::check_transfer_priority<priority_archetype>());
-static_assert(partition::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
+static_assert(place::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
               check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
@@ -340,7 +340,7 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
-  CHECK(partition::contiguous_partition(boost_graph(g), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
+  CHECK(place::contiguous_partition(boost_graph(g), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {

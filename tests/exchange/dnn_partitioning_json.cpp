@@ -49,12 +49,12 @@ std::string split_error(const std::string& part, const std::string& replacement)
 TEST_CASE("a dnn-partitioning workload is read in SI units; what it has besides is ignored") {
   const auto all = read(workload_text);
   CHECK(all.ids == std::vector<long long>{7, 3, 0});
-  const partition::placement_workload& w = all.workload;
+  const place::placement_workload& w = all.workload;
   CHECK(w.accelerators == 2);
   CHECK(w.cpus == 1);
   CHECK(w.accelerator_memory == bytes(17e9));
   REQUIRE(w.operators.size() == 3);
-  const partition::placed_operator& a = w.operators[0];
+  const place::placed_operator& a = w.operators[0];
   CHECK(a.name == "a");
   CHECK(a.cpu_time.value() == near(6.5e-3));
   CHECK(a.accelerator_time.value() == near(0.25e-3));
@@ -70,7 +70,7 @@ TEST_CASE("a dnn-partitioning workload is read in SI units; what it has besides 
   CHECK(w.operators[2].backward);
   CHECK(w.operators[2].transfer == seconds(0));  // nobody reads it
   CHECK(w.edges == std::vector<std::pair<std::size_t, std::size_t>>{{0, 1}, {0, 2}, {1, 2}});
-  CHECK_NOTHROW(partition::check_placement_workload(w));
+  CHECK_NOTHROW(place::check_placement_workload(w));
 }
 
 TEST_CASE("a bad dnn-partitioning workload names the place and the reason") {
@@ -140,7 +140,7 @@ TEST_CASE("every published workload is read, and no part of a truncated one") {
       if (entry.path().extension() != ".json") continue;
       INFO(entry.path().string());
       const auto all = exchange::read_dnn_partitioning(io::json_document::load(entry.path().string()));
-      CHECK_NOTHROW(partition::check_placement_workload(all.workload));
+      CHECK_NOTHROW(place::check_placement_workload(all.workload));
       CHECK(all.ids.size() == all.workload.operators.size());
       ++read_files;
     }

@@ -13,6 +13,7 @@ set(layers
     problem
     plan
     partition
+    place
     tasks
     simulate
     schedule

@@ -25,7 +25,7 @@
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/partition/place_operators.hpp>
+#include <hetplan/place/place_operators.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/random_source.hpp"
@@ -459,8 +459,8 @@ void try_placement(counts& n, const std::string& text, const std::string& split,
   try {
     const auto all = exchange::read_dnn_partitioning(io::json_document::parse(text, "f.json"));
     ++n.read;
-    const auto found = partition::place_operators(all.workload);
-    if (found.status.ok() && partition::find_broken_rule(all.workload, found.device)) FAIL("a placement that breaks a rule, for " << text);
+    const auto found = place::place_operators(all.workload);
+    if (found.status.ok() && place::find_broken_rule(all.workload, found.device)) FAIL("a placement that breaks a rule, for " << text);
     if (found.bound > found.value * (1 + 1e-9)) FAIL("a bound above the value, for " << text);
   } catch (const invalid_input& e) {
     refused(e);
@@ -471,7 +471,7 @@ void try_placement(counts& n, const std::string& text, const std::string& split,
   }
   try {
     static_cast<void>(
-        partition::device_loads(whole.workload, exchange::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
+        place::device_loads(whole.workload, exchange::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
     ++n.read;
   } catch (const invalid_input& e) {
     refused(e);

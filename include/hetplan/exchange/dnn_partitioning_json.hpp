@@ -6,13 +6,13 @@
 #include <vector>
 
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/partition/placement_workload.hpp>
+#include <hetplan/place/placement_workload.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
 /// A workload and the ids that its file gives the operators.
 struct dnn_partitioning_workload {
-  partition::placement_workload workload;
+  place::placement_workload workload;
   std::vector<long long> ids;  ///< by operator
 };
 

@@ -58,17 +58,17 @@ namespace detail {
 HETPLAN_INLINE dnn_partitioning_workload read_dnn_partitioning(const io::json_document& d) {
   const io::json_node root(d);
   dnn_partitioning_workload all;
-  partition::placement_workload& w = all.workload;
+  place::placement_workload& w = all.workload;
   w.accelerator_memory = bytes(detail::plain_number(root, "maxSizePerFPGA"));
-  w.accelerators = detail::required_member(root, "maxFPGAs", "an integer >= 0").integer(0, partition::max_placement_devices);
-  w.cpus = detail::required_member(root, "maxCPUs", "an integer >= 0").integer(0, partition::max_placement_devices);
+  w.accelerators = detail::required_member(root, "maxFPGAs", "an integer >= 0").integer(0, place::max_placement_devices);
+  w.cpus = detail::required_member(root, "maxCPUs", "an integer >= 0").integer(0, place::max_placement_devices);
   if (w.accelerators == 0 && w.cpus == 0) root.fail_with("expected at least one device, got maxFPGAs 0 and maxCPUs 0");
   std::map<long long, std::size_t> by_id;
   for (const io::json_node n : detail::required_member(root, "nodes", "at least one node").elements("at least one node", 1)) {
     const io::json_node id = detail::id_at(n, "id");
     all.ids.push_back(id.integer<long long>(0));
     if (!by_id.emplace(all.ids.back(), w.operators.size()).second) id.fail("every id once", " again");
-    partition::placed_operator& o = w.operators.emplace_back();
+    place::placed_operator& o = w.operators.emplace_back();
     if (const auto name = detail::foreign_member(n, "name")) o.name = name->text();
     o.on_accelerator = detail::flag(n, "supportedOnFpga");
     o.cpu_time = seconds(detail::plain_number(n, "cpuLatency") / 1000);
@@ -101,7 +101,7 @@ HETPLAN_INLINE dnn_partitioning_workload read_dnn_partitioning(const io::json_do
 
 HETPLAN_INLINE std::vector<std::size_t> read_dnn_partitioning_split(const io::json_document& d, const dnn_partitioning_workload& of) {
   const io::json_node root(d);
-  const partition::placement_workload& w = of.workload;
+  const place::placement_workload& w = of.workload;
   std::map<long long, std::size_t> by_id;
   for (std::size_t i = 0; i < of.ids.size(); ++i) by_id.emplace(of.ids[i], i);
   std::vector<std::optional<std::size_t>> device(w.operators.size());

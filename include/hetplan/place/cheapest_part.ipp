@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/partition/cheapest_part.hpp>
+#include <hetplan/place/cheapest_part.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
@@ -80,4 +80,4 @@ HETPLAN_INLINE double cheapest_part_bound(const placement_units& u, int accelera
   return bound;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/partition/ideal_dp.hpp>
+#include <hetplan/place/ideal_dp.hpp>
 
 #include <cmath>
 
-#include <hetplan/partition/load_bound.hpp>
+#include <hetplan/place/load_bound.hpp>
 
-namespace HETPLAN_NAMESPACE::partition::detail {
+namespace HETPLAN_NAMESPACE::place::detail {
 
 HETPLAN_INLINE device_counts::device_counts(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
   for (const int n : devices) {
@@ -44,4 +44,4 @@ HETPLAN_INLINE int device_counts::taken(std::size_t state, std::size_t kind) con
   return static_cast<int>(state / stride_[kind] % (static_cast<std::size_t>(devices_[kind]) + 1));
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition::detail
+}  // namespace HETPLAN_NAMESPACE::place::detail

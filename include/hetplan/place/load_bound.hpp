@@ -7,7 +7,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// How much a unit of load on each kind weighs in the bound
 ///
@@ -24,8 +24,8 @@ namespace HETPLAN_NAMESPACE::partition {
 /// Source           duality of linear programs; the bound is ours.
 [[nodiscard]] std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/load_bound.ipp>
+#include <hetplan/place/load_bound.ipp>
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/partition/load_bound.hpp>
+#include <hetplan/place/load_bound.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 HETPLAN_INLINE std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -70,4 +70,4 @@ HETPLAN_INLINE std::vector<double> bound_weights(std::span<const int> devices, c
   return weight;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place

@@ -16,8 +16,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
-#include <hetplan/partition/cheapest_part.hpp>
-#include <hetplan/partition/place_operators.hpp>
+#include <hetplan/place/cheapest_part.hpp>
+#include <hetplan/place/place_operators.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
@@ -26,7 +26,7 @@
 namespace test_place_operators {
 
 using namespace hetplan;
-using namespace hetplan::partition;
+using namespace hetplan::place;
 using test::near;
 
 namespace {
@@ -271,7 +271,7 @@ TEST_CASE("the cheapest part around each unit is the least load of all sets that
 
 TEST_CASE("the largest flow is the smallest cut of all") {
   // The shortest path 0 1 2 7 is in the way of two longer ones: it must be taken back.
-  partition::detail::flow_network crossing(8);
+  place::detail::flow_network crossing(8);
   for (const auto& [a, b] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 2}, {2, 7}, {0, 3}, {3, 4}, {4, 2}, {1, 5}, {5, 6}, {6, 7}}) {
     crossing.add_edge(a, b, 1);
   }
@@ -282,7 +282,7 @@ TEST_CASE("the largest flow is the smallest cut of all") {
     test::random_source random(seed * 900 + i);
     const auto n = static_cast<std::size_t>(random.integer(2, 9));
     std::vector<std::vector<double>> capacity(n, std::vector<double>(n, 0));
-    partition::detail::flow_network network(n);
+    place::detail::flow_network network(n);
     for (std::size_t a = 0; a < n; ++a) {
       for (std::size_t b = 0; b < n; ++b) {
         if (a == b || !random.chance(0.4)) continue;

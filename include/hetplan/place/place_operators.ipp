@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/partition/place_operators.hpp>
+#include <hetplan/place/place_operators.hpp>
 
 #include <algorithm>
 #include <array>
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 
-#include <hetplan/partition/cheapest_part.hpp>
+#include <hetplan/place/cheapest_part.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 HETPLAN_INLINE placement_load::placement_load(const placement_units& units, double memory_bytes)
     : units_(units), memory_bytes_(memory_bytes), tensors_of_(units.size()), inside_(units.tensors.size(), 0) {
@@ -103,4 +103,4 @@ HETPLAN_INLINE operator_placement place_operators(const placement_workload& w, c
   return detail::placement_of(w, units, found);
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place

@@ -13,9 +13,9 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/graph/ideals.hpp>
-#include <hetplan/partition/part_load.hpp>
+#include <hetplan/place/part_load.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// The difference of two nested ideals on a device of a kind.
 struct ideal_part {
@@ -224,8 +224,8 @@ template <part_load Load>
   return found;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/ideal_dp.ipp>
+#include <hetplan/place/ideal_dp.ipp>
 #endif

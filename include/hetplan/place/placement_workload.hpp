@@ -12,7 +12,7 @@
 
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// One operator; times are per sample.
 struct placed_operator {
@@ -65,8 +65,8 @@ void check_placement_workload(const placement_workload& w);
 /// Throws  as device_loads.
 [[nodiscard]] std::optional<std::string> find_broken_rule(const placement_workload& w, std::span<const std::size_t> device);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/placement_workload.ipp>
+#include <hetplan/place/placement_workload.ipp>
 #endif

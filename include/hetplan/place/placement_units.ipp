@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/partition/placement_units.hpp>
+#include <hetplan/place/placement_units.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/strong_components.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
@@ -146,4 +146,4 @@ HETPLAN_INLINE placement_units make_placement_units(const placement_workload& w)
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place

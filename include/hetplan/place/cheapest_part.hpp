@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include <hetplan/partition/placement_units.hpp>
+#include <hetplan/place/placement_units.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
@@ -44,8 +44,8 @@ class flow_network {
 /// Source         ours; minimum cuts for such sums: Picard, "Maximal closure of a graph", Management Science 22, 1976.
 [[nodiscard]] double cheapest_part_bound(const placement_units& u, int accelerators, int cpus);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/cheapest_part.ipp>
+#include <hetplan/place/cheapest_part.ipp>
 #endif

@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include <hetplan/partition/contiguous_partition.hpp>
-#include <hetplan/partition/placement_units.hpp>
+#include <hetplan/place/contiguous_partition.hpp>
+#include <hetplan/place/placement_units.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// The load of a part of a placement workload's units: kind 0 are accelerators, kind 1 CPUs.
 ///
@@ -71,8 +71,8 @@ struct operator_placement {
 ///                Deviations: see ideal_dp.hpp and placement_units.hpp.
 [[nodiscard]] operator_placement place_operators(const placement_workload& w, const contiguous_options& o = {});
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/place_operators.ipp>
+#include <hetplan/place/place_operators.ipp>
 #endif

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// The load of one part, which a search grows node by node and takes back in reverse order; it begins empty. Kinds of device
 /// are numbered 0, 1, ... A part that a kind cannot bear has infinite load there, and so has every larger part.
@@ -53,4 +53,4 @@ class work_load {
 
 static_assert(check_part_load<work_load>());
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place

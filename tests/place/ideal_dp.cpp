@@ -19,15 +19,15 @@
 
 #include <hetplan/graph/ideals.hpp>
 #include <hetplan/graph/linear_orders.hpp>
-#include <hetplan/partition/contiguous_partition.hpp>
-#include <hetplan/partition/load_bound.hpp>
+#include <hetplan/place/contiguous_partition.hpp>
+#include <hetplan/place/load_bound.hpp>
 
 #include "support/random_source.hpp"
 
 namespace test_ideal_dp {
 
 using namespace hetplan;
-using namespace hetplan::partition;
+using namespace hetplan::place;
 
 namespace {
 

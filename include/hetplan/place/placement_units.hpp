@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/partition/placement_workload.hpp>
+#include <hetplan/place/placement_workload.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// Units of operators, numbered 0, 1, ...; each is on one device.
 struct placement_units {
@@ -47,8 +47,8 @@ std::size_t renumber(std::vector<std::size_t>& label);
 ///                says so.
 [[nodiscard]] placement_units make_placement_units(const placement_workload& w);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/placement_units.ipp>
+#include <hetplan/place/placement_units.ipp>
 #endif

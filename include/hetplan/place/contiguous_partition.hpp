@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <hetplan/graph/linear_orders.hpp>
-#include <hetplan/partition/ideal_dp.hpp>
+#include <hetplan/place/ideal_dp.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace HETPLAN_NAMESPACE::place {
 
 /// What every partition of nodes 0 ... n-1 has as its largest load at least, contiguous or not: the work as if it could be split
 /// (load_bound.hpp), and the node that is heaviest wherever it goes.
@@ -99,4 +99,4 @@ template <class Graph, part_load Load>
   return exact;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace HETPLAN_NAMESPACE::place
