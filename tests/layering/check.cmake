@@ -17,6 +17,7 @@ set(layers
     tasks
     simulate
     schedule
+    mix
     adapt
     serve
     recipes)

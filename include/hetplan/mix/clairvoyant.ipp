@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/clairvoyant.hpp>
+#include <hetplan/mix/clairvoyant.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/adapt/rate_hull.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/mix/rate_hull.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 HETPLAN_INLINE clairvoyant_bound clairvoyant(std::span<const rate_period> periods, double work) {
   const auto number = [](const std::string& where, double v) {
@@ -51,4 +51,4 @@ HETPLAN_INLINE clairvoyant_bound clairvoyant(std::span<const rate_period> period
   return bound;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix

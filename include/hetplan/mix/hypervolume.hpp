@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include <hetplan/plan/pareto_set.hpp>
+#include <hetplan/mix/pareto_set.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace HETPLAN_NAMESPACE::mix {
 
 /// The volume of all points that some given point covers and that cover the reference. Larger is better: it grows with
 /// every point that no other one covers. Points that are not better than the reference everywhere contribute nothing.
@@ -28,8 +28,8 @@ template <class Item>
   return hypervolume(points, reference);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace HETPLAN_NAMESPACE::mix
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/plan/hypervolume.ipp>
+#include <hetplan/mix/hypervolume.ipp>
 #endif

@@ -7,11 +7,11 @@
 #include <limits>
 #include <optional>
 
-#include <hetplan/adapt/mixing.hpp>
-#include <hetplan/adapt/plan_rates.hpp>
 #include <hetplan/core/status.hpp>
+#include <hetplan/mix/mixing.hpp>
+#include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 struct progress_options {
   /// The paper's Delta. Infinite: the whole rest of the job is one horizon, which switches least and took the least energy
@@ -40,7 +40,7 @@ struct decision {
   bool reserve = false;                  ///< the plan was chosen to keep the deadline in reach, against the mixture
   double horizon_s = 0;                  ///< what is left of the horizon, and its expected progress, when this begins
   double progress = 0;
-  adapt::mixture mixture = {};  ///< of what is left of the horizon
+  mix::mixture mixture = {};  ///< of what is left of the horizon
 };
 
 /// The job after it followed a decision for `seconds`, in which `work` was done.
@@ -84,8 +84,8 @@ struct uniform_progress {
   void check(const job_state& now) const;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/adapt/progress.ipp>
+#include <hetplan/mix/progress.ipp>
 #endif

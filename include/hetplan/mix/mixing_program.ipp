@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/mixing_program.hpp>
+#include <hetplan/mix/mixing_program.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 HETPLAN_INLINE switch_cost least_switch_cost(const plan_rates& rates, std::optional<std::size_t> running, std::size_t to) {
   switch_cost least = rates.cost(running, to);
@@ -73,4 +73,4 @@ HETPLAN_INLINE mixture mix_relaxed(const plan_rates& rates, const mixing_goal& g
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/rate_hull.hpp>
+#include <hetplan/mix/rate_hull.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 HETPLAN_INLINE rate_hull::rate_hull(const plan_rates& rates) {
   check_plan_rates(rates);
@@ -85,4 +85,4 @@ HETPLAN_INLINE mixture mix_on_hull(const plan_rates& rates, const mixing_goal& g
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix

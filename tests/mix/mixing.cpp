@@ -10,9 +10,9 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/mixing.hpp>
-#include <hetplan/adapt/mixing_program.hpp>
-#include <hetplan/adapt/rate_hull.hpp>
+#include <hetplan/mix/mixing.hpp>
+#include <hetplan/mix/mixing_program.hpp>
+#include <hetplan/mix/rate_hull.hpp>
 
 #include "support/noisy_jobs.hpp"
 #include "support/random_source.hpp"
@@ -21,9 +21,9 @@
 namespace test_mixing {
 
 using namespace hetplan;
-using adapt::mixing_goal;
-using adapt::mixture;
-using adapt::plan_rates;
+using mix::mixing_goal;
+using mix::mixture;
+using mix::plan_rates;
 
 namespace {
 
@@ -48,7 +48,7 @@ void add_costs(test::random_source& random, plan_rates& r, double scale_s) {
   const auto cost = [&](std::size_t from, std::size_t to) {
     double missing = least;
     for (std::uint64_t bits = holds[to] & ~holds[from]; bits != 0; bits &= bits - 1) missing += 0.1;
-    return adapt::switch_cost{scale_s * missing, joules * missing};
+    return mix::switch_cost{scale_s * missing, joules * missing};
   };
   for (std::size_t from = 1; from <= n; ++from) {
     for (std::size_t to = 1; to <= n; ++to) r.switches.between.push_back(cost(from, to));
@@ -138,7 +138,7 @@ TEST_CASE("without switching costs the linear program, the hull and the search o
     test::random_source random(seed);
     const plan_rates r = random_rates(random, 8);
     const mixing_goal g = random_goal(random, r, 0, 1.3);
-    const mixture hull = adapt::mix_on_hull(r, g), lp = adapt::mix_relaxed(r, g, glpk_lp{}), exact = adapt::mix(r, g);
+    const mixture hull = mix::mix_on_hull(r, g), lp = mix::mix_relaxed(r, g, glpk_lp{}), exact = mix::mix(r, g);
     REQUIRE(lp.status.ok());
     CHECK(hull.objective == Approx(lp.objective).epsilon(1e-9));
     CHECK(exact.objective == Approx(hull.objective).epsilon(1e-9));
@@ -146,7 +146,7 @@ TEST_CASE("without switching costs the linear program, the hull and the search o
     require_consistent(exact, r, g);
     require_consistent(lp, r, g);
     if (exact.parts.size() == 2)
-      CHECK(adapt::rate_hull(r).power_W(g.progress / g.horizon_s) * g.horizon_s == Approx(exact.energy_J).epsilon(1e-9));
+      CHECK(mix::rate_hull(r).power_W(g.progress / g.horizon_s) * g.horizon_s == Approx(exact.energy_J).epsilon(1e-9));
   }
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("with an infinite price the least shortfall comes first, and energy de
     if (costs) add_costs(random, r, 3);
     mixing_goal g = random_goal(random, r, 0, 1.3);
     g.shortfall_J = inf;
-    const mixture m = adapt::mix(r, g), lp = adapt::mix_relaxed(r, g, glpk_lp{});
+    const mixture m = mix::mix(r, g), lp = mix::mix_relaxed(r, g, glpk_lp{});
     require_consistent(m, r, g);
     double most = 0;
     for (std::size_t p = 0; p < r.plans.size(); ++p) most = std::max(most, r.plans[p].rate * (g.horizon_s - r.cost(g.running, p).pause_s));
@@ -167,7 +167,7 @@ TEST_CASE("with an infinite price the least shortfall comes first, and energy de
     mixing_goal dear = g;
     dear.shortfall_J = 1e9;
     if (m.shortfall == 0) {
-      CHECK(m.energy_J == Approx(adapt::mix(r, dear).energy_J).epsilon(1e-9));
+      CHECK(m.energy_J == Approx(mix::mix(r, dear).energy_J).epsilon(1e-9));
       REQUIRE(lp.status.ok());
       CHECK(lp.energy_J <= m.energy_J * (1 + 1e-9));
     } else if (!costs) {
@@ -184,11 +184,11 @@ TEST_CASE("no sequence of three turns is better than a mixture of two plans, and
     plan_rates r = random_rates(random, 4);
     add_costs(random, r, random.between(0, 2));
     const mixing_goal g = random_goal(random, r, 0.2, 1.1);
-    const mixture m = adapt::mix(r, g);
+    const mixture m = mix::mix(r, g);
     require_consistent(m, r, g);
     const double best = best_of_three(r, g);
     CHECK(m.objective == Approx(best).epsilon(1e-9));
-    const mixture lp = adapt::mix_relaxed(r, g, glpk_lp{});
+    const mixture lp = mix::mix_relaxed(r, g, glpk_lp{});
     REQUIRE(lp.status.ok());
     CHECK(lp.objective <= best + 1e-9 * std::abs(best));
     two += m.parts.size() == 2 ? 1 : 0;
@@ -208,7 +208,7 @@ TEST_CASE("the linear program bounds mixtures also where a detour would save") {
       (i < n ? r.switches.start : r.switches.between).push_back({random.between(0, 4), random.between(0, 50)});
     }
     const mixing_goal g = random_goal(random, r, 0, 1.2);
-    CHECK(adapt::mix_relaxed(r, g, glpk_lp{}).objective <= adapt::mix(r, g).objective * (1 + 1e-9));
+    CHECK(mix::mix_relaxed(r, g, glpk_lp{}).objective <= mix::mix(r, g).objective * (1 + 1e-9));
   }
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("a grid of times finds nothing better than the mixture, and comes near
     add_costs(random, r, random.between(0, 3));
     mixing_goal g = random_goal(random, r, 0, 1.2);
     g.shortfall_J = random.between(0, 200);
-    const mixture m = adapt::mix(r, g);
+    const mixture m = mix::mix(r, g);
     const int steps = 1500;
     double best = r.idle_W * g.horizon_s + g.shortfall_J * g.progress;
     for (std::size_t p = 0; p < r.plans.size(); ++p) {
@@ -247,72 +247,72 @@ TEST_CASE("a horizon by hand: an economical plan runs, a fast one helps out") {
   // 100 s for 70 units. slow: 0.5/s at 20 W, fast: 1/s at 80 W, idle 10 W.
   plan_rates r{.plans = {{0.5, 20}, {1, 80}}, .switches = {}, .idle_W = 10};
   mixing_goal g{.horizon_s = 100, .progress = 70, .running = 0};
-  mixture m = adapt::mix(r, g);
+  mixture m = mix::mix(r, g);
   REQUIRE(m.parts.size() == 2);
-  CHECK(m.parts[0] == adapt::mixture_part{0, 0, 60});
-  CHECK(m.parts[1] == adapt::mixture_part{1, 0, 40});
+  CHECK(m.parts[0] == mix::mixture_part{0, 0, 60});
+  CHECK(m.parts[1] == mix::mixture_part{1, 0, 40});
   CHECK(m.energy_J == 60 * 20 + 40 * 80);
   CHECK(m.idle_s == 0);
   SECTION("a switch takes its time from both, and the same plans need more of the fast one") {
     r.switches.between = {{}, {10, 5}, {10, 5}, {}};
-    m = adapt::mix(r, g);
+    m = mix::mix(r, g);
     REQUIRE(m.parts.size() == 2);
-    CHECK(m.parts[0] == adapt::mixture_part{0, 0, 40});
-    CHECK(m.parts[1] == adapt::mixture_part{1, 10, 50});
+    CHECK(m.parts[0] == mix::mixture_part{0, 0, 40});
+    CHECK(m.parts[1] == mix::mixture_part{1, 10, 50});
     CHECK(m.energy_J == 40 * 20 + 10 * 10 + 5 + 50 * 80);
   }
   SECTION("without a running plan the faster one is first where the order costs the same, and where it must") {
     g.running.reset();
-    CHECK(adapt::mix(r, g).parts[0].plan == 1);
+    CHECK(mix::mix(r, g).parts[0].plan == 1);
     r.switches.between = {{}, {1, 0}, {2, 0}, {}};  // slow to fast is cheaper than fast to slow
-    CHECK(adapt::mix(r, g).parts[0].plan == 0);
-    g.order = adapt::turn_order::faster_first;
-    CHECK(adapt::mix(r, g).parts[0].plan == 1);
+    CHECK(mix::mix(r, g).parts[0].plan == 0);
+    g.order = mix::turn_order::faster_first;
+    CHECK(mix::mix(r, g).parts[0].plan == 1);
   }
   SECTION("little work is done by the running plan, which then idles") {
     g.progress = 20;
-    m = adapt::mix(r, g);
-    CHECK(m.parts == std::vector<adapt::mixture_part>{{0, 0, 40}});
+    m = mix::mix(r, g);
+    CHECK(m.parts == std::vector<mix::mixture_part>{{0, 0, 40}});
     CHECK(m.idle_s == 60);
   }
   SECTION("no work, no plan") {
     g.progress = 0;
-    m = adapt::mix(r, g);
+    m = mix::mix(r, g);
     CHECK(m.parts.empty());
     CHECK(m.energy_J == 1000);
   }
   SECTION("too much work: the fast plan alone, and a shortfall") {
     g.progress = 130;
-    m = adapt::mix(r, g);
+    m = mix::mix(r, g);
     CHECK(m.status.ok());
-    CHECK(m.parts == std::vector<adapt::mixture_part>{{1, 0, 100}});
+    CHECK(m.parts == std::vector<mix::mixture_part>{{1, 0, 100}});
     CHECK(m.shortfall == 30);
   }
   SECTION("work that costs more than its price is left undone") {
     g.shortfall_J = 100;  // the slow plan's costs 20 J beyond idling, the next 120 J
-    m = adapt::mix(r, g);
-    CHECK(m.parts == std::vector<adapt::mixture_part>{{0, 0, 100}});
+    m = mix::mix(r, g);
+    CHECK(m.parts == std::vector<mix::mixture_part>{{0, 0, 100}});
     CHECK(m.shortfall == 20);
-    CHECK(adapt::rate_hull(r).price_J(0.4) == 20);
-    CHECK(adapt::rate_hull(r).price_J(0.7) == 120);
+    CHECK(mix::rate_hull(r).price_J(0.4) == 20);
+    CHECK(mix::rate_hull(r).price_J(0.7) == 120);
   }
   SECTION("a horizon shorter than the pause leaves the running plan") {
     r.switches.between = {{}, {10, 0}, {10, 0}, {}};
     g.horizon_s = 8;
     g.progress = 6;
-    m = adapt::mix(r, g);
-    CHECK(m.parts == std::vector<adapt::mixture_part>{{0, 0, 8}});
+    m = mix::mix(r, g);
+    CHECK(m.parts == std::vector<mix::mixture_part>{{0, 0, 8}});
     CHECK(m.shortfall == 2);
   }
   SECTION("deadlines pass") {
     g.horizon_s = -3;
-    for (const mixture& late : {adapt::mix(r, g), adapt::mix_on_hull(r, g), adapt::mix_relaxed(r, g, glpk_lp{})}) {
+    for (const mixture& late : {mix::mix(r, g), mix::mix_on_hull(r, g), mix::mix_relaxed(r, g, glpk_lp{})}) {
       CHECK(late.status.result == outcome::infeasible);
       CHECK(late.status.reason == "deadline passed 3 s ago with 70 units of work left");
       CHECK(late.shortfall == 70);
     }
     g.progress = 0;
-    CHECK(adapt::mix(r, g).status.ok());
+    CHECK(mix::mix(r, g).status.ok());
   }
 }
 
@@ -321,7 +321,7 @@ TEST_CASE("with as good alternatives the mixture switches less, has fewer plans 
   const plan_rates r{.plans = {{1, 20}, {2, 30}, {3, 40}, {2, 30}}, .switches = {}, .idle_W = 10};
   const auto plans = [&](std::optional<std::size_t> running, double progress) {
     std::vector<std::size_t> all;
-    for (const auto& part : adapt::mix(r, {.horizon_s = 10, .progress = progress, .running = running}).parts) all.push_back(part.plan);
+    for (const auto& part : mix::mix(r, {.horizon_s = 10, .progress = progress, .running = running}).parts) all.push_back(part.plan);
     return all;
   };
   CHECK(plans(std::nullopt, 15) == std::vector<std::size_t>{1});
@@ -336,15 +336,15 @@ TEST_CASE("the hull's power is convex, its price rises, and plans above it are n
     CAPTURE(seed);
     test::random_source random(seed);
     const plan_rates r = random_rates(random, 10);
-    const adapt::rate_hull hull(r);
+    const mix::rate_hull hull(r);
     for (const auto& p : r.plans) CHECK(hull.power_W(p.rate) <= p.power_W * (1 + 1e-12));
     for (std::size_t k = 0; k + 2 < hull.corners().size(); ++k) CHECK(hull.slope(k) < hull.slope(k + 1));
     CHECK(hull.power_W(0) == r.idle_W);
     CHECK(hull.power_W(hull.fastest() * 1.01) == inf);
     CHECK(hull.price_J(hull.fastest() * 1.01) == inf);
   }
-  CHECK(adapt::rate_hull({.plans = {{0, 3}}, .switches = {}, .idle_W = 5}).corners().size() == 1);
-  CHECK(adapt::mix_on_hull({.plans = {}, .switches = {}, .idle_W = 5}, {.horizon_s = 2, .progress = 1}).shortfall == 1);
+  CHECK(mix::rate_hull({.plans = {{0, 3}}, .switches = {}, .idle_W = 5}).corners().size() == 1);
+  CHECK(mix::mix_on_hull({.plans = {}, .switches = {}, .idle_W = 5}, {.horizon_s = 2, .progress = 1}).shortfall == 1);
 }
 
 TEST_CASE("a mixture's bad input is named") {
@@ -355,27 +355,27 @@ TEST_CASE("a mixture's bad input is named") {
     change(r);
     return r;
   };
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.plans[1].rate = -1; }), goal),
+  CHECK_THROWS_WITH(mix::mix(with([](plan_rates& r) { r.plans[1].rate = -1; }), goal),
                     "plan_rates: plans[1].rate is -1; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.plans[0].power_W = inf; }), goal),
+  CHECK_THROWS_WITH(mix::mix(with([](plan_rates& r) { r.plans[0].power_W = inf; }), goal),
                     "plan_rates: plans[0].power_W is inf; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.idle_W = std::nan(""); }), goal),
+  CHECK_THROWS_WITH(mix::mix(with([](plan_rates& r) { r.idle_W = std::nan(""); }), goal),
                     "plan_rates: idle_W is nan; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) { r.switches.between.resize(3); }), goal),
+  CHECK_THROWS_WITH(mix::mix(with([](plan_rates& r) { r.switches.between.resize(3); }), goal),
                     "plan_rates: switches.between has 3 entries; expected none or 4");
-  CHECK_THROWS_WITH(adapt::mix(with([](plan_rates& r) {
-                                 r.switches.start = {{}, {-2, 0}};
-                               }),
-                               goal),
+  CHECK_THROWS_WITH(mix::mix(with([](plan_rates& r) {
+                               r.switches.start = {{}, {-2, 0}};
+                             }),
+                             goal),
                     "plan_rates: switches.start[1].pause_s is -2; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = inf, .progress = 1}), "mixing: horizon_s is inf; expected a finite number");
-  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = -1}), "mixing: progress is -1; expected a finite number >= 0");
-  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = 1, .running = {}, .shortfall_J = -1}),
+  CHECK_THROWS_WITH(mix::mix(good, {.horizon_s = inf, .progress = 1}), "mixing: horizon_s is inf; expected a finite number");
+  CHECK_THROWS_WITH(mix::mix(good, {.horizon_s = 1, .progress = -1}), "mixing: progress is -1; expected a finite number >= 0");
+  CHECK_THROWS_WITH(mix::mix(good, {.horizon_s = 1, .progress = 1, .running = {}, .shortfall_J = -1}),
                     "mixing: shortfall_J is -1; expected a number >= 0, or infinity");
-  CHECK_THROWS_WITH(adapt::mix(good, {.horizon_s = 1, .progress = 1, .running = 2}),
+  CHECK_THROWS_WITH(mix::mix(good, {.horizon_s = 1, .progress = 1, .running = 2}),
                     "plan_rates: plan 2 runs, of 2; expected one of them or none");
-  CHECK_THROWS_AS(adapt::mixing_program(good, {.horizon_s = 0, .progress = 1}), invalid_input);
-  CHECK(adapt::mix_relaxed(good, goal, no_lp{}).status.result == outcome::stopped);
+  CHECK_THROWS_AS(mix::mixing_program(good, {.horizon_s = 0, .progress = 1}), invalid_input);
+  CHECK(mix::mix_relaxed(good, goal, no_lp{}).status.result == outcome::stopped);
 }
 
 }  // namespace test_mixing

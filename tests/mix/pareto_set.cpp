@@ -9,9 +9,9 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/plan/criterion.hpp>
-#include <hetplan/plan/hypervolume.hpp>
-#include <hetplan/plan/pareto_set.hpp>
+#include <hetplan/mix/criterion.hpp>
+#include <hetplan/mix/hypervolume.hpp>
+#include <hetplan/mix/pareto_set.hpp>
 
 #include "support/random_source.hpp"
 
@@ -94,7 +94,7 @@ TEST_CASE("a Pareto set keeps exactly the points that no other one beats, in lex
     const std::size_t criteria = static_cast<std::size_t>(random.integer(1, 5));
     const int count = random.integer(1, 60), values = random.integer(2, 12);
     const points all = random_points(random, count, criteria, values);
-    pareto_set<std::size_t> set(criteria);
+    mix::pareto_set<std::size_t> set(criteria);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool expected = std::none_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
                                          [&](const auto& p) { return p == all[i] || beats(p, all[i]); });
@@ -121,7 +121,7 @@ TEST_CASE("a Pareto set does not depend on the order of insertion") {
     test::random_source random(seed);
     const std::size_t criteria = static_cast<std::size_t>(random.integer(2, 4));
     points all = random_points(random, 40, criteria, 9);
-    pareto_set<int> one(criteria), other(criteria);
+    mix::pareto_set<int> one(criteria), other(criteria);
     for (const auto& p : all) one.insert(p, 0);
     random.shuffle(all);
     for (const auto& p : all) other.insert(p, 0);
@@ -130,8 +130,8 @@ TEST_CASE("a Pareto set does not depend on the order of insertion") {
 }
 
 TEST_CASE("a Pareto set refuses what it cannot compare, and takes infinity") {
-  CHECK_THROWS_AS(pareto_set<int>(0), invalid_input);
-  pareto_set<int> set(2);
+  CHECK_THROWS_AS(mix::pareto_set<int>(0), invalid_input);
+  mix::pareto_set<int> set(2);
   CHECK_THROWS_WITH(set.insert({1, 2, 3}, 0), "pareto_set: a point of 3 coordinates; expected 2");
   CHECK_THROWS_WITH(set.insert({1, no_number}, 0), "pareto_set: coordinate 1 is nan; expected a number");
   CHECK(set.empty());
@@ -139,37 +139,39 @@ TEST_CASE("a Pareto set refuses what it cannot compare, and takes infinity") {
   CHECK(set.insert({3, 1}, 2));
   REQUIRE(set.size() == 1);
   CHECK(set.entries()[0].item == 2);
-  CHECK(dominates(std::vector<double>{1, 2}, std::vector<double>{1, 3}));
-  CHECK_FALSE(dominates(std::vector<double>{1, 2}, std::vector<double>{1, 2}));
+  CHECK(mix::dominates(std::vector<double>{1, 2}, std::vector<double>{1, 3}));
+  CHECK_FALSE(mix::dominates(std::vector<double>{1, 2}, std::vector<double>{1, 2}));
 }
 
 TEST_CASE("criteria read an evaluation") {
   const evaluation e{.latency = 3_s,
                      .devices = {{.used = true, .energy = 5_J, .peak_memory = 70_B}, {.used = true, .energy = 7_J, .peak_memory = 20_B}},
                      .resource_bytes = {100_B, 11_B}};
-  CHECK(response_time{}.value(e) == 3);
-  CHECK(total_energy{}.value(e) == 12);
-  CHECK(device_energy{device_id(1)}.value(e) == 7);
-  CHECK(peak_memory{}.value(e) == 70);
-  CHECK(bytes_moved{}.value(e) == 111);
-  CHECK_THROWS_WITH(device_energy{device_id(2)}.value(e), "device_energy: device 2 of an evaluation with 2 devices; expected one of them");
+  CHECK(mix::response_time{}.value(e) == 3);
+  CHECK(mix::total_energy{}.value(e) == 12);
+  CHECK(mix::device_energy{device_id(1)}.value(e) == 7);
+  CHECK(mix::peak_memory{}.value(e) == 70);
+  CHECK(mix::bytes_moved{}.value(e) == 111);
+  CHECK_THROWS_WITH(mix::device_energy{device_id(2)}.value(e),
+                    "device_energy: device 2 of an evaluation with 2 devices; expected one of them");
   evaluation words = e;
   words.time_between_tokens = 20_ms;
-  CHECK(response_time{}.value(words) == 0.02);
+  CHECK(mix::response_time{}.value(words) == 0.02);
 }
 
 TEST_CASE("plans are kept by the criteria that are asked for") {
   const std::vector<plan> plans{evaluated(5, 1, 9), evaluated(1, 5, 9), evaluated(3, 3, 9), evaluated(4, 4, 1), evaluated(3, 3, 9)};
-  const auto items = [](const pareto_set<std::size_t>& s) {
+  const auto items = [](const mix::pareto_set<std::size_t>& s) {
     std::vector<std::size_t> all;
     for (const auto& e : s.entries()) all.push_back(e.item);
     return all;
   };
-  CHECK(items(pareto_plans(plans, response_time{}, total_energy{})) == std::vector<std::size_t>{1, 2, 0});
-  CHECK(items(pareto_plans(plans, response_time{}, total_energy{}, peak_memory{})) == std::vector<std::size_t>{1, 2, 3, 0});
-  CHECK(items(pareto_plans(plans, device_energy{device_id(0)})) == std::vector<std::size_t>{0});
-  CHECK(pareto_plans({}, response_time{}).empty());
-  CHECK_THROWS_WITH(pareto_plans(std::vector<plan>(2), response_time{}),
+  CHECK(items(mix::pareto_plans(plans, mix::response_time{}, mix::total_energy{})) == std::vector<std::size_t>{1, 2, 0});
+  CHECK(items(mix::pareto_plans(plans, mix::response_time{}, mix::total_energy{}, mix::peak_memory{})) ==
+        std::vector<std::size_t>{1, 2, 3, 0});
+  CHECK(items(mix::pareto_plans(plans, mix::device_energy{device_id(0)})) == std::vector<std::size_t>{0});
+  CHECK(mix::pareto_plans({}, mix::response_time{}).empty());
+  CHECK_THROWS_WITH(mix::pareto_plans(std::vector<plan>(2), mix::response_time{}),
                     "pareto_plans: plan 0 has no prediction; expected plans that were evaluated");
 }
 
@@ -184,29 +186,29 @@ TEST_CASE("the hypervolume is the sum of the cells that points dominate") {
     std::vector<double> reference;
     for (std::size_t k = 0; k < criteria; ++k) reference.push_back(top * random.between(0.6, 1.1));
     const double expected = volume_by_cells(all, reference);
-    const double volume = hypervolume(all, reference);
+    const double volume = mix::hypervolume(all, reference);
     CHECK(volume == Approx(expected).epsilon(1e-12));
     random.shuffle(all);
-    CHECK(hypervolume(all, reference) == volume);
-    pareto_set<int> set(criteria);
+    CHECK(mix::hypervolume(all, reference) == volume);
+    mix::pareto_set<int> set(criteria);
     for (const auto& p : all) set.insert(p, 0);
-    CHECK(hypervolume(set, reference) == Approx(expected).epsilon(1e-12));
+    CHECK(mix::hypervolume(set, reference) == Approx(expected).epsilon(1e-12));
     // a point that nothing covers adds to it
     std::vector<double> better(criteria, -1);
     all.push_back(better);
-    CHECK(hypervolume(all, reference) > volume);
+    CHECK(mix::hypervolume(all, reference) > volume);
   }
 }
 
 TEST_CASE("the hypervolume refuses what has none") {
-  CHECK(hypervolume(points{{1, 1}, {inf, 0}}, std::vector<double>{3, 4}) == 6);
-  CHECK(hypervolume(points{{3, 1}, {1, 4}}, std::vector<double>{3, 4}) == 0);
-  CHECK_THROWS_WITH(hypervolume(points{}, std::vector<double>(4)), "hypervolume: 4 criteria; expected 2 or 3");
-  CHECK_THROWS_WITH(hypervolume(points{}, std::vector<double>{1, inf}),
+  CHECK(mix::hypervolume(points{{1, 1}, {inf, 0}}, std::vector<double>{3, 4}) == 6);
+  CHECK(mix::hypervolume(points{{3, 1}, {1, 4}}, std::vector<double>{3, 4}) == 0);
+  CHECK_THROWS_WITH(mix::hypervolume(points{}, std::vector<double>(4)), "hypervolume: 4 criteria; expected 2 or 3");
+  CHECK_THROWS_WITH(mix::hypervolume(points{}, std::vector<double>{1, inf}),
                     "hypervolume: the reference has a coordinate inf; expected finite ones");
-  CHECK_THROWS_WITH(hypervolume(points{{1}}, std::vector<double>{1, 1}), "hypervolume: point 0 has 1 coordinates; expected 2");
-  CHECK_THROWS_AS(hypervolume(points{{1, no_number}}, std::vector<double>{1, 1}), invalid_input);
-  CHECK_THROWS_AS(hypervolume(points{{1, -inf}}, std::vector<double>{1, 1}), invalid_input);
+  CHECK_THROWS_WITH(mix::hypervolume(points{{1}}, std::vector<double>{1, 1}), "hypervolume: point 0 has 1 coordinates; expected 2");
+  CHECK_THROWS_AS(mix::hypervolume(points{{1, no_number}}, std::vector<double>{1, 1}), invalid_input);
+  CHECK_THROWS_AS(mix::hypervolume(points{{1, -inf}}, std::vector<double>{1, 1}), invalid_input);
 }
 
 }  // namespace test_pareto_set

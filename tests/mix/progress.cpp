@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/clairvoyant.hpp>
-#include <hetplan/adapt/progress.hpp>
+#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/progress.hpp>
 
 #include "support/noisy_jobs.hpp"
 #include "support/random_source.hpp"
@@ -19,10 +19,10 @@
 namespace test_progress {
 
 using namespace hetplan;
-using adapt::decision;
-using adapt::job_state;
-using adapt::plan_rates;
-using adapt::uniform_progress;
+using mix::decision;
+using mix::job_state;
+using mix::plan_rates;
+using mix::uniform_progress;
 using test::noise_kind;
 using test::noisy_job;
 using test::noisy_run;
@@ -41,8 +41,8 @@ bool starts_safe(const noisy_job& j, double pessimism) {
 }
 
 /// The same job with the rates that the controller expects.
-std::vector<adapt::rate_period> expected_periods(const noisy_job& j) {
-  std::vector<adapt::rate_period> all = j.periods;
+std::vector<mix::rate_period> expected_periods(const noisy_job& j) {
+  std::vector<mix::rate_period> all = j.periods;
   for (auto& p : all) p.rates = j.expected;
   return all;
 }
@@ -74,12 +74,12 @@ struct campaign {
   int possible = 0, met = 0;
   excess over_clairvoyant = {}, over_expected = {};
 
-  campaign(int jobs, const test::noise_options& noise, const adapt::progress_options& options) {
+  campaign(int jobs, const test::noise_options& noise, const mix::progress_options& options) {
     for (std::uint64_t seed = test::first_seed(), end = seed + static_cast<std::uint64_t>(jobs); seed < end; ++seed) {
       CAPTURE(seed);
       const noisy_job j = test::random_noisy_job(seed, noise);
       const noisy_run r = test::run(j, {j.expected, options});
-      const adapt::clairvoyant_bound bound = adapt::clairvoyant(j.periods, j.work);
+      const mix::clairvoyant_bound bound = mix::clairvoyant(j.periods, j.work);
       // work is counted once: what was done is the job, or all that fits into the time that a plan worked
       if (r.met) CHECK(r.work == Approx(j.work).epsilon(1e-9));
       else CHECK(r.work < j.work);
@@ -93,7 +93,7 @@ struct campaign {
       ++met;
       CHECK(r.energy_J >= bound.energy_J * (1 - 1e-9));
       over_clairvoyant.add(r.energy_J, bound.energy_J);
-      over_expected.add(r.energy_J, adapt::clairvoyant(expected_periods(j), j.work).energy_J);
+      over_expected.add(r.energy_J, mix::clairvoyant(expected_periods(j), j.work).energy_J);
     }
   }
 };
@@ -167,7 +167,7 @@ TEST_CASE("a decision by hand: the economical plan while there is time, the fast
   SECTION("from nothing the faster plan starts, though the other order switches for less") {
     uniform_progress dear = c;
     dear.rates.switches.between[1].pause_s = 1;
-    CHECK(adapt::mix(dear.rates, {.horizon_s = 400, .progress = 300}).parts[0].plan == 0);
+    CHECK(mix::mix(dear.rates, {.horizon_s = 400, .progress = 300}).parts[0].plan == 0);
     CHECK(dear.decide({.work_left = 300, .time_left_s = 400}).plan == 1u);
   }
   SECTION("the switch may take longer than it gains") {
@@ -182,7 +182,7 @@ TEST_CASE("a decision by hand: the economical plan while there is time, the fast
     d = paper.decide(now);
     CHECK(d.horizon_s == 100);
     CHECK(d.progress == 40);
-    now = adapt::after(now, d, 10, 4);
+    now = mix::after(now, d, 10, 4);
     CHECK(now.horizon_left_s == 90);
     CHECK(now.progress_left == 36);
     CHECK(paper.decide(now).progress == 36);
@@ -216,7 +216,7 @@ TEST_CASE("a decision by hand: the economical plan while there is time, the fast
 
 TEST_CASE("the controller names bad options and states") {
   const plan_rates rates{.plans = {{1, 2}}, .switches = {}, .idle_W = 1};
-  const auto decide = [&](const adapt::progress_options& o, const job_state& s) { return uniform_progress{rates, o}.decide(s); };
+  const auto decide = [&](const mix::progress_options& o, const job_state& s) { return uniform_progress{rates, o}.decide(s); };
   CHECK_THROWS_WITH(decide({.horizon_s = 0}, {}), "uniform_progress: horizon_s is 0; expected more than 0, or infinity");
   CHECK_THROWS_WITH(decide({.period_s = inf}, {}), "uniform_progress: period_s is inf; expected a finite number > 0");
   CHECK_THROWS_WITH(decide({.pessimism = 1}, {}), "uniform_progress: pessimism is 1; expected [0, 1)");
@@ -230,13 +230,13 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
   for (std::uint64_t seed = test::first_seed(), end = seed + 300; seed < end; ++seed) {
     CAPTURE(seed);
     test::random_source random(seed);
-    std::vector<adapt::rate_period> periods;
+    std::vector<mix::rate_period> periods;
     double most = 0;
     lp_problem lp;
     lp_problem::row done{.terms = {}, .lower = 0, .upper = 0};
     for (int t = random.integer(1, 8); t > 0; --t) {
-      adapt::rate_period p{.seconds = random.chance(0.1) ? 0 : random.between(1, 100),
-                           .rates = test::random_plan_rates(random, random.integer(1, 5), 0)};
+      mix::rate_period p{.seconds = random.chance(0.1) ? 0 : random.between(1, 100),
+                         .rates = test::random_plan_rates(random, random.integer(1, 5), 0)};
       if (random.chance(0.2)) p.rates.plans[0].rate = 0;
       if (random.chance(0.1)) p.rates.plans.clear();
       if (random.chance(0.2)) p.rates.idle_W *= 20;  // some plans draw less than idling
@@ -255,7 +255,7 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
     const double work = most * random.between(0, 1.1);
     done.lower = done.upper = std::min(work, most * (1 - 1e-13));
     lp.rows.push_back(done);
-    const adapt::clairvoyant_bound bound = adapt::clairvoyant(periods, work);
+    const mix::clairvoyant_bound bound = mix::clairvoyant(periods, work);
     const lp_solution s = glpk_lp{}.solve(lp);
     REQUIRE(s.status == lp_status::optimal);
     CHECK(bound.energy_J == Approx(s.objective).epsilon(1e-9));
@@ -264,16 +264,16 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
     CHECK(bound.progress + bound.shortfall == Approx(work));
     // the price is what a little more work would cost
     if (work > 0 && work * (1 + 1e-7) < most) {
-      const double more = adapt::clairvoyant(periods, work * (1 + 1e-7)).energy_J - bound.energy_J;
+      const double more = mix::clairvoyant(periods, work * (1 + 1e-7)).energy_J - bound.energy_J;
       const double price = more / (work * 1e-7);
-      const double next = adapt::clairvoyant(periods, work * (1 + 1e-7)).price_J;
+      const double next = mix::clairvoyant(periods, work * (1 + 1e-7)).price_J;
       CHECK(price >= bound.price_J - 1e-3 * std::abs(bound.price_J));
       CHECK(price <= next + 1e-3 * std::abs(next));
     }
   }
-  CHECK(adapt::clairvoyant({}, 1).status.reason == "clairvoyant: 1 of 1 units of work do not fit before the deadline");
-  CHECK(adapt::clairvoyant({}, 0).status.ok());
-  CHECK_THROWS_WITH(adapt::clairvoyant({}, -1), "clairvoyant: work is -1; expected a finite number >= 0");
+  CHECK(mix::clairvoyant({}, 1).status.reason == "clairvoyant: 1 of 1 units of work do not fit before the deadline");
+  CHECK(mix::clairvoyant({}, 0).status.ok());
+  CHECK_THROWS_WITH(mix::clairvoyant({}, -1), "clairvoyant: work is -1; expected a finite number >= 0");
 }
 
 }  // namespace test_progress

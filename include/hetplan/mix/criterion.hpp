@@ -9,7 +9,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace HETPLAN_NAMESPACE::mix {
 
 template <class C>
 concept values_evaluation = requires(const C& c, const evaluation& e) {
@@ -28,11 +28,11 @@ consteval bool check_criterion() {
 struct response_time {
   [[nodiscard]] double value(const evaluation& e) const { return e.response().value(); }
 };
-/// any_energy_model of all devices [J].
+/// Energy of all devices [J].
 struct total_energy {
   [[nodiscard]] double value(const evaluation& e) const { return e.energy().value(); }
 };
-/// any_energy_model of one device [J]. Throws invalid_input for a device that the evaluation does not have.
+/// Energy of one device [J]. Throws invalid_input for a device that the evaluation does not have.
 struct device_energy {
   device_id device;
   [[nodiscard]] double value(const evaluation& e) const;
@@ -49,8 +49,8 @@ struct bytes_moved {
 static_assert(check_criterion<response_time>() && check_criterion<total_energy>() && check_criterion<device_energy>() &&
               check_criterion<peak_memory>() && check_criterion<bytes_moved>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace HETPLAN_NAMESPACE::mix
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/plan/criterion.ipp>
+#include <hetplan/mix/criterion.ipp>
 #endif

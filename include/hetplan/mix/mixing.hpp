@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/adapt/plan_rates.hpp>
 #include <hetplan/core/status.hpp>
+#include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 /// Which of two plans has the first turn if neither runs. A running plan always is first.
 ///
@@ -84,8 +84,8 @@ namespace detail {
 ///              idling.
 [[nodiscard]] mixture mix(const plan_rates& rates, const mixing_goal& goal);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/adapt/mixing.ipp>
+#include <hetplan/mix/mixing.ipp>
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/progress.hpp>
+#include <hetplan/mix/progress.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 HETPLAN_INLINE job_state after(const job_state& before, const decision& d, double seconds, double work) {
   return {.work_left = std::max(0.0, before.work_left - work),
@@ -125,4 +125,4 @@ HETPLAN_INLINE void uniform_progress::check(const job_state& now) const {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/adapt/mixing.hpp>
-#include <hetplan/adapt/plan_rates.hpp>
+#include <hetplan/mix/mixing.hpp>
+#include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 /// The lower convex hull of (rate, power) of plans and of idling, from idling to the fastest plan.
 ///
@@ -57,8 +57,8 @@ class rate_hull {
 /// Source      Dora, section 4.3, eqs 7-8 with d = 0, in closed form.
 [[nodiscard]] mixture mix_on_hull(const plan_rates& rates, const mixing_goal& goal);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/adapt/rate_hull.ipp>
+#include <hetplan/mix/rate_hull.ipp>
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/plan/hypervolume.hpp>
+#include <hetplan/mix/hypervolume.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace HETPLAN_NAMESPACE::mix {
 
 namespace detail {
 
@@ -81,4 +81,4 @@ HETPLAN_INLINE double hypervolume(std::span<const std::vector<double>> points, s
   return n == 3 ? volume : slice.area();
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace HETPLAN_NAMESPACE::mix

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/mixing.hpp>
+#include <hetplan/mix/mixing.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace HETPLAN_NAMESPACE::mix {
 
 HETPLAN_INLINE void check_mixing(const plan_rates& rates, const mixing_goal& goal) {
   check_plan_rates(rates);
@@ -140,4 +140,4 @@ HETPLAN_INLINE mixture mix(const plan_rates& rates, const mixing_goal& goal) {
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace HETPLAN_NAMESPACE::mix
