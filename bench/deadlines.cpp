@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/clairvoyant.hpp>
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/mix/clairvoyant.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/zoo/models.hpp>
@@ -79,9 +79,9 @@ double best_single_J(const std::vector<point>& front, double deadline_s) {
 }
 /// With free switches; the job's energy counts until it is done, so idling takes none.
 double clairvoyant_J(const std::vector<point>& front, double deadline_s) {
-  adapt::rate_period all{.seconds = deadline_s};
+  mix::rate_period all{.seconds = deadline_s};
   for (const point& x : front) all.rates.plans.push_back({1 / x.time_s, x.energy_J / x.time_s});
-  return adapt::clairvoyant(std::span(&all, 1), iterations).energy_J;
+  return mix::clairvoyant(std::span(&all, 1), iterations).energy_J;
 }
 /// The most that any mixture can save against a single plan: just before the deadline at which the next one would do.
 struct gap {

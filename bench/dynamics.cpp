@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <hetplan/adapt/life.hpp>
+#include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/io/adaptation_svg.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
@@ -124,9 +124,9 @@ std::vector<io::policy_history> compare(const scenario& s, bool in_phases, repor
   return rows;
 }
 
-void draw(const std::string& file, const std::vector<io::policy_history>& rows, const scenario& s) {
+void write_picture(const std::string& file, const std::vector<io::policy_history>& rows, const scenario& s) {
   const cluster devices = zoo::cluster(s.setting);
-  io::write_atomically(file, io::adaptation_svg(rows, timeline_of(s, devices), zoo::model("qwen3-1.7b", {}), devices));
+  io::write_atomically(file, draw::adaptation_svg(rows, timeline_of(s, devices), zoo::model("qwen3-1.7b", {}), devices));
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
   reports all;
   for (const scenario& s : cases) {
     const std::vector<io::policy_history> rows = compare(s, &s == &cases.front(), all);
-    if (!svg.empty() && &s == &cases.front()) draw(svg, rows, s);
+    if (!svg.empty() && &s == &cases.front()) write_picture(svg, rows, s);
   }
   bench::print({all.rates, all.phases}, options);
 }

@@ -17,12 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/clairvoyant.hpp>
-#include <hetplan/adapt/mixing.hpp>
-#include <hetplan/adapt/mixing_program.hpp>
-#include <hetplan/adapt/progress.hpp>
-#include <hetplan/plan/hypervolume.hpp>
-#include <hetplan/plan/pareto_set.hpp>
+#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/hypervolume.hpp>
+#include <hetplan/mix/mixing.hpp>
+#include <hetplan/mix/mixing_program.hpp>
+#include <hetplan/mix/pareto_set.hpp>
+#include <hetplan/mix/progress.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 #include "measure.hpp"
@@ -64,11 +64,11 @@ struct outcome_of_jobs {
   double energy_J = 0, clairvoyant_J = 0, expected_J = 0;
   long long switches = 0, reserve = 0, decisions = 0;
 };
-outcome_of_jobs run_jobs(int jobs, const test::noise_options& noise, const adapt::progress_options& options) {
+outcome_of_jobs run_jobs(int jobs, const test::noise_options& noise, const mix::progress_options& options) {
   outcome_of_jobs all;
   for (int i = 1; i <= jobs; ++i) {
     const test::noisy_job job = test::random_noisy_job(static_cast<std::uint64_t>(i), noise);
-    const adapt::clairvoyant_bound bound = adapt::clairvoyant(job.periods, job.work);
+    const mix::clairvoyant_bound bound = mix::clairvoyant(job.periods, job.work);
     if (!bound.status.ok()) continue;
     ++all.possible;
     const test::noisy_run r = test::run(job, {job.expected, options});
@@ -77,9 +77,9 @@ outcome_of_jobs run_jobs(int jobs, const test::noise_options& noise, const adapt
     all.over_clairvoyant.push_back(r.energy_J / bound.energy_J - 1);
     all.energy_J += r.energy_J;
     all.clairvoyant_J += bound.energy_J;
-    std::vector<adapt::rate_period> expected = job.periods;
+    std::vector<mix::rate_period> expected = job.periods;
     for (auto& p : expected) p.rates = job.expected;
-    all.expected_J += adapt::clairvoyant(expected, job.work).energy_J;
+    all.expected_J += mix::clairvoyant(expected, job.work).energy_J;
     all.switches += r.switches;
     all.reserve += r.reserve;
     all.decisions += r.decisions;
@@ -89,7 +89,7 @@ outcome_of_jobs run_jobs(int jobs, const test::noise_options& noise, const adapt
 }
 
 void add_row(bench::report& table, int jobs, const std::string& noise_name, const test::noise_options& noise,
-             const adapt::progress_options& o) {
+             const mix::progress_options& o) {
   const outcome_of_jobs r = run_jobs(jobs, noise, o);
   double sum = 0;
   for (const double x : r.over_clairvoyant) sum += x;
@@ -114,10 +114,10 @@ int main(int argc, char** argv) {
     bench::table table(options);
     test::random_source random(1);
     for (const int plans : {5, 10, 20, 50}) {
-      const adapt::plan_rates rates = test::random_plan_rates(random, plans, 30);
+      const mix::plan_rates rates = test::random_plan_rates(random, plans, 30);
       double fastest = 0;
       for (const auto& p : rates.plans) fastest = std::max(fastest, p.rate);
-      const adapt::mixing_goal goal{.horizon_s = 3600, .progress = 0.6 * 3600 * fastest, .running = 1};
+      const mix::mixing_goal goal{.horizon_s = 3600, .progress = 0.6 * 3600 * fastest, .running = 1};
       const int calls = options.quick ? 10 : 1000;
       const auto many = [calls](auto&& call) {
         return [calls, call] {
@@ -127,13 +127,13 @@ int main(int argc, char** argv) {
         };
       };
       const std::string size = std::to_string(plans) + " plans: ";
-      table.run(size + "mixture, exact", calls, "1/s", 1e4, many([&] { return adapt::mix(rates, goal).objective; }));
+      table.run(size + "mixture, exact", calls, "1/s", 1e4, many([&] { return mix::mix(rates, goal).objective; }));
       table.run(size + "controller's decision", calls, "1/s", 1e4, many([&] {
-                  return adapt::uniform_progress{rates, {}}.decide({.work_left = goal.progress, .time_left_s = 3600, .running = 1}).seconds;
+                  return mix::uniform_progress{rates, {}}.decide({.work_left = goal.progress, .time_left_s = 3600, .running = 1}).seconds;
                 }));
       table.run(size + "mixture, linear program", calls / 10, "1/s", 0, [&, calls] {
         double sum = 0;
-        for (int i = 0; i < calls / 10; ++i) sum += adapt::mix_relaxed(rates, goal, glpk_lp{}).objective;
+        for (int i = 0; i < calls / 10; ++i) sum += mix::mix_relaxed(rates, goal, glpk_lp{}).objective;
         return sum;
       });
     }
@@ -143,14 +143,14 @@ int main(int argc, char** argv) {
         const auto all = front(points, criteria);
         const std::string size = std::to_string(points) + " points, " + std::to_string(criteria) + " criteria: ";
         const auto fill = [&] {
-          pareto_set<int> set(static_cast<std::size_t>(criteria));
+          mix::pareto_set<int> set(static_cast<std::size_t>(criteria));
           for (const auto& p : all) set.insert(p, 0);
           return set;
         };
         table.run(size + "Pareto set", points, "inserts/s", 0, [&] { return fill().size(); });
         if (criteria > 3) continue;
         const std::vector<double> reference(static_cast<std::size_t>(criteria), 1.5);
-        table.run(size + "hypervolume", points, "points/s", 0, [&] { return hypervolume(all, reference); });
+        table.run(size + "hypervolume", points, "points/s", 0, [&] { return mix::hypervolume(all, reference); });
       }
     }
   }

@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/io/dnn_partitioning_json.hpp>
-#include <hetplan/partition/place_operators.hpp>
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/place/place_operators.hpp>
 
 #include "measure.hpp"
 #include "report.hpp"
 #include "support/random_source.hpp"
 
 using namespace hetplan;
-using namespace hetplan::partition;
+using namespace hetplan::place;
 
 namespace {
 
@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
                        {"chains", "length", "ideals", "pairs", "optimum", "found in line", "gap stated", "time"});
   for (const published& p : workloads) {
     const auto read = [&](const std::string& path) { return io::json_document::load(folder + path); };
-    const io::dnn_partitioning_workload all = io::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));
+    const exchange::dnn_partitioning_workload all =
+        exchange::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));
     const placement_workload& w = all.workload;
     const int runs = options.quick ? 1 : 11;
     operator_placement best, line;
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
     const timing line_time = time_of(runs, [&] { return (line = place_operators_in_line(w)).value; });
     double expert_ms = 0;
     if (*p.expert != '\0') {
-      const auto split = io::read_dnn_partitioning_split(read(std::string("/human-experts/") + p.expert + "_expert.json"), all);
+      const auto split = exchange::read_dnn_partitioning_split(read(std::string("/human-experts/") + p.expert + "_expert.json"), all);
       for (const seconds s : device_loads(w, split)) expert_ms = std::max(expert_ms, 1e3 * s.value());
     }
     const std::string optimum = best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-";

@@ -16,8 +16,8 @@
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
+#include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/io/adaptation_svg.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/zoo/devices.hpp>
@@ -181,7 +181,7 @@ void live_on(bench::report& out, const std::string& picture) {
     out.add({row.policy, rate(0, lost_s), readable(seconds(a.done_s - lost_s)), rate(lost_s, lost_s + soon_s), rate(lost_s + soon_s, 60),
              std::to_string(row.history.lost)});
   }
-  if (!picture.empty()) io::write_atomically(picture, io::adaptation_svg(rows, t, model, devices));
+  if (!picture.empty()) io::write_atomically(picture, draw::adaptation_svg(rows, t, model, devices));
 }
 
 }  // namespace

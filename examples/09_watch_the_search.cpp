@@ -5,9 +5,9 @@
 #include <vector>
 
 #include <hetplan/decompose/serial.hpp>
+#include <hetplan/draw/search_table_svg.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
-#include <hetplan/io/search_table_svg.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/estimators.hpp>
 
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   const device_space space = every_order(tables.classes, blank.microbatch_size);
 
   // [observer]
-  std::vector<io::table_cell> cells;
+  std::vector<draw::table_cell> cells;
   std::vector<std::vector<partial_plan>> kept;  // by cell
   const auto watch = [&](const cell_filled& c) {
     cells.push_back({c.first_block, c.state, c.stages, c.kept.size(), c.kept.front()->rank});
@@ -94,5 +94,5 @@ int main(int argc, char** argv) {
   compare("dominance and bounds", dominance{}, true);
   compare("the best 3 and bounds", top_k{3}, true);
   compare("the best 1 and bounds", top_k{1}, true);
-  if (argc > 1) io::write_atomically(argv[1], io::search_table_svg(tables, space, cells, found));
+  if (argc > 1) io::write_atomically(argv[1], draw::search_table_svg(tables, space, cells, found));
 }

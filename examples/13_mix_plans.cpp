@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/progress.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/plan/pareto_set.hpp>
+#include <hetplan/mix/pareto_set.hpp>
+#include <hetplan/mix/progress.hpp>
 
 using namespace hetplan;
 
@@ -30,8 +30,8 @@ int main() {
   // [pareto]
   std::vector<plan> plans = recipes::dora(problem, minimize_latency{}, 20).plans;
   for (plan& p : recipes::dora(problem, minimize_energy{}, 20).plans) plans.push_back(std::move(p));
-  const auto front = pareto_plans(std::span<const plan>(plans), response_time{}, total_energy{});  // fastest first
-  adapt::plan_rates rates{.idle_W = 11};
+  const auto front = mix::pareto_plans(std::span<const plan>(plans), mix::response_time{}, mix::total_energy{});  // fastest first
+  mix::plan_rates rates{.idle_W = 11};
   for (const auto& entry : front.entries()) rates.plans.push_back({1 / entry.point[0], entry.point[1] / entry.point[0]});
   for (const auto& from : front.entries()) {
     const adapt::holdings held = adapt::holdings_of(plans[from.item], model, home.size());
@@ -43,22 +43,22 @@ int main() {
   for (const auto& e : front.entries()) std::printf("plan %zu: %.2f s, %.0f J\n", &e - front.entries().data(), e.point[0], e.point[1]);
 
   const double work = 600, deadline_s = 3600;
-  const adapt::mixture m = adapt::mix(rates, {.horizon_s = deadline_s, .progress = work});
-  for (const adapt::mixture_part& part : m.parts) std::printf("%.0f s of plan %zu, ", part.seconds, part.plan);
+  const mix::mixture m = mix::mix(rates, {.horizon_s = deadline_s, .progress = work});
+  for (const mix::mixture_part& part : m.parts) std::printf("%.0f s of plan %zu, ", part.seconds, part.plan);
   std::printf("%.0f s idle: %.0f kJ\n", m.idle_s, 1e-3 * m.energy_J);
 
   // [progress]
-  const adapt::uniform_progress controller{rates};
-  adapt::job_state left{.work_left = work, .time_left_s = deadline_s};
+  const mix::uniform_progress controller{rates};
+  mix::job_state left{.work_left = work, .time_left_s = deadline_s};
   double energy_J = 0;
   while (left.time_left_s > 0) {
-    const adapt::decision d = controller.decide(left);
+    const mix::decision d = controller.decide(left);
     const double luck = left.time_left_s > deadline_s / 2 ? 0.9 : 1.0;  // slower than expected at first
     const double rate = d.plan ? luck * rates.plans[*d.plan].rate : 0;
     const double works_s = rate > 0 ? std::min(d.seconds - d.pause_s, left.work_left / rate) : 0;
     energy_J += rates.idle_W * (d.seconds - works_s);
     if (d.plan) energy_J += rates.plans[*d.plan].power_W * works_s + rates.cost(left.running, *d.plan).energy_J;
-    left = adapt::after(left, d, d.seconds, rate * works_s);
+    left = mix::after(left, d, d.seconds, rate * works_s);
   }
   // [progress]
   std::printf("where the first half is 10 %% slower: %.0f kJ, %.0f of %.0f iterations left\n", 1e-3 * energy_J, left.work_left, work);

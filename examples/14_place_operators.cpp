@@ -9,7 +9,7 @@
 
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/partition/contiguous_partition.hpp>
+#include <hetplan/place/contiguous_partition.hpp>
 
 using namespace hetplan;
 
@@ -35,7 +35,7 @@ struct battery_share {
     return share;
   }
 };
-static_assert(partition::check_part_load<battery_share>());
+static_assert(place::check_part_load<battery_share>());
 // [load]
 
 int main() {
@@ -51,10 +51,10 @@ int main() {
   const planning_graph model = std::move(layers).build();
 
   const std::array devices{2, 1};
-  const partition::ideal_partition found = partition::contiguous_partition(boost_graph(model), devices, battery_share{model});
+  const place::ideal_partition found = place::contiguous_partition(boost_graph(model), devices, battery_share{model});
   std::printf("%s, gap %.1f %%: the emptiest battery lasts for %.0f images\n", found.status.ok() ? "feasible" : found.status.reason.c_str(),
               100 * found.gap(), 1 / found.value);
-  for (const partition::ideal_part& part : found.parts) {
+  for (const place::ideal_part& part : found.parts) {
     std::printf("  %-6s %4.1f millionths of a battery:", part.kind == 0 ? "phone" : "tablet", 1e6 * part.load);
     for (const std::size_t l : part.nodes) std::printf(" %s", model.layers()[l].name.c_str());
     std::printf("\n");

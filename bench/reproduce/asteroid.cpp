@@ -411,7 +411,7 @@ void add_scalability(const sections& page, const std::vector<trained_model>& mod
                          {"DP, server", bench::plot_color(1)},
                          {"PP", bench::plot_color(2)},
                          {"Asteroid", bench::plot_own},
-                         {"linear", io::palette::quiet}},
+                         {"linear", draw::palette::quiet}},
                         panels));
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/io/svg.hpp>
+#include <hetplan/draw/svg.hpp>
 
 namespace bench {
 
@@ -20,14 +20,14 @@ namespace bench {
 struct plot_style {
   std::string title;
   std::string note = {};   ///< one line below the title
-  std::string unit = "s";  ///< of the vertical axis, as io::engineering writes it; "" for plain numbers
+  std::string unit = "s";  ///< of the vertical axis, as draw::engineering writes it; "" for plain numbers
   bool logarithmic = true;
   std::size_t columns = 2;
 };
 /// A bar's or curve's colour and its name in the legend.
 struct plot_series {
   std::string name;
-  hetplan::io::color fill;
+  hetplan::draw::color fill;
 };
 /// Bars side by side, one per series; nothing where there is no value.
 struct bar_group {
@@ -46,8 +46,8 @@ struct curve_panel {
 };
 
 /// The i-th of the things that are compared; what the page is about gets plot_own.
-inline hetplan::io::color plot_color(std::size_t i) { return hetplan::io::palette::category_color(i + 1); }
-inline const hetplan::io::color plot_own = hetplan::io::palette::phase_color(hetplan::phase::forward, 0, 1);
+inline hetplan::draw::color plot_color(std::size_t i) { return hetplan::draw::palette::category_color(i + 1); }
+inline const hetplan::draw::color plot_own = hetplan::draw::palette::phase_color(hetplan::phase::forward, 0, 1);
 
 namespace detail {
 
@@ -61,12 +61,12 @@ class plot {
 
   plot(plot_style style, const std::vector<plot_series>& series, std::size_t panels, const std::vector<double>& values)
       : style_(std::move(style)), columns_(std::min(style_.columns, std::max<std::size_t>(panels, 1))), panels_(panels) {
-    using hetplan::io::palette::ink;
+    using hetplan::draw::palette::ink;
     find_range(values);
     width_ = margin + static_cast<double>(columns_) * (axis + panel_width) + margin;
     double y = 36;
     out_.text(margin, y, style_.title, {.size = 16, .weight = 600});
-    if (!style_.note.empty()) out_.text(margin, y += 20, style_.note, {.fill = hetplan::io::palette::quiet});
+    if (!style_.note.empty()) out_.text(margin, y += 20, style_.note, {.fill = hetplan::draw::palette::quiet});
     double x = margin;
     y += 16;
     for (const plot_series& s : series) {
@@ -86,10 +86,10 @@ class plot {
     out_.text(a.left, a.top - 8, title, {.size = 12.5, .weight = 600});
     for (const double v : levels_) {
       const double y = at(a, v);
-      out_.line(a.left, y, a.left + a.width, y, hetplan::io::palette::grid);
-      out_.text(a.left - 7, y + 4, value_text(v), {.size = 10, .fill = hetplan::io::palette::quiet, .anchor = "end"});
+      out_.line(a.left, y, a.left + a.width, y, hetplan::draw::palette::grid);
+      out_.text(a.left - 7, y + 4, value_text(v), {.size = 10, .fill = hetplan::draw::palette::quiet, .anchor = "end"});
     }
-    out_.line(a.left, a.bottom(), a.left + a.width, a.bottom(), hetplan::io::palette::quiet);
+    out_.line(a.left, a.bottom(), a.left + a.width, a.bottom(), hetplan::draw::palette::quiet);
     return a;
   }
   [[nodiscard]] double at(const area& a, double value) const {
@@ -98,9 +98,9 @@ class plot {
     return a.bottom() - a.height * std::clamp(share, 0.0, 1.0);
   }
   [[nodiscard]] std::string value_text(double v) const {
-    return style_.unit.empty() ? hetplan::io::fixed(v, 3) : hetplan::io::engineering(v, style_.unit);
+    return style_.unit.empty() ? hetplan::draw::fixed(v, 3) : hetplan::draw::engineering(v, style_.unit);
   }
-  [[nodiscard]] hetplan::io::svg_writer& out() { return out_; }
+  [[nodiscard]] hetplan::draw::svg_writer& out() { return out_; }
   [[nodiscard]] std::string document() && {
     const double lines = std::ceil(static_cast<double>(panels_) / static_cast<double>(columns_));
     return std::move(out_).document(width_, top_ + lines * pitch + 8, style_.title);
@@ -133,7 +133,7 @@ class plot {
   std::size_t columns_, panels_;
   double width_ = 0, top_ = 0, low_ = 0, high_ = 1;
   std::vector<double> levels_;
-  hetplan::io::svg_writer out_;
+  hetplan::draw::svg_writer out_;
 };
 
 }  // namespace detail
@@ -141,7 +141,7 @@ class plot {
 /// @param missing  stands in the place of a bar without value, such as "OOM".
 inline std::string bars_svg(const plot_style& style, const std::vector<plot_series>& series, const std::vector<bar_panel>& panels,
                             const std::string& missing = "OOM") {
-  namespace palette = hetplan::io::palette;
+  namespace palette = hetplan::draw::palette;
   std::vector<double> values;
   for (const bar_panel& p : panels) {
     for (const bar_group& g : p.groups) {
@@ -167,7 +167,7 @@ inline std::string bars_svg(const plot_style& style, const std::vector<plot_seri
         } else {
           const double cx = x + 0.5 * bar + 2.5, cy = a.bottom() - 4;
           page.out().text(cx, cy, missing, {.size = 8.5, .fill = palette::alarm},
-                          " transform=\"rotate(-90 " + hetplan::io::fixed(cx) + " " + hetplan::io::fixed(cy) + ")\"");
+                          " transform=\"rotate(-90 " + hetplan::draw::fixed(cx) + " " + hetplan::draw::fixed(cy) + ")\"");
         }
       }
     }
@@ -177,7 +177,7 @@ inline std::string bars_svg(const plot_style& style, const std::vector<plot_seri
 
 /// Curves over numbers; the horizontal axis is linear from the least x to the largest, ticks where there are points.
 inline std::string curves_svg(const plot_style& style, const std::vector<plot_series>& series, const std::vector<curve_panel>& panels) {
-  namespace palette = hetplan::io::palette;
+  namespace palette = hetplan::draw::palette;
   std::vector<double> values;
   for (const curve_panel& p : panels) {
     for (const auto& c : p.curves) {
@@ -199,24 +199,24 @@ inline std::string curves_svg(const plot_style& style, const std::vector<plot_se
     double free = -std::numeric_limits<double>::infinity();  // where the last number ends
     for (const double x : ticks) {
       page.out().line(at_x(x), a.bottom(), at_x(x), a.bottom() + 4, palette::quiet);
-      const std::string text = hetplan::io::fixed(x, 3);
-      const double half = 0.5 * hetplan::io::svg_writer::text_width(text, 10);
+      const std::string text = hetplan::draw::fixed(x, 3);
+      const double half = 0.5 * hetplan::draw::svg_writer::text_width(text, 10);
       if (at_x(x) - half < free + 4) continue;
       page.out().text(at_x(x), a.bottom() + 16, text, {.size = 10, .anchor = "middle"});
       free = at_x(x) + half;
     }
     page.out().text(a.left + a.width / 2, a.bottom() + 33, panels[i].x_axis, {.fill = palette::quiet, .anchor = "middle"});
     for (std::size_t s = 0; s < panels[i].curves.size(); ++s) {
-      const hetplan::io::color stroke = mix(series[s].fill, palette::ink, 0.3);
+      const hetplan::draw::color stroke = mix(series[s].fill, palette::ink, 0.3);
       std::string d;
       for (const auto& [x, y] : panels[i].curves[s]) {
-        d += (d.empty() ? "M" : "L") + hetplan::io::fixed(at_x(x)) + " " + hetplan::io::fixed(page.at(a, y));
+        d += (d.empty() ? "M" : "L") + hetplan::draw::fixed(at_x(x)) + " " + hetplan::draw::fixed(page.at(a, y));
       }
       if (d.empty()) continue;
       page.out().path(d, "none", series[s].name, " stroke=\"" + stroke.hex() + "\" stroke-width=\"1.8\"");
       for (const auto& [x, y] : panels[i].curves[s]) {
         page.out().rect(at_x(x) - 3, page.at(a, y) - 3, 6, 6, series[s].fill.hex(),
-                        series[s].name + ", " + hetplan::io::fixed(x, 3) + ": " + page.value_text(y),
+                        series[s].name + ", " + hetplan::draw::fixed(x, 3) + ": " + page.value_text(y),
                         " rx=\"3\" stroke=\"" + stroke.hex() + "\"");
       }
     }

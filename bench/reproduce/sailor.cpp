@@ -16,9 +16,9 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/profiled.hpp>
+#include <hetplan/exchange/sailor_plan.hpp>
+#include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/io/sailor_plan.hpp>
-#include <hetplan/io/sailor_profile.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
@@ -69,16 +69,16 @@ static_assert(check_network_model<network_cards>());
 
 /// One file of Metis' form, of one microbatch size and degree.
 struct metis_profile {
-  io::layer_sizes sizes;
+  exchange::layer_sizes sizes;
   std::vector<double> forward_and_backward_s, memory;  ///< by layer; bytes of one accelerator
   double update_s = 0;                                 ///< of all layers
 };
 metis_profile read_metis(const std::string& model, const std::string& kind, int microbatch, int degree) {
   const io::json_document d =
       io::json_document::load(metis + model + "/" + kind + "/mbs" + std::to_string(microbatch) + "_tmp" + std::to_string(degree) + ".json");
-  metis_profile read{.sizes = io::read_layer_sizes(d), .forward_and_backward_s = {}, .memory = {}};
-  const io::foreign_object top{json_node(d)};
-  const io::foreign_object times(top.at("execution_time", "an object")), memory(top.at("execution_memory", "an object"));
+  metis_profile read{.sizes = exchange::read_layer_sizes(d), .forward_and_backward_s = {}, .memory = {}};
+  const exchange::foreign_object top{json_node(d)};
+  const exchange::foreign_object times(top.at("execution_time", "an object")), memory(top.at("execution_memory", "an object"));
   for (const json_node n : times.at("layer_compute_total_ms", "an array of ms").elements("an array of ms")) {
     read.forward_and_backward_s.push_back(n.number(range::at_least_zero) / 1e3);
   }
@@ -91,14 +91,14 @@ metis_profile read_metis(const std::string& model, const std::string& kind, int 
 
 /// Times of a model on a kind of device. For GPT-Neo on GH-96 the planner's profile is a copy of OPT-350's, so Metis' is taken: it holds
 /// forward and backward together, which are split as on an A100-40 at the same degree and microbatch size.
-io::sailor_profile times_of(const std::string& model, const std::string& kind, int microbatch, int degree) {
+exchange::sailor_profile times_of(const std::string& model, const std::string& kind, int microbatch, int degree) {
   const auto load = [&](const std::string& of) {
-    return io::read_sailor_profile(io::json_document::load(profiles + model + "/" + of + "/profile.json"));
+    return exchange::read_sailor_profile(io::json_document::load(profiles + model + "/" + of + "/profile.json"));
   };
   if (model != "GPT-Neo-2.7") return load(kind);
   const metis_profile together = read_metis(model, kind, microbatch, degree);
   const auto split = load("A100-40").times.at(microbatch).at(degree);
-  io::sailor_profile made{.file = "Metis " + model + " " + kind, .layers = split.size(), .times = {}};
+  exchange::sailor_profile made{.file = "Metis " + model + " " + kind, .layers = split.size(), .times = {}};
   for (std::size_t l = 0; l < split.size(); ++l) {
     const double share = split[l].forward_s / (split[l].forward_s + split[l].backward_s), s = together.forward_and_backward_s[l];
     made.times[microbatch][degree].push_back({share * s, (1 - share) * s, together.update_s / static_cast<double>(split.size())});
@@ -108,8 +108,10 @@ io::sailor_profile times_of(const std::string& model, const std::string& kind, i
 
 bytes_per_second cards_of(const std::string& kind, int accelerators, const setting& s) {
   const io::json_document d = io::json_document::load(data + "/providers/network_coeffs_all_homo.json");
-  const auto at = [](const io::foreign_object& o, const std::string& key) { return io::foreign_object(o.at(key, "an object")); };
-  const io::foreign_object between = at(io::foreign_object{json_node(d)}, "inter");
+  const auto at = [](const exchange::foreign_object& o, const std::string& key) {
+    return exchange::foreign_object(o.at(key, "an object"));
+  };
+  const exchange::foreign_object between = at(exchange::foreign_object{json_node(d)}, "inter");
   const std::string of = s.slow_ethernet && kind.find("GH") == std::string::npos ? "RTX-3090" : kind;
   std::vector<json_node> fit;  // coefficients, and the largest rate
   for (const json_node n :
@@ -124,7 +126,7 @@ struct outcome {
   double iteration_s = 0, reduction_s = 0, memory = 0, busiest = 0;
 };
 struct validation {
-  io::sailor_plan given;
+  exchange::sailor_plan given;
   std::string group = "", name = "", note = "";
 
   [[nodiscard]] std::string model() const { return given.layers() == 34 ? "GPT-Neo-2.7" : "OPT-350"; }
@@ -133,7 +135,7 @@ struct validation {
 
 /// The chain with weights of a whole replica, what it keeps of a sample, and the times of every kind in the plan.
 planning_graph graph_of(const validation& v, measured_costs& costs) {
-  const io::sailor_replica& first = v.given.stages[0].replicas[0];
+  const exchange::sailor_replica& first = v.given.stages[0].replicas[0];
   const int degree = first.tensor_parallel;
   const std::string kind = first.machines[0].kind;
   const metis_profile one = read_metis(v.model(), kind, 1, degree), two = read_metis(v.model(), kind, 2, degree);
@@ -146,20 +148,21 @@ planning_graph graph_of(const validation& v, measured_costs& costs) {
                  .activation = bytes((two.memory[l] - one.memory[l]) * degree)});
     if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), one.sizes.activations[l - 1]);
   }
-  std::vector<io::sailor_measurement> measured;
-  for (const device& d : io::sailor_devices(v.given)) {
-    if (std::any_of(measured.begin(), measured.end(), [&](const io::sailor_measurement& m) { return m.device_kind == d.kind; })) continue;
+  std::vector<exchange::sailor_measurement> measured;
+  for (const device& d : exchange::sailor_devices(v.given)) {
+    if (std::any_of(measured.begin(), measured.end(), [&](const exchange::sailor_measurement& m) { return m.device_kind == d.kind; }))
+      continue;
     measured.push_back({d.kind, times_of(v.model(), d.kind, v.given.microbatch_size, degree), degree});
-    for (const io::sailor_times& t : measured.back().profile.times.at(v.given.microbatch_size).at(degree)) {
+    for (const exchange::sailor_times& t : measured.back().profile.times.at(v.given.microbatch_size).at(degree)) {
       costs.update_s[d.kind].push_back(t.update_s);
     }
   }
-  return io::with_sailor_profiles(std::move(b).build(), measured);
+  return exchange::with_sailor_profiles(std::move(b).build(), measured);
 }
 
 outcome predict(const validation& v, const setting& s) {
   measured_costs costs;
-  std::vector<device> devices = io::sailor_devices(v.given);
+  std::vector<device> devices = exchange::sailor_devices(v.given);
   network_cards cards;
   for (device& d : devices) {
     d.memory = bytes(1e15);  // what fits is not asked
@@ -167,7 +170,7 @@ outcome predict(const validation& v, const setting& s) {
   }
   const cluster c = devices.size() == 1 ? cluster("one", devices[0]) : cluster(v.group, devices, cards);
   const planning_graph model = graph_of(v, costs);
-  plan p = io::plan_of(v.given, model);
+  plan p = exchange::plan_of(v.given, model);
   p.workload.optimizer_factor = 3;
   p.transfers = s.how;
   const judgement j = judge(p, model, c, costs);
@@ -189,13 +192,13 @@ std::vector<validation> read_validations() {
   std::vector<validation> all;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(data + "/validation")) {
     if (entry.path().extension() != ".json") continue;
-    validation v{.given = io::read_sailor_plan(io::json_document::load(entry.path().string()))};
+    validation v{.given = exchange::read_sailor_plan(io::json_document::load(entry.path().string()))};
     const std::string path = entry.path().generic_string();
     const auto has = [&](const char* folder) { return path.find(folder) != std::string::npos; };
     v.group = has("/mit/") ? "MIT, OPT-350M" : has("/GPT-NEO/") ? "Clariden, GPT-Neo" : "Clariden, OPT-350M";
     v.name = entry.path().stem().string().substr(std::string("plan_config_").size());
     std::replace(v.name.begin(), v.name.end(), '_', ' ');
-    const io::sailor_plan counted = io::renumbered(v.given);
+    const exchange::sailor_plan counted = exchange::renumbered(v.given);
     if (counted.stages != v.given.stages) v.note = "a";
     v.given = counted;
     if (v.given.reduction && v.given.reduction->value() > 0.8 * v.measured_s()) v.note = "b";

@@ -11,9 +11,9 @@
 
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/adapt/recovery_policies.hpp>
+#include <hetplan/draw/adaptation_report.hpp>
+#include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/io/adapt_results_json.hpp>
-#include <hetplan/io/adaptation_report.hpp>
-#include <hetplan/io/adaptation_svg.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/timeline_json.hpp>
@@ -160,8 +160,8 @@ int adapt(const common_options& options, const adapt_options& o) {
     any = any || h.status.result != outcome::infeasible;
     rows.push_back({name, std::move(h)});
   }
-  if (!o.svg.empty()) files.put(o.svg, io::adaptation_svg(rows, t, model, devices, wanted.qoe));
-  if (!o.html.empty()) files.put(o.html, io::adaptation_report_html(rows, t, model, devices, wanted));
+  if (!o.svg.empty()) files.put(o.svg, draw::adaptation_svg(rows, t, model, devices, wanted.qoe));
+  if (!o.html.empty()) files.put(o.html, draw::adaptation_report_html(rows, t, model, devices, wanted));
   if (options.json) {
     std::cout << io::write_histories(rows, model, devices);
   } else {

@@ -2,13 +2,13 @@
 #include <iostream>
 
 #include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/io/export_llama_cpp.hpp>
-#include <hetplan/io/export_prima_cpp.hpp>
-#include <hetplan/io/export_torch.hpp>
-#include <hetplan/io/export_vllm.hpp>
+#include <hetplan/exchange/export_llama_cpp.hpp>
+#include <hetplan/exchange/export_prima_cpp.hpp>
+#include <hetplan/exchange/export_torch.hpp>
+#include <hetplan/exchange/export_vllm.hpp>
+#include <hetplan/exchange/whole_blocks.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
-#include <hetplan/io/whole_blocks.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -20,10 +20,10 @@ using namespace hetplan;
 namespace {
 
 std::string text_for(const export_options& o, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
-  if (o.to == "llama.cpp") return io::llama_cpp_command(p, model, devices);
-  if (o.to == "prima.cpp") return io::prima_cpp_commands(p, model, devices);
-  if (o.to == "vllm") return io::vllm_command(p, model, devices);
-  if (o.to == "torch") return io::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
+  if (o.to == "llama.cpp") return exchange::llama_cpp_command(p, model, devices);
+  if (o.to == "prima.cpp") return exchange::prima_cpp_commands(p, model, devices);
+  if (o.to == "vllm") return exchange::vllm_command(p, model, devices);
+  if (o.to == "torch") return exchange::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
   check_pair(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") io::require_tasks_file(p, model);
   const judgement judged = o.to == "tasks" ? judge(p, model, devices, profiled_or_roofline{})
@@ -45,7 +45,7 @@ int export_plan(const common_options& options, const export_options& o) {
   outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   if (o.whole_blocks) {
     check_pair(model, devices, o.cluster, p.workload.mode);
-    p = io::with_whole_blocks(p, model, o.to);
+    p = exchange::with_whole_blocks(p, model, o.to);
     if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
       const std::string reason = "with whole blocks: " + to_string(*limit, devices);
       std::cout << (options.json ? io::json_text(io::json{{"status", "infeasible"}, {"reason", reason}})

@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <iostream>
 
+#include <hetplan/exchange/pipedream_graph.hpp>
+#include <hetplan/exchange/pipeedge_yaml.hpp>
+#include <hetplan/exchange/piper_json.hpp>
+#include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
-#include <hetplan/io/pipedream_graph.hpp>
-#include <hetplan/io/pipeedge_yaml.hpp>
-#include <hetplan/io/piper_json.hpp>
-#include <hetplan/io/sailor_profile.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -25,24 +25,24 @@ struct imported {
 };
 
 imported import_pipedream(const import_options& o) {
-  const io::input_time inputs = o.input_time == "as-measured" ? io::input_time::as_measured : io::input_time::zero;
-  return {io::read_pipedream_graph(o.file, {.device_kind = o.device, .inputs = inputs})};
+  const exchange::input_time inputs = o.input_time == "as-measured" ? exchange::input_time::as_measured : exchange::input_time::zero;
+  return {exchange::read_pipedream_graph(o.file, {.device_kind = o.device, .inputs = inputs})};
 }
 
 imported import_piper(const import_options& o) {
-  const io::piper_workload w = io::read_piper_workload(io::json_document::load(o.file));
-  io::piper_choice choice{.tensor_parallel = o.degree, .configuration = o.configuration, .device_kind = o.device};
+  const exchange::piper_workload w = exchange::read_piper_workload(io::json_document::load(o.file));
+  exchange::piper_choice choice{.tensor_parallel = o.degree, .configuration = o.configuration, .device_kind = o.device};
   if (o.time_unit == "ms") choice.time_unit = 1_ms;
   if (o.forward_share) choice.forward_share = *o.forward_share;
-  imported result{io::piper_graph(w, choice)};
-  if (!o.cluster.empty()) result.devices = io::piper_cluster(w, o.device);
+  imported result{exchange::piper_graph(w, choice)};
+  if (!o.cluster.empty()) result.devices = exchange::piper_cluster(w, o.device);
   return result;
 }
 
 /// "Board=4" as type and count.
-io::pipeedge_count parse_count(const std::string& text) {
+exchange::pipeedge_count parse_count(const std::string& text) {
   const std::size_t equals = text.rfind('=');
-  io::pipeedge_count c{text.substr(0, equals), 0};
+  exchange::pipeedge_count c{text.substr(0, equals), 0};
   const char* const last = text.data() + text.size();
   if (equals == std::string::npos || std::from_chars(text.data() + equals + 1, last, c.devices).ptr != last || c.devices < 1) {
     throw invalid_input("--devices: expected TYPE=NUMBER with a number >= 1, got " + io::in_quotes(text));
@@ -51,30 +51,32 @@ io::pipeedge_count parse_count(const std::string& text) {
 }
 
 imported import_pipeedge(const common_options& options, const import_options& o) {
-  const auto models = io::read_pipeedge_models(o.file);
-  const auto types = io::read_pipeedge_device_types(o.types);
-  const auto model = std::find_if(models.begin(), models.end(), [&](const io::pipeedge_model& m) { return m.name == o.model; });
+  const auto models = exchange::read_pipeedge_models(o.file);
+  const auto types = exchange::read_pipeedge_device_types(o.types);
+  const auto model = std::find_if(models.begin(), models.end(), [&](const exchange::pipeedge_model& m) { return m.name == o.model; });
   if (model == models.end()) {
     std::vector<std::string_view> names;
-    for (const io::pipeedge_model& m : models) names.push_back(m.name);
+    for (const exchange::pipeedge_model& m : models) names.push_back(m.name);
     throw invalid_input("--model: expected one of " + io::shortened(io::escaped(io::joined(names)), 400) + ", got " +
                         io::in_quotes(o.model));
   }
-  imported result{io::pipeedge_graph(*model, types, options.dtype == "bf16" ? "torch.bfloat16" : "torch.float32")};
+  imported result{exchange::pipeedge_graph(*model, types, options.dtype == "bf16" ? "torch.bfloat16" : "torch.float32")};
   if (o.cluster.empty()) return result;
-  std::vector<io::pipeedge_count> counts;
+  std::vector<exchange::pipeedge_count> counts;
   for (const std::string& text : o.devices) counts.push_back(parse_count(text));
   if (counts.empty()) {
     for (const layer_profile& p : result.model[layer_id(0)].profiles) counts.push_back({p.device_kind});
   }
-  result.devices = io::pipeedge_cluster("pipeedge", types, counts);
+  result.devices = exchange::pipeedge_cluster("pipeedge", types, counts);
   return result;
 }
 
 imported import_sailor(const common_options& options, const import_options& o) {
-  const std::vector<io::sailor_measurement> measured{{o.device, io::read_sailor_profile(io::json_document::load(o.file)), o.degree}};
-  if (!o.sizes.empty()) return {io::sailor_chain(io::read_layer_sizes(io::json_document::load(o.sizes)), o.microbatch, measured)};
-  return {io::with_sailor_profiles(load_model(options, o.onto), measured)};
+  const std::vector<exchange::sailor_measurement> measured{
+      {o.device, exchange::read_sailor_profile(io::json_document::load(o.file)), o.degree}};
+  if (!o.sizes.empty())
+    return {exchange::sailor_chain(exchange::read_layer_sizes(io::json_document::load(o.sizes)), o.microbatch, measured)};
+  return {exchange::with_sailor_profiles(load_model(options, o.onto), measured)};
 }
 
 imported read(const common_options& options, const import_options& o) {

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <string_view>
 
+#include <hetplan/exchange/shell_word.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/shell_word.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -112,7 +112,7 @@ int init(const common_options& options, const std::string& folder) {
   if (options.json) {
     std::cout << io::json_text(io::json{{"written", written}});
   } else {
-    const std::string word = escaped(io::shell_word(folder));
+    const std::string word = escaped(exchange::shell_word(folder));
     const char* const f = word.c_str();
     std::printf("now try: hetplan plan %s/model.json %s/cluster.json %s/job.json --svg plan.svg\n", f, f, f);
     std::printf("then: hetplan adapt %s/model.json %s/cluster.json %s/job.json %s/timeline.json --html report.html\n", f, f, f, f);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
 
-#include <hetplan/io/chrome_trace.hpp>
-#include <hetplan/io/gantt.hpp>
+#include <hetplan/draw/chrome_trace.hpp>
+#include <hetplan/draw/gantt.hpp>
+#include <hetplan/draw/report.hpp>
 #include <hetplan/io/plan_json.hpp>
-#include <hetplan/io/report.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -51,11 +51,11 @@ int plan(const common_options& options, const plan_options& o) {
     if (!o.svg.empty() || !o.trace.empty() || !o.html.empty()) {
       judged = judge(best, model, devices, p.cost, p.models, {.record = true});
       judged.evaluation = *best.predicted;
-      if (!o.svg.empty()) files.put(o.svg, io::gantt_svg(best, devices, judged));
-      if (!o.trace.empty()) files.put(o.trace, io::chrome_trace(best, devices, judged));
+      if (!o.svg.empty()) files.put(o.svg, draw::gantt_svg(best, devices, judged));
+      if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(best, devices, judged));
     }
   }
-  if (!o.html.empty()) files.put(o.html, io::report_html(result, model, devices, judged));  // also says why there is no plan
+  if (!o.html.empty()) files.put(o.html, draw::report_html(result, model, devices, judged));  // also says why there is no plan
   const int status = answer(options, result, model, devices);
   if (status == 0 && !options.json) {
     std::printf("  best of %lld candidates\n", result.candidates);

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <iostream>
 
+#include <hetplan/draw/dot.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/dot.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/zoo/devices.hpp>
@@ -57,7 +57,7 @@ void print(const cluster& c) {
 int show(const common_options& options, const show_options& o) {
   outputs files({{"--dot", o.dot}}, {o.what});
   const auto present = [&](const auto& noun, const auto& document_of) {
-    if (!o.dot.empty()) files.put(o.dot, io::dot(noun));
+    if (!o.dot.empty()) files.put(o.dot, draw::dot(noun));
     if (options.json) {
       std::cout << document_of(noun);
     } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <iostream>
 
-#include <hetplan/io/chrome_trace.hpp>
-#include <hetplan/io/gantt.hpp>
+#include <hetplan/draw/chrome_trace.hpp>
+#include <hetplan/draw/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 
@@ -27,8 +27,8 @@ int simulate(const common_options& options, const simulate_options& o) {
   const judgement j = evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{}, {.record = draw});
   if (o.network.empty()) check_prediction(o.plan, p, j.evaluation, model, devices);
   p.predicted = j.evaluation;
-  if (!o.trace.empty()) files.put(o.trace, io::chrome_trace(p, devices, j));
-  if (!o.svg.empty()) files.put(o.svg, io::gantt_svg(p, devices, j));
+  if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(p, devices, j));
+  if (!o.svg.empty()) files.put(o.svg, draw::gantt_svg(p, devices, j));
   if (options.json) {
     std::cout << io::write_evaluation(j.evaluation, devices);
   } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 /// Everything for one plan: nouns, doors, the waist, the judge and the planners. Needs Boost and Eigen only; plans over time
-/// are in adapt/ (recipes/dora_adapter.hpp, adapt/life.hpp), built-in models in zoo/, files and pictures in io/, GLPK in
-/// solve/glpk.hpp.
+/// are in adapt/ (recipes/dora_adapter.hpp, adapt/life.hpp), built-in models in zoo/, files in io/, other projects' in
+/// exchange/, pictures in draw/, GLPK in solve/glpk.hpp.
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>

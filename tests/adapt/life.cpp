@@ -2,7 +2,7 @@
 // Lives worked by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
 #include <hetplan/adapt/life.hpp>
-#include <hetplan/adapt/mixing.hpp>
+#include <hetplan/mix/mixing.hpp>
 
 #include <functional>
 #include <limits>
@@ -418,8 +418,8 @@ TEST_CASE("a mixture delivers in a life what it promised") {
   // 8 s and 6 s an iteration, no weights: rates 1/8 and 1/6.
   const world_by_hand x(mode::inference, wireless(3), 0);
   for (const double progress : {101.0, 110.0, 120.0, 131.0}) {
-    const adapt::plan_rates rates{.plans = {{1.0 / 8, 1}, {1.0 / 6, 2}}};
-    const adapt::mixture m = adapt::mix(rates, {.horizon_s = 800, .progress = progress, .running = 0});
+    const mix::plan_rates rates{.plans = {{1.0 / 8, 1}, {1.0 / 6, 2}}};
+    const mix::mixture m = mix::mix(rates, {.horizon_s = 800, .progress = progress, .running = 0});
     REQUIRE(m.parts.size() == 2);
     const plan plans[] = {x.apart(0, 1), x.together(0)};
     const double change = m.parts[0].pause_s + m.parts[0].seconds;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // What policies answer: when they stay, how far they climb, that they end in time, and that they never flap.
 
-#include <hetplan/adapt/clairvoyant.hpp>
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
+#include <hetplan/mix/clairvoyant.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -550,11 +550,11 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     REQUIRE(h.finished_s);
     CHECK_FALSE(h.missed_deadline);
     CHECK(h.iterations == work);
-    adapt::rate_period whole{x.what.qoe.deadline->value(), {}};
+    mix::rate_period whole{x.what.qoe.deadline->value(), {}};
     for (const plan& p : plans.plans)
       whole.rates.plans.push_back({1 / p.predicted->latency.value(), p.predicted->energy().value() / p.predicted->latency.value()});
     whole.rates.idle_W = 0;  // when all is done nothing is charged any more
-    const adapt::clairvoyant_bound bound = adapt::clairvoyant(std::span(&whole, 1), static_cast<double>(work));
+    const mix::clairvoyant_bound bound = mix::clairvoyant(std::span(&whole, 1), static_cast<double>(work));
     CHECK(h.energy_J >= bound.energy_J * (1 - 1e-9));
   }
 }

@@ -13,16 +13,16 @@
 
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/life.hpp>
-#include <hetplan/adapt/mixing_program.hpp>
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/mix/mixing_program.hpp>
+#include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/partition/contiguous_partition.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/place/contiguous_partition.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/estimate.hpp>
-#include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
@@ -206,12 +206,12 @@ static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_ar
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
-static_assert(check_criterion<criterion_archetype>());
+static_assert(mix::check_criterion<criterion_archetype>());
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
 static_assert(schedule::check_transfer_priority<priority_archetype>());
-static_assert(partition::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
+static_assert(place::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
               check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
 
@@ -340,17 +340,17 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
-  CHECK(partition::contiguous_partition(boost_graph(g), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
+  CHECK(place::contiguous_partition(boost_graph(g), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {
   std::vector<plan> plans{two_stages(), two_stages(), two_stages()};
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].predicted = evaluation{.latency = 1_s * static_cast<double>(i)};
-  const pareto_set<std::size_t> kept = pareto_plans(plans, criterion_archetype(0));
+  const mix::pareto_set<std::size_t> kept = mix::pareto_plans(plans, criterion_archetype(0));
   REQUIRE(kept.size() == 1);
   CHECK(kept.entries()[0].item == 2);
-  const adapt::mixture m =
-      adapt::mix_relaxed({.plans = {{1, 2}}, .switches = {}, .idle_W = 1}, {.horizon_s = 1, .progress = 1}, solver_archetype(0));
+  const mix::mixture m =
+      mix::mix_relaxed({.plans = {{1, 2}}, .switches = {}, .idle_W = 1}, {.horizon_s = 1, .progress = 1}, solver_archetype(0));
   CHECK(m.status.result == outcome::stopped);
 }
 

@@ -2,7 +2,7 @@
 // expect: part_load needs: add(std::size_t node), remove(std::size_t node), double load(std::size_t kind) const
 // expect: double work(std::size_t node, std::size_t kind) const
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/partition/part_load.hpp>
+#include <hetplan/place/part_load.hpp>
 
 struct my_load {
   void add(std::size_t) {}
@@ -10,4 +10,4 @@ struct my_load {
   hetplan::seconds load(std::size_t) const { return {}; }
   double work(std::size_t, std::size_t) const { return 0; }
 };
-static_assert(hetplan::partition::check_part_load<my_load>());
+static_assert(hetplan::place::check_part_load<my_load>());

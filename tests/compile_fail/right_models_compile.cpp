@@ -7,9 +7,9 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/slowed.hpp>
+#include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/objective.hpp>
-#include <hetplan/plan/pareto_set.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -81,7 +81,7 @@ static_assert(times_optimizer_step<assume_si<my_plain_cost>>);
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
-static_assert(check_criterion<my_criterion>());
+static_assert(mix::check_criterion<my_criterion>());
 static_assert(check_milp_solver<my_milp_solver>());
 static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
@@ -96,7 +96,7 @@ trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
 partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_objective{}, partition::exhaustive{});
 }
-pareto_set<std::size_t> keep(std::span<const plan> plans) { return pareto_plans(plans, my_criterion{}, total_energy{}); }
+mix::pareto_set<std::size_t> keep(std::span<const plan> plans) { return mix::pareto_plans(plans, my_criterion{}, mix::total_energy{}); }
 partition::search_result prune(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_monotone_objective{}, my_cells{});
 }

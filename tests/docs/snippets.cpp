@@ -3,7 +3,7 @@
 
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/plan/hypervolume.hpp>
+#include <hetplan/mix/hypervolume.hpp>
 #include <hetplan/plan/step_sums.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
@@ -76,7 +76,7 @@ static_assert(check_observer<least_observer, task_ended, transfer_ended>());
 struct least_criterion {
   double value(const evaluation&) const { return 0; }
 };
-static_assert(check_criterion<least_criterion>());
+static_assert(mix::check_criterion<least_criterion>());
 
 struct least_adaptation {
   adapt::reaction react(const adapt::situation&) const { return {.reason = "nobody has planned anything"}; }
@@ -171,7 +171,7 @@ struct least_room {
     return most / e.latency;
   }
 };
-static_assert(check_criterion<least_room>());
+static_assert(mix::check_criterion<least_room>());
 
 /// Whoever waits for a silent device gives it up after four seconds; all else is told once a minute.
 struct by_waiting {
@@ -467,9 +467,9 @@ TEST_CASE("plans are kept by criteria of one's own, and what a set of them is wo
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
 
   const plan_result r = recipes::pipeline(problem, minimize_latency{}, 50);
-  const pareto_set<std::size_t> front = pareto_plans(std::span<const plan>(r.plans), response_time{}, least_room{});
+  const mix::pareto_set<std::size_t> front = mix::pareto_plans(std::span<const plan>(r.plans), mix::response_time{}, least_room{});
   for (const auto& e : front.entries()) CHECK(e.point[0] == r.plans[e.item].predicted->response().value());  // fastest first
-  const double worth = hypervolume(front, std::vector{100.0, 2.0});  // against a plan of 100 s that is twice as busy as can be
+  const double worth = mix::hypervolume(front, std::vector{100.0, 2.0});  // against a plan of 100 s that is twice as busy as can be
 
   CHECK(front.size() > 1);
   CHECK(worth > 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // What docs/tutorial.md adds to examples/01: compare, judge again, change the network, draw, keep as a file.
 
+#include <hetplan/draw/gantt.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/io/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
 
 #include <filesystem>
@@ -54,7 +54,7 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
 
   const std::string file = "docs_tutorial";  // in the build folder
   const judgement j = evaluate(best, model, home, roofline{}, judge_models{}, no_lp{}, {.record = true});
-  io::write_atomically(file + ".svg", io::gantt_svg(best, home, j));
+  io::write_atomically(file + ".svg", draw::gantt_svg(best, home, j));
   io::write_atomically(file + ".json", io::write_plan(best, model, home));
   CHECK(std::filesystem::file_size(file + ".svg") > 1000);
   std::filesystem::remove(file + ".svg");

@@ -13,14 +13,16 @@ set(layers
     problem
     plan
     partition
+    place
     tasks
     simulate
     schedule
+    mix
     adapt
     serve
     recipes)
 # Only programs include these, so the umbrella hetplan.hpp stands below them.
-set(leaves zoo io)
+set(leaves zoo io exchange draw)
 set(lines_allowed 350)
 
 set(order ${layers} hetplan.hpp ${leaves})
@@ -37,7 +39,7 @@ if(NOT headers)
 endif()
 
 foreach(header IN LISTS headers)
-  # hetplan/problem/job.hpp stands at plan, hetplan/hetplan.hpp at hetplan.hpp.
+  # hetplan/problem/job.hpp stands at problem, hetplan/hetplan.hpp at hetplan.hpp.
   string(REGEX REPLACE "^hetplan/([^/]+).*" "\\1" own "${header}")
   list(FIND order "${own}" own_rank)
   if(own_rank LESS 0)

@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/decompose/serial.hpp>
-#include <hetplan/io/pipeedge_yaml.hpp>
+#include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/estimate.hpp>
 
@@ -35,10 +35,10 @@ struct board_times {
 };
 static_assert(check_cost_model<board_times>());
 
-board_times times_of(const std::string& model, const std::vector<io::pipeedge_device_type>& types) {
+board_times times_of(const std::string& model, const std::vector<exchange::pipeedge_device_type>& types) {
   board_times t;
-  for (const io::pipeedge_device_type& type : types) {
-    for (const io::pipeedge_profile& p : type.profiles) {
+  for (const exchange::pipeedge_device_type& type : types) {
+    for (const exchange::pipeedge_profile& p : type.profiles) {
       if (p.model == model && p.batch == batch) t.batch_s[type.name] = p.time_s;
     }
   }
@@ -55,14 +55,14 @@ plan one_batch_at_a_time() {
 }
 
 struct inputs {
-  std::vector<io::pipeedge_model> models;
-  std::vector<io::pipeedge_device_type> types;
+  std::vector<exchange::pipeedge_model> models;
+  std::vector<exchange::pipeedge_device_type> types;
 };
 
 planning_graph chain_of(const inputs& in, const std::string& model) {
-  const auto it = std::find_if(in.models.begin(), in.models.end(), [&](const io::pipeedge_model& m) { return m.name == model; });
+  const auto it = std::find_if(in.models.begin(), in.models.end(), [&](const exchange::pipeedge_model& m) { return m.name == model; });
   REQUIRE(it != in.models.end());
-  return io::pipeedge_graph(*it, in.types);
+  return exchange::pipeedge_graph(*it, in.types);
 }
 
 /// The smallest largest step, by trying every next stage for every count of boards left: nothing in common with the search. A stage's
@@ -100,8 +100,8 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
   const auto there = test::shared_data("data/pipeedge");
   if (!there) return;
   const std::filesystem::path& folder = *there;
-  const inputs in{io::read_pipeedge_models((folder / "models.yml").string()),
-                  io::read_pipeedge_device_types((folder / "device_types.yml").string())};
+  const inputs in{exchange::read_pipeedge_models((folder / "models.yml").string()),
+                  exchange::read_pipeedge_device_types((folder / "device_types.yml").string())};
   // ../shared/reference/planners.md, "PipeEdge boards": so many boards of each of the two types, seconds. The optima are those of steps
   // that are the larger of work and transfer; adding the transfer to the work gives the last column. Theirs are above the optimum where
   // there are several boards because PipeEdge's scheduler looks up a type's times by the type's number among the boards: of both types
@@ -117,8 +117,8 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
   for (const row& r : rows) {
     INFO(r.size << ", " << r.boards << " + " << r.boards << " boards");
     const planning_graph model = chain_of(in, "google/vit-" + r.size + "-patch16-224");
-    const std::vector<io::pipeedge_count> counts{{"Minnowboard-E3845", r.boards}, {"RCC-VE-C2000", r.boards}};
-    const cluster boards = io::pipeedge_cluster("boards", in.types, counts);
+    const std::vector<exchange::pipeedge_count> counts{{"Minnowboard-E3845", r.boards}, {"RCC-VE-C2000", r.boards}};
+    const cluster boards = exchange::pipeedge_cluster("boards", in.types, counts);
     const board_times cost = times_of(model.name(), in.types);
     const layer_sequence sequence = decompose::serial(model);
     const plan blank = one_batch_at_a_time();

@@ -12,20 +12,20 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/profiled.hpp>
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/pipedream_graph.hpp>
+#include <hetplan/exchange/pipeedge_yaml.hpp>
+#include <hetplan/exchange/piper_json.hpp>
+#include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/io/bandwidth_trace.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/dnn_partitioning_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
-#include <hetplan/io/pipedream_graph.hpp>
-#include <hetplan/io/pipeedge_yaml.hpp>
-#include <hetplan/io/piper_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
-#include <hetplan/io/sailor_profile.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/partition/place_operators.hpp>
+#include <hetplan/place/place_operators.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/random_source.hpp"
@@ -397,53 +397,59 @@ void try_foreign_files(counts& n, test::random_source& random, mutator& damaged)
   switch (random.integer(0, 5)) {
     case 0:
       try_foreign(
-          n, damaged(pipedream_text), [](const std::string& text) { return io::parse_pipedream_graph(text, "f"); }, std::identity{}, none);
+          n, damaged(pipedream_text), [](const std::string& text) { return exchange::parse_pipedream_graph(text, "f"); }, std::identity{},
+          none);
       return;
     case 1:
       try_foreign(
-          n, damaged(piper_text), [&](const std::string& text) { return io::read_piper_workload(json(text)); },
-          [](const io::piper_workload& w) { return io::piper_graph(w); }, [](const io::piper_workload& w) { return io::piper_cluster(w); });
+          n, damaged(piper_text), [&](const std::string& text) { return exchange::read_piper_workload(json(text)); },
+          [](const exchange::piper_workload& w) { return exchange::piper_graph(w); },
+          [](const exchange::piper_workload& w) { return exchange::piper_cluster(w); });
       return;
     case 2:
       try_foreign(
-          n, damaged(sailor_text), [&](const std::string& text) { return io::read_sailor_profile(json(text)); },
-          [&](const io::sailor_profile& p) {
-            return io::sailor_chain(io::read_layer_sizes(json(sizes_text)), 2, std::vector<io::sailor_measurement>{{"k", p, 2}});
+          n, damaged(sailor_text), [&](const std::string& text) { return exchange::read_sailor_profile(json(text)); },
+          [&](const exchange::sailor_profile& p) {
+            return exchange::sailor_chain(exchange::read_layer_sizes(json(sizes_text)), 2,
+                                          std::vector<exchange::sailor_measurement>{{"k", p, 2}});
           },
           none);
       return;
     case 3:
       try_foreign(
-          n, damaged(sizes_text), [&](const std::string& text) { return io::read_layer_sizes(json(text)); },
-          [&](const io::layer_sizes& s) {
-            return io::sailor_chain(s, 2, std::vector<io::sailor_measurement>{{"k", io::read_sailor_profile(json(sailor_text)), 1}});
+          n, damaged(sizes_text), [&](const std::string& text) { return exchange::read_layer_sizes(json(text)); },
+          [&](const exchange::layer_sizes& s) {
+            return exchange::sailor_chain(
+                s, 2, std::vector<exchange::sailor_measurement>{{"k", exchange::read_sailor_profile(json(sailor_text)), 1}});
           },
           none);
       return;
     case 4:
       try_foreign(
-          n, damaged(pipeedge_models_text), [](const std::string& text) { return io::parse_pipeedge_models(text, "f"); },
+          n, damaged(pipeedge_models_text), [](const std::string& text) { return exchange::parse_pipeedge_models(text, "f"); },
           [](const auto& models) {
-            const auto types = io::parse_pipeedge_device_types(pipeedge_types_text, "types");
+            const auto types = exchange::parse_pipeedge_device_types(pipeedge_types_text, "types");
             if (models.empty()) throw invalid_input("no model");
-            return io::pipeedge_graph(models.front(), types);
+            return exchange::pipeedge_graph(models.front(), types);
           },
           none);
       return;
     default:
       try_foreign(
-          n, damaged(pipeedge_types_text), [](const std::string& text) { return io::parse_pipeedge_device_types(text, "f"); },
-          [](const auto& types) { return io::pipeedge_graph(io::parse_pipeedge_models(pipeedge_models_text, "models").at(0), types); },
+          n, damaged(pipeedge_types_text), [](const std::string& text) { return exchange::parse_pipeedge_device_types(text, "f"); },
           [](const auto& types) {
-            for (const io::pipeedge_device_type& t : types) {
-              static_cast<void>(io::pipeedge_cluster("c", types, std::vector<io::pipeedge_count>{{t.name, 2}}));
+            return exchange::pipeedge_graph(exchange::parse_pipeedge_models(pipeedge_models_text, "models").at(0), types);
+          },
+          [](const auto& types) {
+            for (const exchange::pipeedge_device_type& t : types) {
+              static_cast<void>(exchange::pipeedge_cluster("c", types, std::vector<exchange::pipeedge_count>{{t.name, 2}}));
             }
           });
   }
 }
 
 /// One damaged workload and one damaged split: placed, or invalid_input.
-void try_placement(counts& n, const std::string& text, const std::string& split, const io::dnn_partitioning_workload& whole) {
+void try_placement(counts& n, const std::string& text, const std::string& split, const exchange::dnn_partitioning_workload& whole) {
   const auto refused = [&](const invalid_input& e) {
     const std::string_view what(e.what());
     if (!what.starts_with("f.json: ") || what.find('\n') != std::string_view::npos || what.size() > 6000)
@@ -451,10 +457,10 @@ void try_placement(counts& n, const std::string& text, const std::string& split,
     ++n.refused;
   };
   try {
-    const auto all = io::read_dnn_partitioning(io::json_document::parse(text, "f.json"));
+    const auto all = exchange::read_dnn_partitioning(io::json_document::parse(text, "f.json"));
     ++n.read;
-    const auto found = partition::place_operators(all.workload);
-    if (found.status.ok() && partition::find_broken_rule(all.workload, found.device)) FAIL("a placement that breaks a rule, for " << text);
+    const auto found = place::place_operators(all.workload);
+    if (found.status.ok() && place::find_broken_rule(all.workload, found.device)) FAIL("a placement that breaks a rule, for " << text);
     if (found.bound > found.value * (1 + 1e-9)) FAIL("a bound above the value, for " << text);
   } catch (const invalid_input& e) {
     refused(e);
@@ -465,7 +471,7 @@ void try_placement(counts& n, const std::string& text, const std::string& split,
   }
   try {
     static_cast<void>(
-        partition::device_loads(whole.workload, io::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
+        place::device_loads(whole.workload, exchange::read_dnn_partitioning_split(io::json_document::parse(split, "f.json"), whole)));
     ++n.read;
   } catch (const invalid_input& e) {
     refused(e);
@@ -493,7 +499,8 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   const planning_graph model = io::read_model(io::json_document::parse(model_text, "model"));
   std::vector<cluster> clusters;
   for (const std::string& text : cluster_texts) clusters.push_back(io::read_cluster(io::json_document::parse(text, "cluster")));
-  const io::dnn_partitioning_workload to_place = io::read_dnn_partitioning(io::json_document::parse(placement_text, "placement"));
+  const exchange::dnn_partitioning_workload to_place =
+      exchange::read_dnn_partitioning(io::json_document::parse(placement_text, "placement"));
   // A trace beside the timeline; damaged names lead nowhere.
   const auto folder = std::filesystem::temp_directory_path() / ("hetplan_fuzz_" + std::to_string(reinterpret_cast<std::uintptr_t>(&model)));
   std::filesystem::create_directories(folder);

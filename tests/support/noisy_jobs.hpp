@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/clairvoyant.hpp>
-#include <hetplan/adapt/progress.hpp>
+#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/progress.hpp>
 
 #include "support/random_source.hpp"
 
@@ -20,9 +20,9 @@ namespace hetplan::test {
 enum class noise_kind { common, own };
 
 struct noisy_job {
-  adapt::plan_rates expected;  ///< what the controller knows
+  mix::plan_rates expected;  ///< what the controller knows
   double work = 0;
-  std::vector<adapt::rate_period> periods;  ///< what happens, up to the deadline
+  std::vector<mix::rate_period> periods;  ///< what happens, up to the deadline
   [[nodiscard]] double deadline_s() const {
     double sum = 0;
     for (const auto& p : periods) sum += p.seconds;
@@ -38,8 +38,8 @@ struct noise_options {
 };
 
 /// Plans as a Pareto set has them: who works faster needs more energy per unit of work.
-inline adapt::plan_rates random_plan_rates(random_source& random, int plans, double pause_s) {
-  adapt::plan_rates r{.plans = {}, .switches = {}, .idle_W = random.between(5, 30)};
+inline mix::plan_rates random_plan_rates(random_source& random, int plans, double pause_s) {
+  mix::plan_rates r{.plans = {}, .switches = {}, .idle_W = random.between(5, 30)};
   double rate = random.between(0.2, 0.5), price = random.between(100, 200);
   for (int p = 0; p < plans; ++p) {
     r.plans.push_back({rate, r.idle_W + price * rate});
@@ -53,11 +53,11 @@ inline adapt::plan_rates random_plan_rates(random_source& random, int plans, dou
     for (int p = 0; p <= plans; ++p) place.push_back(random.unit());
     const auto cost = [&](std::size_t from, std::size_t to) {
       const double part = 1.0 / 3 + 2.0 / 3 * (place[from] > place[to] ? place[from] - place[to] : place[to] - place[from]);
-      return adapt::switch_cost{pause_s * part, pause_s * part * 20};
+      return mix::switch_cost{pause_s * part, pause_s * part * 20};
     };
     const auto n = static_cast<std::size_t>(plans);
     for (std::size_t from = 0; from < n; ++from) {
-      for (std::size_t to = 0; to < n; ++to) r.switches.between.push_back(from == to ? adapt::switch_cost{} : cost(from, to));
+      for (std::size_t to = 0; to < n; ++to) r.switches.between.push_back(from == to ? mix::switch_cost{} : cost(from, to));
     }
     for (std::size_t to = 0; to < n; ++to) r.switches.start.push_back(cost(n, to));
   }
@@ -73,7 +73,7 @@ inline noisy_job random_noisy_job(std::uint64_t seed, const noise_options& o = {
   const double need_s = random.between(60, 140) * 60;
   j.work = need_s * fastest;
   for (double left = need_s * random.between(o.least_slack, 3); left > 0; left -= 60) {
-    adapt::rate_period period{.seconds = std::min(60.0, left), .rates = j.expected};
+    mix::rate_period period{.seconds = std::min(60.0, left), .rates = j.expected};
     period.rates.switches = {};
     const double all = random.between(1 - o.size, 1 + o.size);
     for (auto& p : period.rates.plans) p.rate *= o.kind == noise_kind::common ? all : random.between(1 - o.size, 1 + o.size);
@@ -95,9 +95,9 @@ struct noisy_run {
 };
 
 /// Follows the controller through what happens, each plan at the rate that it has in each period.
-inline noisy_run run(const noisy_job& job, const adapt::uniform_progress& controller) {
+inline noisy_run run(const noisy_job& job, const mix::uniform_progress& controller) {
   noisy_run r;
-  adapt::job_state state{.work_left = job.work, .time_left_s = job.deadline_s()};
+  mix::job_state state{.work_left = job.work, .time_left_s = job.deadline_s()};
   const double deadline_s = state.time_left_s;
   double now = 0;  // since the start
   std::size_t period = 0;
@@ -125,7 +125,7 @@ inline noisy_run run(const noisy_job& job, const adapt::uniform_progress& contro
     return work;
   };
   while (state.work_left > 0 && now < deadline_s) {
-    const adapt::decision d = controller.decide(state);
+    const mix::decision d = controller.decide(state);
     ++r.decisions;
     r.reserve += d.reserve ? 1 : 0;
     const double begin = now;
@@ -142,7 +142,7 @@ inline noisy_run run(const noisy_job& job, const adapt::uniform_progress& contro
       spend(d.seconds, std::nullopt, 1);
     }
     r.work += work;
-    state = adapt::after(state, d, now - begin, work);
+    state = mix::after(state, d, now - begin, work);
     state.time_left_s = deadline_s - now;
   }
   r.met = !(state.work_left > 0);

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include <hetplan/adapt/fixed_policies.hpp>
-#include <hetplan/adapt/progress.hpp>
+#include <hetplan/mix/progress.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
 struct mixing_options {
   policy_options common = {};
-  progress_options progress = {};
+  mix::progress_options progress = {};
 };
 
 /// Uniform progress over the plans of a Pareto set: what they do under present conditions gives their rates, delta
@@ -40,13 +40,13 @@ class mixing_policy {
   struct question {
     double now_s;
     long long done;
-    decision answer;
+    mix::decision answer;
   };
 
-  [[nodiscard]] static bool is_late(const decision& d) { return !d.status.ok() || d.mixture.shortfall > 0; }
+  [[nodiscard]] static bool is_late(const mix::decision& d) { return !d.status.ok() || d.mixture.shortfall > 0; }
 
   /// Iterations are whole, and plans change between them: the last turn may begin one iteration late.
-  [[nodiscard]] decision decide(const situation& s, std::optional<std::size_t> running) const;
+  [[nodiscard]] mix::decision decide(const situation& s, std::optional<std::size_t> running) const;
   void take(const plan_result& r);
   /// Rates and switching costs under present conditions.
   void look_up(const situation& s, std::optional<std::size_t> running);
@@ -57,7 +57,7 @@ class mixing_policy {
   plan_search plan_;
   std::vector<plan> menu_;  ///< the planner's last answer: not to be forgotten
   detail::change_classifier changes_;
-  uniform_progress controller_;
+  mix::uniform_progress controller_;
   std::optional<std::size_t> running_;
   std::optional<question> begun_;  ///< the last one; nothing: a horizon begins
 };

@@ -41,15 +41,15 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   look = look || running != running_ || controller_.rates.plans.size() != known_.size();
   if (look) look_up(s, running);
   running_ = running;
-  decision d = decide(s, running);
+  mix::decision d = decide(s, running);
   rung step = rung::known_plan;
   seconds thinking = options_.common.thinking.choose;
   if ((large || (plan_.ask_again() && s.now >= *plan_.ask_again())) && is_late(d) && s.running != nullptr) {
     const bool search = plan_.may_pay(s, s.wanted);
     const std::size_t before = known_.size();
-    const std::vector<plan_rate> rates = controller_.rates.plans;
+    const std::vector<mix::plan_rate> rates = controller_.rates.plans;
     double fastest = 0;
-    for (const plan_rate& r : rates) fastest = std::max(fastest, r.rate);
+    for (const mix::plan_rate& r : rates) fastest = std::max(fastest, r.rate);
     int scheduled = 0;
     for (std::size_t i = 0; i < before; ++i) {
       if (d.plan != i && !(search && rates[i].rate >= 0.9 * fastest)) continue;
@@ -75,7 +75,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   }
   begun_ = question{s.now.value(), s.done, d};
   const auto& plans = controller_.rates.plans;
-  const bool any = std::any_of(plans.begin(), plans.end(), [](const plan_rate& r) { return r.rate > 0; });
+  const bool any = std::any_of(plans.begin(), plans.end(), [](const mix::plan_rate& r) { return r.rate > 0; });
   reaction r{.step = step,
              .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)),
              .rest = !d.plan && any,
@@ -97,18 +97,18 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   return r;
 }
 
-HETPLAN_INLINE decision mixing_policy::decide(const situation& s, std::optional<std::size_t> running) const {
-  job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done),
-                .time_left_s = (*s.wanted.deadline - s.now).value(),
-                .running = running};
+HETPLAN_INLINE mix::decision mixing_policy::decide(const situation& s, std::optional<std::size_t> running) const {
+  mix::job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done),
+                     .time_left_s = (*s.wanted.deadline - s.now).value(),
+                     .running = running};
   if (begun_) {  // the rest of the horizon
-    const job_state rest = after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
+    const mix::job_state rest = mix::after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
     job.horizon_left_s = rest.horizon_left_s;
     job.progress_left = rest.progress_left;
   }
-  decision d = controller_.decide(job);
+  mix::decision d = controller_.decide(job);
   double longest = 0;
-  for (const mixture_part& part : d.mixture.parts) longest = std::max(longest, 1 / controller_.rates.plans[part.plan].rate);
+  for (const mix::mixture_part& part : d.mixture.parts) longest = std::max(longest, 1 / controller_.rates.plans[part.plan].rate);
   if (d.mixture.parts.size() < 2 && d.mixture.idle_s > longest) return d;
   job.time_left_s -= longest;
   return job.time_left_s > 0 ? controller_.decide(job) : d;
@@ -121,7 +121,7 @@ HETPLAN_INLINE void mixing_policy::take(const plan_result& r) {
 
 HETPLAN_INLINE void mixing_policy::look_up(const situation& s, std::optional<std::size_t> running) {
   const std::size_t n = known_.size();
-  plan_rates& rates = controller_.rates;
+  mix::plan_rates& rates = controller_.rates;
   rates.plans.assign(n, {});
   rates.switches.between.assign(n * n, {});
   for (std::size_t i = 0; i < n; ++i) {
@@ -132,7 +132,8 @@ HETPLAN_INLINE void mixing_policy::look_up(const situation& s, std::optional<std
     const holdings held = i == running ? s.held : holdings_of(known_[i], problem_->model, problem_->cluster.size());
     for (std::size_t j = 0; j < n; ++j) {
       if (i == j || rates.plans[j].rate <= 0 || (rates.plans[i].rate <= 0 && i != running)) continue;
-      rates.switches.between[i * n + j] = estimate_switch(*problem_, held, known_[j], s.noticed).value_or(switch_cost{out_of_reach_s, 0});
+      rates.switches.between[i * n + j] =
+          estimate_switch(*problem_, held, known_[j], s.noticed).value_or(mix::switch_cost{out_of_reach_s, 0});
     }
   }
   std::vector<double> idle_W(problem_->cluster.size(), 0);  // what the running plan's devices draw in a second of nothing

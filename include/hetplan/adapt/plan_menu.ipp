@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/criterion.hpp>
-#include <hetplan/plan/pareto_set.hpp>
+#include <hetplan/mix/criterion.hpp>
+#include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -53,7 +53,7 @@ HETPLAN_INLINE plan_result plan_menu::operator()(const planning_problem& problem
     }
   }
   std::vector<plan> kept;
-  const auto front = pareto_plans(std::span<const plan>(all.plans), response_time{}, total_energy{});
+  const auto front = mix::pareto_plans(std::span<const plan>(all.plans), mix::response_time{}, mix::total_energy{});
   for (const auto& entry : front.entries()) kept.push_back(all.plans[entry.item]);
   all.plans = std::move(kept);
   all.status = {};

@@ -8,8 +8,8 @@
 #include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/plan_rates.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/mix/plan_rates.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
@@ -20,8 +20,8 @@ namespace HETPLAN_NAMESPACE::adapt {
 ///
 /// Complexity  that of delta_migration and run_migration.
 /// Source      Dora, eq. 8: the switching overhead of a plan.
-[[nodiscard]] std::optional<switch_cost> estimate_switch(const planning_problem& problem, const holdings& held, const plan& next,
-                                                         const conditions& now);
+[[nodiscard]] std::optional<mix::switch_cost> estimate_switch(const planning_problem& problem, const holdings& held, const plan& next,
+                                                              const conditions& now);
 
 /// A migration in two: what may come while a plan runs, that is what nothing changes, to devices that have room for all of it
 /// beside that plan; and what has to wait for the stop.

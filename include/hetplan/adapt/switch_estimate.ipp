@@ -11,18 +11,18 @@
 
 namespace HETPLAN_NAMESPACE::adapt {
 
-HETPLAN_INLINE std::optional<switch_cost> estimate_switch(const planning_problem& problem, const holdings& held, const plan& next,
-                                                          const conditions& now) {
+HETPLAN_INLINE std::optional<mix::switch_cost> estimate_switch(const planning_problem& problem, const holdings& held, const plan& next,
+                                                               const conditions& now) {
   const migration m = delta_migration(held, next, problem.model, problem.cluster, now);
   if (!m.status.ok()) return std::nullopt;
-  if (m.empty()) return switch_cost{};
+  if (m.empty()) return mix::switch_cost{};
   const migration_run run = run_migration(m, problem.cluster, now, problem.models.energy);
   double extra = 0;
   for (const device& d : problem.cluster.devices()) {
     const joules idle = problem.models.energy.energy({.total = run.time}, d);
     if (run.energy[d.id.index()].value() > 0) extra += (run.energy[d.id.index()] - idle).value();
   }
-  return switch_cost{run.time.value(), std::max(0.0, extra)};
+  return mix::switch_cost{run.time.value(), std::max(0.0, extra)};
 }
 
 HETPLAN_INLINE std::pair<migration, migration> split_beside(const migration& all, const plan& running, const planning_graph& model,

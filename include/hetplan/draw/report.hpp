@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The report of a planner's answer: one page that shows the plan, what happened when it ran, and why it took so long.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <hetplan/core/id.hpp>
+#include <hetplan/draw/palette.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace HETPLAN_NAMESPACE::draw {
+
+struct report_options {
+  std::size_t max_bars = 4000;  ///< with more, short tasks and transfers are averaged over pixels
+};
+
+namespace detail {
+
+[[nodiscard]] std::string fact(std::string_view value, std::string_view about, std::string_view id, bool alarm = false);
+
+[[nodiscard]] std::string percent(double share);
+
+[[nodiscard]] inline std::string at_most(double gap) { return (gap >= 5e-5 ? "≤ " : "") + percent(readable_gap(gap)); }
+
+[[nodiscard]] std::string page(std::string_view title, std::string_view body);
+
+[[nodiscard]] std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content);
+
+[[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
+
+}  // namespace detail
+
+/// One self-contained HTML page: no file, font or address beside it. Its charts zoom together and explain
+/// themselves under the pointer; without JavaScript they stand still. Where there is no plan the page says why.
+///
+/// @param result  plans best first, each predicted; `result.plans.front()` is shown.
+/// @param best    from evaluate or judge of that plan on this cluster, with simulator_options{.record = true}; read
+///                only where there is a plan. Bounds are those of the plan's prediction, if it has one.
+/// Complexity     that of critical_chain and trace_view::resources; the page has at most max_bars bars or so.
+/// Determinism    same input, same bytes.
+[[nodiscard]] std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,
+                                      const report_options& options = {});
+
+}  // namespace HETPLAN_NAMESPACE::draw
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/draw/report.ipp>
+#endif

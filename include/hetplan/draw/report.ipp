@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/draw/report.hpp>
+
+#include <hetplan/draw/report_candidates.hpp>
+#include <hetplan/draw/report_curves.hpp>
+#include <hetplan/draw/report_run.hpp>
+#include <hetplan/draw/report_script.hpp>
+#include <hetplan/draw/report_style.hpp>
+#include <hetplan/draw/report_tables.hpp>
+#include <hetplan/draw/report_timeline.hpp>
+#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
+
+namespace HETPLAN_NAMESPACE::draw {
+
+namespace detail {
+
+HETPLAN_INLINE std::string fact(std::string_view value, std::string_view about, std::string_view id, bool alarm) {
+  return "<div id=\"" + std::string(id) + "\"" + (alarm ? " class=\"alarm\"" : "") + "><b>" + xml_text(value) + "</b><span>" +
+         xml_text(about) + "</span></div>\n";
+}
+
+HETPLAN_INLINE std::string percent(double share) {
+  if (share > 0 && share < 5e-5) return "<0.01 %";
+  return fixed(100 * share, share < 0.1 ? 2 : share < 1 ? 1 : 0) + " %";
+}
+
+HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
+         "'unsafe-inline'\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+         "dark\">\n<title>" +
+         xml_text(title) + "</title>\n<style>" + std::string(report_style) + "</style>\n</head>\n<body>\n<main>\n" + std::string(body) +
+         "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>" + std::string(report_script) + "</script>\n</body>\n</html>\n";
+}
+
+/// What was planned, and the numbers that matter.
+[[nodiscard]] HETPLAN_INLINE std::string report_header(const plan_result& result, const planning_graph& model, const cluster& c,
+                                                       const evaluation* e) {
+  std::string text = "<header id=\"summary\">\n<h1>" + xml_text(model.name() + " on " + c.name()) + "</h1>\n<p class=\"quiet\">";
+  if (!result.plans.empty()) {
+    const plan& p = result.plans.front();
+    text += "planner " + xml_text(p.planner) + " · " + std::string(to_string(p.workload.mode)) + " · " + std::to_string(p.microbatches) +
+            (p.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(p.microbatch_size) + " · ";
+    if (p.workload.mode == mode::generation) text += std::to_string(p.workload.tokens) + " tokens · ";
+    text += "schedule " + std::string(to_string(p.schedule.kind)) + " · network " + std::string(to_string(p.network)) + " · ";
+    if (p.transfers == transfer_mode::block) text += "transfers block (they are in the tasks at both ends) · ";
+  }
+  text += std::to_string(model.size()) + (model.size() == 1 ? " layer" : " layers") + " · " + std::to_string(c.size()) +
+          (c.size() == 1 ? " device" : " devices");
+  if (result.candidates > 0)
+    text += " · " + std::to_string(result.candidates) + (result.candidates == 1 ? " candidate judged" : " candidates judged");
+  text += "</p>\n";
+  if (!result.status.ok())
+    text += "<p id=\"status\" class=\"alarm\"><strong>" + std::string(to_string(result.status.result)) +
+            "</strong>: " + xml_text(result.status.reason) + "</p>\n";
+  if (e == nullptr) return text + "</header>\n";
+  text += "<div class=\"facts\">\n";
+  if (e->time_between_tokens) text += fact(engineering(e->time_between_tokens->value(), "s"), "between tokens", "fact-tokens");
+  text += fact(engineering(e->latency.value(), "s"), e->time_between_tokens ? "latency, all tokens" : "latency", "fact-latency");
+  text += fact(engineering(e->energy().value(), "J"), "energy of one run", "fact-energy");
+  if (e->bound.value() > 0)
+    text += fact(at_most(e->gap), "slower than the best plan: none is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
+  if (const seconds own = std::max(e->schedule_bound, e->contention_bound); own.value() > 0)
+    text += fact(at_most(gap_to(e->latency, own)),
+                 "slower than this plan can be: no schedule of it is faster than " + engineering(own.value(), "s"), "fact-schedule-gap");
+  if (const auto broken = find_broken_limit(*e, c)) text += fact("breaks a limit", to_string(*broken, c), "fact-limit", true);
+  text +=
+      "</div>\n<nav><a href=\"#plan\">plan</a><a href=\"#timeline\">timeline</a><a href=\"#critical\">critical path</a><a "
+      "href=\"#bandwidth\">bandwidth</a>"
+      "<a href=\"#memory\">memory</a><a href=\"#energy\">energy</a><a href=\"#pareto\">latency and energy</a></nav>\n";
+  return text + "</header>\n";
+}
+
+HETPLAN_INLINE std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content) {
+  return "<section id=\"" + std::string(id) + "\">\n<h2>" + std::string(title) + "</h2>\n<p>" + std::string(about) + "</p>\n" +
+         std::string(content) + "</section>\n";
+}
+
+/// Which limit binds, and what there would be to share.
+[[nodiscard]] HETPLAN_INLINE std::string no_plan_section(const plan_result& result, const planning_graph& model, const cluster& c) {
+  const double weights = model.parameters() * model.bytes_per_parameter();
+  double usable = 0;
+  std::string text =
+      "<table id=\"limits\">\n<thead><tr><th>Device</th><th class=\"n\">Memory that a plan may use</th><th>The candidate that came "
+      "nearest</th></tr></thead>\n<tbody>\n";
+  for (const device& d : c.devices()) {
+    usable += d.usable_memory().value();
+    const bool binds = result.binding && result.binding->device == d.id;
+    text += "<tr>" + cell(d.name) + cell(engineering(d.usable_memory().value(), "B"), " class=\"n\"") +
+            cell(binds ? to_string(*result.binding, c) : std::string(), binds ? " class=\"alarm\"" : "") + "</tr>\n";
+  }
+  text += "</tbody></table>\n<p class=\"note\">The model's weights alone are " + engineering(weights, "B") +
+          "; all devices together may use " + engineering(usable, "B") +
+          ". Training also holds gradients, the optimizer's state and activations.</p>\n";
+  const std::string about = result.status.result == outcome::stopped ? "The search was stopped before it had found one."
+                                                                     : "No plan that was found keeps every limit.";
+  return section("no-plan", "No plan", about, text);
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,
+                                       const report_options& options) {
+  const std::string title = model.name() + " on " + c.name();
+  if (result.plans.empty()) {
+    std::string body = detail::report_header(result, model, c, nullptr);
+    return detail::page(title, body + detail::no_plan_section(result, model, c));
+  }
+  const plan& p = result.plans.front();
+  const evaluation& e = p.predicted ? *p.predicted : best.evaluation;
+  const detail::report_run run(p, c, best, options.max_bars);
+  std::string body = detail::report_header(result, model, c, &e);
+  body +=
+      "<svg width=\"0\" height=\"0\" style=\"position:absolute;min-width:0\" aria-hidden=\"true\"><defs><pattern id=\"hetplan-sync\" "
+      "width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"" +
+      palette::transfer_color(transfer_kind::sync).hex() +
+      "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs></svg>\n";
+  body += detail::section("plan", "Plan", "Which layers run where.", detail::plan_table(run, model));
+  std::string incomplete;
+  if (!best.trace.status.ok()) incomplete = "<p class=\"alarm\">Incomplete: " + xml_text(best.trace.status.reason) + ".</p>\n";
+  body += detail::section("timeline", "Timeline",
+                          "Who computes what when, and how the network is shared meanwhile. Thin strips below a device are what it sends; "
+                          "heights in a network row are shares of its capacity.",
+                          incomplete +
+                              "<div class=\"tools\"><button id=\"zoom-in\" type=\"button\">Zoom in</button><button id=\"zoom-out\" "
+                              "type=\"button\">Zoom out</button><button id=\"pan-left\" type=\"button\" aria-label=\"earlier\">◀</button>"
+                              "<button id=\"pan-right\" type=\"button\" aria-label=\"later\">▶</button><button id=\"zoom-reset\" "
+                              "type=\"button\">Whole run</button>"
+                              "<button id=\"mark-critical\" type=\"button\" aria-pressed=\"false\">Mark critical path</button><span "
+                              "class=\"note\">Drag to zoom to a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the "
+                              "whole run. All charts over time move together.</span></div>\n" +
+                              detail::scrolling(detail::report_timeline(run).paint()));
+  body += detail::section(
+      "critical", "Critical path",
+      "From the last end back to the start, always to what was waited for last. Every moment of the run belongs to one link.",
+      detail::critical_section(run));
+  const std::string bandwidth = detail::bandwidth_chart(run);
+  body += detail::section(
+      "bandwidth", "Bandwidth", "Use of each network resource, stacked by kind of transfer; dashed: its capacity.",
+      bandwidth.empty() ? "<p class=\"note\">No transfer uses a network resource in this run.</p>\n" : detail::scrolling(bandwidth));
+  body += detail::section(
+      "memory", "Memory",
+      "Light: held for the whole run (weights, gradients, optimizer, cache). Dark: activations. Dashed: what a plan may use.",
+      detail::scrolling(detail::memory_chart(run)));
+  body += detail::section("energy", "Energy", "Of one run, by device that is used.", detail::scrolling(detail::energy_chart(run, e)));
+  body += detail::section("pareto", "Latency and energy",
+                          "The plans that were kept, numbered from the best by the job's objective. Hover over a point to see its stages.",
+                          detail::scrolling(detail::pareto_chart(result.plans, c)));
+  return detail::page(title, body);
+}
+
+}  // namespace HETPLAN_NAMESPACE::draw

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/draw/report_timeline.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace HETPLAN_NAMESPACE::draw::detail {
+
+HETPLAN_INLINE critical_part_style style_of(critical_part p) {
+  switch (p) {
+    case critical_part::computing: return {"computing", "tasks on the devices", color{92, 107, 128}};
+    case critical_part::transfer: return {"transferring", "bytes at the peak rate of their route", color{98, 172, 196}};
+    case critical_part::latency: return {"latency", "of routes: until the first byte moves", palette::held};
+    case critical_part::lost: return {"lost to sharing", "transfers got less than their route's peak rate", palette::alarm};
+    case critical_part::held: return {"held back", "until a release time of the schedule", color{226, 196, 84}};
+  }
+  return {};
+}
+
+HETPLAN_INLINE std::array<double, critical_part_count> parts_of(const critical_link& l, bool compute) {
+  // A task that took longer than planned computed on a slower device.
+  return compute ? std::array{l.own_s + l.lost_s, 0.0, 0.0, 0.0, l.held_s} : std::array{0.0, l.own_s, l.latency_s, l.lost_s, l.held_s};
+}
+
+HETPLAN_INLINE report_timeline::report_timeline(const report_run& run)
+    : run_(run),
+      chart_(run.latency_s()),
+      resources_(run.resources),
+      bars_{.attributes = [&run](tasks::node_id n) { return std::string(run.critical(n) ? " class=\"c\"" : ""); },
+            .lines = [&run](tasks::node_id n) { return run.hover_lines(n); }} {
+  hidden_ = keep_busiest(resources_, run.cluster, run.judgement.trace, 16);
+  for (const device& d : run.cluster.devices()) devices_ += run.used(d.id) ? 1U : 0U;
+}
+
+HETPLAN_INLINE std::string report_timeline::paint() && {
+  row_painter rows(chart_.plot, run_.plan, run_.cluster, run_.judgement, run_.view, chart_.axis(), run_.merged, &bars_);
+  double y = 16;
+  chart_.name("critical path", "what the run waits for", y, 26);
+  critical_path({y, 26});
+  y += 26 + 14;
+  chart_.plot.open_group(" class=\"bars\"");
+  for (const device& d : run_.cluster.devices()) {
+    if (!run_.used(d.id)) continue;
+    const double height = devices_ <= 8 ? 28 : devices_ <= 16 ? 20 : 14;
+    chart_.name(d.name, stages_of(d.id), y, height);
+    rows.tasks(d.id, {y, height});
+    const double busy = run_.judgement.trace.busy_s[d.id.index()] / chart_.axis().latency_s;
+    chart_.number(fixed(100 * busy, 0) + " % busy", y + height / 2 + 4);
+    y += height + (run_.merged ? 0 : sends(d.id, y + height + 2)) + (devices_ <= 16 ? 10 : 5);
+  }
+  const double band = resources_.size() <= 2 ? 72 : resources_.size() <= 6 ? 44 : 26;
+  for (const resource_view& r : resources_) {
+    y += 14;
+    resource_row(rows, r, {y, band});
+    y += band + 8;
+  }
+  chart_.plot.close_group();
+  const double bound = run_.plan.predicted ? run_.plan.predicted->bound.value() : run_.judgement.evaluation.bound.value();
+  if (bound > 0 && bound < run_.latency_s()) {
+    const double x = chart_.axis().at(bound);
+    chart_.plot.line(x, 12, x, y, palette::ink, 1, " stroke-dasharray=\"2 3\"");
+    chart_.plot.text(x, 10, "bound", {.size = 9.5, .anchor = "middle"});
+  }
+  merged_ = rows.merged();
+  return "<div class=\"legend\">" + legend() + "</div>\n" + std::move(chart_).finish("gantt", "Gantt chart of tasks and transfers", 12, y) +
+         notes();
+}
+
+HETPLAN_INLINE std::string report_timeline::stages_of(device_id d) const {
+  std::string text;
+  for (std::size_t s = 0; s < run_.plan.stages.size(); ++s) {
+    for (const assignment& a : run_.plan.stages[s].devices) {
+      if (a.device == d) text += (text.empty() ? "" : ", ") + run_.view.stage_name(stage_id(s));
+    }
+  }
+  return text;
+}
+
+HETPLAN_INLINE void report_timeline::critical_path(row_box box) {
+  const time_axis& axis = chart_.axis();
+  chart_.plot.open_group(" id=\"critical-strip\"");
+  if (run_.chain.size() > 1500) {
+    pixel_areas<critical_part_count> areas(axis, box);
+    std::array<std::string, critical_part_count> fills, hovers;
+    for (std::size_t p = 0; p < critical_part_count; ++p) {
+      fills[p] = style_of(static_cast<critical_part>(p)).fill.hex(), hovers[p] = style_of(static_cast<critical_part>(p)).name;
+    }
+    for (const critical_link& l : run_.chain) {
+      const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
+      for (std::size_t p = 0; p < critical_part_count; ++p) areas.add(p, l.start_s, l.end_s, parts[p] / std::max(l.duration_s(), 1e-300));
+    }
+    areas.paint(chart_.plot, fills, hovers);
+  } else {
+    for (const critical_link& l : run_.chain) link(l, box);
+  }
+  chart_.plot.close_group();
+}
+
+HETPLAN_INLINE void report_timeline::link(const critical_link& l, row_box box) {
+  const auto& g = run_.judgement.graph;
+  const bool compute = g.is_compute(l.node);
+  const std::string reason = run_.why(l.node);
+  std::string hover = run_.view.node_name(l.node) + "\n" + engineering(l.start_s, "s") + " to " + engineering(l.end_s, "s") + ", takes " +
+                      engineering(l.duration_s(), "s");
+  if (l.latency_s > 0) hover += ", " + engineering(l.latency_s, "s") + " of it latency";
+  if (l.lost_s > 0)
+    hover += compute ? "\n" + engineering(l.lost_s, "s") + " lost to a slower device"
+                     : "\n" + engineering(l.lost_s, "s") + " lost to others on its route";
+  hover += "\n" + (reason.empty() ? "from the start of the run" : reason);
+  double from = l.start_s;
+  const auto piece = [&](double seconds, double low, double high, color fill) {
+    const double x = chart_.axis().at(from), width = chart_.axis().at(from + seconds) - x;
+    if (seconds <= 0 || width < 0.005) return;
+    chart_.plot.rect(x, box.top + box.height * (1 - high), width, box.height * (high - low), fill.hex(), hover,
+                     " stroke=\"#ffffff\" stroke-width=\"0.5\"");
+  };
+  piece(l.held_s, 0, 1, style_of(critical_part::held).fill);
+  from += l.held_s;
+  piece(l.latency_s, 0, 1, style_of(critical_part::latency).fill);
+  from += l.latency_s;
+  // Losses are spread over the transfer, so they are drawn above what it got, not after it.
+  const double rest = l.own_s + l.lost_s, share = rest > 0 ? l.own_s / rest : 1;
+  const color own = compute ? style_of(critical_part::computing).fill : style_of(critical_part::transfer).fill;
+  piece(rest, 0, compute ? 1 : share, own);
+  if (!compute && share < 1) piece(rest, share, 1, style_of(critical_part::lost).fill);
+  const double x = chart_.axis().at(from), width = chart_.axis().at(l.end_s) - x;
+  const std::string label = compute ? run_.view.device_name(g.computes[l.node].device) : std::string();
+  const double show_at = std::max(1.0, (svg_writer::prose_width(label, 10.5) + 6) / std::max(width, 1e-9));
+  if (label.empty() || show_at > zooming_bars::most) return;
+  chart_.plot.text(x + width / 2, box.top + box.height / 2 + 4, label, {.size = 10.5, .fill = palette::text_on(own), .anchor = "middle"},
+                   svg_writer::attribute("data-show", show_at) + (show_at > 1 ? " visibility=\"hidden\"" : ""));
+}
+
+HETPLAN_INLINE double report_timeline::sends(device_id d, double top) {
+  constexpr double lane_height = 5;
+  constexpr std::size_t most_lanes = 6;
+  const auto& j = run_.judgement;
+  std::vector<std::size_t> mine;
+  for (std::size_t t = 0; t < j.graph.transfers.size(); ++t) {
+    if (j.graph.transfers[t].from == d && run_.view.transfer_ended(t)) mine.push_back(t);
+  }
+  std::stable_sort(mine.begin(), mine.end(),
+                   [&](std::size_t a, std::size_t b) { return j.trace.transfers[a].start_s < j.trace.transfers[b].start_s; });
+  std::vector<double> free;
+  for (const std::size_t t : mine) {
+    const interval& when = j.trace.transfers[t];
+    std::size_t lane = 0;
+    while (lane < free.size() && free[lane] > when.start_s * (1 + 1e-12)) ++lane;
+    if (lane == free.size() && lane < most_lanes) free.push_back(0);
+    lane = std::min(lane, most_lanes - 1);
+    free[lane] = std::max(free[lane], when.end_s);
+    const tasks::transfer& x = j.graph.transfers[t];
+    const double left = chart_.axis().at(when.start_s), y = top + lane_height * static_cast<double>(lane);
+    std::string hover = "sends: " + run_.view.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + ", " +
+                        engineering(when.start_s, "s") + " to " + engineering(when.end_s, "s") + ", takes " +
+                        engineering(when.end_s - when.start_s, "s");
+    if (x.latency_s > 0) hover += ", " + engineering(x.latency_s, "s") + " of it latency";
+    chart_.plot.rect(left, y, std::max(0.01, chart_.axis().at(when.end_s) - left), lane_height - 1, transfer_fill(x.kind),
+                     hover + run_.hover_lines(j.graph.node_of_transfer(t)), bars_.attributes(j.graph.node_of_transfer(t)));
+  }
+  return free.empty() ? 0 : 2 + lane_height * static_cast<double>(free.size());
+}
+
+HETPLAN_INLINE void report_timeline::resource_row(row_painter& rows, const resource_view& r, row_box box) {
+  const resource& net = run_.cluster.network()[r.resource];
+  chart_.name(net.name, engineering(8 * net.capacity.value(), "bit/s"), box.top, box.height);
+  rows.resource(r, box);
+  const double used = run_.judgement.trace.resource_bytes[r.resource.index()] / (net.capacity.value() * chart_.axis().latency_s);
+  const double contended = r.contended_s() / chart_.axis().latency_s, middle = box.top + box.height / 2;
+  contended_ = contended_ || contended > 0;
+  const bool both = contended > 0 && box.height >= 24;
+  chart_.number(fixed(100 * used, 0) + " % used", both ? middle - 3 : middle + 4);
+  if (both) chart_.number((contended < 0.01 ? "<1" : fixed(100 * contended, 0)) + " % contended", middle + 12, palette::alarm);
+}
+
+HETPLAN_INLINE std::string report_timeline::legend() const {
+  std::array<bool, phase_count> phases{};
+  std::array<bool, transfer_kind_count> kinds{};
+  for (const auto& t : run_.judgement.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
+  for (const auto& t : run_.judgement.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
+  const std::size_t stages = std::min<std::size_t>(run_.plan.stages.size(), 3);
+  std::string text;
+  const std::array<std::string, phase_count> called = phase_names(run_.judgement.graph);
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    if (!phases[i]) continue;
+    text += "<span>";
+    for (std::size_t s = 0; s < stages; ++s) text += swatch(palette::phase_color(static_cast<phase>(i), s, stages).hex());
+    text += called[i] + "</span>";
+  }
+  if (stages > 1) text += "<span>(lighter: later stage)</span>";
+  constexpr std::array<std::string_view, transfer_kind_count> names{"forward transfer", "backward transfer", "gradient reduction", "token"};
+  for (std::size_t i = 0; i < transfer_kind_count; ++i) {
+    const auto kind = static_cast<transfer_kind>(i);
+    if (kinds[i])
+      text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") +
+              std::string(names[i]) + "</span>";
+  }
+  if (contended_) text += "<span>" + swatch(palette::alarm.hex(), " line") + "contention: how many transfers share</span>";
+  std::array<double, critical_part_count> total{};
+  for (const critical_link& l : run_.chain) {
+    const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
+    for (std::size_t p = 0; p < critical_part_count; ++p) total[p] += parts[p];
+  }
+  text += "</div>\n<div class=\"legend\"><span>critical path:</span>";
+  for (std::size_t p = 0; p < critical_part_count; ++p) {
+    const critical_part_style style = style_of(static_cast<critical_part>(p));
+    if (total[p] > 0) text += "<span>" + swatch(style.fill.hex()) + std::string(style.name) + "</span>";
+  }
+  return text;
+}
+
+HETPLAN_INLINE std::string report_timeline::swatch(const std::string& fill, std::string_view more) {
+  return "<i class=\"swatch" + std::string(more) + "\" style=\"background-color:" + fill + "\"></i>";
+}
+
+HETPLAN_INLINE std::string report_timeline::notes() const {
+  std::string text;
+  if (run_.merged)
+    text += "<p class=\"note\">Simplified: " + std::to_string(merged_) +
+            " short tasks and all transfers are averaged over each pixel; heights are shares of time and of capacity, also when "
+            "zoomed.</p>\n";
+  if (run_.chain.size() > 1500)
+    text += "<p class=\"note\">Simplified: the critical path has " + std::to_string(run_.chain.size()) +
+            " links, averaged over each pixel.</p>\n";
+  if (hidden_ > 0)
+    text += "<p class=\"note\">The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) +
+            " quieter ones are not.</p>\n";
+  if (!resources_.empty() && !resources_.front().recorded)
+    text += "<p class=\"note\">Rates were not recorded: bands show which transfers are under way, not how much they get.</p>\n";
+  if (resources_.empty()) text += "<p class=\"note\">No transfer uses a network resource in this run.</p>\n";
+  return text;
+}
+
+}  // namespace HETPLAN_NAMESPACE::draw::detail

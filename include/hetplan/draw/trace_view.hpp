@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What pictures read out of a judgement: names, who waited for what, how every resource was shared.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/waits.hpp>
+
+namespace HETPLAN_NAMESPACE::draw {
+
+/// A transfer's part of a resource during [start_s, end_s): from `low` to `high` of its capacity.
+struct share_band {
+  std::uint32_t transfer = 0;
+  double start_s = 0, end_s = 0;
+  double low = 0, high = 0;
+};
+
+/// During [start_s, end_s), `active` transfers (starved ones included) take these shares of the capacity.
+struct resource_load {
+  double start_s = 0, end_s = 0;
+  std::array<double, 4> kinds = {};  ///< by transfer_kind
+  std::uint32_t active = 0;
+
+  [[nodiscard]] double share() const { return kinds[0] + kinds[1] + kinds[2] + kinds[3]; }
+};
+
+/// How one resource was shared over time. Contention is more than one transfer at a time.
+struct resource_view {
+  resource_id resource;
+  bool recorded = true;              ///< false: the trace has no rates, heights only count transfers
+  std::vector<resource_load> loads;  ///< in time order; idle times are left out
+  std::vector<share_band> bands;     ///< by (transfer, time), joined where nothing changes; only if asked for
+  std::size_t pieces = 0;            ///< of bands, at most
+  double peak = 0;                   ///< the largest share
+
+  [[nodiscard]] double contended_s() const;
+};
+
+enum class sweep_detail { loads, bands };
+
+/// A judgement, read for pictures. Refers to its arguments, which must outlive it.
+///
+/// Complexity  O(nodes + dependencies).
+class trace_view {
+ public:
+  trace_view(const plan& p, const cluster& c, const judgement& j);
+
+  [[nodiscard]] double latency_s() const { return trace_.latency.value(); }
+  /// Did it end? A stopped trace has tasks that never did.
+  [[nodiscard]] bool ended(std::size_t compute) const;
+  [[nodiscard]] bool transfer_ended(std::size_t t) const;
+
+  /// How long the device stood idle before the task.
+  [[nodiscard]] double idle_before_s(std::size_t compute) const;
+  /// What the device waited for, "" if it did not.
+  [[nodiscard]] std::string waited_for(std::size_t compute) const;
+  /// From the end of its producer until the transfer may use its route (release time, ports).
+  [[nodiscard]] double held_back_s(std::size_t t) const;
+  /// When its first byte moves: the latency is over.
+  [[nodiscard]] double drain_start_s(std::size_t t) const { return trace_.transfers[t].start_s + graph_.transfers[t].latency_s; }
+  /// Mean rate over the route's peak; 1 = had it for itself.
+  [[nodiscard]] double route_share(std::size_t t) const;
+
+  [[nodiscard]] std::string stage_name(stage_id s) const;
+  [[nodiscard]] std::string device_name(device_id d) const;
+  /// "forward s1, microbatch 3": an unsplit backward is just that.
+  [[nodiscard]] std::string compute_name(std::size_t n) const;
+  [[nodiscard]] std::string transfer_name(std::size_t n) const;
+
+  [[nodiscard]] std::string node_name(tasks::node_id n) const;
+
+  /// Every resource that carried a transfer, by id.
+  ///
+  /// Complexity  O(transfers log + rate changes) * route length; bands: times the transfers active at a time.
+  [[nodiscard]] std::vector<resource_view> resources(sweep_detail detail = sweep_detail::loads) const;
+
+ private:
+  static tasks::node_id node(std::size_t compute) { return static_cast<tasks::node_id>(compute); }
+  static bool has_ended(const interval& i, bool takes_time) { return i.end_s >= i.start_s && (!takes_time || i.end_s > 0); }
+  [[nodiscard]] std::string step_name(int step) const;
+  /// Goes through the run once, all resources together.
+  class sweep {
+   public:
+    sweep(const trace_view& v, sweep_detail detail);
+
+    void go();
+
+    [[nodiscard]] std::vector<resource_view> views();
+
+   private:
+    struct end_of {
+      double at_s;
+      bool leaves;
+      std::uint32_t transfer;
+    };
+    struct member {
+      std::uint32_t transfer;
+      double share_per_rate;
+      std::size_t lane;
+    };
+    struct state {
+      resource_view view;
+      std::vector<member> members;  ///< bands only: in the order of entering
+      std::array<double, 4> kinds = {};
+      std::uint32_t active = 0;
+      double since_s = 0;
+    };
+
+    [[nodiscard]] const std::vector<resource_use>& via(std::uint32_t t) const { return v_.graph_.routes[v_.graph_.transfers[t].route].via; }
+    [[nodiscard]] std::size_t kind(std::uint32_t t) const { return static_cast<std::size_t>(v_.graph_.transfers[t].kind); }
+    [[nodiscard]] double share_per_rate(const resource_use& u) const;
+
+    void enter(std::uint32_t t, double now);
+    void leave(std::uint32_t t, double now);
+    void set_rate(std::uint32_t t, double rate, double now);
+
+    /// Writes down what held until now.
+    void flush(state& s, double now);
+
+    const trace_view& v_;
+    bool bands_, recorded_;
+    double instant_s_;
+    std::vector<state> states_;  ///< by resource
+    std::vector<double> rate_;   ///< by transfer
+    std::vector<char> active_;
+    std::vector<end_of> ends_;
+  };
+
+  template <class Pieces, class Same>
+  static void join(Pieces& pieces, Same&& same) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (kept > 0 && pieces[kept - 1].end_s == pieces[i].start_s && same(pieces[kept - 1], pieces[i])) {
+        pieces[kept - 1].end_s = pieces[i].end_s;
+      } else {
+        pieces[kept++] = pieces[i];
+      }
+    }
+    pieces.resize(kept);
+  }
+
+  const plan& plan_;
+  const cluster& cluster_;
+  const tasks::task_graph& graph_;
+  const trace& trace_;
+  waits waits_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::draw
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/draw/trace_view.ipp>
+#endif

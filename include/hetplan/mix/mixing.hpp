@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Plan mixing: which plans run in a horizon, in which order and for how long, so that the work asked for is done with
+/// least energy.
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <hetplan/core/status.hpp>
+#include <hetplan/mix/plan_rates.hpp>
+
+namespace HETPLAN_NAMESPACE::mix {
+
+/// Which of two plans has the first turn if neither runs. A running plan always is first.
+///
+/// `cheapest`: whichever order switches for less. `faster_first`: the faster one, whatever the switches cost: work that is
+/// done early leaves a slower plan for the rest, which a surprise can still turn into a faster one.
+enum class turn_order { cheapest, faster_first };
+
+/// What a horizon should bring.
+struct mixing_goal {
+  double horizon_s = 0;
+  double progress = 0;                                           ///< work that should be done by its end (EP)
+  std::optional<std::size_t> running = {};                       ///< the plan that ran last; it goes on without a switch
+  double shortfall_J = std::numeric_limits<double>::infinity();  ///< price per unit of work not done; infinite: least shortfall first
+  turn_order order = turn_order::cheapest;
+};
+
+/// A plan's turn: `pause_s` of switching, then `seconds` of work.
+struct mixture_part {
+  std::size_t plan = 0;
+  double pause_s = 0;
+  double seconds = 0;
+
+  friend bool operator==(const mixture_part&, const mixture_part&) = default;
+};
+
+/// Parts in the order in which they run, then idling; together they fill the horizon.
+struct mixture {
+  hetplan::status status = {};  ///< infeasible: the horizon has no time left but work; the sentence says since when
+  std::vector<mixture_part> parts = {};
+  double idle_s = 0;
+  double progress = 0;   ///< promised
+  double shortfall = 0;  ///< asked for and not promised
+  double energy_J = 0;   ///< of the whole horizon, idling included
+  double objective = 0;  ///< energy and priced shortfall; where the price is infinite, the energy alone
+};
+
+/// Throws invalid_input for bad rates (check_plan_rates) and for a goal with NaN, an infinite horizon, negative progress or
+/// price, or a plan that is none. A horizon <= 0 is a status, not an error: deadlines pass.
+void check_mixing(const plan_rates& rates, const mixing_goal& goal);
+
+namespace detail {
+
+/// The answer where no time is left: nothing runs.
+[[nodiscard]] mixture mixture_without_time(const mixing_goal& goal);
+
+}  // namespace detail
+
+/// The best mixture when a switch costs what it costs, however short the turn: progress = sum of rate * (time - pause).
+///
+/// Two plans are enough. For a given sequence of plans the pauses are paid and what remains is a linear program in the
+/// seconds of work of each plan, the idle seconds and the shortfall, with two equations: they fill what is left of the
+/// horizon, and progress plus shortfall is what was asked for. One of its best solutions is a vertex, where at most two of
+/// these are not 0; hence at most two plans work, with idling or shortfall only beside one. A plan of the sequence that
+/// does not work can be left out: that saves its pauses, which become idle time at the same power (switch_table's rule on
+/// detours). And the running plan, where it works, comes first, where it is free. So every support of one or two plans in
+/// either order (unless `order` decides) is tried, each in closed form.
+///
+/// Idling comes last, so that a late surprise finds time. With `shortfall_J` infinite (the paper's constraint, eq 8) the
+/// least shortfall comes first and energy decides among equals; where not even all the time of the fastest plan does, the
+/// status is still ok and `shortfall` > 0.
+///
+/// Units        as the fields say; energy counts idle_W through idling and pauses.
+/// Complexity   O(n^2) for n plans, the same to check the table; allocates the answer's parts.
+/// Throws       invalid_input (check_mixing).
+/// Determinism  of mixtures within 1e-12 of each other: fewer switches, then fewer plans, then smaller indices, then the
+///              faster plan first.
+/// Source       Dora, section 4.3, eqs 7-8. Deviations: switching costs are fixed per switch and depend on both plans,
+///              where the paper charges them in proportion to a plan's share (mixing_program); what a horizon does beyond
+///              the work asked for is not possible rather than free, which is the same unless a plan draws less than
+///              idling.
+[[nodiscard]] mixture mix(const plan_rates& rates, const mixing_goal& goal);
+
+}  // namespace HETPLAN_NAMESPACE::mix
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/mix/mixing.ipp>
+#endif

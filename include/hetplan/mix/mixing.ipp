@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/mix/mixing.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::mix {
+
+HETPLAN_INLINE void check_mixing(const plan_rates& rates, const mixing_goal& goal) {
+  check_plan_rates(rates);
+  check_running(rates, goal.running);
+  const auto fail = [](const std::string& what) { throw invalid_input("mixing: " + what); };
+  if (!std::isfinite(goal.horizon_s)) fail("horizon_s is " + to_text(goal.horizon_s) + "; expected a finite number");
+  if (!(std::isfinite(goal.progress) && goal.progress >= 0))
+    fail("progress is " + to_text(goal.progress) + "; expected a finite number >= 0");
+  if (!(goal.shortfall_J >= 0)) fail("shortfall_J is " + to_text(goal.shortfall_J) + "; expected a number >= 0, or infinity");
+}
+
+namespace detail {
+
+HETPLAN_INLINE mixture mixture_without_time(const mixing_goal& goal) {
+  mixture m;
+  m.shortfall = goal.progress;
+  m.objective = goal.progress > 0 && std::isfinite(goal.shortfall_J) ? goal.shortfall_J * goal.progress : 0;
+  if (goal.progress > 0) {
+    m.status = {outcome::infeasible,
+                "deadline passed " + to_text(-goal.horizon_s) + " s ago with " + to_text(goal.progress) + " units of work left"};
+  }
+  return m;
+}
+
+/// Up to two plans and their seconds of work; what is left of the horizon idles or is paused.
+struct mixing_candidate {
+  std::optional<std::size_t> first = {}, second = {};
+  double first_s = 0, second_s = 0;
+  double shortfall = 0;
+  double energy_J = 0;
+};
+
+/// Keeps the best candidate so far; one that is as good but for rounding does not replace it.
+class best_mixing {
+ public:
+  best_mixing(const plan_rates& rates, const mixing_goal& goal) : rates_(rates), goal_(goal) {
+    best_.shortfall = goal.progress;
+    best_.energy_J = rates.idle_W * goal.horizon_s;
+  }
+  [[nodiscard]] const mixing_candidate& best() const { return best_; }
+  [[nodiscard]] double objective(const mixing_candidate& c) const {
+    return c.energy_J + (c.shortfall > 0 && std::isfinite(goal_.shortfall_J) ? goal_.shortfall_J * c.shortfall : 0);
+  }
+
+  /// One plan, until the work is done or the time is over.
+  void try_one(std::size_t p) {
+    const plan_rate& plan = rates_.plans[p];
+    const switch_cost in = rates_.cost(goal_.running, p);
+    const double time = goal_.horizon_s - in.pause_s;
+    if (!(plan.rate > 0 && time > 0 && goal_.progress > 0)) return;
+    mixing_candidate c{.first = p, .first_s = std::min(time, goal_.progress / plan.rate)};
+    const double missing = goal_.progress - plan.rate * c.first_s;
+    c.shortfall = missing > tolerance * goal_.progress ? missing : 0;
+    c.energy_J = rates_.idle_W * goal_.horizon_s + (plan.power_W - rates_.idle_W) * c.first_s + in.energy_J;
+    offer(c);
+  }
+  /// Two plans that fill the horizon and do exactly the work.
+  void try_two(std::size_t p, std::size_t q) {
+    const plan_rate &one = rates_.plans[p], &two = rates_.plans[q];
+    const switch_cost in = rates_.cost(goal_.running, p), over = rates_.cost(p, q);
+    const double time = goal_.horizon_s - in.pause_s - over.pause_s;
+    if (!(one.rate > 0 && two.rate > 0 && one.rate != two.rate && time > 0)) return;
+    const double second = (goal_.progress - one.rate * time) / (two.rate - one.rate), first = time - second;
+    if (!(first > tolerance * time && second > tolerance * time)) return;  // one plan does it
+    const double working = (one.power_W - rates_.idle_W) * first + (two.power_W - rates_.idle_W) * second;
+    offer({p, q, first, second, 0, rates_.idle_W * goal_.horizon_s + working + in.energy_J + over.energy_J});
+  }
+
+ private:
+  static constexpr double tolerance = 1e-12;
+
+  void offer(const mixing_candidate& c) {
+    if (std::isinf(goal_.shortfall_J)) {
+      const double gain = best_.shortfall - c.shortfall, slack = tolerance * goal_.progress;
+      if (gain < -slack) return;
+      if (gain > slack) {
+        best_ = c;
+        return;
+      }
+    }
+    if (objective(c) < objective(best_) - tolerance * std::abs(objective(best_))) best_ = c;
+  }
+
+  const plan_rates& rates_;
+  const mixing_goal& goal_;
+  mixing_candidate best_ = {};
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE mixture mix(const plan_rates& rates, const mixing_goal& goal) {
+  check_mixing(rates, goal);
+  if (!(goal.horizon_s > 0)) return detail::mixture_without_time(goal);
+  const std::size_t n = rates.plans.size();
+  const std::optional<std::size_t> running = goal.running;
+  detail::best_mixing search(rates, goal);  // no switch: idling
+  if (running) {
+    search.try_one(*running);  // no switch
+    for (std::size_t p = 0; p < n; ++p) {
+      if (p != *running) search.try_one(p);
+    }
+    for (std::size_t q = 0; q < n; ++q) {
+      if (q != *running) search.try_two(*running, q);  // one switch
+    }
+  } else {
+    for (std::size_t p = 0; p < n; ++p) search.try_one(p);
+  }
+  for (std::size_t p = 0; p < n; ++p) {
+    if (running == p) continue;
+    for (std::size_t q = p + 1; q < n; ++q) {  // two switches
+      if (running == q) continue;
+      const bool p_first = rates.plans[p].rate > rates.plans[q].rate;
+      search.try_two(p_first ? p : q, p_first ? q : p);
+      if (goal.order == turn_order::cheapest) search.try_two(p_first ? q : p, p_first ? p : q);
+    }
+  }
+  const detail::mixing_candidate& best = search.best();
+  mixture m{.shortfall = best.shortfall, .energy_J = best.energy_J, .objective = search.objective(best)};
+  double busy = 0;
+  const auto add = [&](std::optional<std::size_t> from, std::size_t p, double seconds) {
+    m.parts.push_back({p, rates.cost(from, p).pause_s, seconds});
+    busy += m.parts.back().pause_s + seconds;
+  };
+  if (best.first) add(running, *best.first, best.first_s);
+  if (best.second) add(best.first, *best.second, best.second_s);
+  m.idle_s = best.second ? 0 : std::max(0.0, goal.horizon_s - busy);
+  m.progress = goal.progress - best.shortfall;
+  return m;
+}
+
+}  // namespace HETPLAN_NAMESPACE::mix

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/exchange/export_vllm.hpp>
+
+#include "exchange/runtime_split.hpp"
+#include "io/reading.hpp"
+
+using namespace hetplan;
+using test::block_split;
+
+namespace {
+
+/// What vLLM does with the variable: rank r has the layers from the sum of the numbers before its own up to that and its own; the
+/// last rank has the head.
+std::vector<int> owners_in_vllm(const std::string& command, int n_layer) {
+  const auto lines = test::split_text(command, '\n');
+  std::vector<int> devices;
+  for (const std::string& name : test::split_text(lines[0].substr(lines[0].find(':') + 1), ','))
+    devices.push_back(std::stoi(name.substr(2)));
+  const std::size_t ranks = std::stoul(test::option(lines[1] + " ", "--pipeline-parallel-size"));
+  REQUIRE(devices.size() == ranks);
+  const std::string variable = "VLLM_PP_LAYER_PARTITION=";
+  REQUIRE(lines[1].rfind(variable, 0) == 0);
+  const std::string value = lines[1].substr(variable.size(), lines[1].find(' ') - variable.size());
+  std::vector<int> partitions;
+  for (const std::string& n : test::split_text(value, ',')) partitions.push_back(std::stoi(n));
+  REQUIRE(partitions.size() == ranks);
+  REQUIRE(std::accumulate(partitions.begin(), partitions.end(), 0) == n_layer);
+  std::vector<int> owners(static_cast<std::size_t>(n_layer), -1);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const int start = std::accumulate(partitions.begin(), partitions.begin() + static_cast<std::ptrdiff_t>(rank), 0);
+    for (int layer = start; layer < start + partitions[rank]; ++layer) owners[static_cast<std::size_t>(layer)] = devices[rank];
+  }
+  owners.push_back(devices.back());
+  return owners;
+}
+
+}  // namespace
+
+TEST_CASE("the command line for vLLM, by hand") {
+  CHECK(exchange::vllm_command(block_split{{4, 2}}.plan(mode::generation), test::block_model(6), test::row_of_devices(2)) ==
+        "# on d1; pipeline ranks: d1, d0\n"
+        "VLLM_PP_LAYER_PARTITION=4,2 vllm serve MODEL --pipeline-parallel-size 2\n");
+}
+
+TEST_CASE("vLLM gives random splits to the planned devices") {
+  test::for_random_splits(200, false, [](const block_split& s) {
+    CHECK(owners_in_vllm(exchange::vllm_command(s.plan(), test::block_model(s.total()), test::row_of_devices(s.stages())), s.total()) ==
+          s.owners());
+  });
+}
+
+TEST_CASE("what vLLM cannot run is refused") {
+  const auto refusal = [](const block_split& s, mode how = mode::inference) {
+    return test::message_of([&] { return exchange::split_for_vllm(s.plan(how), test::block_model(s.total())); });
+  };
+  CHECK(refusal({{2, 2}}, mode::training) == "export to vLLM: it runs inference; the plan is for training");
+  CHECK(refusal({{0, 4}}) == "export to vLLM: it gives every device a block; stage \"s0\" has none");
+  CHECK(refusal({{4, 0}}) == "export to vLLM: it gives every device a block; stage \"s1\" has none");
+}

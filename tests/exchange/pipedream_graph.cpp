@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSL-1.0
+// PipeDream's graphs: one by hand, every way to be wrong, every file of the collection against totals counted apart.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/exchange/pipedream_graph.hpp>
+#include <hetplan/io/model_json.hpp>
+
+#include "io/reading.hpp"
+#include "support/by_hand.hpp"
+#include "support/shared_data.hpp"
+
+namespace test_pipedream_graph {
+
+using namespace hetplan;
+using test::message_of;
+using test::near;
+using test::with;
+
+namespace {
+
+const std::string toy =
+    "node1 -- Input0 -- forward_compute_time=635.902, backward_compute_time=0.000, activation_size=4096.0, parameter_size=0.000\n"
+    "node3 -- ReLU(inplace) -- forward_compute_time=1.500, backward_compute_time=0.500, activation_size=100.0, parameter_size=0.000\n"
+    "node2 -- LSTM(2, 4) -- forward_compute_time=3.000, backward_compute_time=5.000, activation_size=[600.0; 20.0; 3.0], "
+    "parameter_size=64.000"
+    " -- stage_id=1\r\n"
+    "node4 -- ReLU(inplace) -- forward_compute_time=0.25, backward_compute_time=0, activation_size=8, parameter_size=0\n"
+    "\n"
+    "\tnode1 -- node2\n"
+    "\tnode2 -- node3\n"
+    "\tnode2 -- node4\n"
+    "\tnode3 -- node4";
+
+planning_graph read(const std::string& text, const exchange::pipedream_options& options = {}) {
+  return exchange::parse_pipedream_graph(text, "toy.txt", options);
+}
+std::string error(const std::string& text) {
+  return message_of([&] { return read(text); });
+}
+
+double time_s(const layer& l, phase what, double batch) {
+  device d{.name = "d", .kind = l.profiles.front().device_kind};
+  return profiled{}.time({l, what, batch}, d).value();
+}
+
+}  // namespace
+
+TEST_CASE("a PipeDream graph becomes layers with measured times and edges with all outputs of their source") {
+  const planning_graph g = read(toy);
+  CHECK(g.name() == "toy");
+  REQUIRE(g.size() == 4);
+  const layer &input = g[g.find("node1")], &lstm = g[g.find("node2")], &relu = g[g.find("node3")];
+  CHECK(lstm.kind == "LSTM");
+  CHECK(lstm.weight == bytes(64));
+  CHECK(lstm.activation == bytes(623));
+  CHECK(lstm.profiles.front() == layer_profile{"pipedream", {1, 2}, {0.003, 0.006}, {0.005, 0.01}});
+  CHECK(relu.kind == "ReLU");
+  CHECK_FALSE(relu.has_flops);
+  REQUIRE(g.edges().size() == 4);
+  CHECK(g.out_edges(lstm.id)[0].forward == bytes(623));
+  CHECK(g.out_edges(lstm.id)[1].forward == bytes(623));
+  CHECK(g.out_edges(lstm.id)[1].gradient == bytes(623));
+  CHECK(g.out_edges(input.id)[0].forward == bytes(4096));
+  CHECK(io::read_model(test::document(io::write_model(g))) == g);
+}
+
+TEST_CASE("k minibatches take k times as long, both halves of the backward together") {
+  const planning_graph g = read(toy);
+  const layer& lstm = g[g.find("node2")];
+  for (const double batch : {1.0, 2.0, 5.0, 32.0}) {
+    CHECK(time_s(lstm, phase::forward, batch) == near(0.003 * batch));
+    CHECK(time_s(lstm, phase::backward_input, batch) + time_s(lstm, phase::backward_weight, batch) == near(0.005 * batch));
+  }
+}
+
+TEST_CASE("what waits for the data loader takes no time unless that is asked for") {
+  CHECK(read(toy)[layer_id(0)].profiles.front().forward_s == std::vector<double>{0, 0});
+  const planning_graph kept = read(toy, {.device_kind = "gpu", .name = "mine", .inputs = exchange::input_time::as_measured});
+  CHECK(kept[layer_id(0)].profiles.front() == layer_profile{"gpu", {1, 2}, {635.902 / 1000, 2 * (635.902 / 1000)}, {0, 0}});
+  CHECK(kept.name() == "mine");
+  // A description with the same beginning is no source here.
+  const planning_graph inner = read(with(toy, "LSTM", "InputProjection"));
+  CHECK(inner[inner.find("node2")].profiles.front().forward_s.front() == 0.003);
+}
+
+TEST_CASE("a bad PipeDream graph names its line") {
+  CHECK(error("") == "toy.txt: expected a line with a node, got nothing");
+  CHECK(error("\n \r\n") == "toy.txt: expected a line with a node, got nothing");
+  CHECK(error(with(toy, "node4 -- ReLU", "node3 -- ReLU")) ==
+        "toy.txt: line 4: expected an id that no other node has, got \"node3\" again, first in line 2");
+  CHECK(error(with(toy, "1.500", "-1.500")) == "toy.txt: line 2: expected forward_compute_time >= 0, got \"-1.500\"");
+  CHECK(error(with(toy, "1.500", "nan")) == "toy.txt: line 2: expected forward_compute_time >= 0, got \"nan\"");
+  CHECK(error(with(toy, "0.500", "1e999")) == "toy.txt: line 2: expected backward_compute_time >= 0, got \"1e999\"");
+  CHECK(error(with(toy, "4096.0", "many")) == "toy.txt: line 1: expected activation_size >= 0, got \"many\"");
+  CHECK(error(with(toy, "64.000", "64 MB")) == "toy.txt: line 3: expected parameter_size >= 0, got \"64 MB\"");
+  CHECK(error(with(toy, "20.0;", "-20;")) == "toy.txt: line 3: expected activation_size >= 0, got \"-20\"");
+  CHECK(error(with(toy, "20.0;", ";")) == "toy.txt: line 3: expected activation_size >= 0, got \"\"");
+  CHECK(error(with(toy, "3.0]", "3.0")) == "toy.txt: line 3: expected activation_size to end with ], got \"[600.0; 20.0; 3.0\"");
+  CHECK(error(with(toy, "600.0; 20.0", "1.7e308; 1.7e308")).starts_with("toy.txt: line 3: expected activation_size with a finite sum"));
+  CHECK(error(with(toy, "backward_compute_time=0.500, ", "")) == "toy.txt: line 2: expected 4 measurements, got 3");
+  CHECK(error(with(toy, "backward_compute_time=0.500", "backward=0.5")) ==
+        "toy.txt: line 2: expected backward_compute_time=NUMBER, got \"backward=0.5\"");
+  CHECK(error(with(toy, "node3 -- ReLU(inplace) -- f", "node3 -- f"))
+            .starts_with("toy.txt: line 2: expected ID -- DESCRIPTION -- MEASUREMENTS, got "));
+  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node5")) == "toy.txt: line 8: expected the id of a node, got \"node5\"");
+  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2")) == "toy.txt: line 8: expected ID -- ID, an edge, got \"node2\"");
+  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node3")) ==
+        "toy.txt: line 8: model \"toy\": edge \"node2\" -> \"node3\" appears twice");
+  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode3 -- node2")) ==
+        "toy.txt: line 7: expected edges without a cycle, got \"node2\" -> \"node3\", which is on one");
+  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node2")) ==
+        "toy.txt: line 8: expected edges without a cycle, got \"node2\" -> \"node2\", which is on one");
+  CHECK(error(toy.substr(0, 60)) == "toy.txt: line 1: expected 4 measurements, got 2");  // cut off
+  CHECK(error(with(toy, "LSTM", "LS\xff")).starts_with("toy.txt: line 3: expected UTF-8, got "));
+  CHECK(error("{\"nodes\": []}").starts_with("toy.txt: line 1: expected ID -- DESCRIPTION"));
+  CHECK(error(with(toy, "ReLU(inplace) -- f", "\x1b[2J -- x=\x1b[2J, ")).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("every PipeDream graph of the collection has the totals that were counted apart") {
+  const auto there = test::shared_data("data/pipedream");
+  if (!there) return;
+  const std::filesystem::path& folder = *there;
+  // Counted by a script of a dozen lines in another language, with decimal arithmetic: nodes, edges, ms forward, ms backward, ms of
+  // inputs, parameter bytes, bytes over all edges.
+  struct totals {
+    const char* file;
+    std::size_t nodes, edges;
+    double forward_ms, backward_ms, input_ms, weight, crossing;
+  };
+  const totals counted[] = {{"alexnet.txt", 23, 23, 680.703, 40.520, 635.902, 244403360, 1287127044},
+                            {"gnmt.txt", 48, 58, 33.533, 55.883, 0, 775063808, 310353920},
+                            {"inception_v3.txt", 326, 362, 310.969, 399.769, 21.700, 108645056, 20515395080},
+                            {"nasnetamobile.txt", 921, 1078, 338.481, 261.363, 15.560, 34343816, 18109473800},
+                            {"resnet18.txt", 71, 79, 581.071, 152.296, 473.625, 46758048, 9532604420},
+                            {"resnet50.txt", 177, 193, 201.450, 260.931, 18.962, 102228128, 22186557444},
+                            {"resnext101.txt", 347, 380, 249.609, 318.310, 10.487, 176710816, 20605042692},
+                            {"resnext50.txt", 177, 193, 238.961, 368.990, 17.158, 100115616, 27234664452},
+                            {"vgg16.txt", 41, 41, 251.874, 438.633, 17.972, 553430176, 14771552260}};
+  for (const totals& t : counted) {
+    INFO(t.file);
+    for (const exchange::input_time inputs : {exchange::input_time::zero, exchange::input_time::as_measured}) {
+      const planning_graph g = exchange::read_pipedream_graph((folder / t.file).string(), {.inputs = inputs});
+      double forward_s = 0, backward_s = 0, weight = 0, crossing = 0;
+      for (const layer& l : g.layers()) {
+        forward_s += l.profiles.front().forward_s.front();
+        backward_s += l.profiles.front().backward_s.front();
+        weight += l.weight.value();
+      }
+      for (const layer_edge& e : g.edges()) crossing += e.forward.value();
+      CHECK(g.size() == t.nodes);
+      CHECK(g.edges().size() == t.edges);
+      CHECK(1000 * forward_s == Approx(t.forward_ms - (inputs == exchange::input_time::zero ? t.input_ms : 0)).epsilon(1e-12));
+      CHECK(1000 * backward_s == Approx(t.backward_ms).epsilon(1e-12));
+      CHECK(weight == t.weight);
+      CHECK(crossing == t.crossing);
+    }
+  }
+}
+
+}  // namespace test_pipedream_graph
