@@ -204,8 +204,8 @@ struct one_then_another {
 static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
 
 /// Layers in proportion to the devices' memories, largest memory first: what exo does with its devices.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result by_memory(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] plan_result by_memory(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                    const candidate_observer& observer = {}) {
   std::vector<device> roomiest(problem.cluster.devices().begin(), problem.cluster.devices().end());
   std::stable_sort(roomiest.begin(), roomiest.end(),
                    [](const device& a, const device& b) { return a.usable_memory() > b.usable_memory(); });
@@ -225,21 +225,21 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
                         .devices = {{d.id, size}}});
     first = last;
   }
-  return recipes::judge_choice(problem, objective, std::move(p), observers...);
+  return recipes::judge_choice(problem, objective, std::move(p), observer);
 }
 
 /// One request at a time through single devices: the smallest sum of all steps, transfers alone on their wires.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result shortest_way(const Problem& problem, const Objective& objective, int /*keep*/ = 1, Observers&&... observers) {
+[[nodiscard]] plan_result shortest_way(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
+                                       const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster);
   plan chosen = recipes::choose_on_view(problem, "shortest-way", chain, view, {.steps = latency_rule::sum_and_largest, .largest_group = 1});
-  return recipes::judge_choice(problem, objective, std::move(chosen), observers...);
+  return recipes::judge_choice(problem, objective, std::move(chosen), observer);
 }
 
 /// The two fastest devices, the model cut in two where the slower step is shortest by FLOP.
-template <class Problem, objective Objective, observer<candidate_judged>... Observers>
-[[nodiscard]] plan_result two_halves(const Problem& problem, const Objective& objective, int keep = 10, Observers&&... observers) {
+[[nodiscard]] plan_result two_halves(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                     const candidate_observer& observer = {}) {
   ranking best(problem, objective, keep);
   std::vector<device> fastest(problem.cluster.devices().begin(), problem.cluster.devices().end());
   std::stable_sort(fastest.begin(), fastest.end(), [](const device& a, const device& b) { return a.compute > b.compute; });
@@ -262,7 +262,7 @@ template <class Problem, objective Objective, observer<candidate_judged>... Obse
     plan p = blank_plan(problem, "two-halves", size);
     p.stages = {{.name = "front", .layers = {layers.begin(), middle}, .devices = {{fastest[0].id, size}}},
                 {.name = "back", .layers = {middle, layers.end()}, .devices = {{fastest[1].id, size}}}};
-    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observers...) == flow::stop) break;
+    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == flow::stop) break;
   }
   return std::move(best).result();
 }
