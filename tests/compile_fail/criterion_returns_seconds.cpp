@@ -5,4 +5,4 @@
 struct my_criterion {
   hetplan::seconds value(const hetplan::evaluation& e) const { return e.latency; }
 };
-static_assert(hetplan::check_criterion<my_criterion>());
+static_assert(hetplan::mix::check_criterion<my_criterion>());
