@@ -68,8 +68,7 @@ struct world_by_hand {
   job what;
 
   world_by_hand(mode how, cluster c, double weight_bytes, bool frozen = false, double factor = 2, double tensor_bytes = 2)
-      : model(make(weight_bytes, frozen, tensor_bytes)),
-        devices(std::move(c)),
+      : model(make(weight_bytes, frozen, tensor_bytes)), devices(std::move(c)),
         what{.workload = {.mode = how, .optimizer_factor = factor}, .batch = 1} {}
 
   [[nodiscard]] auto problem() const { return planning_problem{model, devices, roofline{}, what}; }

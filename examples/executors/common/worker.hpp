@@ -59,12 +59,7 @@ class worker {
  public:
   /// Parameters are those that training from `settings.seed` starts with.
   worker(const neural_network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
-      : net_(net),
-        program_(p),
-        me_(me),
-        settings_(std::move(settings)),
-        link_(link),
-        activations_(net.layers.size()),
+      : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()),
         parameters_(net.layers.size()) {
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const auto& devices = p.stages[s].devices;

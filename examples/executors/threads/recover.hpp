@@ -85,10 +85,7 @@ class pulse {
 class resilient_training {
  public:
   resilient_training(run_inputs in, training_settings settings, resilient_options options, faults planned)
-      : in_(std::move(in)),
-        settings_(std::move(settings)),
-        options_(std::move(options)),
-        faults_(std::move(planned)),
+      : in_(std::move(in)), settings_(std::move(settings)), options_(std::move(options)), faults_(std::move(planned)),
         now_(hetplan::adapt::nominal(in_.cluster)) {
     hetplan::adapt::check_heartbeat(options_.beats);
   }

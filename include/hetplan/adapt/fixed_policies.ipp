@@ -67,11 +67,8 @@ HETPLAN_INLINE std::optional<reaction> reorder_transfers(const planning_problem&
 }  // namespace detail
 
 HETPLAN_INLINE network_only::network_only(const planning_problem& problem, plan first, policy_options options)
-    : problem_(&problem),
-      first_(std::move(first)),
-      options_(checked_options(options, "network_only")),
-      known_(problem),
-      changes_(options) {}
+    : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "network_only")), known_(problem), changes_(options) {
+}
 
 HETPLAN_INLINE reaction network_only::react(const situation& s) {
   const bool calm = changes_.classify(s) == detail::change_size::none;
@@ -82,11 +79,8 @@ HETPLAN_INLINE reaction network_only::react(const situation& s) {
 }
 
 HETPLAN_INLINE replan_always::replan_always(const planning_problem& problem, any_planner planner, policy_options options)
-    : problem_(&problem),
-      options_(checked_options(options, "replan_always")),
-      known_(problem),
-      plan_(problem, std::move(planner), options.memory),
-      changes_(options) {}
+    : problem_(&problem), options_(checked_options(options, "replan_always")), known_(problem),
+      plan_(problem, std::move(planner), options.memory), changes_(options) {}
 
 HETPLAN_INLINE reaction replan_always::react(const situation& s) {
   if (changes_.classify(s) != detail::change_size::large && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
@@ -111,9 +105,7 @@ HETPLAN_INLINE reaction replan_always::react(const situation& s) {
 }
 
 HETPLAN_INLINE oracle::oracle(const planning_problem& problem, any_planner planner, policy_options options)
-    : problem_(&problem),
-      options_(checked_options(options, "oracle")),
-      known_(problem),
+    : problem_(&problem), options_(checked_options(options, "oracle")), known_(problem),
       plan_(problem, std::move(planner), options.memory) {}
 
 HETPLAN_INLINE reaction oracle::react(const situation& s) {

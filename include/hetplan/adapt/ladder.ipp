@@ -27,10 +27,7 @@ HETPLAN_INLINE void check_ladder_options(const ladder_options& o) {
 }
 
 HETPLAN_INLINE ladder::ladder(const planning_problem& problem, any_planner planner, ladder_options options)
-    : problem_(&problem),
-      options_(options),
-      known_(problem),
-      plan_(problem, std::move(planner), options.common.memory),
+    : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
       changes_(options.common) {
   check_ladder_options(options);
 }

@@ -35,13 +35,8 @@ class life_loop {
  public:
   life_loop(const planning_problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options,
             Observers&... observers)
-      : problem_(problem),
-        policy_(policy),
-        duration_(t.duration.value()),
-        most_steps_(options.steps + 16 * std::ssize(t.events)),
-        world_(problem.cluster, t, options.detector, problem.job.qoe),
-        books_(problem.cluster.size()),
-        weights_(problem, options.storage),
+      : problem_(problem), policy_(policy), duration_(t.duration.value()), most_steps_(options.steps + 16 * std::ssize(t.events)),
+        world_(problem.cluster, t, options.detector, problem.job.qoe), books_(problem.cluster.size()), weights_(problem, options.storage),
         observers_(observers...) {}
 
   [[nodiscard]] history run() {
@@ -51,15 +46,10 @@ class life_loop {
         since_ = std::min(since_.value_or(*news), *news);
         last_drop_.clear();
       }
-      if (since_ || (!next_ && now_ >= ask_at_)) {
-        consult();
-      } else if (next_ && now_ >= next_->from_s && !fetching()) {
-        adopt();
-      } else if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual())) {
-        wait();
-      } else {
-        iterate();
-      }
+      if (since_ || (!next_ && now_ >= ask_at_)) consult();
+      else if (next_ && now_ >= next_->from_s && !fetching()) adopt();
+      else if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual())) wait();
+      else iterate();
     }
     history& h = books_.open();
     const auto deadline = world_.wanted.iterations ? world_.wanted.deadline : std::nullopt;  // work without an end has none

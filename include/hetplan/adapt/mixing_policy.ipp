@@ -13,10 +13,7 @@
 namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE mixing_policy::mixing_policy(const planning_problem& problem, any_planner planner, mixing_options options)
-    : problem_(&problem),
-      options_(options),
-      known_(problem),
-      plan_(problem, std::move(planner), options.common.memory),
+    : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
       changes_(options.common) {
   static_cast<void>(checked_options(options.common, "mixing_policy"));
   controller_.options = options.progress;

@@ -18,8 +18,7 @@ HETPLAN_INLINE conditions offered(conditions now, std::span<const foreign_traffi
 }
 
 HETPLAN_INLINE present_problem::present_problem(const planning_problem& whole, const conditions& now, const qoe_target& wanted)
-    : part_(part_of(whole.cluster, working(now), now.capacity)),
-      devices_(whole.cluster.size()),
+    : part_(part_of(whole.cluster, working(now), now.capacity)), devices_(whole.cluster.size()),
       problem_{whole.model, part_.devices, slow_down(whole.cost, speeds(now)), wanting(whole.job, wanted), whole.models,
                whole.lp,    whole.steps} {}
 

@@ -41,10 +41,7 @@ HETPLAN_INLINE reaction replay_policy::react(const situation& s) {
 
 HETPLAN_INLINE rescheduling_policy::rescheduling_policy(const planning_problem& problem, plan first, any_planner planner,
                                                         policy_options options)
-    : problem_(&problem),
-      first_(std::move(first)),
-      options_(checked_options(options, "rescheduling_policy")),
-      known_(problem),
+    : problem_(&problem), first_(std::move(first)), options_(checked_options(options, "rescheduling_policy")), known_(problem),
       plan_(problem, std::move(planner), options.memory) {}
 
 HETPLAN_INLINE reaction rescheduling_policy::react(const situation& s) {

@@ -41,13 +41,8 @@ class world {
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
   template <failure_detector Detector>
   world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
-      : wanted(first_wanted),
-        cluster_(&c),
-        timeline_(&checked(t, c)),
-        actual_(nominal(c)),
-        noticed_(actual_),
-        known_(times_known(t, detector)),
-        gone_known_s_(c.size(), 0) {
+      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_),
+        known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
   }
 

@@ -22,15 +22,8 @@ HETPLAN_INLINE blocks each_layer(const planning_graph& model) {
 namespace detail {
 
 HETPLAN_INLINE contraction::contraction(const planning_graph& model, double weight_limit, double work_limit)
-    : model_(model),
-      weight_limit_(weight_limit),
-      work_limit_(work_limit),
-      group_weight_(model.weight_groups().size()),
-      nodes_(model.size()),
-      readers_(model.size(), 0),
-      into_(model.size()),
-      order_(model.size()),
-      twin_(model.size(), none),
+    : model_(model), weight_limit_(weight_limit), work_limit_(work_limit), group_weight_(model.weight_groups().size()),
+      nodes_(model.size()), readers_(model.size(), 0), into_(model.size()), order_(model.size()), twin_(model.size(), none),
       seen_(model.size(), 0) {
   for (const layer& l : model.layers()) {
     const std::size_t i = l.id.index();

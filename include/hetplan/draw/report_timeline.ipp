@@ -25,9 +25,7 @@ HETPLAN_INLINE std::array<double, critical_part_count> parts_of(const critical_l
 }
 
 HETPLAN_INLINE report_timeline::report_timeline(const report_run& run)
-    : run_(run),
-      chart_(run.latency_s()),
-      resources_(run.resources),
+    : run_(run), chart_(run.latency_s()), resources_(run.resources),
       bars_{.attributes = [&run](tasks::node_id n) { return std::string(run.critical(n) ? " class=\"c\"" : ""); },
             .lines = [&run](tasks::node_id n) { return run.hover_lines(n); }} {
   hidden_ = keep_busiest(resources_, run.cluster, run.judgement.trace, 16);

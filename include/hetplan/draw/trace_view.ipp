@@ -96,13 +96,8 @@ HETPLAN_INLINE std::string trace_view::step_name(int step) const {
 }
 
 HETPLAN_INLINE trace_view::sweep::sweep(const trace_view& v, sweep_detail detail)
-    : v_(v),
-      bands_(detail == sweep_detail::bands),
-      recorded_(!v.trace_.rates.empty()),
-      instant_s_(1e-9 * v.latency_s()),
-      states_(v.cluster_.network().resources().size()),
-      rate_(v.graph_.transfers.size(), 0),
-      active_(rate_.size(), 0) {
+    : v_(v), bands_(detail == sweep_detail::bands), recorded_(!v.trace_.rates.empty()), instant_s_(1e-9 * v.latency_s()),
+      states_(v.cluster_.network().resources().size()), rate_(v.graph_.transfers.size(), 0), active_(rate_.size(), 0) {
   for (std::uint32_t t = 0; t < rate_.size(); ++t) {
     if (v.graph_.transfers[t].volume_bytes <= 0 || v.graph_.transfers[t].blocks() || !v.transfer_ended(t)) continue;
     const double end = v.trace_.transfers[t].end_s;

@@ -84,9 +84,7 @@ HETPLAN_INLINE staged_file::staged_file(std::string path, std::string_view text)
 }
 
 HETPLAN_INLINE staged_file::staged_file(staged_file&& other) noexcept
-    : path_(std::move(other.path_)),
-      target_(std::move(other.target_)),
-      direct_(std::move(other.direct_)),
+    : path_(std::move(other.path_)), target_(std::move(other.target_)), direct_(std::move(other.direct_)),
       temporary_(std::exchange(other.temporary_, {})) {}
 
 HETPLAN_INLINE staged_file::~staged_file() {

@@ -54,14 +54,7 @@ class plan_enumerator {
  public:
   plan_enumerator(const layer_sequence& s, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                   const any_memory_model& memory, const plan& blank, const space_options& o, Visit& visit)
-      : sequence_(s),
-        model_(model),
-        cluster_(c),
-        cost_(cost),
-        memory_(memory),
-        options_(o),
-        visit_(visit),
-        plan_(blank),
+      : sequence_(s), model_(model), cluster_(c), cost_(cost), memory_(memory), options_(o), visit_(visit), plan_(blank),
         order_(o.device_order) {
     if (order_.empty()) {
       for (const device& d : c.devices()) order_.push_back(d.id);

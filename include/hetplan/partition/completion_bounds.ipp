@@ -10,12 +10,8 @@ namespace HETPLAN_NAMESPACE::partition {
 
 HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, const device_space& space,
                                                     const std::vector<std::size_t>& boundaries, const plan& blank, bool serial)
-    : columns_(boundaries.size()),
-      size_(blank.microbatch_size),
-      busiest_(space.states() * columns_, 0),
-      path_(busiest_),
-      energy_(columns_, 0),
-      stage_(space.groups.size() * columns_, 0) {
+    : columns_(boundaries.size()), size_(blank.microbatch_size), busiest_(space.states() * columns_, 0), path_(busiest_),
+      energy_(columns_, 0), stage_(space.groups.size() * columns_, 0) {
   const block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
   add_energy(t, space, times, size_ * blank.microbatches * blank.workload.steps());
   for (std::size_t g = 0; g < space.groups.size(); ++g) add_group(g, space.groups[g], times);
@@ -37,10 +33,7 @@ HETPLAN_INLINE double completion_bounds::stage_s(std::size_t group, std::size_t 
 
 HETPLAN_INLINE completion_bounds::block_times::block_times(const search_tables& t, const device_space& space,
                                                            const std::vector<std::size_t>& boundaries, std::size_t most)
-    : boundaries_(boundaries),
-      blocks_(t.sequence.size()),
-      classes_(space.classes.size()),
-      most_(most),
+    : boundaries_(boundaries), blocks_(t.sequence.size()), classes_(space.classes.size()), most_(most),
       per_sample_(blocks_ * classes_ * most) {
   for (std::size_t c = 0; c < classes_; ++c) {
     const device_id d = space.classes[c].front();

@@ -11,17 +11,9 @@ namespace HETPLAN_NAMESPACE::partition {
 
 HETPLAN_INLINE stage_costs::stage_costs(const stage_table& table, const device_space& space, const cluster& c,
                                         const std::vector<energy_slopes>& slopes, const plan& blank, bool keep_budgets)
-    : table_(table),
-      space_(space),
-      cluster_(c),
-      slopes_(slopes),
-      size_(blank.microbatch_size),
-      largest_(std::min(size_, table.max_share())),
-      microbatches_(blank.microbatches),
-      training_(blank.workload.mode == mode::training),
-      keep_budgets_(keep_budgets),
-      repeats_(blank.workload.steps()),
-      tied_(worst_exchange(c.network(), c.devices())) {
+    : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size),
+      largest_(std::min(size_, table.max_share())), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training),
+      keep_budgets_(keep_budgets), repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
   for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
   for (const auto& members : space.classes) {
     limit_.push_back(c[members.front()].usable_memory().value() * (1 + limit_tolerance));

@@ -40,10 +40,7 @@ class step_rule {
 
   step_rule(mode m, int microbatch_size, int microbatches, warmup_rule warmup = warmup_rule::hide_communication,
             latency_rule steps = latency_rule::dominant_step)
-      : law_(law_of(m, steps)),
-        training_(m == mode::training),
-        size_(microbatch_size),
-        microbatches_(microbatches),
+      : law_(law_of(m, steps)), training_(m == mode::training), size_(microbatch_size), microbatches_(microbatches),
         turns_(warmup == warmup_rule::one ? microbatches : 1) {}
 
   /// Calls f with the law as a template argument.

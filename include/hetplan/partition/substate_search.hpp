@@ -32,28 +32,15 @@ class substate_search {
  public:
   substate_search(const search_tables& t, const device_space& space, const plan& blank, const Objective& o, const Policy& policy,
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
-      : t_(t),
-        space_(space),
-        blank_(blank),
-        objective_(o),
-        options_(options),
-        observers_(observers...),
-        boundaries_(std::move(boundaries)),
-        serial_(t.cuts.serial()),
-        warmup_(blank, options),
-        levels_(warmup_.levels()),
-        energy_matters_(asks_for_energy()),
+      : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
+        serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
         rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
               options.steps),
-        costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
-        bounds_(t, space, boundaries_, blank, serial_),
-        links_(space, t.cluster.network()),
-        tails_(t.crossings, links_, rule_),
-        memo_(costs_, boundaries_, space.groups.size()),
+        costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets), bounds_(t, space, boundaries_, blank, serial_),
+        links_(space, t.cluster.network()), tails_(t.crossings, links_, rule_), memo_(costs_, boundaries_, space.groups.size()),
         store_(policy, boundaries_.size() * space.states() * levels_),
         reach_(costs_, space, boundaries_, options.max_stages, [&](int depth) { return in_flight(serial_ ? depth : 1); }),
-        threshold_(known_score),
-        start_(space.states()) {
+        threshold_(known_score), start_(space.states()) {
     for (std::size_t s = 0; s < start_.size(); ++s) start_[s] = reach_.last(s, 1);
     for (const std::size_t b : boundaries_) least_links_.push_back(b == 0 ? link_step{} : serial_link(links_.best(), b));
   }

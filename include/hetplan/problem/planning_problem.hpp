@@ -38,13 +38,8 @@ struct planning_problem {
 
   planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
                    judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)
-      : model(m),
-        cluster(c),
-        cost(remembered_cost(std::move(times), m, c)),
-        job(std::move(wanted)),
-        models(std::move(others)),
-        lp(std::move(solver)),
-        steps(most_steps) {}
+      : model(m), cluster(c), cost(remembered_cost(std::move(times), m, c)), job(std::move(wanted)), models(std::move(others)),
+        lp(std::move(solver)), steps(most_steps) {}
 };
 
 }  // namespace HETPLAN_NAMESPACE

@@ -28,16 +28,8 @@ class event_loop {
  public:
   event_loop(const tasks::task_graph& g, const network& net, const Policy& policy, const simulator_options& options,
              Observers&... observers)
-      : g_(g),
-        policy_(policy),
-        options_(options),
-        observers_(observers...),
-        fluid_(net.resources()),
-        access_(policy.access()),
-        waiting_(g.predecessors),
-        devices_(g.device_order.size()),
-        queue_(g, access_, net.resources().size()),
-        background_(options, net) {
+      : g_(g), policy_(policy), options_(options), observers_(observers...), fluid_(net.resources()), access_(policy.access()),
+        waiting_(g.predecessors), devices_(g.device_order.size()), queue_(g, access_, net.resources().size()), background_(options, net) {
     if constexpr (!rates_are_given) {
       if (access_ == route_access::unlimited) fluid_.stop_sharing();
       if (options.record) fluid_.report_crowds();
@@ -103,9 +95,9 @@ class event_loop {
     for (bool again = true; again && !stopped_;) {
       again = false;
       if (const double end = fluid_.next_end(); end <= until) {
+        again = true;
         now_ = std::max(now_, end);
         fluid_.finish_until(until, [&](std::uint32_t t) { end_transfer(t); });
-        again = true;
       }
       while (!events_.empty() && events_.top().at <= until) {
         const event e = events_.top();
@@ -134,16 +126,12 @@ class event_loop {
       case event::rate:
         if constexpr (rates_are_given) fluid_.set_rate(policy_.rates[e.what].transfer, policy_.rates[e.what].rate);
         break;
-      case event::compute_end:
-        if (e.version == devices_[e.what].version) end_task(e.what);
-        break;
+      case event::compute_end: end_task(e.what, e.version); break;
       case event::release: offer(e.what); break;
       case event::latency_end: drain(e.what); break;
       case event::transfer_end: end_transfer(e.what); break;
     }
   }
-
-  // --- computing ---
 
   void start_tasks() {
     for (const std::size_t d : wake_) {
@@ -175,8 +163,9 @@ class event_loop {
     if (s.running != no_task) schedule_end(d);
   }
 
-  void end_task(std::size_t d) {
+  void end_task(std::size_t d, std::uint32_t version) {
     device_state& s = devices_[d];
+    if (version != s.version) return;  // its speed has changed since
     const tasks::node_id n = std::exchange(s.running, no_task);
     out_.computes[n].end_s = now_;
     out_.busy_s[d] += now_ - out_.computes[n].start_s;

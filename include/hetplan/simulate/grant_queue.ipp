@@ -6,12 +6,8 @@
 namespace HETPLAN_NAMESPACE::detail {
 
 HETPLAN_INLINE grant_queue::grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources)
-    : g_(&g),
-      ports_(access == route_access::exclusive_ports),
-      turns_(g),
-      line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
-      needed_by_(ports_ ? 2 * g.device_order.size() : resources),
-      taken_(needed_by_.size(), 0) {}
+    : g_(&g), ports_(access == route_access::exclusive_ports), turns_(g), line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
+      needed_by_(ports_ ? 2 * g.device_order.size() : resources), taken_(needed_by_.size(), 0) {}
 
 HETPLAN_INLINE void grant_queue::add(std::uint32_t t) {
   const std::size_t l = line_of(t);

@@ -10,14 +10,8 @@
 namespace HETPLAN_NAMESPACE {
 
 HETPLAN_INLINE waits::waits(const tasks::task_graph& g, const trace& t)
-    : graph_(g),
-      trace_(t),
-      input_end_s_(g.size(), 0),
-      last_input_(g.size(), no_node),
-      before_(g.computes.size(), no_node),
-      sent_by_(g.device_order.size()),
-      received_by_(g.device_order.size()),
-      carried_by_(resources_of(g)) {
+    : graph_(g), trace_(t), input_end_s_(g.size(), 0), last_input_(g.size(), no_node), before_(g.computes.size(), no_node),
+      sent_by_(g.device_order.size()), received_by_(g.device_order.size()), carried_by_(resources_of(g)) {
   read_inputs();
   read_ports();
   for (const auto& order : g.device_order) {

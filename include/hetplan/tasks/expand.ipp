@@ -21,16 +21,8 @@ class expander {
  public:
   expander(const plan& p, stage_graph stages, const planning_graph& model, const cluster& c, const any_cost_model& cost,
            const any_memory_model& memory)
-      : p_(p),
-        model_(model),
-        cluster_(c),
-        cost_(cost),
-        memory_(memory),
-        stages_(std::move(stages)),
-        orders_(device_orders(p, stages_, c.size())),
-        out_(c.size()),
-        sender_(p, c, out_),
-        steps_(p.workload.steps()) {}
+      : p_(p), model_(model), cluster_(c), cost_(cost), memory_(memory), stages_(std::move(stages)),
+        orders_(device_orders(p, stages_, c.size())), out_(c.size()), sender_(p, c, out_), steps_(p.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
