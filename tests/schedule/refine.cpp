@@ -275,7 +275,7 @@ TEST_CASE("an invalid candidate is refused, whatever the threads") {
 
 TEST_CASE("under the user's own network no candidate comes out worse either") {
   small_problem s;
-  const judge_models<plain_memory, linear_power, backwards> judges;
+  const judge_models judges{.network = backwards{}};
   const planning_problem problem{s.model, s.cluster, roofline{}, s.what, judges};
   const std::vector<plan> given = s.candidates();
   const plan_result r = schedule::refine(problem, minimize_latency{}, given, 10, quick());
