@@ -45,8 +45,8 @@ td.lost { color: var(--alarm); }
 .scroll th { position: sticky; top: 0; background: var(--paper); padding-left: 10px; }
 .scroll td { padding-left: 10px; }
 summary { cursor: pointer; margin: 4px 0 8px; }
-.meter { display: inline-block; width: 90px; height: 9px; border-radius: 3px; background: var(--line); margin-right: 9px; overflow: hidden;
-  }
+.meter { display: inline-block; width: 90px; height: 9px; border-radius: 3px; background: var(--line); margin-right: 9px;
+  overflow: hidden; }
 .meter i { display: block; height: 100%; background: var(--meter); }
 .meter.over i { background: var(--alarm); }
 .share { display: flex; height: 22px; border-radius: 5px; overflow: hidden; background: var(--track); }
