@@ -130,8 +130,7 @@ TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning gr
     const planning_graph g = shuffled_dag(random, 10, 0.3).build(random);
     const csr_graph b = boost_graph(g);
     std::vector<std::size_t> reversed;
-    boost::topological_sort(b, std::back_inserter(reversed),
-                            boost::vertex_index_map(boost::get(boost::vertex_index, b)));
+    boost::topological_sort(b, std::back_inserter(reversed), boost::vertex_index_map(boost::get(boost::vertex_index, b)));
     std::vector<std::size_t> position(g.size());
     for (std::size_t i = 0; i < reversed.size(); ++i) position[reversed[i]] = reversed.size() - i;
     for (const layer_edge& e : g.edges()) CHECK(position[e.from.index()] < position[e.to.index()]);
@@ -148,8 +147,7 @@ TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning gr
     using edge = boost::graph_traits<csr_graph>::edge_descriptor;
     std::vector<int> theirs(g.size());
     boost::dag_shortest_paths(
-        b, 0UL,
-        boost::distance_map(theirs.data()).weight_map(boost::make_function_property_map<edge>([](const edge&) { return -1; })));
+        b, 0UL, boost::distance_map(theirs.data()).weight_map(boost::make_function_property_map<edge>([](const edge&) { return -1; })));
     for (std::size_t v = 0; v < g.size(); ++v) {
       CHECK(theirs[v] == (hops[v] >= 0 ? -hops[v] : std::numeric_limits<int>::max()));
     }

@@ -84,6 +84,10 @@ foreach(header IN LISTS headers)
 
   string(REGEX MATCHALL "\n[ \t]*#[ \t]*include[ \t]*[<\"][^>\"\n]+[>\"]" includes "\n${text}")
   list(TRANSFORM includes REPLACE "^.*([<\"][^>\"]+[>\"])$" "\\1")
+  # The macro comes with any header of the library; without one, its own name would be the namespace's, and nobody would object.
+  if(text MATCHES "\nnamespace HETPLAN_NAMESPACE" AND NOT includes MATCHES "<hetplan/[^>]*\\.hpp>")
+    fault("HETPLAN_NAMESPACE: include <hetplan/core/linkage.hpp>")
+  endif()
   if(kind STREQUAL "ipp")
     list(FIND headers "${unit}.hpp" beside)
     list(POP_FRONT includes first_include)

@@ -19,7 +19,8 @@ endfunction()
 # Allowed: own folder, earlier folders, the leaves' freedom, each third-party header at home.
 write(core/a.hpp "${start}#include <string>\n// not an include: #include <hetplan/io/a.hpp>\n")
 write(graph/a.hpp "${start}#include <hetplan/core/a.hpp>\n#include <hetplan/graph/b.hpp>\n")
-write(graph/b.hpp "${start}")
+write(graph/b.hpp "${start}#include <hetplan/core/linkage.hpp>\nnamespace HETPLAN_NAMESPACE {}\n")
+write(core/linkage.hpp "${start}// namespace HETPLAN_NAMESPACE\n")
 write(solve/glpk.hpp "${start}#include <glpk.h>\n")
 write(solve/clp.hpp "${start}#include <coin/Clp_C_Interface.h>\n")
 write(solve/cbc.hpp "${start}#include <hetplan/solve/clp.hpp>\n#include <coin/Cbc_C_Interface.h>\n")
@@ -53,6 +54,7 @@ write(nowhere/a.hpp "${start}")
 write(plan/no_licence.hpp "#pragma once\n#pragma once\n")
 write(plan/no_guard.hpp "// SPDX-License-Identifier: BSL-1.0\n#include <string>\n#pragma once\n")
 write(plan/long.hpp "${start}${many_lines}")
+write(plan/homeless.hpp "${start}namespace HETPLAN_NAMESPACE {}\n")
 write(plan/wide.hpp "${start}\n// ä${wide}\n")
 write(plan/csr.hpp "${start}#include <boost/graph/compressed_sparse_row_graph.hpp>\n")
 write(plan/matrix.hpp "${start}#include <Eigen/Dense>\n")
@@ -111,6 +113,7 @@ set(expected
     "plan/no_licence.hpp: the first line is not"
     "plan/no_guard.hpp: the first directive is not"
     "plan/long.hpp: 351 lines, more than 350"
+    "plan/homeless.hpp: HETPLAN_NAMESPACE: include <hetplan/core/linkage.hpp>"
     "plan/wide.hpp: line 4 has more than 140 columns"
     "plan/csr.hpp: <boost/graph/compressed_sparse_row_graph.hpp> belongs into an .ipp or a bgl.hpp"
     "plan/matrix.hpp: <Eigen/Dense>: CMake's targets do not bring Eigen"

@@ -2,6 +2,7 @@
 #pragma once
 /// YAML files, checked: what the readers of YAML formats walk over. Needs yaml-cpp (hetplan::yaml).
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
+
+#include <hetplan/core/linkage.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 
