@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whole processes: `hetplan simulate`, `hetplan plan`, and what including <hetplan/hetplan.hpp> costs a compiler.
-//
-// Targets: a simulate in 50 ms; 4 s of CPU for `g++ -fsyntax-only` of a file that includes everything.
+// Whole processes: `hetplan simulate` and `hetplan plan`. Target: a simulate in 50 ms.
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
-
-#include <sys/resource.h>
 
 #include "measure.hpp"
 
@@ -19,12 +15,6 @@ void run(const std::string& command) {
     std::fprintf(stderr, "failed: %s\n", command.c_str());
     std::exit(1);
   }
-}
-
-double child_cpu_s() {
-  rusage u{};
-  getrusage(RUSAGE_CHILDREN, &u);
-  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 }  // namespace
@@ -44,18 +34,5 @@ int main(int argc, char** argv) {
       table.run("plan " + both, 1, "1/s", 0, [&] { run(hetplan + " plan " + both + " " + folder + "/sgd.json --json"); });
     }
   }
-  std::ofstream(folder + "/include.cpp") << "#include <hetplan/hetplan.hpp>\n";
-  const std::string compile =
-      "g++ -std=c++20 -fsyntax-only -I" HETPLAN_SOURCE_DIR "/include -isystem " HETPLAN_EIGEN " " + folder + "/include.cpp";
-  std::vector<double> cpu_s;
-  for (int i = 0; i < (options.quick ? 1 : 7); ++i) {
-    const double before = child_cpu_s();
-    run(compile);
-    cpu_s.push_back(child_cpu_s() - before);
-  }
-  std::sort(cpu_s.begin(), cpu_s.end());
-  const double median = cpu_s[cpu_s.size() / 2];
-  if (!options.json)
-    std::printf("including hetplan.hpp: %.2f s of CPU%s\n", median, median <= 4 ? "  reaches its target" : "  ABOVE its target");
   run("rm -r " + folder);
 }

@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/hetplan")
 
-install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
+        PATTERN "*.ipp")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
 
 # One export per component: a file may name only targets that its reader has.
@@ -23,9 +24,9 @@ else()
   set(compatibility SameMajorVersion)
 endif()
 configure_package_config_file(cmake/hetplanConfig.cmake.in "${PROJECT_BINARY_DIR}/hetplanConfig.cmake"
-                              INSTALL_DESTINATION "${package_dir}")
+                              INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake" COMPATIBILITY ${compatibility}
                                  ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/hetplanConfig.cmake" "${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake" DESTINATION "${package_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/compiled.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake" DESTINATION "${package_dir}")

@@ -24,6 +24,7 @@ is_present() {
     cmake | g++ | python3) command -v "$1" >/dev/null ;;
     ninja-build) command -v ninja >/dev/null ;;
     chromium) command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ;;
+    clang-format-16) command -v clang-format-16 >/dev/null ;;
     clang-16) command -v clang++-16 >/dev/null ;;
     libclang-rt-16-dev) has_file /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-*.a ;;
     libboost-dev) has_header boost/graph/adjacency_list.hpp ;;

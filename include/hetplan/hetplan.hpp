@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Everything for one plan: nouns, doors, the waist, the judge and the planners. Needs Boost and Eigen only; plans over time
+/// Everything for one plan: nouns, doors, the waist, the judge and the planners. Needs Boost only; plans over time
 /// are in adapt/ (recipes/dora_adapter.hpp, adapt/life.hpp), built-in models in zoo/, files in io/, other projects' in
 /// exchange/, pictures in draw/, GLPK in solve/glpk.hpp.
 

@@ -5,6 +5,12 @@ cmake_minimum_required(VERSION 3.21)
 file(REMOVE_RECURSE "${WORK_DIR}")
 set(start "// SPDX-License-Identifier: BSL-1.0\n#pragma once\n")
 string(REPEAT "// line\n" 349 many_lines)
+string(REPEAT "ä" 137 wide)
+
+# What ends a header that has an .ipp.
+function(end path result)
+  set(${result} "\n#ifndef HETPLAN_COMPILED\n#include <hetplan/${path}.ipp>\n#endif\n" PARENT_SCOPE)
+endfunction()
 
 function(write path text)
   file(WRITE "${WORK_DIR}/hetplan/${path}" "${text}")
@@ -13,14 +19,24 @@ endfunction()
 # Allowed: own folder, earlier folders, the leaves' freedom, each third-party header at home.
 write(core/a.hpp "${start}#include <string>\n// not an include: #include <hetplan/io/a.hpp>\n")
 write(graph/a.hpp "${start}#include <hetplan/core/a.hpp>\n#include <hetplan/graph/b.hpp>\n")
-write(graph/b.hpp "${start}")
+write(graph/b.hpp "${start}#include <hetplan/core/linkage.hpp>\nnamespace HETPLAN_NAMESPACE {}\n")
+write(core/linkage.hpp "${start}// namespace HETPLAN_NAMESPACE\n")
 write(solve/glpk.hpp "${start}#include <glpk.h>\n")
 write(solve/clp.hpp "${start}#include <coin/Clp_C_Interface.h>\n")
 write(solve/cbc.hpp "${start}#include <hetplan/solve/clp.hpp>\n#include <coin/Cbc_C_Interface.h>\n")
 write(zoo/a.hpp "${start}#include <hetplan/hetplan.hpp>\n#include <hetplan/recipes/a.hpp>\n")
-write(io/a.hpp "${start}#include <hetplan/zoo/a.hpp>\n#include <nlohmann/json.hpp>\n")
+end(io/a end)
+write(io/a.hpp "${start}#include <hetplan/zoo/a.hpp>\n${end}")
+write(io/a.ipp "${start}#include <hetplan/io/a.hpp>\n#include <nlohmann/json.hpp>\n#include <yaml-cpp/yaml.h>\n")
 write(hetplan.hpp "${start}#include <hetplan/recipes/a.hpp>\n")
 write(recipes/a.hpp "${start}")
+write(graph/bgl.hpp "${start}#include <boost/graph/graph_traits.hpp>\n")
+write(io/json_text.hpp "${start}#include <nlohmann/json.hpp>\n")
+write(exchange/yaml_document.hpp "${start}#include <yaml-cpp/yaml.h>\n")
+end(cost/a end)
+write(cost/a.hpp "${start}// ${wide}\n${end}")
+write(cost/a.ipp "${start}#include <hetplan/cost/a.hpp>\n#include <boost/graph/graph_traits.hpp>\n#include <hetplan/cost/b.hpp>\ninline constexpr int n = 3;\n")
+write(cost/b.hpp "${start}")
 
 write(core/upward.hpp "${start}#include <hetplan/graph/a.hpp>\n")
 write(core/spaced.hpp "${start}  #  include <hetplan/graph/a.hpp>  // no\n")
@@ -38,6 +54,47 @@ write(nowhere/a.hpp "${start}")
 write(plan/no_licence.hpp "#pragma once\n#pragma once\n")
 write(plan/no_guard.hpp "// SPDX-License-Identifier: BSL-1.0\n#include <string>\n#pragma once\n")
 write(plan/long.hpp "${start}${many_lines}")
+write(plan/homeless.hpp "${start}namespace HETPLAN_NAMESPACE {}\n")
+write(plan/wide.hpp "${start}\n// ä${wide}\n")
+write(plan/csr.hpp "${start}#include <boost/graph/compressed_sparse_row_graph.hpp>\n")
+write(plan/matrix.hpp "${start}#include <Eigen/Dense>\n")
+write(io/json.hpp "${start}#include <nlohmann/json.hpp>\n")
+write(io/yaml.hpp "${start}#include <yaml-cpp/yaml.h>\n")
+
+# Definitions: one fault per pair of files.
+write(core/alone.ipp "${start}#include <hetplan/core/a.hpp>\n")
+write(core/endless.hpp "${start}")
+write(core/endless.ipp "${start}#include <hetplan/core/endless.hpp>\n")
+end(core/early end)
+write(core/early.hpp "${start}${end}\n")
+write(core/early.ipp "${start}#include <hetplan/core/early.hpp>\n")
+end(core/foreign end)
+write(core/foreign.hpp "${start}#include <hetplan/core/early.ipp>\n${end}")
+write(core/foreign.ipp "${start}#include <hetplan/core/foreign.hpp>\n")
+end(core/second end)
+write(core/second.hpp "${start}${end}")
+write(core/second.ipp "${start}#include <string>\n#include <hetplan/core/second.hpp>\n")
+end(core/bare end)
+write(core/bare.hpp "${start}${end}")
+write(core/bare.ipp "#pragma once\n#pragma once\n#include <hetplan/core/bare.hpp>\n")
+end(core/twice end)
+write(core/twice.hpp "${start}${end}")
+write(core/twice.ipp "// SPDX-License-Identifier: BSL-1.0\n#include <hetplan/core/twice.hpp>\n#pragma once\n")
+end(core/tall end)
+write(core/tall.hpp "${start}${end}")
+write(core/tall.ipp "${start}#include <hetplan/core/tall.hpp>\n${many_lines}")
+end(core/up end)
+write(core/up.hpp "${start}${end}")
+write(core/up.ipp "${start}#include <hetplan/core/up.hpp>\n#include <hetplan/plan/b.hpp>\n")
+end(core/inlined end)
+write(core/inlined.hpp "${start}${end}")
+write(core/inlined.ipp "${start}#include <hetplan/core/inlined.hpp>\ninline int f() { return 3; }\n")
+# A circle that needs the definitions: headers alone have none.
+end(core/chicken end)
+write(core/chicken.hpp "${start}${end}")
+write(core/chicken.ipp "${start}#include <hetplan/core/chicken.hpp>\n#include <hetplan/core/egg.hpp>\n")
+write(core/egg.hpp "${start}#include <hetplan/core/chicken.hpp>\n")
+write(plan/b.hpp "${start}")
 
 set(expected
     "core/upward.hpp: <hetplan/graph/a.hpp> comes after core"
@@ -49,13 +106,30 @@ set(expected
     "plan/gpl.hpp: <glpk.h> belongs to solve/glpk.hpp alone"
     "plan/solves.hpp: no header includes <hetplan/solve/cbc.hpp>"
     "plan/epl.hpp: <coin/Clp_C_Interface.h> belongs to solve/clp.hpp and solve/cbc.hpp alone"
-    "plan/json.hpp: <nlohmann/json_fwd.hpp> belongs to io/ alone"
+    "plan/json.hpp: <nlohmann/json_fwd.hpp> belongs to files and pictures alone"
     "plan/quoted.hpp: \"job.hpp\": write the whole path"
     "plan/nowhere.hpp: <hetplan/nowhere/a.hpp> is in no layer"
     "nowhere/a.hpp: the folder nowhere is not in the list of layers"
     "plan/no_licence.hpp: the first line is not"
     "plan/no_guard.hpp: the first directive is not"
-    "plan/long.hpp: 351 lines, more than 350")
+    "plan/long.hpp: 351 lines, more than 350"
+    "plan/homeless.hpp: HETPLAN_NAMESPACE: include <hetplan/core/linkage.hpp>"
+    "plan/wide.hpp: line 4 has more than 140 columns"
+    "plan/csr.hpp: <boost/graph/compressed_sparse_row_graph.hpp> belongs into an .ipp or a bgl.hpp"
+    "plan/matrix.hpp: <Eigen/Dense>: CMake's targets do not bring Eigen"
+    "io/json.hpp: <nlohmann/json.hpp> belongs into an .ipp"
+    "io/yaml.hpp: <yaml-cpp/yaml.h> belongs into an .ipp"
+    "core/alone.ipp: no header of that name beside it"
+    "core/endless.hpp: does not end with '#ifndef HETPLAN_COMPILED', '#include <hetplan/core/endless.ipp>', '#endif'"
+    "core/early.hpp: does not end with '#ifndef HETPLAN_COMPILED', '#include <hetplan/core/early.ipp>', '#endif'"
+    "core/foreign.hpp: <hetplan/core/early.ipp> is included by its own header alone"
+    "core/second.ipp: the first include is not <hetplan/core/second.hpp>"
+    "core/bare.ipp: the first line is not"
+    "core/twice.ipp: the first directive is not"
+    "core/tall.ipp: 352 lines, more than 350"
+    "core/up.ipp: <hetplan/plan/b.hpp> comes after core"
+    "core/inlined.ipp: 'inline int f': HETPLAN_INLINE, not inline"
+    "core/chicken: a circle: hetplan/core/chicken -> hetplan/core/egg -> hetplan/core/chicken")
 list(LENGTH expected count)
 
 execute_process(

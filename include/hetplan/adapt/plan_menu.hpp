@@ -2,6 +2,7 @@
 #pragma once
 /// Many plans of one job from a planner of single ones: the fastest, the most frugal, and those between.
 
+#include <hetplan/adapt/replanning.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

@@ -12,7 +12,8 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 inline constexpr std::string_view adaptation_script = R"js(
 "use strict";
 (() => {
-  const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800];
+  const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
+                 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800];
   const root = document.documentElement;
   const chart = document.getElementById("adaptation");
   const seconds = Number(chart.dataset.seconds);

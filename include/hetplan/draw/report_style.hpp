@@ -9,9 +9,11 @@
 namespace HETPLAN_NAMESPACE::draw::detail {
 
 inline constexpr std::string_view report_style = R"css(
-:root { --paper: #ffffff; --page: #f3f5f8; --ink: #1f2933; --quiet: #626e7b; --line: #d6dce3; --track: #f5f7f9; --alarm: #b71642; --accent: #1f5fa8; --meter: #7aade0; }
+:root { --paper: #ffffff; --page: #f3f5f8; --ink: #1f2933; --quiet: #626e7b; --line: #d6dce3; --track: #f5f7f9; --alarm: #b71642;
+  --accent: #1f5fa8; --meter: #7aade0; }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 14px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 14px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; }
 main { max-width: 1280px; margin: 0 auto; padding: 24px; }
 header, section { background: var(--paper); border: 1px solid var(--line); border-radius: 12px; padding: 20px 24px; margin: 0 0 18px; }
 h1 { font-size: 24px; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
@@ -27,7 +29,8 @@ p { margin: 4px 0 10px; max-width: 130ch; }
 nav { margin-top: 14px; display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 13px; }
 a { color: var(--accent); }
 table { border-collapse: collapse; font-size: 13px; width: 100%; }
-th { text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1px solid var(--line); padding: 5px 12px 5px 0; white-space: nowrap; }
+th { text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1px solid var(--line); padding: 5px 12px 5px 0;
+  white-space: nowrap; }
 td { border-top: 1px solid var(--line); padding: 5px 12px 5px 0; vertical-align: top; overflow-wrap: anywhere; }
 tbody tr:first-child td { border-top: 0; }
 td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
@@ -42,7 +45,8 @@ td.lost { color: var(--alarm); }
 .scroll th { position: sticky; top: 0; background: var(--paper); padding-left: 10px; }
 .scroll td { padding-left: 10px; }
 summary { cursor: pointer; margin: 4px 0 8px; }
-.meter { display: inline-block; width: 90px; height: 9px; border-radius: 3px; background: var(--line); margin-right: 9px; overflow: hidden; }
+.meter { display: inline-block; width: 90px; height: 9px; border-radius: 3px; background: var(--line); margin-right: 9px;
+  overflow: hidden; }
 .meter i { display: block; height: 100%; background: var(--meter); }
 .meter.over i { background: var(--alarm); }
 .share { display: flex; height: 22px; border-radius: 5px; overflow: hidden; background: var(--track); }
@@ -55,7 +59,8 @@ summary { cursor: pointer; margin: 4px 0 8px; }
 .swatch.hatched { background-image: repeating-linear-gradient(135deg, rgba(255,255,255,.6) 0 1.5px, transparent 1.5px 5px); }
 .tools { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin: 10px 0 6px; }
 .tools .note { margin: 0 0 0 8px; }
-button { font: inherit; font-size: 13px; color: var(--ink); background: var(--track); border: 1px solid var(--line); border-radius: 7px; padding: 3px 11px; cursor: pointer; }
+button { font: inherit; font-size: 13px; color: var(--ink); background: var(--track); border: 1px solid var(--line); border-radius: 7px;
+  padding: 3px 11px; cursor: pointer; }
 button:hover { border-color: var(--quiet); }
 button[aria-pressed="true"] { background: var(--alarm); border-color: var(--alarm); color: #fff; }
 .chart { overflow-x: auto; }
@@ -71,11 +76,14 @@ svg text { font-family: inherit; }
 .span { fill: var(--accent); fill-opacity: .16; stroke: var(--accent); pointer-events: none; }
 .mark-critical .bars > .c { stroke: var(--alarm); stroke-width: 1.8; }
 .mark-critical .bars > :not(.c):not(text):not([fill="#f5f7f9"]) { opacity: .28; }
-#tip { position: fixed; z-index: 9; max-width: 440px; padding: 8px 12px; border-radius: 8px; background: #1b242e; color: #f4f7fa; font-size: 12.5px; line-height: 1.45; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none; box-shadow: 0 4px 18px rgba(0,0,0,.3); }
+#tip { position: fixed; z-index: 9; max-width: 440px; padding: 8px 12px; border-radius: 8px; background: #1b242e; color: #f4f7fa;
+  font-size: 12.5px; line-height: 1.45; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none;
+  box-shadow: 0 4px 18px rgba(0,0,0,.3); }
 #tip::first-line { font-weight: 650; }
 #tip[hidden] { display: none; }
 @media (prefers-color-scheme: dark) {
-  :root { --paper: #171c22; --page: #0e1216; --ink: #e4e9ef; --quiet: #9aa6b3; --line: #303943; --track: #20272f; --alarm: #f0557c; --accent: #7fb4ee; --meter: #4f83b8; }
+  :root { --paper: #171c22; --page: #0e1216; --ink: #e4e9ef; --quiet: #9aa6b3; --line: #303943; --track: #20272f; --alarm: #f0557c;
+    --accent: #7fb4ee; --meter: #4f83b8; }
   svg [fill="#f5f7f9"] { fill: var(--track); }
   svg > text[fill="#1f2933"], .plot text[font-size="9.5"][fill="#1f2933"] { fill: var(--ink); }
   svg text[fill="#626e7b"] { fill: var(--quiet); }
@@ -85,7 +93,13 @@ svg text { font-family: inherit; }
   svg [stroke="#ffffff"] { stroke: var(--paper); }
   .mark-critical .bars > :not(.c):not(text):not([fill="#f5f7f9"]) { opacity: .35; }
 }
-@media print { body { background: #fff; } main { max-width: none; padding: 0; } .tools { display: none; } .scroll { max-height: none; } section { break-inside: avoid; } }
+@media print {
+  body { background: #fff; }
+  main { max-width: none; padding: 0; }
+  .tools { display: none; }
+  .scroll { max-height: none; }
+  section { break-inside: avoid; }
+}
 )css";
 
 }  // namespace HETPLAN_NAMESPACE::draw::detail

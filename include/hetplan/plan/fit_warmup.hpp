@@ -2,6 +2,7 @@
 #pragma once
 /// Where memory asks for a lower warm-up, it need not be lower everywhere.
 
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/plan/stage_graph.hpp>

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <hetplan/plan/plan.hpp>
+
+int stages_of(const hetplan::plan& p);
+int stages_of(const hetplan::plan& p) { return static_cast<int>(p.stages.size()); }
