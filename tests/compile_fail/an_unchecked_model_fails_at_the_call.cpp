@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// expect: constraints not satisfied
-// expect: times_work
+// expect: cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const
 #include <hetplan/simulate/evaluate.hpp>
 
 struct my_model {

@@ -14,10 +14,11 @@ namespace HETPLAN_NAMESPACE {
 /// Holds any cost model by value; copies share it (models are pure). One virtual call per question.
 class any_cost_model {
  public:
-  template <cost_model M>
+  template <class M>
     requires(!std::same_as<M, any_cost_model>)
-  any_cost_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {
+  any_cost_model(M model) {
     static_assert(check_cost_model<M>());
+    if constexpr (cost_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
   }
 
   [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }

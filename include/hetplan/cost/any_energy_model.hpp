@@ -17,8 +17,9 @@ class any_energy_model {
   any_energy_model() : any_energy_model(linear_power{}) {}
   template <class M>
     requires(!std::same_as<M, any_energy_model>)
-  any_energy_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {
+  any_energy_model(M model) {
     static_assert(check_energy_model<M>());
+    if constexpr (energy_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
   }
 
   [[nodiscard]] joules energy(const device_usage& u, const device& d) const { return model_->energy(u, d); }

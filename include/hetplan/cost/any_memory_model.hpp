@@ -19,8 +19,9 @@ class any_memory_model {
   any_memory_model() : any_memory_model(plain_memory{}) {}
   template <class M>
     requires(!std::same_as<M, any_memory_model>)
-  any_memory_model(M model) : model_(std::make_shared<holder<M>>(std::move(model))) {
+  any_memory_model(M model) {
     static_assert(check_memory_model<M>());
+    if constexpr (memory_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
   }
 
   [[nodiscard]] bytes state(const layer& l, const workload& w) const { return model_->state(l, w); }

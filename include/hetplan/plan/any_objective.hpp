@@ -15,8 +15,9 @@ class any_objective {
  public:
   template <class O>
     requires(!std::same_as<O, any_objective>)
-  any_objective(O objective) : objective_(std::make_shared<holder<O>>(std::move(objective))), monotone_(monotone_objective<O>) {
+  any_objective(O o) : monotone_(monotone_objective<O>) {
     static_assert(check_objective<O>());
+    if constexpr (objective<O>) objective_ = std::make_shared<holder<O>>(std::move(o));
   }
 
   /// Can it steer a search in parts? See monotone_objective.

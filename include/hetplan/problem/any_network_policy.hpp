@@ -49,8 +49,9 @@ class any_network_policy {
   any_network_policy() = default;
   template <class P>
     requires(!std::same_as<P, any_network_policy>)
-  any_network_policy(P policy) : policy_(std::make_shared<holder<P>>(std::move(policy))) {
+  any_network_policy(P policy) {
     static_assert(check_network_policy<P>());
+    if constexpr (network_policy<P>) policy_ = std::make_shared<holder<P>>(std::move(policy));
   }
 
   [[nodiscard]] bool as_planned() const { return policy_ == nullptr; }

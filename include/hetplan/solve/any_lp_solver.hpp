@@ -17,8 +17,9 @@ class any_lp_solver {
   any_lp_solver(no_lp) {}
   template <class S>
     requires(!std::same_as<S, any_lp_solver>)
-  any_lp_solver(S solver) : solver_(std::make_shared<holder<S>>(std::move(solver))) {
+  any_lp_solver(S solver) {
     static_assert(check_lp_solver<S>());
+    if constexpr (lp_solver<S>) solver_ = std::make_shared<holder<S>>(std::move(solver));
   }
 
   /// Is there a solver at all?
