@@ -31,12 +31,12 @@ struct named_planner {
 };
 
 /// Every planner without options of its own, in the order of the comparison.
-constexpr named_planner planners[] = {{"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel},
-                                      {"pipeline", recipes::pipeline},   {"gpipe", recipes::gpipe},
-                                      {"pipedream", recipes::pipedream}, {"dapple", recipes::dapple},
-                                      {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},
-                                      {"alpa", recipes::alpa},           {"metis", recipes::metis},
-                                      {"asteroid", recipes::asteroid}};
+constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel},
+                                            {"pipeline", recipes::pipeline},   {"gpipe", recipes::gpipe},
+                                            {"pipedream", recipes::pipedream}, {"dapple", recipes::dapple},
+                                            {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},
+                                            {"alpa", recipes::alpa},           {"metis", recipes::metis},
+                                            {"asteroid", recipes::asteroid}};
 
 /// Dora's scheduler alone, on an even split.
 plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
@@ -54,7 +54,7 @@ plan_result schedule_even_split(const problem& p, const objective_of_job& object
 const std::vector<std::string>& planner_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const named_planner& p : planners) all.emplace_back(p.name);
+    for (const named_planner& p : plain_planners) all.emplace_back(p.name);
     all.insert(all.end(), {"dora", "dora-with-baselines"});
     return all;
   }();
@@ -89,8 +89,9 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);
   if (name == "dora-with-baselines") return recipes::dora_with_baselines(p, objective, keep, how, observer);
 
-  const auto known = std::find_if(std::begin(planners), std::end(planners), [&](const named_planner& each) { return name == each.name; });
-  HETPLAN_ASSERT(known != std::end(planners));  // require_planner
+  const auto known =
+      std::find_if(std::begin(plain_planners), std::end(plain_planners), [&](const named_planner& each) { return name == each.name; });
+  HETPLAN_ASSERT(known != std::end(plain_planners));  // require_planner
   return known->plan(p, objective, keep, observer);
 }
 
