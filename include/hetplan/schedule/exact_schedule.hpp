@@ -124,7 +124,10 @@ template <milp_solver Solver>
     const bool optimal = s.status == milp_status::optimal;
     const double claimed_s = s.objective * choice.unit_s(), bound_s = (optimal ? s.objective : s.bound) * choice.unit_s();
     if (s.x.size() != choice.problem().relaxation.objective.size()) return stopped("the solver's answer has another size than its problem");
-    network_schedule found{.rates = choice.rates(s), .bound = best.bound, .steps = s.nodes};
+    network_schedule found;  // field by field, as in order_search
+    found.rates = choice.rates(s);
+    found.bound = best.bound;
+    found.steps = s.nodes;
     if (!found.is_prescribed()) return stopped("the solver's rates move nothing");
     try {
       found.latency = run(cep, found).latency;

@@ -146,7 +146,10 @@ class order_searcher {
   /// Replays the rates; a schedule is what the simulator says of it, never what the solver says. It may end sooner than
   /// the program does, where the order alone makes an event wait for another.
   bool keep(const order_program& p, const lp_solution& s) {
-    network_schedule replayed{.rates = p.rates(s), .bound = cep_.bound(), .steps = best_.steps};
+    network_schedule replayed;  // field by field: g++ 12 takes the text of a status that is not named for uninitialized
+    replayed.rates = p.rates(s);
+    replayed.bound = cep_.bound();
+    replayed.steps = best_.steps;
     if (!replayed.is_prescribed()) return false;
     trace run;
     try {
