@@ -59,6 +59,23 @@ TEST_CASE("one observer's stop is the answer, and the others are told all the sa
   CHECK(notify(ended{3}, counts, stops_at_two) == flow::go);
 }
 
+TEST_CASE("an any_observer refers to what it is made from, and several are one") {
+  const auto tell = [](const any_observer<ended>& o, int n) { return o(ended{n}); };
+  CHECK(tell({}, 1) == flow::go);
+  diary stops_at_two;
+  int seen = 0;
+  auto counts = [&](const ended&) {
+    ++seen;
+    return flow::go;
+  };
+  CHECK(tell(counts, 1) == flow::go);
+  CHECK(seen == 1);  // the caller's own, not a copy
+  CHECK(tell(stops_at_two, 2) == flow::stop);
+  CHECK(tell(all_of(stops_at_two, counts), 2) == flow::stop);
+  CHECK(tell(all_of(counts, stops_at_two), 3) == flow::go);
+  CHECK(seen == 3);
+}
+
 TEST_CASE("without observers everything goes on") { CHECK(notify(started{1}) == flow::go); }
 
 TEST_CASE("an observer handles an event if it answers go or stop to it") {

@@ -128,8 +128,9 @@ TEST_CASE("the built-in topologies are the library's") {
   CHECK(same(R"({"kind": "mesh", "capacity": 100, "duplex": "full"})", mesh{capacity}));
   CHECK(same(R"({"kind": "star", "capacity": 100, "duplex": "half"})", star{capacity, {}, duplex::half}));
   CHECK(same(
-      R"({"kind": "hierarchical", "capacity": 100, "latency": 1, "groups": [{"name": "g", "devices": ["c", "a"], "capacity": 7, "latency": 2},
-                                                                                   {"name": "h", "devices": ["b"], "capacity": 8}]})",
+      R"({"kind": "hierarchical", "capacity": 100, "latency": 1,
+          "groups": [{"name": "g", "devices": ["c", "a"], "capacity": 7, "latency": 2},
+                     {"name": "h", "devices": ["b"], "capacity": 8}]})",
       hierarchical{capacity,
                    seconds(1),
                    duplex::full,

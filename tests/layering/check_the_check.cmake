@@ -35,7 +35,9 @@ write(io/json_text.hpp "${start}#include <nlohmann/json.hpp>\n")
 write(exchange/yaml_document.hpp "${start}#include <yaml-cpp/yaml.h>\n")
 end(cost/a end)
 write(cost/a.hpp "${start}// ${wide}\n${end}")
-write(cost/a.ipp "${start}#include <hetplan/cost/a.hpp>\n#include <boost/graph/graph_traits.hpp>\n#include <hetplan/cost/b.hpp>\ninline constexpr int n = 3;\n")
+string(CONCAT text "${start}#include <hetplan/cost/a.hpp>\n#include <boost/graph/graph_traits.hpp>\n"
+              "#include <hetplan/cost/b.hpp>\ninline constexpr int n = 3;\n")
+write(cost/a.ipp "${text}")
 write(cost/b.hpp "${start}")
 
 write(core/upward.hpp "${start}#include <hetplan/graph/a.hpp>\n")

@@ -3,6 +3,8 @@
 /// One number of an evaluated plan by which plans are compared: the door for criteria, and the five that ship.
 ///
 /// An objective says which plan is best. Criteria are for those who keep several (`pareto_set`) and decide later.
+///
+/// Source  response time and energy: Dora, section 4.3 and Fig. 7; the others are ours.
 
 #include <concepts>
 

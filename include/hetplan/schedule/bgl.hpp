@@ -11,6 +11,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 /// Nodes and edges: vertex n is node n; a device's order is a path.
 ///
 /// Complexity  O(nodes + dependencies): made anew at every call.
+/// Source      the graph: Dora, section 4.2 (see cep_graph).
 [[nodiscard]] boost::compressed_sparse_row_graph<boost::directedS> boost_graph(const cep_graph& cep);
 
 }  // namespace HETPLAN_NAMESPACE::schedule
