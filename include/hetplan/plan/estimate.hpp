@@ -7,11 +7,9 @@
 #include <cstddef>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/any_energy_model.hpp>
-#include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/plan/estimators.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/staged.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -41,10 +39,10 @@ namespace detail {
 /// Source            Dora, eq. 1 for energy; Asteroid, eq. 3 for memory. Deviations: tied tensors' bytes are not charged;
 ///                   an energy model is read as a line (exact for linear_power).
 template <latency_estimator Estimator = dominant_step>
-[[nodiscard]] evaluation estimate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
-                                  const any_memory_model& memory = {}, const any_energy_model& energy = {},
-                                  const Estimator& estimator = {}) {
-  const pipeline_steps steps = make_steps(p, model, c, cost);
+[[nodiscard]] evaluation estimate(const staged& whole, const any_energy_model& energy = {}, const Estimator& estimator = {}) {
+  const plan& p = whole.plan;
+  const cluster& c = whole.cluster;
+  const pipeline_steps steps = make_steps(whole);
   const bool training = steps.mode == mode::training, generation = steps.mode == mode::generation;
   const double repeats = p.workload.steps();
   const double M = steps.microbatches;
@@ -64,11 +62,10 @@ template <latency_estimator Estimator = dominant_step>
 
   for (std::size_t s = 0; s < steps.stages.size(); ++s) {
     const auto& stage = steps.stages[s];
-    const double ring = training ? ring_share(stage.devices.size()) * trainable_bytes(model, p.stages[s]) : 0;
+    const double ring = training ? ring_share(stage.devices.size()) * whole.stages[s].trainable_bytes : 0;
     const stage_traffic traffic = detail::traffic_per_sample(steps, s);
     for (std::size_t i = 0; i < stage.devices.size(); ++i) {
       const auto& d = stage.devices[i];
-      const assignment& a = p.stages[s].devices[i];
       device_evaluation& out = e.devices[d.device.index()];
       const energy_slopes rates = slopes_of(energy, c[d.device]);
       const double samples = repeats * M * d.samples;
@@ -76,12 +73,16 @@ template <latency_estimator Estimator = dominant_step>
                              rates.receive_J_per_byte * (samples * traffic.received + ring);
       out.used = true;
       out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 W for ever: no NaN
-      const share_memory kept = stage_share_memory(memory, model, p.stages[s], a, p.workload, stage.input_bytes);
-      out.peak_memory =
-          bytes(stage_static_bytes(memory, model, p.stages[s], a, p.workload, p.microbatches) + kept.at_most(stage.in_flight));
+      out.peak_memory = bytes(whole.static_bytes[d.device.index()] + whole.stages[s].devices[i].kept.at_most(stage.in_flight));
     }
   }
   return e;
+}
+template <latency_estimator Estimator = dominant_step>
+[[nodiscard]] evaluation estimate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                                  const any_memory_model& memory = {}, const any_energy_model& energy = {},
+                                  const Estimator& estimator = {}) {
+  return estimate(staged(p, model, c, cost, memory), energy, estimator);
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -7,8 +7,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
-#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/staged.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -67,8 +66,7 @@ namespace detail {
 [[nodiscard]] double tied_bytes(const plan& p, const planning_graph& model, std::size_t s);
 
 /// What ends a stage's iteration in training [s].
-[[nodiscard]] double collective_s(const plan& p, const planning_graph& model, const cluster& c, std::size_t s,
-                                  const pipeline_steps::stage_step& step);
+[[nodiscard]] double collective_s(const staged& plan, std::size_t s);
 
 }  // namespace detail
 
@@ -85,12 +83,13 @@ namespace detail {
 /// stage: its ring, then the tensors that a later stage holds too at the cluster's worst pair both ways, then the slowest
 /// device's optimizer step.
 ///
-/// @param p         one pipeline, one microbatch size, 1F1B or GPipe, no parameter server; stages in topological order.
+/// @param s         of one pipeline, one microbatch size, 1F1B or GPipe, no parameter server; stages in topological order.
 /// Units            SI.  Complexity  O(layers x devices of their stage + pairs of devices).
 /// Throws           invalid_input (the plan is invalid or none of these); invalid_model (a cost is not finite or negative).
 /// Source           Asteroid, section 3.2, eqs. 4 and 5. Deviations: latency; full-duplex wires; rings on shared resources;
 ///                  tied tensors, which the paper does not have, belong to the earlier stage. The plan's transfer rules and
 ///                  network policy are not read.
+[[nodiscard]] pipeline_steps make_steps(const staged& s);
 [[nodiscard]] pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost);
 
 }  // namespace HETPLAN_NAMESPACE

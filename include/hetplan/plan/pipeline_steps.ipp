@@ -9,27 +9,13 @@
 #include <string>
 
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
-#include <hetplan/plan/validate.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
 namespace detail {
 
 /// Throws invalid_input unless a plan is one that estimators can read.
-stage_graph require_estimable(const plan& p, const planning_graph& model, const cluster& c);
-
-[[nodiscard]] HETPLAN_INLINE pipeline_steps::device_step time_device(const plan& p, const stage& s, const assignment& a,
-                                                                     const planning_graph& model, const cluster& c,
-                                                                     const any_cost_model& cost) {
-  const device& d = c[a.device];
-  const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, p.workload.context); };
-  pipeline_steps::device_step step{.device = a.device, .samples = a.samples, .forward_s = time_s(phase::forward)};
-  if (p.workload.mode != mode::training) return step;
-  step.backward_s = time_s(phase::backward_input) + time_s(phase::backward_weight);
-  step.optimizer_s = stage_optimizer_s(cost, model, s, d);
-  return step;
-}
+void require_estimable(const plan& p);
 
 }  // namespace detail
 
@@ -40,8 +26,7 @@ HETPLAN_INLINE bool pipeline_steps::connected() const {
 
 namespace detail {
 
-HETPLAN_INLINE stage_graph require_estimable(const plan& p, const planning_graph& model, const cluster& c) {
-  stage_graph graph = require_valid(p, model, c);
+HETPLAN_INLINE void require_estimable(const plan& p) {
   const auto require = [](bool ok, const std::string& expected) {
     if (!ok) throw invalid_input("estimate: expected " + expected);
   };
@@ -54,7 +39,6 @@ HETPLAN_INLINE stage_graph require_estimable(const plan& p, const planning_graph
                                                              " in stage " + std::to_string(s) + " of a plan of " +
                                                              std::to_string(p.microbatch_size));
   }
-  return graph;
 }
 
 HETPLAN_INLINE std::vector<device_id> devices_of(const stage& s) {
@@ -77,16 +61,14 @@ HETPLAN_INLINE double tied_bytes(const plan& p, const planning_graph& model, std
   return total;
 }
 
-HETPLAN_INLINE double collective_s(const plan& p, const planning_graph& model, const cluster& c, std::size_t s,
-                                   const pipeline_steps::stage_step& step) {
+HETPLAN_INLINE double collective_s(const staged& plan, std::size_t s) {
+  const network& net = plan.cluster.network();
+  const auto& [devices, weight] = plan.stages[s];
   double total = 0;
-  const double weight = trainable_bytes(model, p.stages[s]);
-  if (step.devices.size() > 1 && weight > 0) {
-    total += ring_reduction(c.network(), devices_of(p.stages[s])).time_s(weight);
-  }
-  if (const double tied = tied_bytes(p, model, s); tied > 0) total += worst_exchange(c.network(), c.devices()).swap_s(tied);
+  if (devices.size() > 1 && weight > 0) total += ring_reduction(net, devices_of(plan.plan.stages[s])).time_s(weight);
+  if (const double tied = tied_bytes(plan.plan, plan.model, s); tied > 0) total += worst_exchange(net, plan.cluster.devices()).swap_s(tied);
   double optimizer = 0;
-  for (const auto& d : step.devices) optimizer = std::max(optimizer, d.optimizer_s);
+  for (const staged::part& d : devices) optimizer = std::max(optimizer, d.optimizer_s);
   return total + optimizer;
 }
 
@@ -110,8 +92,14 @@ HETPLAN_INLINE pipeline_steps::link_step time_link(const exchange_cost& x, int m
 }
 
 HETPLAN_INLINE pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost) {
-  const stage_graph graph = detail::require_estimable(p, model, c);
-  const bool training = p.workload.mode == mode::training;
+  return make_steps(staged(p, model, c, cost));
+}
+
+HETPLAN_INLINE pipeline_steps make_steps(const staged& whole) {
+  const plan& p = whole.plan;
+  const stage_graph& graph = whole.graph;
+  detail::require_estimable(p);
+  const bool training = whole.training();
   const std::vector<int> warmup = resolve_warmup(p, graph);
   pipeline_steps steps{.mode = p.workload.mode, .microbatches = p.microbatches, .stages = {}, .links = {}};
 
@@ -122,14 +110,15 @@ HETPLAN_INLINE pipeline_steps make_steps(const plan& p, const planning_graph& mo
                                     .in_flight = microbatches_in_flight(p, warmup[s]),
                                     .in = node.in,
                                     .out = node.out};
-    for (const assignment& a : p.stages[s].devices) {
-      step.devices.push_back(detail::time_device(p, p.stages[s], a, model, c, cost));
-      const auto& d = step.devices.back();
+    for (std::size_t i = 0; i < p.stages[s].devices.size(); ++i) {
+      const assignment& a = p.stages[s].devices[i];
+      const staged::part& d = whole.stages[s].devices[i];
+      step.devices.push_back({a.device, a.samples, d.forward_s, d.backward_s(), d.optimizer_s});
       step.forward_s = std::max(step.forward_s, d.forward_s);
-      step.backward_s = std::max(step.backward_s, d.backward_s);
-      step.total_s = std::max(step.total_s, d.forward_s + d.backward_s);
+      step.backward_s = std::max(step.backward_s, d.backward_s());
+      step.total_s = std::max(step.total_s, d.forward_s + d.backward_s());
     }
-    if (training) step.collective_s = detail::collective_s(p, model, c, s, step);
+    if (training) step.collective_s = detail::collective_s(whole, s);
     steps.stages.push_back(std::move(step));
   }
 
@@ -139,7 +128,7 @@ HETPLAN_INLINE pipeline_steps make_steps(const plan& p, const planning_graph& mo
       throw invalid_input("estimate: expected stages in topological order, got stage " + std::to_string(from) + " that feeds stage " +
                           std::to_string(to));
     }
-    const exchange_cost x = peak_exchange(c.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
+    const exchange_cost x = peak_exchange(whole.cluster.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
     pipeline_steps::link_step link =
         time_link(x, p.microbatch_size, p.microbatches, e.forward_cut.value(), training ? e.backward_cut.value() : 0);
     link.from = from;

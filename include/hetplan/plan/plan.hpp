@@ -105,7 +105,7 @@ struct plan {
   sharing network = sharing::fair_share;
   transfer_mode transfers = transfer_mode::overlap;
   std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
-  std::optional<evaluation> predicted = {};
+  std::optional<evaluation> predicted = {};        ///< a result, no part of the decision
 
   /// Samples of one iteration, or sequences in flight.
   [[nodiscard]] long long batch() const { return static_cast<long long>(microbatch_size) * microbatches; }
@@ -118,7 +118,14 @@ struct plan {
   [[nodiscard]] int microbatches_of(const stage& s) const { return static_cast<int>(pipeline_samples(s.pipeline) / size_of(s)); }
   [[nodiscard]] const stage& operator[](stage_id s) const { return stages[s.index()]; }
 
-  friend bool operator==(const plan&, const plan&) = default;
+  /// Two plans are equal if they decide alike, whatever is predicted of them.
+  friend bool operator==(const plan& a, const plan& b) {
+    const auto decision = [](const plan& p) {
+      return std::tie(p.model, p.cluster, p.planner, p.workload, p.microbatch_size, p.microbatches, p.stages, p.pipelines, p.schedule,
+                      p.network, p.transfers, p.parameter_server);
+    };
+    return decision(a) == decision(b);
+  }
 };
 
 /// Does a stage hold less of the optimizer's state than it would alone?

@@ -2,10 +2,7 @@
 #pragma once
 /// What a plan costs: expand, simulate, charge energy, certify.
 
-#include <hetplan/cost/any_cost_model.hpp>
-#include <hetplan/cost/any_energy_model.hpp>
-#include <hetplan/cost/any_memory_model.hpp>
-#include <hetplan/problem/planning_problem.hpp>
+#include <hetplan/plan/staged.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 #include <hetplan/tasks/expand.hpp>
@@ -21,7 +18,7 @@ struct judgement {
 
 /// (end of the last step - end of the first) / (steps - 1), worst group; a group is one of the plan's microbatches,
 /// a step of it ends with the last sink task that holds one of its samples.
-[[nodiscard]] seconds time_between_tokens(const plan& p, const planning_graph& model, const judgement& j);
+[[nodiscard]] seconds time_between_tokens(const plan& p, const stage_graph& stages, const judgement& j);
 
 /// T / bound - 1; 0 where there is no bound.
 [[nodiscard]] inline double gap_to(seconds latency, seconds bound) { return bound.value() > 0 ? latency / bound - 1 : 0; }
@@ -44,8 +41,7 @@ template <class... Observers>
 namespace detail {
 
 /// All of a judgement that follows from its graph and trace.
-void complete(judgement& j, const plan& p, const planning_graph& model, const cluster& c, const any_energy_model& energy,
-              const simulator_options& options);
+void complete(judgement& j, const staged& s, const any_energy_model& energy, const simulator_options& options);
 
 }  // namespace detail
 
@@ -53,6 +49,7 @@ void complete(judgement& j, const plan& p, const planning_graph& model, const cl
 ///
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
 /// Source        semantics, sections 6, 8, 9 (c).
+[[nodiscard]] judgement judge(const staged& s, const judge_models& models = {}, const simulator_options& options = {});
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                               const judge_models& models = {}, const simulator_options& options = {});
 /// The same, watched: observers receive task_ended and transfer_ended.
@@ -60,10 +57,11 @@ template <class... Observers>
   requires(sizeof...(Observers) > 0)
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                               const judge_models& models, const simulator_options& options, Observers&&... observers) {
+  const staged s(p, model, c, cost, models.memory);
   judgement j;
-  j.graph = tasks::expand(p, model, c, cost, models.memory);
+  j.graph = tasks::expand(s);
   j.trace = simulate_plan(p, j.graph, c.network(), models.network, options, observers...);
-  detail::complete(j, p, model, c, models.energy, options);
+  detail::complete(j, s, models.energy, options);
   return j;
 }
 

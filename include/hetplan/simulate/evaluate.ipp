@@ -8,13 +8,11 @@
 
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE seconds time_between_tokens(const plan& p, const planning_graph& model, const judgement& j) {
-  const stage_graph stages = make_stage_graph(p, model);
+HETPLAN_INLINE seconds time_between_tokens(const plan& p, const stage_graph& stages, const judgement& j) {
   std::vector<double> first(static_cast<std::size_t>(p.microbatches), 0), last(first);
   for (std::size_t n = 0; n < j.graph.computes.size(); ++n) {
     const tasks::compute_task& t = j.graph.computes[n];
@@ -37,11 +35,11 @@ HETPLAN_INLINE trace simulate_plan(const plan& p, const tasks::task_graph& g, co
 
 namespace detail {
 
-HETPLAN_INLINE void complete(judgement& j, const plan& p, const planning_graph& model, const cluster& c, const any_energy_model& energy,
-                             const simulator_options& options) {
+HETPLAN_INLINE void complete(judgement& j, const staged& s, const any_energy_model& energy, const simulator_options& options) {
+  const cluster& c = s.cluster;
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, energy);
-  if (p.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(p, model, j);
+  if (s.plan.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(s.plan, s.graph, j);
   const tasks::path_times paths = tasks::longest_paths(j.graph, c.network());
   const bool is_shared = j.trace.access != route_access::unlimited;
   e.schedule_bound = is_shared ? tasks::schedule_bound(j.graph, c.network(), paths) : tasks::uncontended_bound(j.graph, paths);
@@ -54,10 +52,14 @@ HETPLAN_INLINE void complete(judgement& j, const plan& p, const planning_graph& 
 
 HETPLAN_INLINE judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                const judge_models& models, const simulator_options& options) {
+  return judge(staged(p, model, c, cost, models.memory), models, options);
+}
+
+HETPLAN_INLINE judgement judge(const staged& s, const judge_models& models, const simulator_options& options) {
   judgement j;
-  j.graph = tasks::expand(p, model, c, cost, models.memory);
-  j.trace = simulate_plan(p, j.graph, c.network(), models.network, options);
-  detail::complete(j, p, model, c, models.energy, options);
+  j.graph = tasks::expand(s);
+  j.trace = simulate_plan(s.plan, j.graph, s.cluster.network(), models.network, options);
+  detail::complete(j, s, models.energy, options);
   return j;
 }
 

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
-#include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/reduction.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
@@ -19,16 +17,14 @@ namespace detail {
 
 class expander {
  public:
-  expander(const plan& p, stage_graph stages, const planning_graph& model, const cluster& c, const any_cost_model& cost,
-           const any_memory_model& memory)
-      : p_(p), model_(model), cluster_(c), cost_(cost), memory_(memory), stages_(std::move(stages)),
-        orders_(device_orders(p, stages_, c.size())), out_(c.size()), sender_(p, c, out_), steps_(p.workload.steps()) {}
+  explicit expander(const staged& s)
+      : staged_(s), p_(s.plan), stages_(s.graph), orders_(device_orders(p_, stages_, s.cluster.size())), out_(s.cluster.size()),
+        sender_(p_, s.cluster, out_), steps_(p_.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
     if (p_.parameter_server && p_.workload.mode == mode::training) out_.use(*p_.parameter_server);
-    const std::vector<double> held = static_bytes(p_, model_, memory_, cluster_.size());
-    for (std::size_t d = 0; d < held.size(); ++d) out_.hold(device_id(d), held[d]);
+    for (std::size_t d = 0; d < staged_.static_bytes.size(); ++d) out_.hold(device_id(d), staged_.static_bytes[d]);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) add_tasks(stage_id(s));
     for (const stage_edge& e : stages_.edges) {
       connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
@@ -78,16 +74,13 @@ class expander {
     const bool training = p_.workload.mode == mode::training;
     parts_.emplace_back();
     long long offset = 0;
-    for (const assignment& a : s.devices) {
+    for (std::size_t i = 0; i < s.devices.size(); ++i) {
+      const assignment& a = s.devices[i];
+      const staged::part& cost = staged_[id].devices[i];
       part pt{.base = count_, .offset = offset};
       pt.split = is_split(id, a.device);
       pt.phases = !training ? 1U : pt.split ? 3U : 2U;
-      const device& d = cluster_[a.device];
-      const auto time = [&](phase what) { return stage_time_s(cost_, model_, s, a, d, what, p_.workload.context); };
-      const double forward = time(phase::forward);
-      const double input = training ? time(phase::backward_input) : 0;
-      const double weight = training ? time(phase::backward_weight) : 0;
-      const share_memory kept = stage_share_memory(memory_, model_, s, a, p_.workload, input_bytes(stages_, id));
+      const share_memory& kept = cost.kept;
       const double left = pt.split ? kept.for_weights : 0;
       compute_task t{.stage = id, .device = a.device};
       for (t.step = 0; t.step < steps_; ++t.step) {
@@ -97,16 +90,17 @@ class expander {
           const auto add = [&](phase what, double duration, double takes, double releases) {
             t.what = what;
             t.duration_s = duration;
-            t.again_s = what == phase::backward_input && s.recompute ? forward : 0;
+            t.again_s = what == phase::backward_input && s.recompute ? cost.forward_s : 0;
             t.takes_bytes = takes;
             t.releases_bytes = releases;
             return out_.add(t);
           };
-          const handle f = add(phase::forward, forward, kept.forward, training ? 0 : kept.forward);
+          const handle f = add(phase::forward, cost.forward_s, kept.forward, training ? 0 : kept.forward);
           if (training) {
-            const handle b = add(phase::backward_input, pt.split ? input : input + weight, kept.backward, kept.whole() - left);
+            const handle b =
+                add(phase::backward_input, pt.split ? cost.backward_input_s : cost.backward_s(), kept.backward, kept.whole() - left);
             out_.depend(f, b);
-            if (pt.split) out_.depend(b, add(phase::backward_weight, weight, 0, left));
+            if (pt.split) out_.depend(b, add(phase::backward_weight, cost.backward_weight_s, 0, left));
           }
         }
       }
@@ -208,19 +202,19 @@ class expander {
       finished.push_back(out_.add_barrier());
       for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) out_.depend(last_backward(stage_id(s), i), finished.back());
     }
-    const std::vector<handle> reduced = reduce_gradients(p_, model_, stages_, finished, sender_);
+    const std::vector<handle> reduced = reduce_gradients(p_, staged_.model, stages_, finished, sender_);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      for (const assignment& a : p_.stages[s].devices) add_optimizer_step(stage_id(s), a, reduced[s]);
+      for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) add_optimizer_step(stage_id(s), i, reduced[s]);
     }
   }
 
-  void add_optimizer_step(stage_id s, const assignment& a, handle reduced) {
-    const double duration = stage_optimizer_s(cost_, model_, p_[s], cluster_[a.device]);
+  void add_optimizer_step(stage_id s, std::size_t position, handle reduced) {
+    const double duration = staged_[s].devices[position].optimizer_s;
     if (duration <= 0) return;
     const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
     const handle step = out_.add(compute_task{.what = phase::optimizer_step,
                                               .stage = s,
-                                              .device = a.device,
+                                              .device = p_[s].devices[position].device,
                                               .microbatch = stages_[s].microbatches - 1,
                                               .first_sample = first,
                                               .last_sample = last,
@@ -229,12 +223,9 @@ class expander {
     out_.append_to_order(step);
   }
 
+  const staged& staged_;
   const plan& p_;
-  const planning_graph& model_;
-  const cluster& cluster_;
-  const any_cost_model& cost_;
-  const any_memory_model& memory_;
-  stage_graph stages_;
+  const stage_graph& stages_;
   std::vector<std::vector<order_entry>> orders_;
   task_graph_builder out_;
   transfer_sender sender_;
@@ -247,7 +238,9 @@ class expander {
 
 HETPLAN_INLINE task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                  const any_memory_model& memory) {
-  return detail::expander(p, require_valid(p, model, c), model, c, cost, memory).run();
+  return expand(staged(p, model, c, cost, memory));
 }
+
+HETPLAN_INLINE task_graph expand(const staged& s) { return detail::expander(s).run(); }
 
 }  // namespace HETPLAN_NAMESPACE::tasks

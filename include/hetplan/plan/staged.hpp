@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A plan and all that its models say of it: the one place where a whole plan's layers add up.
+
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+/// A valid plan, cut into stages, with the answers of cost and memory model for each stage on each of its devices. Estimates
+/// (make_steps, estimate) and the judge (tasks::expand, judge) read these numbers and ask no model again.
+///
+///     const staged s(problem, plan);
+///     estimate(s).latency;  judge(s).evaluation.latency;
+///
+/// The plan, model and cluster must outlive it.
+/// Complexity  O(layers x devices of their stage); the cost model is asked once per layer, device of its stage and phase.
+/// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model answers what its concept forbids).
+struct staged {
+  /// A stage on one of its devices: seconds of one microbatch share, and what the share keeps. Outside training only the forward
+  /// takes time.
+  struct part {
+    double forward_s = 0;
+    double backward_input_s = 0;  ///< a stage that recomputes: its forward again, too
+    double backward_weight_s = 0;
+    double optimizer_s = 0;  ///< once an iteration
+    share_memory kept = {};
+
+    [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
+  };
+  struct stage_parts {
+    std::vector<part> devices;   ///< in the order of stage::devices
+    double trainable_bytes = 0;  ///< what its devices reduce among themselves
+  };
+
+  staged(const planning_problem& problem, const hetplan::plan& p);
+  staged(const hetplan::plan& p, const planning_graph& model, const hetplan::cluster& c, const any_cost_model& cost,
+         const any_memory_model& memory = {});
+
+  const hetplan::plan& plan;
+  const planning_graph& model;
+  const hetplan::cluster& cluster;
+  stage_graph graph;
+  std::vector<stage_parts> stages;   ///< by stage id
+  std::vector<double> static_bytes;  ///< by device id: held all the time
+
+  [[nodiscard]] const stage_parts& operator[](stage_id s) const { return stages[s.index()]; }
+  [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
+};
+
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/staged.ipp>
+#endif
