@@ -13,6 +13,7 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/cost/remembered_cost.hpp>
+#include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/problem/planning_problem.hpp>
@@ -114,6 +115,25 @@ TEST_CASE("a model that answers nonsense is refused with its layer, and asked ag
   }
 }
 
+TEST_CASE("at its limit it forgets all, and asks again") {
+  const planning_graph m = layers(4);
+  const cluster c = devices(3);
+  const counting mine;
+  const any_cost_model cost(remembered_cost(mine, m, c, 2 * m.size()));  // two devices' worth
+  const std::vector<layer_id> all{layer_id(0), layer_id(1), layer_id(2), layer_id(3)};
+  const auto asked = [&](int d) {
+    const int before = mine.seen->asked;
+    static_cast<void>(cost.total_s(m, all, {}, c[device_id(d)]));
+    return mine.seen->asked - before;
+  };
+  CHECK(asked(0) == 4);
+  CHECK(asked(1) == 4);
+  CHECK(asked(0) + asked(1) == 0);
+  CHECK(asked(2) == 4);  // the third does not fit: the others are forgotten
+  CHECK(asked(2) == 0);
+  CHECK(asked(0) == 4);
+}
+
 TEST_CASE("a problem's cost model is never asked from two threads at once") {
   const planning_graph m = layers(60);
   const cluster c = devices(4);
@@ -131,6 +151,48 @@ TEST_CASE("a problem's cost model is never asked from two threads at once") {
   crew.clear();
   CHECK(mine.seen->most_inside == 1);
   CHECK(mine.seen->asked > 0);
+}
+
+TEST_CASE("memory and energy models are never asked from two threads at once") {
+  struct inside {
+    std::atomic<int> now = 0, most = 0;
+    void visit() {
+      const int n = ++now;
+      if (n > most) most = n;
+      std::this_thread::yield();
+      --now;
+    }
+  };
+  struct shared_memory_model {
+    std::shared_ptr<inside> seen = std::make_shared<inside>();
+    [[nodiscard]] bytes state(const layer& l, const workload& w) const { return seen->visit(), plain_memory{}.state(l, w); }
+    [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return seen->visit(), plain_memory{}.activations(l, w); }
+    [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return seen->visit(), plain_memory{}.cache(l, w); }
+  };
+  struct shared_energy_model {
+    std::shared_ptr<inside> seen = std::make_shared<inside>();
+    [[nodiscard]] joules energy(const device_usage& u, const device& d) const { return seen->visit(), linear_power{}.energy(u, d); }
+  };
+  const planning_graph m = layers(60);
+  const cluster c = devices(4);
+  const shared_memory_model memory;
+  const shared_energy_model energy;
+  const planning_problem problem{m, c, roofline{}, job{.batch = 8}, {.memory = memory, .energy = energy}};
+  std::vector<std::jthread> crew;
+  for (int i = 0; i < 4; ++i) {
+    crew.emplace_back([&, i] {
+      const std::vector<layer_id> two{layer_id(i), layer_id(i + 1)};
+      for (int n = 0; n < 200; ++n) {
+        static_cast<void>(problem.models.memory.total_state(m, two, {}, 1));
+        static_cast<void>(problem.models.memory.total_activations(m, two, {}));
+        static_cast<void>(problem.models.memory.cache(m[two[0]], {}));
+        static_cast<void>(problem.models.energy.energy({}, c[device_id(i)]));
+      }
+    });
+  }
+  crew.clear();
+  CHECK(memory.seen->most == 1);
+  CHECK(energy.seen->most == 1);
 }
 
 TEST_CASE("planning with a problem asks no more than the model has answers, and copies share them") {

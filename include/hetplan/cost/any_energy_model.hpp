@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <hetplan/cost/energy_model.hpp>
@@ -32,8 +33,12 @@ class any_energy_model {
   template <class M>
   struct holder final : interface {
     explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] joules energy(const device_usage& u, const device& d) const override { return model.energy(u, d); }
+    [[nodiscard]] joules energy(const device_usage& u, const device& d) const override {
+      const std::lock_guard lock(one_at_a_time);
+      return model.energy(u, d);
+    }
     M model;
+    mutable std::mutex one_at_a_time = {};
   };
   std::shared_ptr<const interface> model_;
 };

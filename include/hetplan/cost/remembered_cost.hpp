@@ -18,13 +18,13 @@ namespace HETPLAN_NAMESPACE {
 /// own are asked about, not remembered.
 ///
 /// Complexity  a total: O(layers of the call) additions. Memory: 8 bytes per layer, device and kind of work that was asked for, at most
-///             `most_numbers` of them; then it forgets all.
+///             `most` of them; then it forgets all.
 class remembered_cost {
  public:
   static constexpr std::size_t most_numbers = std::size_t{1} << 24;
 
   /// Model and cluster must outlive it.
-  remembered_cost(any_cost_model asked, const planning_graph& model, const cluster& c);
+  remembered_cost(any_cost_model asked, const planning_graph& model, const cluster& c, std::size_t most = most_numbers);
 
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] bool times_optimizer() const;

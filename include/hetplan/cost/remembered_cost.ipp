@@ -32,6 +32,7 @@ struct remembered_cost::tables {
   any_cost_model asked;
   const planning_graph* model;
   std::span<const device> devices;
+  std::size_t most;
   std::mutex one_at_a_time = {};
   std::unordered_map<question, std::vector<double>, hash> seconds_of = {};  ///< by layer; NaN: not asked yet
 
@@ -41,13 +42,13 @@ struct remembered_cost::tables {
   [[nodiscard]] std::vector<double>& row(const question& q) {
     const auto it = seconds_of.find(q);
     if (it != seconds_of.end()) return it->second;
-    if ((seconds_of.size() + 1) * model->size() > most_numbers) seconds_of.clear();
+    if ((seconds_of.size() + 1) * model->size() > most) seconds_of.clear();
     return seconds_of.emplace(q, std::vector<double>(model->size(), std::numeric_limits<double>::quiet_NaN())).first->second;
   }
 };
 
-HETPLAN_INLINE remembered_cost::remembered_cost(any_cost_model asked, const planning_graph& model, const cluster& c)
-    : tables_(std::make_shared<tables>(std::move(asked), &model, c.devices())) {}
+HETPLAN_INLINE remembered_cost::remembered_cost(any_cost_model asked, const planning_graph& model, const cluster& c, std::size_t most)
+    : tables_(std::make_shared<tables>(std::move(asked), &model, c.devices(), most)) {}
 
 HETPLAN_INLINE seconds remembered_cost::time(const work& w, const device& d) const {
   const std::lock_guard lock(tables_->one_at_a_time);
