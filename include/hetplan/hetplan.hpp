@@ -22,5 +22,4 @@
 #include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/simulate/evaluate.hpp>

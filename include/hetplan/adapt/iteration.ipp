@@ -60,7 +60,8 @@ HETPLAN_INLINE iteration plan_runner::run(const simulator_options& options) {
   judged_.trace = simulate_plan(plan_, judged_.graph, problem_->cluster.network(), models.network, options);
   const evaluation e = measure(judged_.graph, judged_.trace, problem_->cluster, models.energy);
   iteration i{.ended = judged_.trace.status.ok(), .took_s = e.latency.value(), .response_s = e.latency.value()};
-  if (i.ended && plan_.workload.mode == mode::generation) i.response_s = time_between_tokens(plan_, make_stage_graph(plan_, problem_->model), judged_).value();
+  if (i.ended && plan_.workload.mode == mode::generation)
+    i.response_s = time_between_tokens(plan_, make_stage_graph(plan_, problem_->model), judged_).value();
   for (const device_evaluation& d : e.devices) i.device_J.push_back(d.energy.value());
   i.background_left = judged_.trace.background_left;
   return i;

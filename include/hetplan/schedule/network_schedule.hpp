@@ -8,6 +8,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/prescribed.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
 

@@ -3,7 +3,8 @@
 /// What a plan costs: expand, simulate, charge energy, certify.
 
 #include <hetplan/plan/staged.hpp>
-#include <hetplan/simulate/simulator.hpp>
+#include <hetplan/simulate/simulator_options.hpp>
+#include <hetplan/simulate/trace.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 #include <hetplan/tasks/expand.hpp>
 
@@ -29,15 +30,6 @@ struct judgement {
 /// Simulates the graph of a plan under a policy, or under the one that the plan names.
 [[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
                                   const simulator_options& options);
-/// The same, watched: observers receive task_ended and transfer_ended.
-template <class... Observers>
-  requires(sizeof...(Observers) > 0)
-[[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
-                                  const simulator_options& options, Observers&... observers) {
-  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.network}, options, observers...);
-  return simulate(g, net, policy, options, observers...);
-}
-
 namespace detail {
 
 /// All of a judgement that follows from its graph and trace.
@@ -52,19 +44,6 @@ void complete(judgement& j, const staged& s, const any_energy_model& energy, con
 [[nodiscard]] judgement judge(const staged& s, const judge_models& models = {}, const simulator_options& options = {});
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                               const judge_models& models = {}, const simulator_options& options = {});
-/// The same, watched: observers receive task_ended and transfer_ended.
-template <class... Observers>
-  requires(sizeof...(Observers) > 0)
-[[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
-                              const judge_models& models, const simulator_options& options, Observers&&... observers) {
-  const staged s(p, model, c, cost, models.memory);
-  judgement j;
-  j.graph = tasks::expand(s);
-  j.trace = simulate_plan(p, j.graph, c.network(), models.network, options, observers...);
-  detail::complete(j, s, models.energy, options);
-  return j;
-}
-
 /// Completes an evaluation with the bound over all plans of its model, cluster and batch.
 ///
 /// @param lp  improves the bound; `no_lp` keeps to the closed relaxation.  Source: semantics, section 9.
@@ -74,14 +53,8 @@ void certify(evaluation& e, const plan& p, const planning_graph& model, const cl
 /// Judges and certifies a plan: the one place where its latency, energy, memory and gaps come from.
 ///
 /// A plan over its memory is judged all the same; find_broken_limit says so.
-template <class... Observers>
 [[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
-                                 const judge_models& models = {}, const any_lp_solver& lp = {}, const simulator_options& options = {},
-                                 Observers&&... observers) {
-  judgement j = judge(p, model, c, cost, models, options, observers...);
-  certify(j.evaluation, p, model, c, cost, models.memory, lp);
-  return j;
-}
+                                 const judge_models& models = {}, const any_lp_solver& lp = {}, const simulator_options& options = {});
 
 }  // namespace HETPLAN_NAMESPACE
 

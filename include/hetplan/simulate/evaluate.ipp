@@ -8,6 +8,7 @@
 
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -60,6 +61,13 @@ HETPLAN_INLINE judgement judge(const staged& s, const judge_models& models, cons
   j.graph = tasks::expand(s);
   j.trace = simulate_plan(s.plan, j.graph, s.cluster.network(), models.network, options);
   detail::complete(j, s, models.energy, options);
+  return j;
+}
+
+HETPLAN_INLINE judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                                  const judge_models& models, const any_lp_solver& lp, const simulator_options& options) {
+  judgement j = judge(p, model, c, cost, models, options);
+  certify(j.evaluation, p, model, c, cost, models.memory, lp);
   return j;
 }
 

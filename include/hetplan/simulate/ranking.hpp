@@ -2,7 +2,6 @@
 #pragma once
 /// Candidates under one judge: keeps the best that fit, or the reason why none does.
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/stopwatch.hpp>
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
@@ -87,7 +87,7 @@ class ranking {
   const planning_problem& problem_;
   any_objective objective_;
   int keep_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  stopwatch clock_;
   std::vector<ranked> best_;                                 ///< best first
   int in_full_ = 0;                                          ///< of those, judged in full
   std::optional<broken_limit> nearest_;                      ///< in full

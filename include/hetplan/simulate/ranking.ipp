@@ -86,7 +86,7 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
     r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : none};
   }
   r.steps = budget_.used();
-  r.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
+  r.elapsed = seconds(clock_.elapsed_s());
   return r;
 }
 

@@ -3,7 +3,6 @@
 /// Mixed-integer linear programs: the problem, the answer, and the door for solvers.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/core/stopwatch.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -100,7 +100,7 @@ class time_left {
 
  private:
   seconds limit_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  stopwatch clock_;
 };
 
 /// Asks `attempt(problem, tolerance)` with ever smaller tolerances until its integers survive being rounded. Where a limit ends an

@@ -45,10 +45,7 @@ HETPLAN_INLINE milp_solution to_milp(lp_solution&& s) {
   }
 }
 
-HETPLAN_INLINE seconds time_left::operator()() const {
-  const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin_;
-  return seconds(std::max(0.0, limit_.value() - gone.count()));
-}
+HETPLAN_INLINE seconds time_left::operator()() const { return seconds(std::max(0.0, limit_.value() - clock_.elapsed_s())); }
 
 }  // namespace detail
 

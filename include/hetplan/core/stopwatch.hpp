@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Seconds on the wall clock since something began; what they say decides nothing but where a caller set a limit.
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+/// Runs from its construction on.
+class stopwatch {
+ public:
+  stopwatch();
+  [[nodiscard]] double elapsed_s() const;
+
+ private:
+  long long begin_ns_;
+};
+
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/core/stopwatch.ipp>
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/schedule/local_search.hpp>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/stopwatch.hpp>
+#include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/simulate/critical_chain.hpp>
+
+namespace HETPLAN_NAMESPACE::schedule {
+
+namespace detail {
+
+/// One search; see local_search.
+class local_searcher {
+ public:
+  local_searcher(const cep_graph& cep, const local_search_options& options, const any_observer<schedule_tried>& observer)
+      : cep_(cep), options_(options), observer_(observer), random_(options.seed) {}
+
+  [[nodiscard]] network_schedule run() {
+    const auto size = static_cast<long long>(std::max<std::size_t>(1, cep_.tasks().transfers.size()));
+    most_steps_ = std::min(options_.steps, std::max(8LL, options_.transfers / size));
+    best_ = {.bound = cep_.bound()};
+    const trace alone = schedule::run(cep_, best_);
+    best_.latency = alone.latency;
+    count(best_.latency);
+    if (cep_.flows() > 1 && !finished()) {
+      start(alone);
+      while (!finished() && improve()) {
+      }
+    }
+    best_.steps = steps_;
+    best_.gap = gap_of(best_);
+    if (out_of_time() && best_.latency > best_.bound * (1 + 1e-12))
+      best_.status = {outcome::stopped, "local search: stopped by its time limit after " + std::to_string(steps_) + " runs"};
+    if (told_to_stop_) best_.status = {outcome::stopped, "local search: stopped by an observer after " + std::to_string(steps_) + " runs"};
+    return std::move(best_);
+  }
+
+ private:
+  struct simulated {
+    flow_rules rules;
+    tasks::task_graph graph;
+    hetplan::trace trace;
+  };
+  /// A chunk of a flow.
+  struct place {
+    std::uint32_t flow = 0;
+    std::size_t chunk = 0;
+    friend bool operator==(const place&, const place&) = default;
+  };
+
+  /// The best of the priority rules, of the order in which transfers end if they are left alone, and of all equal.
+  void start(const trace& alone) {
+    const auto offer = [&](auto&& make_rules) {
+      if (finished() && !now_.rules.empty()) return;
+      simulated tried = run_rules(make_rules());
+      if (now_.rules.empty() || tried.trace.latency < now_.trace.latency) now_ = std::move(tried);
+    };
+    const auto offer_ranked = [&](const auto& priority) {
+      offer([&] { return rules_of_sequence(cep_.flows(), urgency_sequence(cep_, priority)); });
+    };
+    offer_ranked(critical_path_first{});
+    offer_ranked(longest_tail_first{});
+    offer([&] { return by_ends(alone); });
+    offer_ranked(earliest_first{});
+    offer_ranked(smallest_first{});
+    offer([&] { return flow_rules(cep_.flows(), {chunk_rule{}}); });
+  }
+
+  [[nodiscard]] flow_rules by_ends(const trace& t) const {
+    std::vector<std::pair<double, flow_chunk>> ends;
+    for (std::uint32_t f = 0; f < cep_.flows(); ++f) ends.push_back({t.transfers[cep_.transfers_of(f).front()].end_s, {f, 0}});
+    std::sort(ends.begin(), ends.end());
+    std::vector<flow_chunk> sequence;
+    for (const auto& [end, chunk] : ends) sequence.push_back(chunk);
+    return rules_of_sequence(cep_.flows(), sequence);
+  }
+
+  /// Changes the present rules where their critical chain loses time; false if it loses none, and so is optimal.
+  bool improve() {
+    std::vector<critical_link> lost = critical_chain(now_.graph, now_.trace, cep_.network());
+    std::erase_if(lost,
+                  [&](const critical_link& l) { return !now_.graph.is_transfer(l.node) || l.lost_s <= 1e-9 * now_.trace.latency.value(); });
+    std::uint32_t slowed = 0;
+    std::vector<std::uint32_t> others;
+    while (others.empty()) {
+      if (lost.empty()) return false;
+      const std::size_t at = pick(lost.size());
+      slowed = static_cast<std::uint32_t>(lost[at].node - now_.graph.computes.size());
+      others = rivals(slowed);
+      lost.erase(lost.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    simulated next;
+    next.rules = now_.rules;
+    const place urgent = place_of(slowed);
+    place rival = place_of(others[pick(others.size())]);
+    if (pick(8) == 0) rival = cut(next.rules, rival.flow);
+    switch (pick(4)) {
+      case 0: insert_before(next.rules, urgent, priority(next.rules, rival)); break;
+      case 1: insert_before(next.rules, rival, priority(next.rules, urgent) + 1); break;
+      case 2: priority(next.rules, urgent) = priority(next.rules, rival); break;  // the two share
+      default: priority(next.rules, rival) = priority(next.rules, urgent); break;
+    }
+    if (ranks_of(next.rules) == ranks_of(now_.rules)) {  // other numbers for the same order
+      now_.rules = std::move(next.rules);
+      count(best_.latency);
+      return true;
+    }
+    next = run_rules(std::move(next.rules));
+    const double slack = options_.tolerance * std::max(0.0, 1 - static_cast<double>(steps_) / static_cast<double>(most_steps_));
+    if (next.trace.latency <= now_.trace.latency * (1 + slack)) now_ = std::move(next);
+    return true;
+  }
+
+  /// Transfers that were under way at the same time on one of its resources.
+  [[nodiscard]] std::vector<std::uint32_t> rivals(std::uint32_t slowed) const {
+    const tasks::task_graph& g = now_.graph;
+    const auto& via = g.routes[g.transfers[slowed].route].via;
+    const interval mine = now_.trace.transfers[slowed];
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t t = 0; t < g.transfers.size(); ++t) {
+      const interval other = now_.trace.transfers[t];
+      if (t == slowed || other.start_s >= mine.end_s || other.end_s <= mine.start_s) continue;
+      const auto& theirs = g.routes[g.transfers[t].route].via;
+      const bool meet = std::any_of(via.begin(), via.end(), [&](const resource_use& a) {
+        return std::any_of(theirs.begin(), theirs.end(), [&](const resource_use& b) { return a.resource == b.resource; });
+      });
+      if (meet) out.push_back(t);
+    }
+    return out;
+  }
+
+  /// A transfer of the present run: chunks stand where their transfer stood.
+  [[nodiscard]] place place_of(std::uint32_t transfer) const {
+    const auto& all = now_.graph.transfers;
+    const auto whole = std::count_if(all.begin(), all.begin() + transfer + 1, [](const tasks::transfer& t) { return t.chunk == 0; }) - 1;
+    return {cep_.flow_of(static_cast<std::uint32_t>(whole)), static_cast<std::size_t>(all[transfer].chunk)};
+  }
+
+  static int& priority(flow_rules& rules, const place& p) { return rules[p.flow][p.chunk].priority; }
+
+  /// Gives a chunk this priority for itself: what had it, or a later one, makes room.
+  static void insert_before(flow_rules& rules, const place& p, int at) {
+    for (auto& flow : rules) {
+      for (chunk_rule& c : flow) c.priority += c.priority >= at ? 1 : 0;
+    }
+    priority(rules, p) = at;
+  }
+
+  /// Cuts a flow into one chunk more, if it may be cut; its last chunk.
+  [[nodiscard]] place cut(flow_rules& rules, std::uint32_t flow) const {
+    auto& chunks = rules[flow];
+    if (chunks.size() < static_cast<std::size_t>(std::max(1, options_.most_chunks))) chunks.push_back(chunks.back());
+    return {flow, chunks.size() - 1};
+  }
+
+  /// Of every chunk, how many different priorities come before its own; after each flow's chunks a mark.
+  [[nodiscard]] static std::vector<int> ranks_of(const flow_rules& rules) {
+    std::vector<int> priorities, ranks;
+    for (const auto& flow : rules) {
+      for (const chunk_rule& c : flow) priorities.push_back(c.priority);
+    }
+    std::ranges::sort(priorities);
+    const auto repeated = std::ranges::unique(priorities);
+    priorities.erase(repeated.begin(), repeated.end());
+    for (const auto& flow : rules) {
+      for (const chunk_rule& c : flow) {
+        const auto at = std::ranges::lower_bound(priorities, c.priority);
+        ranks.push_back(static_cast<int>(at - priorities.begin()));
+      }
+      ranks.push_back(-1);
+    }
+    return ranks;
+  }
+
+  simulated run_rules(flow_rules rules) {
+    simulated r{.rules = std::move(rules), .graph = {}, .trace = {}};
+    r.graph = cep_.with(r.rules);
+    r.trace = simulate(r.graph, cep_.network(), by_priority{});
+    if (r.trace.latency < best_.latency) {
+      best_.network = sharing::priority;
+      best_.rules = r.rules;
+      best_.latency = r.trace.latency;
+    }
+    count(best_.latency);
+    return r;
+  }
+
+  void count(seconds best) {
+    ++steps_;
+    if (observer_({steps_, best}) == flow::stop) told_to_stop_ = true;
+  }
+  [[nodiscard]] bool out_of_time() const { return options_.time_limit && clock_.elapsed_s() > options_.time_limit->value(); }
+  [[nodiscard]] bool finished() const {
+    return steps_ >= most_steps_ || told_to_stop_ || best_.latency <= best_.bound * (1 + 1e-12) || out_of_time();
+  }
+  [[nodiscard]] std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+  const cep_graph& cep_;
+  const local_search_options& options_;
+  const any_observer<schedule_tried>& observer_;
+  std::mt19937_64 random_;
+  stopwatch clock_;
+  network_schedule best_;
+  simulated now_;
+  long long steps_ = 0, most_steps_ = 0;
+  bool told_to_stop_ = false;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE network_schedule local_search(const cep_graph& cep, const local_search_options& options,
+                                             const any_observer<schedule_tried>& observer) {
+  return detail::local_searcher(cep, options, observer).run();
+}
+
+}  // namespace HETPLAN_NAMESPACE::schedule
