@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 #include "measure.hpp"
 

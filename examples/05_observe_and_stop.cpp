@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 using namespace hetplan;
 

@@ -27,6 +27,7 @@
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
 #include <hetplan/schedule/refine.hpp>
+#include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;

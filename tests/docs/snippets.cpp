@@ -4,10 +4,12 @@
 #include <hetplan/adapt/life.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/hypervolume.hpp>
+#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/step_sums.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
+#include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/milp.hpp>
 
 #include <algorithm>
@@ -337,6 +339,10 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
   CHECK(g.edges[0].forward_cut == 900_kB);  // stem -> right and left -> join
   CHECK(g.edges[0].backward_cut == 300_kB);
   CHECK(g[stage_id(0)].depth == 2);
+
+  const staged s(p, model, home, roofline{});  // the models are asked here
+  CHECK(estimate(s).latency > 0_s);
+  CHECK(judge(s).evaluation.latency == e.latency);
 
   p.stages[0].devices[0].samples = 3;
   CHECK(validate(p, model, home)->where == "/stages/0/devices");

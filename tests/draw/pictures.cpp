@@ -18,6 +18,7 @@
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/simulate/watched.hpp>
 
 #include "draw/markup.hpp"
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/simulate/watched.hpp>
 
 using namespace hetplan;
 
