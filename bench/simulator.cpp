@@ -23,16 +23,20 @@ struct chain {
 };
 
 template <network_model Network>
-chain make_chain(int stages, int microbatches, const Network& net) {
+chain make_chain(int stages, int microbatches, const Network& net, int layers_each = 1) {
   planning_graph_builder b("chain");
   std::vector<device> devices;
   plan p{.microbatch_size = 2, .microbatches = microbatches};
   for (int s = 0; s < stages; ++s) {
-    const auto l =
-        b.add_layer({.name = "l" + std::to_string(s), .forward_flops = flops(2e9 + 1e7 * s), .weight = 4_MB, .activation = 2_MB});
-    if (s > 0) b.add_edge(layer_id(s - 1), l, bytes(4e5 + 1e3 * s));
+    stage mine{.name = "s" + std::to_string(s), .devices = {{device_id(s), 2}}};
+    for (int n = s * layers_each; n < (s + 1) * layers_each; ++n) {
+      const auto l =
+          b.add_layer({.name = "l" + std::to_string(n), .forward_flops = flops(2e9 + 1e7 * n), .weight = 4_MB, .activation = 2_MB});
+      if (n > 0) b.add_edge(layer_id(n - 1), l, bytes(4e5 + 1e3 * n));
+      mine.layers.push_back(l);
+    }
     devices.push_back({.name = "d" + std::to_string(s), .memory = 8_GB, .compute = 1_TFLOP_per_s});
-    p.stages.push_back({.name = "s" + std::to_string(s), .layers = {l}, .devices = {{device_id(s), 2}}});
+    p.stages.push_back(std::move(mine));
   }
   return {std::move(b).build(), cluster("row", std::move(devices), net), std::move(p)};
 }
@@ -75,6 +79,10 @@ int main(int argc, char** argv) {
   chain_case("chain 8 x 64, a wire each", eight, 1e6);
   table.run("  expansion of the same", 1024, "compute tasks/s", 0,
             [&] { return tasks::expand(eight.p, eight.model, eight.devices, roofline{}); });
+  const chain deep = make_chain(8, 8, mesh{1_Gbit_per_s, 100_us}, 125);
+  const planning_problem known{deep.model, deep.devices, roofline{}, job{.batch = 16}};
+  table.run("a judgement: 1 000 layers in 8 stages, 8 microbatches", 1, "judgements/s", 0,
+            [&] { return judge(deep.p, deep.model, deep.devices, known.cost, known.models); });
   chain_case("chain 8 x 64, one shared medium", make_chain(8, 64, shared_medium{1_Gbit_per_s, 100_us}), 0);
   chain_case("chain 8 x 1024, a wire each", make_chain(8, 1024, mesh{1_Gbit_per_s, 100_us}), 0);
   chain_case("chain 64 x 256, a wire each", make_chain(64, 256, mesh{1_Gbit_per_s, 100_us}), 0);

@@ -5,6 +5,7 @@
 #include <hetplan/draw/report_candidates.hpp>
 #include <hetplan/draw/report_script.hpp>
 #include <hetplan/simulate/critical_chain.hpp>
+#include <hetplan/simulate/watched.hpp>
 
 #include <algorithm>
 #include <cstdlib>

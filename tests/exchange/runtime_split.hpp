@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -5,6 +5,7 @@
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 

@@ -2,6 +2,7 @@
 // What may not matter - names, numbering, units - and what must scale.
 
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 
 #include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 #include <algorithm>
 #include <cmath>

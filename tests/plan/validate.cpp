@@ -9,6 +9,7 @@
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/validate.hpp>
 #include "support.hpp"
+#include "support/by_hand.hpp"
 
 namespace test_validate {
 

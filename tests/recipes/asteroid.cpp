@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <hetplan/cluster/without.hpp>
+#include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/hetpipe.hpp>

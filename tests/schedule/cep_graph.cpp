@@ -3,6 +3,7 @@
 #include <hetplan/schedule/bgl.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/network_schedule.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 #include <hetplan/tasks/transfer_rules.hpp>

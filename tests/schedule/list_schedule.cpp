@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/schedule/exact_schedule.hpp>
+#include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 #include "support/by_hand.hpp"

@@ -4,6 +4,7 @@
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_program.hpp>
 #include <hetplan/schedule/order_search.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 #include <algorithm>
 #include <cmath>
