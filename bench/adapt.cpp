@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <hetplan/adapt/bandwidth_trace.hpp>
-#include <hetplan/adapt/life.hpp>
 #include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/bandwidth_trace.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
@@ -128,28 +128,28 @@ void days(bench::table& table, const std::string& name, problem p, adapt::timeli
   if (p.job.workload.mode == mode::training) p.job.qoe.latency = 1.25 * first.predicted->response();
   const adapt::heartbeat beats;
   const adapt::storage_options storage{.archive = adapt::elect_coordinator(p.cluster, adapt::nominal(p.cluster))};
-  const auto live = [&](const char* policy_name, double target, const auto& make, const auto& detector) {
+  const auto run = [&](const char* policy_name, double target, const auto& make, const auto& detector) {
     adapt::history h;
     table.run_within(name + ", " + policy_name, options.quick || !bounds ? 1 : 3, target, [&](std::size_t) {
       auto policy = make();
-      h = adapt::live(p, t, policy, adapt::life_options<std::remove_cvref_t<decltype(detector)>>{detector, storage});
+      h = adapt::run(p, t, policy, adapt::run_options<std::remove_cvref_t<decltype(detector)>>{detector, storage});
     });
     if (!options.json) {
       std::printf("    %lld iterations, %lld late, %.4g J each, %zu adoptions, %lld switches, %.0f s stalled\n", h.iterations, h.violations,
                   h.energy_J / static_cast<double>(std::max(1LL, h.iterations)), h.adoptions.size(), h.switches, h.stall_s);
     }
   };
-  live(
+  run(
       "static", 10, [&] { return adapt::static_plan(first); }, beats);
-  live(
+  run(
       "network-only", 10, [&] { return adapt::network_only(p, first); }, beats);
-  live(
+  run(
       "dora", 10, [&] { return recipes::dora_adapter(p, {.planner = planner}); }, beats);
   if (options.quick || !bounds) return;
   t.duration = seconds(600);
-  live(
+  run(
       "replan-always, 10 min", 0, [&] { return adapt::replan_always(p, planner); }, beats);
-  live(
+  run(
       "oracle, 10 min", 0, [&] { return adapt::oracle(p, planner); }, adapt::immediate{});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What mixing plans saves under a deadline (Dora's Fig 12): 6 000 training iterations in smart home 2, each mixture lived
+// What mixing plans saves under a deadline (Dora's Fig 12): 6 000 training iterations in smart home 2, each mixture run
 // with its switches and pauses, against the best single plan of the same menu that ends in time.
 // Prints tables of docs/reproduction/dora.md; --json: one array.
 
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/clairvoyant.hpp>
 #include <hetplan/plan/describe.hpp>
@@ -102,7 +102,7 @@ adapt::history mixture(problem p, const plan_result& menu, double deadline_s, do
   p.job.qoe.deadline = seconds(deadline_s);
   p.job.qoe.iterations = iterations;
   adapt::mixing_policy policy(p, answers_a_menu{&menu}, {.progress = {.pessimism = pessimism}});
-  return adapt::live(p, adapt::timeline{seconds(1.2 * deadline_s)}, policy, adapt::life_options<>{});
+  return adapt::run(p, adapt::timeline{seconds(1.2 * deadline_s)}, policy, adapt::run_options<>{});
 }
 
 /// What a sweep over the deadlines of a front came to.
@@ -123,9 +123,9 @@ struct sweep {
 };
 
 struct reports {
-  bench::report lived{"Deadlines: energy of 6 000 iterations in smart home 2",
-                      {"model", "deadline", "as x the fastest", "single plan", "free switches", "mixture, reserve for 20 %", "switches",
-                       "pauses", "mixture, no reserve", "switches ", "pauses "}};
+  bench::report simulated{"Deadlines: energy of 6 000 iterations in smart home 2",
+                          {"model", "deadline", "as x the fastest", "single plan", "free switches", "mixture, reserve for 20 %", "switches",
+                           "pauses", "mixture, no reserve", "switches ", "pauses "}};
   bench::report swept{"Sweeps over the deadlines",
                       {"model", "plans", "ceiling", "at", "reserve for", "best", "at ", "mean", "worst", "missed"}};
   bench::report ceilings{"What a menu leaves to gain", {"model", "menu", "plans", "time", "energy", "ceiling", "planning"}};
@@ -178,7 +178,7 @@ void deadlines(reports& all, const std::string& model_name, int batch, bool quic
       row.push_back(std::to_string(h.switches));
       row.push_back(readable(seconds(h.stall_s)));
     }
-    all.lived.add(std::move(row));
+    all.simulated.add(std::move(row));
   }
   const gap most = largest_gap(front);
   for (const double pessimism : {0.2, 0.0}) {
@@ -206,5 +206,5 @@ int main(int argc, char** argv) {
     if (options.quick && std::string(name) != "bert-base") continue;
     deadlines(all, name, batch, options.quick);
   }
-  bench::print({all.lived, all.swept, all.ceilings}, options);
+  bench::print({all.simulated, all.swept, all.ceilings}, options);
 }

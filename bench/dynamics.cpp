@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
@@ -87,14 +87,14 @@ std::vector<io::policy_history> compare(const scenario& s, bool in_phases, repor
   const adapt::heartbeat beats;
   const adapt::storage_options storage{.archive = adapt::elect_coordinator(devices, adapt::nominal(devices))};
   std::vector<io::policy_history> rows;
-  const auto live = [&](const char* name, auto policy, const auto& detector) {
-    rows.push_back({name, adapt::live(p, t, policy, adapt::life_options<std::remove_cvref_t<decltype(detector)>>{detector, storage})});
+  const auto run = [&](const char* name, auto policy, const auto& detector) {
+    rows.push_back({name, adapt::run(p, t, policy, adapt::run_options<std::remove_cvref_t<decltype(detector)>>{detector, storage})});
   };
-  live("static", adapt::static_plan(first.plans.front()), beats);
-  live("network-only", adapt::network_only(p, first.plans.front()), beats);
-  live("dora", recipes::dora_adapter(p, {.planner = planner}), beats);
-  live("replan-always", adapt::replan_always(p, planner), beats);
-  live("oracle", adapt::oracle(p, planner), adapt::immediate{});
+  run("static", adapt::static_plan(first.plans.front()), beats);
+  run("network-only", adapt::network_only(p, first.plans.front()), beats);
+  run("dora", recipes::dora_adapter(p, {.planner = planner}), beats);
+  run("replan-always", adapt::replan_always(p, planner), beats);
+  run("oracle", adapt::oracle(p, planner), adapt::immediate{});
 
   const std::string times_tokens = s.how == mode::generation ? " x " + std::to_string(s.tokens) : "";
   const std::string job_text = std::string(to_string(s.how)) + " of " + std::to_string(s.batch) + times_tokens;

@@ -51,8 +51,8 @@ std::vector<std::vector<double>> front(int points, int criteria) {
       p.push_back(random.between(0.01, 1));
       norm += p.back() * p.back();
     }
-    const double behind = random.chance(0.3) ? random.between(1, 1.2) : 1;
-    for (double& x : p) x = 1.5 - x / (std::sqrt(norm) * behind);
+    const double factor = random.chance(0.3) ? random.between(1, 1.2) : 1;
+    for (double& x : p) x = 1.5 - x / (std::sqrt(norm) * factor);
     all.push_back(p);
   }
   return all;

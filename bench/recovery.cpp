@@ -11,11 +11,11 @@
 
 #include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
-#include <hetplan/adapt/life.hpp>
 #include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
@@ -159,7 +159,7 @@ void add_model(tables& out, const char* name, double paper_planning_s, const ben
 }
 
 /// Fig 17: the pipeline lives on while B leaves for good; samples per second before, in the ten seconds behind the loss, and after.
-void live_on(bench::report& out, const std::string& picture) {
+void run_on(bench::report& out, const std::string& picture) {
   const cluster devices = env_d();
   const planning_graph model = small_images("efficientnet-b1");
   const planning_problem problem{model, devices, profiled_or_roofline{}, many_samples()};
@@ -167,12 +167,12 @@ void live_on(bench::report& out, const std::string& picture) {
   const plan first = planner(problem).plans.front();
   const double lost_s = 30, soon_s = 10;
   const adapt::timeline t{60_s, {{seconds(lost_s), adapt::device_leaves{devices.find("B")}}}};
-  const adapt::life_options<> options{.storage = {.backups = adapt::backup_routine{.period = 100}}};
+  const adapt::run_options<> options{.storage = {.backups = adapt::backup_routine{.period = 100}}};
   std::vector<io::policy_history> rows;
-  const auto live = [&](const char* name, auto policy) { rows.push_back({name, adapt::live(problem, t, policy, options)}); };
-  live("replay", adapt::replay_policy(problem, first));
-  live("heavy rescheduling", adapt::rescheduling_policy(problem, first, planner));
-  live("dora's ladder", adapt::ladder(problem, planner));
+  const auto run = [&](const char* name, auto policy) { rows.push_back({name, adapt::run(problem, t, policy, options)}); };
+  run("replay", adapt::replay_policy(problem, first));
+  run("heavy rescheduling", adapt::rescheduling_policy(problem, first, planner));
+  run("dora's ladder", adapt::ladder(problem, planner));
   for (const io::policy_history& row : rows) {
     const auto rate = [&](double from, double to) {
       return number("%.4g", adapt::iterations_between(row.history, from, to) * problem.job.batch / (to - from));
@@ -194,8 +194,8 @@ int main(int argc, char** argv) {
     add_model(out, "mobilenetv2", 0, options);
     add_model(out, "bert-small", 69, options);
   }
-  bench::report lives{"B leaves a running pipeline (EfficientNet-B1; samples/s)",
-                      {"policy", "before", "running again after", "in the ten seconds behind the loss", "then", "iterations done again"}};
-  live_on(lives, options.value("--svg"));
-  bench::print({out.parts, out.recovery, out.after, lives, out.backups, out.slow}, options);
+  bench::report runs{"B leaves a running pipeline (EfficientNet-B1; samples/s)",
+                     {"policy", "before", "running again after", "in the ten seconds behind the loss", "then", "iterations done again"}};
+  run_on(runs, options.value("--svg"));
+  bench::print({out.parts, out.recovery, out.after, runs, out.backups, out.slow}, options);
 }

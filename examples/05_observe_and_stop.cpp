@@ -23,7 +23,7 @@ int main() {
   // [observer]
   const auto progress = [](const candidate_judged& c) {
     std::printf("judged %lld, best so far %s\n", c.judged, c.best ? readable(c.best->predicted->latency).c_str() : "none");
-    return c.judged < 5 ? flow::go : flow::stop;
+    return c.judged < 5 ? control::go : control::stop;
   };
   const plan_result result = recipes::pipeline(problem, minimize_latency{}, 10, progress);
   std::printf("%s: %s\n", std::string(to_string(result.status.result)).c_str(), result.status.reason.c_str());
@@ -32,10 +32,10 @@ int main() {
   // The same with the judge: stop at the first transfer that took longer than 40 ms.
   const plan& best = result.plans.front();
   const auto slow = [&](const transfer_ended& e) {
-    if (e.when.end_s - e.when.start_s < 0.04) return flow::go;
+    if (e.when.end_s - e.when.start_s < 0.04) return control::go;
     std::printf("microbatch %d needed %s from %s to %s\n", e.transfer.microbatch, readable(seconds(e.when.end_s - e.when.start_s)).c_str(),
                 shelf[e.transfer.from].name.c_str(), shelf[e.transfer.to].name.c_str());
-    return flow::stop;
+    return control::stop;
   };
   const trace t = simulate(tasks::expand(best, model, shelf, roofline{}), shelf.network(), fair_share{}, {}, slow);
   std::printf("%s at %s\n", std::string(to_string(t.status.result)).c_str(), readable(t.latency).c_str());

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   const auto watch = [&](const cell_filled& c) {
     cells.push_back({c.first_block, c.state, c.stages, c.kept.size(), c.kept.front()->rank});
     for (kept.emplace_back(); const partial_plan* p : c.kept) kept.back().push_back(*p);
-    return flow::go;
+    return control::go;
   };
   const search_result found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{3}, {.plans = 3}, watch);
   // [observer]

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
 
 using namespace hetplan;
@@ -57,7 +57,7 @@ int main() {
 
   for (const seconds patience : {0_s, 15_s, 900_s}) {
     patient policy{usual, alone, 200_Mbit_per_s, patience};
-    const adapt::history h = adapt::live(problem, day, policy);
+    const adapt::history h = adapt::run(problem, day, policy);
     std::printf("patience %3.0f s: %4lld iterations, %2lld switches, %5.1f s without work\n", patience.value(), h.iterations, h.switches,
                 h.stall_s);
   }

@@ -9,8 +9,8 @@
 
 #include <unistd.h>
 
-#include <hetplan/adapt/life.hpp>
 #include <hetplan/adapt/recovery_policies.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
 #include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/io/adapt_results_json.hpp>
@@ -39,13 +39,13 @@ class timeline_progress {
   timeline_progress(const timeline_progress&) = delete;
   timeline_progress& operator=(const timeline_progress&) = delete;
 
-  flow operator()(const adapt::lived& l) {
+  control operator()(const adapt::run_progress& l) {
     const int percent = static_cast<int>(100 * (l.now / l.duration));
-    if (!visible_ || percent == drawn_) return flow::go;
+    if (!visible_ || percent == drawn_) return control::go;
     drawn_ = percent;
     std::fprintf(stderr, "\r\033[K%-20s %3d %%, %lld iterations", policy_.c_str(), percent, l.so_far.iterations);
     std::fflush(stderr);
-    return flow::go;
+    return control::go;
   }
 
  private:
@@ -66,7 +66,7 @@ std::optional<hetplan::plan> best_single(const problem& p, const Planner& planne
   const plan_result& found = adapt::replanning(p, planner, std::move(memory))(adapt::nominal(p.cluster), {}, p.job.qoe);
   why_not = found.status.reason;
   adapt::known_plans known(p);
-  const auto best = known.best(adapt::wish(p.job, p.job.qoe, {}, 0), adapt::nominal(p.cluster), {}, found.plans);
+  const auto best = known.best(adapt::goal(p.job, p.job.qoe, {}, 0), adapt::nominal(p.cluster), {}, found.plans);
   if (!best) return std::nullopt;
   return known[*best];
 }
@@ -143,20 +143,20 @@ int adapt(const common_options& options, const adapt_options& o) {
   bool any = false;
   for (const std::string& name : names) {
     timeline_progress bar(options, name);
-    const auto live = [&](auto policy, const auto& detector) {
-      return adapt::live(p, t, policy, adapt::life_options{detector, storage}, bar);
+    const auto run = [&](auto policy, const auto& detector) {
+      return adapt::run(p, t, policy, adapt::run_options{detector, storage}, bar);
     };
     const adapt::heartbeat beats;
     adapt::history h;
     if (!first) h.status = {outcome::infeasible, why_not};
-    else if (name == "static") h = live(adapt::static_plan(*first), beats);
-    else if (name == "network-only") h = live(adapt::network_only(p, *first), beats);
+    else if (name == "static") h = run(adapt::static_plan(*first), beats);
+    else if (name == "network-only") h = run(adapt::network_only(p, *first), beats);
     else if (name == "dora")
-      h = live(recipes::dora_adapter(p, {.planner = planner, .ladder = {.common = common}, .mixing = {.common = common}}), beats);
-    else if (name == "replan-always") h = live(adapt::replan_always(p, any_planner, common), beats);
-    else if (name == "replay") h = live(adapt::replay_policy(p, *first), beats);
-    else if (name == "heavy-rescheduling") h = live(adapt::rescheduling_policy(p, *first, any_planner, common), beats);
-    else h = live(adapt::oracle(p, any_planner, common), adapt::immediate{});
+      h = run(recipes::dora_adapter(p, {.planner = planner, .ladder = {.common = common}, .mixing = {.common = common}}), beats);
+    else if (name == "replan-always") h = run(adapt::replan_always(p, any_planner, common), beats);
+    else if (name == "replay") h = run(adapt::replay_policy(p, *first), beats);
+    else if (name == "heavy-rescheduling") h = run(adapt::rescheduling_policy(p, *first, any_planner, common), beats);
+    else h = run(adapt::oracle(p, any_planner, common), adapt::immediate{});
     any = any || h.status.result != outcome::infeasible;
     rows.push_back({name, std::move(h)});
   }

@@ -127,7 +127,7 @@ class progress {
   ~progress();
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
-  hetplan::flow operator()(const hetplan::candidate_judged& c);
+  hetplan::control operator()(const hetplan::candidate_judged& c);
 
  private:
   std::string label_;

@@ -161,8 +161,8 @@ progress::~progress() {
   if (visible_) std::fprintf(stderr, "\r\033[K");
 }
 
-flow progress::operator()(const candidate_judged& c) {
-  if (!visible_) return flow::go;
+control progress::operator()(const candidate_judged& c) {
+  if (!visible_) return control::go;
   constexpr int width = 30;
   const int filled = c.total > 0 ? static_cast<int>(std::min<long long>(width, width * c.judged / c.total)) : 0;
   std::string best;
@@ -170,7 +170,7 @@ flow progress::operator()(const candidate_judged& c) {
   std::fprintf(stderr, "\r\033[K%-14s [%.*s%.*s] %lld judged%s", label_.c_str(), filled, "##############################", width - filled,
                "..............................", c.judged, best.c_str());
   std::fflush(stderr);
-  return flow::go;
+  return control::go;
 }
 
 int answer(const common_options& options, const plan_result& result, const planning_graph& model, const cluster& devices) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 /// Everything for one plan: nouns, doors, the waist, the judge and the planners. Needs Boost only; plans over time
-/// are in adapt/ (recipes/dora_adapter.hpp, adapt/life.hpp), built-in models in zoo/, files in io/, other projects' in
+/// are in adapt/ (recipes/dora_adapter.hpp, adapt/run.hpp), built-in models in zoo/, files in io/, other projects' in
 /// exchange/, pictures in draw/, GLPK in solve/glpk.hpp.
 
 #include <hetplan/cluster/cluster.hpp>

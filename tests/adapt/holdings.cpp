@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/holdings.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 #include "support/random_instance.hpp"
@@ -97,7 +97,7 @@ TEST_CASE("a sequence's cache is where its tasks run") {
     long long checked = 0;
     const tasks::task_graph g = tasks::expand(i.plan, model, i.cluster(), roofline{});
     for (const tasks::compute_task& t : g.computes) {
-      if (t.step != 0) continue;
+      if (t.token != 0) continue;
       for (const layer_id l : i.plan[t.stage].layers) {
         for (long long s = t.first_sample; s < t.last_sample; ++s, ++checked) REQUIRE(held.cache_owner(l, s) == t.device);
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What policies answer: when they stay, how far they climb, that they end in time, and that they never flap.
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/mix/clairvoyant.hpp>
@@ -34,7 +34,7 @@ using adapt::rung;
 
 namespace {
 
-adapt::event at(double s, adapt::happening what) { return {seconds(s), std::move(what)}; }
+adapt::event at(double s, adapt::event_payload what) { return {seconds(s), std::move(what)}; }
 adapt::capacity_becomes air(const cluster& c, double factor) { return {resource_id(0), c.network().resources()[0].capacity * factor}; }
 
 /// The pipelines of the problem, and every device alone: cheap, and good enough to differ.
@@ -125,7 +125,7 @@ TEST_CASE("a static plan is never anything else") {
   const plan first = few_plans{}(x.problem()).plans.front();
   adapt::static_plan policy(first);
   const adapt::history h =
-      adapt::live(x.problem(), {100_s, {at(10, air(x.devices, 0.1)), at(20, adapt::device_leaves{device_id(0)})}}, policy);
+      adapt::run(x.problem(), {100_s, {at(10, air(x.devices, 0.1)), at(20, adapt::device_leaves{device_id(0)})}}, policy);
   CHECK(h.plans.size() == 1);
   CHECK(h.adoptions.empty());
 }
@@ -137,7 +137,7 @@ TEST_CASE("told to ignore changes below ten percent, the ladder does nothing abo
   for (int i = 0; i < 50; ++i) t.events.push_back(at(2 + i, air(x.devices, i % 2 == 0 ? 0.93 : 1.02)));
   const auto problem = x.problem();
   watched mine{adapt::ladder(problem, few_plans{&asked}, {.common = {.ignore = 0.1}})};
-  const adapt::history h = adapt::live(problem, t, mine);
+  const adapt::history h = adapt::run(problem, t, mine);
   CHECK(h.adoptions.empty());
   CHECK(asked == 1);
   CHECK(mine.answers.size() > 40);
@@ -190,8 +190,8 @@ TEST_CASE("a change within ten percent has the transfers scheduled anew, and no 
     return r;
   };
   const adapt::timeline t{60_s, {at(10, air(x.devices, 0.95))}};
-  const auto lives = [&](auto policy) { return adapt::live(problem, t, policy); };
-  for (const adapt::history& h : {lives(adapt::ladder(problem, planner)), lives(adapt::network_only(problem, p))}) {
+  const auto run_under = [&](auto policy) { return adapt::run(problem, t, policy); };
+  for (const adapt::history& h : {run_under(adapt::ladder(problem, planner)), run_under(adapt::network_only(problem, p))}) {
     REQUIRE(h.adoptions.size() == 1);
     CHECK(h.adoptions[0].step == rung::network);
     CHECK(h.adoptions[0].caused_s == 10);
@@ -199,13 +199,13 @@ TEST_CASE("a change within ten percent has the transfers scheduled anew, and no 
     CHECK(h.plans.back() == plans[*scheduled]);
   }
   CHECK(asked == 1);
-  CHECK(lives(adapt::ladder(problem, planner, {.common = {.ignore = 0.1}})).adoptions.empty());
-  CHECK(lives(adapt::replan_always(problem, planner)).adoptions.empty());
+  CHECK(run_under(adapt::ladder(problem, planner, {.common = {.ignore = 0.1}})).adoptions.empty());
+  CHECK(run_under(adapt::replan_always(problem, planner)).adoptions.empty());
   job ends = x.what;
   ends.qoe = {.deadline = 60_s, .iterations = 100000};
   const planning_problem mixed{x.model, x.devices, roofline{}, ends};
   adapt::mixing_policy policy(mixed, planner);
-  const adapt::history h = adapt::live(mixed, t, policy);
+  const adapt::history h = adapt::run(mixed, t, policy);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].step == rung::network);
 }
@@ -225,7 +225,7 @@ TEST_CASE("where planning brings nothing, the planner is asked ever less often, 
       int asked = 0;
       const auto memory = std::make_shared<adapt::planning_memory>();
       auto policy = make(few_plans{&asked}, adapt::policy_options{.memory = memory});
-      const adapt::history h = adapt::live(problem, t, policy);
+      const adapt::history h = adapt::run(problem, t, policy);
       CHECK(h.iterations > 0);
       CHECK(memory->size() <= adapt::planning_memory::most);
       return asked;
@@ -242,7 +242,7 @@ TEST_CASE("where planning brings nothing, the planner is asked ever less often, 
   }
 }
 
-TEST_CASE("a search is repeated where the world differs, and not where it is alike") {
+TEST_CASE("a search is repeated where the environment differs, and not where it is alike") {
   const home x;
   const auto problem = x.problem();
   int asked = 0;
@@ -270,7 +270,7 @@ TEST_CASE("a search is repeated where the world differs, and not where it is ali
   now.present[0] = 1;
   CHECK_FALSE(ask(0.01));  // as before
   wanted.latency = 1_s;
-  CHECK(ask(0.01));  // other wishes
+  CHECK(ask(0.01));  // other targets
   int more = 0;
   for (int i = 1; i < 60; ++i) more += ask(0.01 / (1 + 0.2 * i)) ? 1 : 0;  // a device alone, ever again
   CHECK(more >= 2);
@@ -323,7 +323,7 @@ TEST_CASE("policies that share a memory ask the planner once for the same moment
   adapt::oracle one(problem, few_plans{&asked}, common);
   adapt::replan_always other(problem, few_plans{&asked}, common);
   const adapt::timeline t{60_s, {}};
-  CHECK(adapt::live(problem, t, one).iterations == adapt::live(problem, t, other).iterations);
+  CHECK(adapt::run(problem, t, one).iterations == adapt::run(problem, t, other).iterations);
   CHECK(asked == 1);
   CHECK(common.memory->plannings() == 1);
 }
@@ -418,7 +418,7 @@ TEST_CASE("the ladder keeps a plan that keeps the latency, whatever changes") {
   const auto problem = x.problem();
   int asked = 0;
   adapt::ladder policy(problem, few_plans{&asked});
-  const adapt::history h = adapt::live(
+  const adapt::history h = adapt::run(
       problem, {100_s, {at(10, air(x.devices, 0.7)), at(30, air(x.devices, 2)), at(50, adapt::speed_becomes{device_id(2), 0.9})}}, policy);
   CHECK(h.adoptions.empty());
   CHECK(h.violations == 0);
@@ -435,7 +435,7 @@ TEST_CASE("the ladder goes back to a plan that it knows, and plans anew only whe
   adapt::ladder_options o;
   o.dwell = 1_s;
   watched policy{adapt::ladder(problem, few_plans{&asked}, o)};
-  const adapt::history h = adapt::live(problem, {2000_s, {at(100, air(x.devices, 0.02)), at(1000, air(x.devices, 1))}}, policy);
+  const adapt::history h = adapt::run(problem, {2000_s, {at(100, air(x.devices, 0.02)), at(1000, air(x.devices, 1))}}, policy);
   REQUIRE_FALSE(h.adoptions.empty());
   const int after = asked;
   CHECK(after <= 3);
@@ -451,7 +451,7 @@ TEST_CASE("conditions that alternate move weights at most once per dwell") {
     adapt::ladder policy(problem, few_plans{});
     adapt::timeline t{400_s, {}};
     for (int i = 0; i < 100; ++i) t.events.push_back(at(2 + 3 * i, air(x.devices, i % 2 == 0 ? low : 1)));
-    const adapt::history h = adapt::live(problem, t, policy);
+    const adapt::history h = adapt::run(problem, t, policy);
     // Events end at 299: within them one move each 10 s, and one after.
     CHECK(h.switches <= 31);
     double last = -100;
@@ -472,10 +472,10 @@ TEST_CASE("noise does not make the ladder forget a question that it put off") {
   const adapt::ladder_options o{.patience = 0_s, .dwell = 50_s};
   watched calm{adapt::ladder(problem, few_plans{}, o)}, disturbed{adapt::ladder(problem, few_plans{}, o)};
   adapt::timeline t{400_s, {at(100, air(x.devices, 0.02)), at(110, air(x.devices, 1))}};
-  const adapt::history quiet = adapt::live(problem, t, calm);
+  const adapt::history quiet = adapt::run(problem, t, calm);
   t.events.push_back(at(120, air(x.devices, 1.01)));
   t.events.push_back(at(121, air(x.devices, 1)));
-  const adapt::history noisy = adapt::live(problem, t, disturbed);
+  const adapt::history noisy = adapt::run(problem, t, disturbed);
   REQUIRE(quiet.adoptions.size() >= 1);
   CHECK(noisy.adoptions.size() == quiet.adoptions.size());
   const bool put_off =
@@ -495,18 +495,18 @@ TEST_CASE("no policy stops at an outage, and none names a device that it knows t
     const auto problem = x.problem();
     const adapt::timeline t = some_changes(random, x.devices, 300, true, true);
     const plan first = few_plans{}(problem).plans.front();
-    const adapt::life_options<> o{.storage = {.archive = device_id(1)}};
-    const auto lives = [&](auto policy) {
-      const adapt::history h = adapt::live(problem, t, policy, o);
+    const adapt::run_options<> o{.storage = {.archive = device_id(1)}};
+    const auto run_under = [&](auto policy) {
+      const adapt::history h = adapt::run(problem, t, policy, o);
       CHECK((h.finished_s || h.stretches.back().end_s == Approx(300)));
       lost += h.cut_off;
       return h;
     };
-    lives(watched{adapt::network_only(problem, first)});
-    lives(watched{adapt::replan_always(problem, few_plans{})});
-    lives(watched{adapt::oracle(problem, few_plans{})});
-    lives(watched{adapt::ladder(problem, few_plans{})});
-    if (x.what.qoe.deadline) lives(watched{adapt::mixing_policy(problem, adapt::plan_menu{few_plans{}})});
+    run_under(watched{adapt::network_only(problem, first)});
+    run_under(watched{adapt::replan_always(problem, few_plans{})});
+    run_under(watched{adapt::oracle(problem, few_plans{})});
+    run_under(watched{adapt::ladder(problem, few_plans{})});
+    if (x.what.qoe.deadline) run_under(watched{adapt::mixing_policy(problem, adapt::plan_menu{few_plans{}})});
   }
   CHECK(lost > 0);
 }
@@ -520,14 +520,14 @@ TEST_CASE("the oracle does no less than others where nothing is lost and nothing
     const home x;
     const auto problem = x.problem();
     const adapt::timeline t = some_changes(random, x.devices, 400, false, false);
-    const auto iterations = [&](auto policy, const auto& options) { return adapt::live(problem, t, policy, options).iterations; };
-    const adapt::life_options<adapt::immediate> at_once;
+    const auto iterations = [&](auto policy, const auto& options) { return adapt::run(problem, t, policy, options).iterations; };
+    const adapt::run_options<adapt::immediate> at_once;
     const auto most = iterations(adapt::oracle(problem, few_plans{}), at_once);
     const plan first = few_plans{}(problem).plans.front();
     const auto least = [&](long long n) { CHECK(static_cast<double>(most) >= 0.98 * static_cast<double>(n)); };
     least(iterations(adapt::static_plan(first), at_once));
-    least(iterations(adapt::replan_always(problem, few_plans{}), adapt::life_options<>{}));
-    least(iterations(adapt::ladder(problem, few_plans{}), adapt::life_options<>{}));
+    least(iterations(adapt::replan_always(problem, few_plans{}), adapt::run_options<>{}));
+    least(iterations(adapt::ladder(problem, few_plans{}), adapt::run_options<>{}));
   }
 }
 
@@ -546,7 +546,7 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     x.what.qoe.deadline = seconds(slack * fastest * static_cast<double>(work) + 5 + 3 * plans.plans.back().predicted->latency.value());
     const auto problem = x.problem();
     adapt::mixing_policy policy(problem, menu);
-    const adapt::history h = adapt::live(problem, {*x.what.qoe.deadline * 1.5, {}}, policy);
+    const adapt::history h = adapt::run(problem, {*x.what.qoe.deadline * 1.5, {}}, policy);
     REQUIRE(h.finished_s);
     CHECK_FALSE(h.missed_deadline);
     CHECK(h.iterations == work);
@@ -569,7 +569,7 @@ TEST_CASE("a horizon that was begun is brought to its end") {
   const auto problem = x.problem();
   const adapt::mixing_options o{.progress = {.horizon_s = end / 2, .period_s = end / 100, .pessimism = 0}};
   adapt::mixing_policy policy(problem, adapt::plan_menu{few_plans{}}, o);
-  const adapt::history h = adapt::live(problem, {seconds(end), {}}, policy);
+  const adapt::history h = adapt::run(problem, {seconds(end), {}}, policy);
   CHECK_FALSE(h.missed_deadline);
   CHECK(h.iterations == 200);
   CHECK(h.switches <= 4);  // two plans in each of two horizons
@@ -583,7 +583,7 @@ TEST_CASE("a mixture is mixed anew when capacities fall") {
   const auto problem = x.problem();
   const auto with = [&](const adapt::timeline& t) {
     adapt::mixing_policy policy(problem, adapt::plan_menu{few_plans{}});
-    return adapt::live(problem, t, policy);
+    return adapt::run(problem, t, policy);
   };
   const seconds end = *x.what.qoe.deadline * 1.2;
   const adapt::history calm = with({end, {}});
@@ -606,7 +606,7 @@ TEST_CASE("an outage is no rest, and a mixture waits for its end as a static pla
   for (const device& d : x.devices.devices()) t.events.push_back(at(2.5 * each, adapt::speed_becomes{d.id, 0}));
   for (const device& d : x.devices.devices()) t.events.push_back(at(6.5 * each, adapt::speed_becomes{d.id, 1}));
   adapt::mixing_policy policy(problem, few_plans{});
-  const adapt::history h = adapt::live(problem, t, policy, adapt::life_options{adapt::immediate{}, {}});
+  const adapt::history h = adapt::run(problem, t, policy, adapt::run_options{adapt::immediate{}, {}});
   CHECK(h.cut_off == 0);
   CHECK(h.iterations == 20);
   for (const adapt::stretch& s : h.stretches) CHECK((s.what != activity::idle || s.start_s > 6.5 * each));
@@ -616,8 +616,8 @@ TEST_CASE("a job without a deadline cannot be mixed") {
   const home x;
   const auto problem = x.problem();
   adapt::mixing_policy policy(problem, adapt::plan_menu{few_plans{}});
-  CHECK_THROWS_WITH(adapt::live(problem, {9_s, {}}, policy), Catch::Contains("qoe.deadline"));
-  CHECK_THROWS_AS(adapt::live(problem, {9_s, {}}, policy), invalid_input);
+  CHECK_THROWS_WITH(adapt::run(problem, {9_s, {}}, policy), Catch::Contains("qoe.deadline"));
+  CHECK_THROWS_AS(adapt::run(problem, {9_s, {}}, policy), invalid_input);
 }
 
 TEST_CASE("where nothing fits, policies hand on why") {
@@ -626,7 +626,7 @@ TEST_CASE("where nothing fits, policies hand on why") {
   x.what.qoe = {.deadline = 9_s, .iterations = 9};
   const auto problem = x.problem();
   const auto reason = [&](auto policy) {
-    const adapt::history h = adapt::live(problem, {9_s, {}}, policy);
+    const adapt::history h = adapt::run(problem, {9_s, {}}, policy);
     CHECK(h.status.result == outcome::infeasible);
     return h.status.reason;
   };
@@ -653,8 +653,8 @@ TEST_CASE("Dora's adapter mixes work with a deadline and climbs the ladder for o
   {
     const auto problem = x.problem();
     recipes::dora_adapter policy(problem, o);
-    const adapt::history h = adapt::live(problem, {100_s, {at(20, adapt::device_leaves{device_id(0)})}}, policy,
-                                         adapt::life_options<>{.storage = {.archive = device_id(1)}});
+    const adapt::history h = adapt::run(problem, {100_s, {at(20, adapt::device_leaves{device_id(0)})}}, policy,
+                                        adapt::run_options<>{.storage = {.archive = device_id(1)}});
     CHECK(h.status.ok());
     REQUIRE_FALSE(h.adoptions.empty());
     CHECK(h.adoptions[0].step == rung::replanned);
@@ -663,7 +663,7 @@ TEST_CASE("Dora's adapter mixes work with a deadline and climbs the ladder for o
   x.what.qoe = {.deadline = 100_s, .iterations = 100};
   const auto problem = x.problem();
   recipes::dora_adapter policy(problem, o);
-  const adapt::history h = adapt::live(problem, {120_s, {}}, policy);
+  const adapt::history h = adapt::run(problem, {120_s, {}}, policy);
   CHECK(h.finished_s);
   CHECK_FALSE(h.missed_deadline);
 }

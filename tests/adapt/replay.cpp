@@ -229,8 +229,8 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
         for (std::size_t k = 0; k < groups.size(); ++k) {
           stage s;
           for (std::size_t l = ends[k]; l < ends[k + 1]; ++l) s.layers.emplace_back(l);
-          const int behind = static_cast<int>(groups.size() - k);
-          by_default = by_default && holds(running, i.model, i.cluster, groups[k], s, microbatches_in_flight(running, 2 * behind - 1));
+          const int stages_left = static_cast<int>(groups.size() - k);
+          by_default = by_default && holds(running, i.model, i.cluster, groups[k], s, microbatches_in_flight(running, 2 * stages_left - 1));
           at_all = at_all && holds(running, i.model, i.cluster, groups[k], s, microbatches_in_flight(running, 1));
           stages.push_back(s.layers);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Random plans of one model on one cluster: what life with change switches between.
+/// Random plans of one model on one cluster: what a run through change switches between.
 
 #include <algorithm>
 #include <string>

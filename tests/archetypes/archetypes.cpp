@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/ladder.hpp>
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing_program.hpp>
@@ -120,20 +120,20 @@ struct priority_archetype : bare {
 struct schedule_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
-  flow operator()(const schedule::schedule_tried&) { return ++seen < 2 ? flow::go : flow::stop; }
+  control operator()(const schedule::schedule_tried&) { return ++seen < 2 ? control::go : control::stop; }
 };
 struct task_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
-  flow operator()(const task_ended&) {
+  control operator()(const task_ended&) {
     ++seen;
-    return flow::go;
+    return control::go;
   }
 };
 struct candidate_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
-  flow operator()(const candidate_judged&) { return ++seen < 2 ? flow::go : flow::stop; }
+  control operator()(const candidate_judged&) { return ++seen < 2 ? control::go : control::stop; }
 };
 
 struct cell_policy_archetype : bare {
@@ -155,9 +155,9 @@ struct estimator_archetype : bare {
 struct cell_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
-  flow operator()(const partition::cell_filled&) {
+  control operator()(const partition::cell_filled&) {
     ++seen;
-    return flow::go;
+    return control::go;
   }
 };
 
@@ -179,12 +179,12 @@ struct failure_detector_archetype {
   [[nodiscard]] seconds noticed(seconds at) const { return at + 1_s; }
   [[nodiscard]] seconds seen(seconds at) const { return at; }
 };
-struct lived_observer_archetype : bare {
+struct run_observer_archetype : bare {
   using bare::bare;
   int seen = 0;
-  flow operator()(const adapt::lived&) {
+  control operator()(const adapt::run_progress&) {
     ++seen;
-    return flow::go;
+    return control::go;
   }
 };
 /// Policies own their planner, so it moves; nothing else.
@@ -202,7 +202,7 @@ struct planner_archetype {
 };
 
 static_assert(adapt::check_adaptation_policy<adaptation_policy_archetype>() && adapt::check_failure_detector<failure_detector_archetype>());
-static_assert(check_observer<lived_observer_archetype, adapt::lived>());
+static_assert(check_observer<run_observer_archetype, adapt::run_progress>());
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
@@ -284,7 +284,7 @@ TEST_CASE("a bare policy of the user's judges a plan instead of the one that the
 TEST_CASE("bare models fill a stage table and the bounds") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const stage_table t(g, sequence_of(g), c, cost_archetype(0), memory_archetype(0), {}, 2);
+  const prefix_table t(g, sequence_of(g), c, cost_archetype(0), memory_archetype(0), {}, 2);
   CHECK(t.time(0, 3, device_id(0), 2).total_s == Approx(3 * 3 * 0.002));
   CHECK(t.time(0, 3, device_id(0), 2).backward_s == Approx(3 * 2 * 0.002));
   CHECK(t.optimizer_s(0, 3, device_id(0)) == 0);
@@ -359,10 +359,10 @@ TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers"
   const planning_graph g = three_layers();
   const cluster c = pair();
   const schedule::cep_graph cep(tasks::expand(two_stages(), g, c, cost_archetype(0), memory_archetype(0)), c.network());
-  REQUIRE(cep.flows() > 2);
+  REQUIRE(cep.messages() > 2);
   const schedule::network_schedule listed = schedule::list_schedule(cep, priority_archetype(0));
-  CHECK(listed.rules.size() == cep.flows());
-  CHECK(schedule::urgency_sequence(cep, priority_archetype(0), {.chunks = 2}).size() == 2 * cep.flows());
+  CHECK(listed.rules.size() == cep.messages());
+  CHECK(schedule::urgency_sequence(cep, priority_archetype(0), {.chunks = 2}).size() == 2 * cep.messages());
   schedule_observer_archetype impatient(0);
   const schedule::network_schedule searched = schedule::local_search(cep, {}, impatient);
   CHECK(impatient.seen == static_cast<int>(searched.steps));
@@ -389,7 +389,7 @@ TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refi
   CHECK(r.plans.size() == 2);
 }
 
-TEST_CASE("bare models, a bare policy, a bare detector and a bare observer live over a timeline") {
+TEST_CASE("bare models, a bare policy, a bare detector and a bare observer run over a timeline") {
   const planning_graph g = three_layers();
   const cluster c = pair();
   const planning_problem problem{
@@ -397,9 +397,9 @@ TEST_CASE("bare models, a bare policy, a bare detector and a bare observer live 
   // 3 layers x 4 microbatches x 3 ms = 36 ms an iteration.
   const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
   adaptation_policy_archetype policy(0);
-  lived_observer_archetype watch(0);
+  run_observer_archetype watch(0);
   const adapt::history h =
-      adapt::live(problem, t, policy, adapt::life_options<failure_detector_archetype>{failure_detector_archetype(0)}, watch);
+      adapt::run(problem, t, policy, adapt::run_options<failure_detector_archetype>{failure_detector_archetype(0)}, watch);
   CHECK(h.iterations == 111 + 138);
   CHECK(h.stall_s == Approx(1));
   CHECK(policy.asked == 2);
@@ -411,12 +411,12 @@ TEST_CASE("a bare planner serves the policies that plan anew") {
   const cluster c = pair();
   const planning_problem problem{g, c, any_cost_model(roofline{}), job{.workload = {.mode = mode::inference}, .batch = 4}};
   const adapt::timeline t{10_s, {{4_s, adapt::device_leaves{device_id(0)}}}};
-  const auto lived_by = [&](auto policy) {
-    return adapt::live(problem, t, policy, adapt::life_options<>{.storage = {.archive = device_id(1)}});
+  const auto history_under = [&](auto policy) {
+    return adapt::run(problem, t, policy, adapt::run_options<>{.storage = {.archive = device_id(1)}});
   };
   for (const adapt::history& h :
-       {lived_by(adapt::ladder(problem, planner_archetype(0))), lived_by(adapt::oracle(problem, planner_archetype(0))),
-        lived_by(adapt::replan_always(problem, planner_archetype(0)))}) {
+       {history_under(adapt::ladder(problem, planner_archetype(0))), history_under(adapt::oracle(problem, planner_archetype(0))),
+        history_under(adapt::replan_always(problem, planner_archetype(0)))}) {
     CHECK(h.plans.size() == 2);
     CHECK(h.stretches.back().end_s == Approx(10));
     CHECK(h.status.ok());

@@ -64,7 +64,7 @@ TEST_CASE("on a mesh the directions have wires of their own, unless it is half d
   const exchange_cost expected{{0.001, 0.25e-6}, {0.001, 0.25e-6}, false};
   CHECK(between({"c", named("abcd"), mesh{4_MB_per_s, 1_ms}}, {0, 1}, {2, 3}) == expected);
   CHECK(between({"c", named("abcd"), mesh{4_MB_per_s, 1_ms, duplex::half}}, {0, 1}, {2, 3}) ==
-        exchange_cost{expected.there, expected.back, true});
+        exchange_cost{expected.forward, expected.backward, true});
   CHECK_FALSE(between({"c", named("ab"), star{4_MB_per_s}}, {0}, {1}).half_duplex);
   CHECK(between({"c", named("ab"), star{4_MB_per_s, {}, duplex::half}}, {0}, {1}).half_duplex);
 }
@@ -72,8 +72,8 @@ TEST_CASE("on a mesh the directions have wires of their own, unless it is half d
 TEST_CASE("a way over several hops has the latency of all of them, and the farthest pair is charged") {
   const cluster c("c", named("abcde"), ring{4_MB_per_s, 1_ms});
   CHECK(between(c, {0}, {1}) == exchange_cost{{0.001, 0.25e-6}, {0.001, 0.25e-6}, false});
-  CHECK(between(c, {0}, {2}).there.latency_s == Approx(0.002));
-  CHECK(between(c, {0}, {1, 2}).there.latency_s == Approx(0.002));
+  CHECK(between(c, {0}, {2}).forward.latency_s == Approx(0.002));
+  CHECK(between(c, {0}, {1, 2}).forward.latency_s == Approx(0.002));
   CHECK(between({"c", named("abcde"), ring{4_MB_per_s, 1_ms, duplex::half}}, {0}, {2}).half_duplex);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("the least bandwidth and the largest latency of all pairs are charged,
   const cluster c = uneven();
   const exchange_cost near = between(c, {0}, {1});
   CHECK(near == exchange_cost{{0.001, 1 / 8e6}, {0.002, 1 / 4e6}, false});
-  CHECK(between(c, {1}, {0}) == exchange_cost{near.back, near.there, false});
+  CHECK(between(c, {1}, {0}) == exchange_cost{near.backward, near.forward, false});
   CHECK(between(c, {1}, {2}) == exchange_cost{{0.004, 1 / 0.5e6}, {0.005, 1 / 16e6}, false});  // weight 2 halves the wire
   const exchange_cost all = between(c, {1}, {0, 2});
   CHECK(all == exchange_cost{{0.004, 1 / 0.5e6}, {0.005, 1 / 8e6}, false});

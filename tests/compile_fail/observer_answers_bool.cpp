@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// expect: observer needs: hetplan::flow operator()(const Event&) for an event of this call
+// expect: observer needs: hetplan::control operator()(const Event&) for an event of this call
 #include <hetplan/core/observer.hpp>
 
 struct event {};

@@ -5,6 +5,6 @@
 
 int main() {
   // A planner's event: the simulator sends none of it.
-  const auto mine = [](const int&) { return hetplan::flow::go; };
+  const auto mine = [](const int&) { return hetplan::control::go; };
   const hetplan::trace t = hetplan::simulate({}, {}, hetplan::fair_share{}, {}, mine);
 }

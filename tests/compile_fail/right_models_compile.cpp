@@ -72,7 +72,7 @@ struct my_priority {
   double urgency(const tasks::transfer& t, const schedule::transfer_times& when) const { return when.tail_s - t.release_s; }
 };
 struct my_observer {
-  flow operator()(const task_ended&) { return flow::go; }
+  control operator()(const task_ended&) { return control::go; }
 };
 static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && check_memory_model<my_memory>());
 static_assert(times_optimizer_step<my_cost_with_overloads> && check_cost_model<my_cost_with_overloads>());

@@ -21,13 +21,13 @@ struct diary {
   diary() = default;
   diary(const diary&) = delete;
   std::string text;
-  flow operator()(const started& e) {
+  control operator()(const started& e) {
     text += "s" + std::to_string(e.number) + " ";
-    return flow::go;
+    return control::go;
   }
-  flow operator()(const ended& e) {
+  control operator()(const ended& e) {
     text += "e" + std::to_string(e.number) + " ";
-    return e.number == 2 ? flow::stop : flow::go;
+    return e.number == 2 ? control::stop : control::go;
   }
 };
 
@@ -38,10 +38,10 @@ TEST_CASE("every observer sees the events that it handles and no others") {
   int only_ends = 0;
   auto ends = [&](const ended& e) {
     only_ends += e.number;
-    return flow::go;
+    return control::go;
   };
-  CHECK(notify(started{1}, both, ends) == flow::go);
-  CHECK(notify(ended{1}, both, ends) == flow::go);
+  CHECK(notify(started{1}, both, ends) == control::go);
+  CHECK(notify(ended{1}, both, ends) == control::go);
   CHECK(both.text == "s1 e1 ");
   CHECK(only_ends == 1);
 }
@@ -51,35 +51,35 @@ TEST_CASE("one observer's stop is the answer, and the others are told all the sa
   int seen = 0;
   auto counts = [&](const ended&) {
     ++seen;
-    return flow::go;
+    return control::go;
   };
-  CHECK(notify(ended{2}, stops_at_two, counts) == flow::stop);
-  CHECK(notify(ended{2}, counts, stops_at_two) == flow::stop);
+  CHECK(notify(ended{2}, stops_at_two, counts) == control::stop);
+  CHECK(notify(ended{2}, counts, stops_at_two) == control::stop);
   CHECK(seen == 2);
-  CHECK(notify(ended{3}, counts, stops_at_two) == flow::go);
+  CHECK(notify(ended{3}, counts, stops_at_two) == control::go);
 }
 
 TEST_CASE("an any_observer refers to what it is made from, and several are one") {
   const auto tell = [](const any_observer<ended>& o, int n) { return o(ended{n}); };
-  CHECK(tell({}, 1) == flow::go);
+  CHECK(tell({}, 1) == control::go);
   diary stops_at_two;
   int seen = 0;
   auto counts = [&](const ended&) {
     ++seen;
-    return flow::go;
+    return control::go;
   };
-  CHECK(tell(counts, 1) == flow::go);
+  CHECK(tell(counts, 1) == control::go);
   CHECK(seen == 1);  // the caller's own, not a copy
-  CHECK(tell(stops_at_two, 2) == flow::stop);
-  CHECK(tell(all_of(stops_at_two, counts), 2) == flow::stop);
-  CHECK(tell(all_of(counts, stops_at_two), 3) == flow::go);
+  CHECK(tell(stops_at_two, 2) == control::stop);
+  CHECK(tell(all_of(stops_at_two, counts), 2) == control::stop);
+  CHECK(tell(all_of(counts, stops_at_two), 3) == control::go);
   CHECK(seen == 3);
 }
 
-TEST_CASE("without observers everything goes on") { CHECK(notify(started{1}) == flow::go); }
+TEST_CASE("without observers everything goes on") { CHECK(notify(started{1}) == control::go); }
 
 TEST_CASE("an observer handles an event if it answers go or stop to it") {
-  const auto any = [](const auto&) { return flow::go; };
+  const auto any = [](const auto&) { return control::go; };
   const auto silent = [](const ended&) {};
   const auto truthful = [](const ended&) { return true; };
   static_assert(observes<decltype(any), started> && observer<decltype(any), started, ended>);

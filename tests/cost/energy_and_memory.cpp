@@ -10,10 +10,10 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/cost/stage_table.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 #include "support/random_source.hpp"
 
@@ -167,7 +167,7 @@ TEST_CASE("a memory model's answer is finite and not negative, or it is refused 
     [[nodiscard]] bytes cache(const layer&, const workload&) const { return bytes(cache_B); }
   };
   const auto table = [](const spoilt& m) {
-    return stage_table(skip_chain(), sequence_of(skip_chain()), pair(), roofline{}, m, {.mode = mode::generation}, 1);
+    return prefix_table(skip_chain(), sequence_of(skip_chain()), pair(), roofline{}, m, {.mode = mode::generation}, 1);
   };
   CHECK_NOTHROW(table({}));
   const double nowhere = std::numeric_limits<double>::quiet_NaN(), endless = std::numeric_limits<double>::infinity();
@@ -181,7 +181,7 @@ TEST_CASE("a memory model's answer is finite and not negative, or it is refused 
 
 TEST_CASE("a stage table sums times and memory of consecutive layers") {
   const planning_graph g = skip_chain();
-  const stage_table t(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.optimizer_factor = 1}, 2);
+  const prefix_table t(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.optimizer_factor = 1}, 2);
   CHECK(t.size() == 4);
   CHECK(t.max_share() == 2);
   // F + B, and W where there are weights, of 2 samples: a 4, b 12, c 24, d 48 ms on the fast device.
@@ -196,11 +196,11 @@ TEST_CASE("a stage table sums times and memory of consecutive layers") {
   CHECK(t.cache_bytes(0, 4) == 0);
   CHECK(t.optimizer_s(0, 4, fast) == 0);
 
-  const stage_table forward(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::inference}, 1);
+  const prefix_table forward(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::inference}, 1);
   CHECK(forward.time(0, 4, fast, 1).total_s == Approx(0.015));
   CHECK(forward.time(0, 4, fast, 1).backward_s == 0);
   CHECK(forward.state_bytes(2, 3) == Approx(10));
-  const stage_table tokens(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::generation, .context = 100}, 3);
+  const prefix_table tokens(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::generation, .context = 100}, 3);
   CHECK(tokens.cache_bytes(0, 4) == Approx(300));  // of one sequence
   CHECK(tokens.cache_bytes(1, 2) == Approx(100));
 }
@@ -213,7 +213,7 @@ TEST_CASE("a stage table knows every share of a microbatch, though batch and tim
     }
   };
   const planning_graph g = skip_chain();
-  const stage_table t(g, sequence_of(g), pair(), steps{}, plain_memory{}, {}, 5);
+  const prefix_table t(g, sequence_of(g), pair(), steps{}, plain_memory{}, {}, 5);
   for (int share = 1; share <= 5; ++share) {
     const double halves = (share + 1) / 2;
     CHECK(t.time(1, 3, slow, share).total_s == 2 * 111 * halves);
@@ -237,7 +237,7 @@ TEST_CASE("a stage runs at the degree of tensor parallelism with the least time,
                       {{.name = "d", .memory = 1_GB, .compute = 1_TFLOP_per_s, .accelerators = accelerators, .interconnect = 1_GB_per_s}},
                       shared_medium{1_MB_per_s});
     const planning_graph g = model(gathered);
-    const stage_table t(g, sequence_of(g), one, roofline{}, plain_memory{}, {.mode = mode::inference}, 1);
+    const prefix_table t(g, sequence_of(g), one, roofline{}, plain_memory{}, {.mode = mode::inference}, 1);
     CHECK(t.degrees(fast) == accelerators);
     return t.time(0, 2, fast, 1);
   };
@@ -258,7 +258,7 @@ TEST_CASE("a stage runs at the degree of tensor parallelism with the least time,
   const planning_graph g = std::move(b).build();
   const cluster two("two", {{.name = "d", .memory = 1_GB, .compute = 1_TFLOP_per_s, .accelerators = 2, .interconnect = 1_GB_per_s}},
                     shared_medium{1_MB_per_s});
-  const stage_table t(g, sequence_of(g), two, roofline{}, plain_memory{}, {}, 1);
+  const prefix_table t(g, sequence_of(g), two, roofline{}, plain_memory{}, {}, 1);
   CHECK(t.time(0, 1, fast, 1).degree == 1);
   CHECK(t.time(1, 2, fast, 1).degree == 2);
   CHECK(t.time(0, 2, fast, 1).degree == 2);  // 2 (2 + 6 + 5) ms against 2 (4 + 10)
@@ -276,7 +276,7 @@ TEST_CASE("a device without interconnect, or one that a layer was profiled on, r
     const planning_graph g = std::move(b).build();
     device d{.name = "d", .kind = "box", .memory = 1_GB, .compute = 1_TFLOP_per_s, .accelerators = 2};
     if (joined) d.interconnect = 1_GB_per_s;
-    return stage_table(g, sequence_of(g), cluster("one", {d}, shared_medium{1_MB_per_s}), roofline{}, plain_memory{}, {}, 1).degrees(fast);
+    return prefix_table(g, sequence_of(g), cluster("one", {d}, shared_medium{1_MB_per_s}), roofline{}, plain_memory{}, {}, 1).degrees(fast);
   };
   CHECK(degrees(false, true) == 2);
   CHECK(degrees(true, true) == 1);
@@ -285,7 +285,7 @@ TEST_CASE("a device without interconnect, or one that a layer was profiled on, r
 
 TEST_CASE("a stage table counts a shared tensor once per stage that holds it") {
   const planning_graph g = skip_chain();
-  const stage_table t(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::inference}, 1);
+  const prefix_table t(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::inference}, 1);
   CHECK(t.state_bytes(0, 4) == Approx(50));
   CHECK(t.state_bytes(1, 4) == Approx(50));
   CHECK(t.state_bytes(0, 3) == Approx(50));
@@ -295,7 +295,7 @@ TEST_CASE("a stage table counts a shared tensor once per stage that holds it") {
 
 TEST_CASE("trainable bytes of a stage count a shared tensor once; tied bytes are those that a stage behind it holds too") {
   const planning_graph g = skip_chain();
-  const stage_table t(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {}, 1);
+  const prefix_table t(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {}, 1);
   CHECK(t.trainable_bytes(0, 4) == 50);
   CHECK(t.trainable_bytes(0, 1) == 0);
   CHECK(t.trainable_bytes(1, 3) == 50);
@@ -312,7 +312,7 @@ TEST_CASE("trainable bytes of a stage count a shared tensor once; tied bytes are
     b.add_layer({.name = name, .forward_flops = 1_FLOP, .weight = 8_B, .trainable = false, .weight_group = "tied"});
   }
   const planning_graph frozen = std::move(b).build();
-  const stage_table still(frozen, sequence_of(frozen), pair(), roofline{}, plain_memory{}, {}, 1);
+  const prefix_table still(frozen, sequence_of(frozen), pair(), roofline{}, plain_memory{}, {}, 1);
   CHECK(still.state_bytes(0, 2) == 8);
   CHECK(still.trainable_bytes(0, 2) == 0);
   CHECK(still.tied_bytes(0, 1) == 0);
@@ -320,20 +320,20 @@ TEST_CASE("trainable bytes of a stage count a shared tensor once; tied bytes are
 
 TEST_CASE("the optimizer steps once for each distinct trainable tensor of a stage") {
   const planning_graph g = skip_chain();
-  const stage_table t(g, sequence_of(g), pair(), with_step{}, plain_memory{}, {}, 1);
+  const prefix_table t(g, sequence_of(g), pair(), with_step{}, plain_memory{}, {}, 1);
   CHECK(t.optimizer_s(0, 4, fast) == 50);
   CHECK(t.optimizer_s(0, 4, slow) == 100);
   CHECK(t.optimizer_s(1, 2, slow) == 80);
   CHECK(t.optimizer_s(2, 4, fast) == 50);
   CHECK(t.optimizer_s(0, 1, fast) == 0);
-  const stage_table forward(g, sequence_of(g), pair(), with_step{}, plain_memory{}, {.mode = mode::inference}, 1);
+  const prefix_table forward(g, sequence_of(g), pair(), with_step{}, plain_memory{}, {.mode = mode::inference}, 1);
   CHECK(forward.optimizer_s(0, 4, slow) == 0);
 }
 
 TEST_CASE("blocks of several layers are sums of their layers") {
   const planning_graph g = skip_chain();
   const layer_sequence halves{{{layer_id(0)}, {layer_id(1), layer_id(2), layer_id(3)}}};
-  const stage_table t(g, halves, pair(), with_step{}, plain_memory{}, {.optimizer_factor = 1}, 2);
+  const prefix_table t(g, halves, pair(), with_step{}, plain_memory{}, {.optimizer_factor = 1}, 2);
   CHECK(t.size() == 2);
   CHECK(t.time(0, 2, fast, 2).total_s == Approx(0.088));
   CHECK(t.time(1, 2, fast, 2).total_s == Approx(0.084));
@@ -383,13 +383,13 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
          {.name = "y", .memory = 1_GB, .compute = 0.5_TFLOP_per_s, .launch = 1_ms}},
         shared_medium{1_MB_per_s});
     workload w{.mode = random.pick(std::vector{mode::training, mode::inference, mode::generation}), .optimizer_factor = 2, .context = 10};
-    const stage_table t(g, s, c, with_step{}, plain_memory{}, w, 3);
+    const prefix_table t(g, s, c, with_step{}, plain_memory{}, w, 3);
     for (std::size_t first = 0; first < s.size(); ++first) {
       for (std::size_t last = first + 1; last <= s.size(); ++last) {
         const stage mine{.layers = s.layers_of(first, last)};
         for (const device& d : c.devices()) {
           for (int share = 1; share <= 3; ++share) {
-            stage_time best;
+            interval_time best;
             for (int degree = 1; degree <= d.accelerators; ++degree) {
               const assignment a{d.id, share, degree};
               const auto in = [&](phase what) { return stage_time_s(with_step{}, g, mine, a, d, what, w.context); };
@@ -397,7 +397,7 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
               const double total = in(phase::forward) + backward;
               if (degree == 1 || total < best.total_s * (1 - 1e-9)) best = {total, backward, degree};
             }
-            const stage_time found = t.time(first, last, d.id, share);
+            const interval_time found = t.time(first, last, d.id, share);
             REQUIRE(found.total_s == Approx(best.total_s).margin(1e-12));
             if (found.degree != best.degree) continue;  // a tie but for rounding
             REQUIRE(found.backward_s == Approx(best.backward_s).margin(1e-12));

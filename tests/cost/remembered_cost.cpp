@@ -15,7 +15,7 @@
 #include <hetplan/cost/remembered_cost.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/hypervolume.hpp>
 #include <hetplan/plan/estimate.hpp>
@@ -71,7 +71,7 @@ struct least_milp {
 static_assert(check_milp_solver<least_milp>());
 
 struct least_observer {
-  flow operator()(const task_ended&) const { return flow::go; }
+  control operator()(const task_ended&) const { return control::go; }
 };
 static_assert(check_observer<least_observer, task_ended, transfer_ended>());
 
@@ -252,8 +252,8 @@ static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
   flops before;
   for (std::size_t l = 1; l < problem.model.size(); ++l) {
     before += problem.model.layers()[l - 1].forward_flops;
-    const flops behind = problem.model.forward_flops() - before;
-    const double step = std::max(before / fastest[0].compute, behind / fastest[1].compute).value();
+    const flops after = problem.model.forward_flops() - before;
+    const double step = std::max(before / fastest[0].compute, after / fastest[1].compute).value();
     if (step < least) least = step, cut = l;
   }
 
@@ -264,7 +264,7 @@ static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
     plan p = blank_plan(problem, "two-halves", size);
     p.stages = {{.name = "front", .layers = {layers.begin(), middle}, .devices = {{fastest[0].id, size}}},
                 {.name = "back", .layers = {middle, layers.end()}, .devices = {{fastest[1].id, size}}}};
-    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == flow::stop) break;
+    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == control::stop) break;
   }
   return std::move(best).result();
 }
@@ -504,7 +504,7 @@ TEST_CASE("a timeline changes conditions, and a job lives through it") {
   CHECK(!now.works(phone));
 
   adapt::static_plan policy(recipes::on_device(problem, minimize_latency{}).plans.front());
-  const adapt::history h = live(problem, evening, policy, adapt::life_options<by_waiting>{});
+  const adapt::history h = run(problem, evening, policy, adapt::run_options<by_waiting>{});
   CHECK(h.status.ok());
   double end_s = 0;
   for (const adapt::stretch& s : h.stretches) {
@@ -548,7 +548,7 @@ TEST_CASE("any recipe behind a callable can be asked again") {
   adapt::replan_always policy(problem, two_stages);
 
   const adapt::timeline slow{60_s, {{20_s, adapt::speed_becomes{device_id(0), 0.25}}}};
-  const adapt::history h = live(problem, slow, policy);
+  const adapt::history h = run(problem, slow, policy);
   CHECK(h.status.ok());
   REQUIRE(h.plans.size() == 2);  // a slow laptop has fewer layers
   CHECK(h.plans[0].planner == "two-halves");

@@ -342,7 +342,7 @@ TEST_CASE("a forward that runs again is drawn under its backward, and told") {
 TEST_CASE("a run that was stopped is drawn as far as it came") {
   const contended x;
   int ends = 0;
-  const auto stop = [&](const task_ended&) { return ++ends == 5 ? flow::stop : flow::go; };
+  const auto stop = [&](const task_ended&) { return ++ends == 5 ? control::stop : control::go; };
   const judgement j = judge(x.p, x.model, x.home, roofline{}, {}, simulator_options{.record = true}, stop);
   REQUIRE(j.trace.status.result == outcome::stopped);
   const std::string svg = draw::gantt_svg(x.p, x.home, j);

@@ -209,7 +209,7 @@ TEST_CASE("a stopped run is drawn as far as it went") {
   const cluster c = wireless(2, 0.5);
   int ends = 0;
   const judgement j = judge(two_stages(), two_layers(), c, roofline{}, {}, {.record = true},
-                            [&](const task_ended&) { return ++ends < 5 ? flow::go : flow::stop; });
+                            [&](const task_ended&) { return ++ends < 5 ? control::go : control::stop; });
   const plan_result result{.status = {}, .plans = {two_stages()}};
   CHECK(has(checked(draw::report_html(result, two_layers(), c, j)), "stopped by an observer"));
 }

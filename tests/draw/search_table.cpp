@@ -31,7 +31,7 @@ TEST_CASE("the picture of a search's table has every filled cell and an arrow pe
     std::vector<draw::table_cell> cells;
     const auto watch = [&](const cell_filled& c) {
       cells.push_back({c.first_block, c.state, c.stages, c.kept.size(), c.kept.front()->rank});
-      return flow::go;
+      return control::go;
     };
     const search_result r = two_substate_dp(tables, space, i.blank, minimize_latency{}, top_k{3}, how, watch);
     const std::string picture = draw::search_table_svg(tables, space, cells, r, how);

@@ -186,14 +186,14 @@ TEST_CASE("a chain view of any model keeps its layers and adds up every boundary
     for (std::size_t i = 0; i + 1 < g.size(); ++i) {  // the boundary behind layer i
       double forward = 0, gradient = 0;
       for (std::size_t u = 0; u <= i; ++u) {
-        double most = 0, most_back = 0;
+        double most = 0, most_gradient = 0;
         for (const layer_edge& e : g.edges()) {
           if (e.from.index() != u || e.to.index() <= i) continue;
           most = std::max(most, e.forward.value());
-          most_back = std::max(most_back, e.gradient.value());
+          most_gradient = std::max(most_gradient, e.gradient.value());
         }
         forward += most;
-        gradient += most_back;
+        gradient += most_gradient;
       }
       REQUIRE(chain.edges()[i] == edge(static_cast<int>(i), static_cast<int>(i) + 1, forward, gradient));
     }

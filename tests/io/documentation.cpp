@@ -84,7 +84,7 @@ TEST_CASE("the schemas describe the keys that the readers accept") {
   CHECK(properties("timeline") == map{{"", set_of(k::timeline)},
                                       {"event", set_of(k::event)},
                                       {"transfer", set_of(k::foreign_transfer)},
-                                      {"qoe", set_of(k::wish)},
+                                      {"qoe", set_of(k::qoe_target)},
                                       {"trace", set_of(k::bandwidth_trace)}});
   CHECK(properties("sweep") == map{{"", set_of(k::sweep)}, {"job", set_of(k::sweep_job)}, {"qoe", set_of(k::qoe)}});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What every trace must satisfy, whatever the plan: the rules of execution read back from the outcome.
 
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
@@ -244,7 +244,7 @@ TEST_CASE("a run that an observer stops is the beginning of the whole run") {
     std::size_t seen = 0;
     std::vector<const tasks::compute_task*> tasks_done;
     std::vector<const tasks::transfer*> transfers_done;
-    const auto stop = [&] { return ++seen == stop_at ? flow::stop : flow::go; };
+    const auto stop = [&] { return ++seen == stop_at ? control::stop : control::go; };
     const auto tasks_end = [&](const task_ended& e) {
       tasks_done.push_back(&e.task);
       return stop();

@@ -282,7 +282,7 @@ TEST_CASE("a visitor that stops is asked no more") {
   for (const bool all_shares : {false, true}) {
     for (const bool contiguous : {false, true}) {
       int seen = 0;
-      const auto third = [&](const plan&) { return ++seen == 3 ? flow::stop : flow::go; };
+      const auto third = [&](const plan&) { return ++seen == 3 ? control::stop : control::go; };
       const space_options o{.contiguous_groups = contiguous, .all_shares = all_shares};
       CHECK(for_each_plan(sequence_of(m), m, wired(4), roofline{}, plain_memory{}, blank(4, 1), o, third) == 3);
       CHECK(seen == 3);

@@ -54,7 +54,7 @@ std::multiset<std::string> moves_of(const device_space& s) {
 /// What holds in every space: targets lie behind, a group is taken from what is left, no two groups are alike.
 void check_sound(const device_space& s, int largest_group) {
   REQUIRE(s.left.size() == s.states());
-  REQUIRE(std::set<device_space::group>(s.groups.begin(), s.groups.end()).size() == s.groups.size());
+  REQUIRE(std::set<device_space::device_group>(s.groups.begin(), s.groups.end()).size() == s.groups.size());
   for (std::size_t c = 0; c < s.classes.size(); ++c) REQUIRE(s.left[0][c] == static_cast<int>(s.classes[c].size()));
   for (std::size_t from = 0; from < s.states(); ++from) {
     for (const device_space::move& m : s.moves[from]) {

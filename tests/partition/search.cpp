@@ -138,7 +138,8 @@ class enumerator {
     visit_(p);
   }
   /// Hands out the samples one by one to whoever finishes first within memory, as written, without tables.
-  bool share(plan& p, std::size_t s, const device_space::group& group, int in_flight, std::map<std::size_t, std::size_t>& used) const {
+  bool share(plan& p, std::size_t s, const device_space::device_group& group, int in_flight,
+             std::map<std::size_t, std::size_t>& used) const {
     std::vector<device_id> members;
     for (const auto& part : group) {
       for (int n = 0; n < part.devices; ++n) members.push_back(space_.classes[part.of_class][used[part.of_class]++]);
@@ -448,7 +449,7 @@ TEST_CASE("an observer sees cells from the end of the sequence, each once, sorte
       REQUIRE(e.kept.size() <= 3);
       REQUIRE(std::is_sorted(e.kept.begin(), e.kept.end(), [](const partial_plan* a, const partial_plan* b) { return a->rank < b->rank; }));
       for (const partial_plan* p : e.kept) REQUIRE(p->stages >= e.stages);
-      return flow::go;
+      return control::go;
     };
     const search_result r = two_substate_dp(t, space, i.blank, minimize_latency{}, top_k{3}, {}, watch);
     REQUIRE(seen == r.counts.cells);
@@ -469,7 +470,7 @@ TEST_CASE("a search that is stopped says so and returns the best plans of its co
     int events = 0;
     const auto stop = [&](const cell_filled&) {
       ++events;
-      return flow::stop;
+      return control::stop;
     };
     search_options options{.plans = 3, .coarse_boundaries = 3};
     const search_result stopped = two_substate_dp(t, space, i.blank, minimize_latency{}, dominance{}, options, stop);

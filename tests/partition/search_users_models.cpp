@@ -209,7 +209,7 @@ TEST_CASE("a beam keeps no more than its width and never beats dominance") {
     std::size_t most = 0;
     const auto watch = [&](const cell_filled& e) {
       most = std::max(most, e.kept.size());
-      return flow::go;
+      return control::go;
     };
     const search_result found = two_substate_dp(t, space, i.blank, minimize_latency{}, beam{2}, options, watch);
     REQUIRE(most <= 2);

@@ -43,7 +43,7 @@ layer_minima minima(const std::vector<std::vector<double>>& times) {
   for (const auto& row : times) {
     m.per_sample_s.insert(m.per_sample_s.end(), row.begin(), row.end());
     m.forward_s.push_back(0);
-    m.forward_back_s.push_back(0);
+    m.forward_backward_s.push_back(0);
   }
   return m;
 }
@@ -143,13 +143,13 @@ TEST_CASE("the least times are over batch sizes, degrees and devices, per sample
   const layer_minima one = minimal_times(chain(1), c, stepwise{}, {}, 1);
   CHECK(one.per_sample_s == std::vector<double>{3 + 7 + 8, 6 + 7 + 8});
   CHECK(one.forward_s == std::vector<double>{3});
-  CHECK(one.forward_back_s == std::vector<double>{10});
+  CHECK(one.forward_backward_s == std::vector<double>{10});
   const layer_minima several = minimal_times(chain(1), c, stepwise{}, {}, 3);
   CHECK(several.per_sample_s == std::vector<double>{18, 10.5});
-  CHECK(several.forward_back_s == std::vector<double>{10});  // one call is enough
+  CHECK(several.forward_backward_s == std::vector<double>{10});  // one call is enough
   const layer_minima forwards = minimal_times(chain(1), c, stepwise{}, inference, 3);
   CHECK(forwards.per_sample_s == std::vector<double>{3, 3});
-  CHECK(forwards.forward_back_s == std::vector<double>{3});
+  CHECK(forwards.forward_backward_s == std::vector<double>{3});
 
   two[0].interconnect.reset();  // no tensor parallelism without it
   CHECK(minimal_times(chain(1), cluster("c", two, shared_medium{1_MB_per_s}), stepwise{}, inference, 1).per_sample_s ==
@@ -207,8 +207,9 @@ TEST_CASE("batch sizes whose time no profile tells are no plan's, so the bound l
 }
 
 TEST_CASE("the path goes there and back; where no gradient returns it turns earlier or only goes there") {
-  const auto path = [](const planning_graph& g, std::vector<double> there, std::vector<double> there_and_back, mode how = mode::training) {
-    return path_bound(g, {1, {}, std::move(there), std::move(there_and_back)}, how).value();
+  const auto path = [](const planning_graph& g, std::vector<double> forward_s, std::vector<double> forward_backward_s,
+                       mode how = mode::training) {
+    return path_bound(g, {1, {}, std::move(forward_s), std::move(forward_backward_s)}, how).value();
   };
   const std::vector<double> f{1, 2, 4}, fb{10, 20, 40};
   CHECK(path(chain(3), f, fb) == 70);

@@ -534,7 +534,7 @@ TEST_CASE("every recipe reports what it judges, stops when told to, and asks nob
       ++reported;
       REQUIRE(e.judged >= 1);
       REQUIRE(e.total >= 1);
-      return flow::go;
+      return control::go;
     };
     const plan_result whole = planner(problem, minimize_latency{}, 2, count);
     REQUIRE(whole.status.ok());
@@ -543,7 +543,7 @@ TEST_CASE("every recipe reports what it judges, stops when told to, and asks nob
     for (long long last = 1; last <= std::min(whole.candidates, 60LL); last += last < 4 ? 1 : 7) {
       long long seen = 0;
       const plan_result r =
-          planner(problem, minimize_latency{}, 2, [&](const candidate_judged&) { return ++seen < last ? flow::go : flow::stop; });
+          planner(problem, minimize_latency{}, 2, [&](const candidate_judged&) { return ++seen < last ? control::go : control::stop; });
       INFO("stopped at " << last);
       REQUIRE(seen == last);
       REQUIRE(r.status.result == outcome::stopped);

@@ -195,7 +195,7 @@ TEST_CASE("an observer stops Dora with the best plan so far") {
   const cluster c = zoo::cluster("smart-home-1");
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
   const plan_result r =
-      recipes::dora(problem, minimize_latency{}, 5, [](const candidate_judged& e) { return e.judged < 3 ? flow::go : flow::stop; });
+      recipes::dora(problem, minimize_latency{}, 5, [](const candidate_judged& e) { return e.judged < 3 ? control::go : control::stop; });
   REQUIRE(r.status.result == outcome::stopped);
   REQUIRE(r.candidates == 3);
   REQUIRE_FALSE(r.plans.empty());

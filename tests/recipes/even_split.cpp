@@ -143,7 +143,7 @@ TEST_CASE("an observer stops an even split with what it has") {
   const planning_graph model = chain({1, 2, 3, 4});
   const cluster c = devices_of({10_GB, 10_GB});
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
-  const plan_result r = recipes::even_split(problem, minimize_latency{}, 10, [](const candidate_judged&) { return flow::stop; });
+  const plan_result r = recipes::even_split(problem, minimize_latency{}, 10, [](const candidate_judged&) { return control::stop; });
   CHECK(r.status.result == outcome::stopped);
   CHECK(r.candidates == 1);
   CHECK(r.plans.size() == 1);

@@ -119,7 +119,7 @@ TEST_CASE("a planner that is asked for no plan says so before any work") {
   int events = 0;
   const auto count = [&](const candidate_judged&) {
     ++events;
-    return flow::go;
+    return control::go;
   };
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
   const minimize_latency fastest;
@@ -144,7 +144,7 @@ TEST_CASE("an observer stops a planner, which returns the best so far") {
   const auto stop_at_two = [&](const candidate_judged& e) {
     ++events;
     REQUIRE(e.judged == events);
-    return events == 2 ? flow::stop : flow::go;
+    return events == 2 ? control::stop : control::go;
   };
   for (const auto& r : {recipes::on_device(problem, minimize_latency{}, 10, stop_at_two)}) {
     REQUIRE(r.status.result == outcome::stopped);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/schedule/bgl.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/network_schedule.hpp>
@@ -32,7 +32,7 @@ using namespace hetplan;
 using namespace hetplan::test;
 using schedule::cep_graph;
 using schedule::chunk_rule;
-using schedule::flow_rules;
+using schedule::message_rules;
 
 namespace {
 
@@ -42,8 +42,8 @@ plan without_rules(plan p) {
   return p;
 }
 
-flow_rules random_rules(random_source& random, std::size_t flows, double span_s, bool chunks) {
-  flow_rules rules(flows);
+message_rules random_rules(random_source& random, std::size_t flows, double span_s, bool chunks) {
+  message_rules rules(flows);
   for (auto& mine : rules) {
     for (int n = chunks ? random.integer(1, 4) : 1; n > 0; --n) {
       mine.push_back({.priority = random.integer(-2, 5), .release = seconds(random.chance(0.3) ? random.between(0, span_s) : 0)});
@@ -82,11 +82,11 @@ TEST_CASE("in generation all tokens of a pair of devices and a group are one flo
   p.workload.tokens = 4;
   const cluster c = wired(2);
   const cep_graph cep(tasks::expand(p, m, c, roofline{}), c.network());
-  REQUIRE(cep.flows() == 4);  // forward and token, of two groups
+  REQUIRE(cep.messages() == 4);  // forward and token, of two groups
   std::multiset<std::pair<transfer_kind, std::size_t>> sizes;
-  for (std::size_t f = 0; f < cep.flows(); ++f) {
+  for (std::size_t f = 0; f < cep.messages(); ++f) {
     sizes.emplace(cep.tasks().transfers[cep.transfers_of(f).front()].kind, cep.transfers_of(f).size());
-    for (const std::uint32_t t : cep.transfers_of(f)) CHECK(cep.flow_of(t) == f);
+    for (const std::uint32_t t : cep.transfers_of(f)) CHECK(cep.message_of(t) == f);
   }
   CHECK(sizes == std::multiset<std::pair<transfer_kind, std::size_t>>{
                      {transfer_kind::forward, 4}, {transfer_kind::forward, 4}, {transfer_kind::token, 3}, {transfer_kind::token, 3}});
@@ -99,7 +99,7 @@ TEST_CASE("a reduction is one flow for each pair of neighbours") {
   const cluster c = wired(3);
   const cep_graph cep(tasks::expand(plan_of(mode::training, 3, 2, {stage_of({0}, {{0, 1}, {1, 1}, {2, 1}})}), m, c, roofline{}),
                       c.network());
-  REQUIRE(cep.flows() == 3);
+  REQUIRE(cep.messages() == 3);
   std::set<std::pair<int, int>> pairs;
   for (const tasks::transfer& t : cep.tasks().transfers) {
     CHECK(t.kind == transfer_kind::sync);
@@ -113,15 +113,15 @@ TEST_CASE("a flow holds the transfers that one rule of a plan names, on random p
     const cluster c = i.cluster();
     const cep_graph cep(tasks::expand(without_rules(i.plan), i.model(), c, roofline{}), c.network());
     using key = std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>;
-    std::map<key, std::uint32_t> flow_of;
+    std::map<key, std::uint32_t> message_of;
     std::size_t members = 0;
     for (std::uint32_t t = 0; t < cep.tasks().transfers.size(); ++t) {
       const tasks::transfer& x = cep.tasks().transfers[t];
       const key k{x.kind, x.from, x.to, x.from_stage, x.to_stage, x.kind == transfer_kind::sync ? 0 : x.microbatch};
-      REQUIRE(flow_of.try_emplace(k, cep.flow_of(t)).first->second == cep.flow_of(t));
+      REQUIRE(message_of.try_emplace(k, cep.message_of(t)).first->second == cep.message_of(t));
     }
-    REQUIRE(flow_of.size() == cep.flows());
-    for (std::size_t f = 0; f < cep.flows(); ++f) {
+    REQUIRE(message_of.size() == cep.messages());
+    for (std::size_t f = 0; f < cep.messages(); ++f) {
       members += cep.transfers_of(f).size();
       REQUIRE(std::is_sorted(cep.transfers_of(f).begin(), cep.transfers_of(f).end()));
     }
@@ -137,9 +137,9 @@ TEST_CASE("a graph with rules runs like the plan that carries the same rules, bi
     const planning_graph model = i.model();
     plan p = without_rules(i.plan);
     const cep_graph cep(tasks::expand(p, model, c, roofline{}), c.network());
-    random_source random(1 + cep.flows() * 31 + cep.tasks().size());
+    random_source random(1 + cep.messages() * 31 + cep.tasks().size());
     for (const bool chunks : {false, true}) {
-      const flow_rules rules = random_rules(random, cep.flows(), 2 * cep.bound().value(), chunks);
+      const message_rules rules = random_rules(random, cep.messages(), 2 * cep.bound().value(), chunks);
       p.network = sharing::priority;
       p.schedule.transfers = cep.transfer_rules(rules);
       const tasks::task_graph ours = cep.with(rules), expanded = tasks::expand(p, model, c, roofline{});
@@ -164,9 +164,9 @@ TEST_CASE("a plan that a schedule is applied to keeps nothing of its own rules a
   const plan left_alone = schedule::apply(p, cep, schedule::uncontrolled(cep));
   CHECK(left_alone == without_rules(i.plan));
   CHECK_FALSE(left_alone.predicted);
-  const plan ruled = schedule::apply(p, cep, schedule::follow(cep, flow_rules(cep.flows(), {chunk_rule{.priority = 3}})));
+  const plan ruled = schedule::apply(p, cep, schedule::follow(cep, message_rules(cep.messages(), {chunk_rule{.priority = 3}})));
   CHECK(ruled.network == sharing::priority);
-  CHECK(ruled.schedule.transfers.size() == cep.flows());
+  CHECK(ruled.schedule.transfers.size() == cep.messages());
   CHECK_FALSE(ruled.predicted);
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("a CEP graph of chunks is refused") {
 TEST_CASE("a transfer's own release stays a lower limit, for every chunk") {
   const one_transfer x(tasks::transfer{.volume_bytes = 2, .release_s = 5});
   const cep_graph cep(x.graph, x.joined.network());
-  const auto releases = [&](const flow_rules& rules) {
+  const auto releases = [&](const message_rules& rules) {
     std::vector<double> out;
     for (const tasks::transfer& t : cep.with(rules).transfers) out.push_back(t.release_s);
     return out;
@@ -197,7 +197,7 @@ TEST_CASE("a transfer's own release stays a lower limit, for every chunk") {
 TEST_CASE("chunks follow one another, share the volume, and only the first waits the latency") {
   const one_transfer x(tasks::transfer{.priority = 4, .volume_bytes = 3});
   const cep_graph cep(x.graph, x.joined.network());
-  const flow_rules rules{{{.priority = 2}, {.priority = 1, .release = 4_s}, {.priority = 7}}};
+  const message_rules rules{{{.priority = 2}, {.priority = 1, .release = 4_s}, {.priority = 7}}};
   const tasks::task_graph g = cep.with(rules);
   REQUIRE(g.transfers.size() == 3);
   for (std::size_t k = 0; k < 3; ++k) {
@@ -228,7 +228,7 @@ TEST_CASE("a graph of no transfers has no flows and no rules") {
   b.append_to_order(b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(0), .duration_s = 3}));
   const cluster c = wired(2);
   const cep_graph cep(std::move(b).build(), c.network());
-  CHECK(cep.flows() == 0);
+  CHECK(cep.messages() == 0);
   CHECK(cep.transfer_rules({}).empty());
   CHECK(schedule::follow(cep, {}).latency.value() == near(3));
   CHECK(cep.bound().value() == near(3));
@@ -240,7 +240,7 @@ TEST_CASE("chunks change no memory, no bytes and no order of a device") {
     INFO("seed " << seed);
     const cluster c = i.cluster();
     const cep_graph cep(tasks::expand(without_rules(i.plan), i.model(), c, roofline{}), c.network());
-    const tasks::task_graph g = cep.with(flow_rules(cep.flows(), std::vector<chunk_rule>(3)));
+    const tasks::task_graph g = cep.with(message_rules(cep.messages(), std::vector<chunk_rule>(3)));
     REQUIRE(g.transfers.size() == 3 * cep.tasks().transfers.size());
     REQUIRE(g.static_bytes == cep.tasks().static_bytes);
     REQUIRE(g.used == cep.tasks().used);

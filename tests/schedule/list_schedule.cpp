@@ -16,7 +16,7 @@
 using namespace hetplan;
 using namespace hetplan::test;
 using schedule::cep_graph;
-using schedule::flow_chunk;
+using schedule::message_chunk;
 
 namespace {
 
@@ -120,7 +120,7 @@ TEST_CASE("chunks let a longest path grow more urgent the more of it lies ahead,
   CHECK(latency(s, schedule::critical_path_first{}) == near(4 + 3 + 3.5));
   // Halves: A1 7, A2 5, B1 6.5, B2 5: A1 0-2, B1 2-3.5, A2 (the smaller flow of a tie) 3.5-5.5 (8.5), B2 5.5-7 (10.5).
   const auto sequence = schedule::urgency_sequence(s.cep(), schedule::critical_path_first{}, {.chunks = 2});
-  CHECK(sequence == std::vector<flow_chunk>{{0, 0}, {1, 0}, {0, 1}, {1, 1}});
+  CHECK(sequence == std::vector<message_chunk>{{0, 0}, {1, 0}, {0, 1}, {1, 1}});
   CHECK(latency(s, schedule::critical_path_first{}, {.chunks = 2}) == near(10.5));
 }
 
@@ -162,10 +162,10 @@ TEST_CASE("a flow of several transfers is as urgent as its most urgent one, wher
     senders s({0, 0, 0}, {1, 1, 1}, tails);
     const tasks::transfer first = s.graph.transfers[0];
     s.graph.transfers[2] = first;
-    s.graph.transfers[2].step = 1;
+    s.graph.transfers[2].token = 1;
     const cep_graph cep = s.cep();
-    REQUIRE(cep.flows() == 2);
-    CHECK(schedule::urgency_sequence(cep, schedule::longest_tail_first{}) == std::vector<flow_chunk>{{0, 0}, {1, 0}});
+    REQUIRE(cep.messages() == 2);
+    CHECK(schedule::urgency_sequence(cep, schedule::longest_tail_first{}) == std::vector<message_chunk>{{0, 0}, {1, 0}});
   }
 }
 
@@ -176,11 +176,12 @@ TEST_CASE("chunks keep all bytes, name each chunk once, and no list schedule bea
     const cep_graph cep(r.graph, r.cluster.network());
     for (const int chunks : {1, 2, 5}) {
       auto sequence = schedule::urgency_sequence(cep, schedule::critical_path_first{}, {.chunks = chunks});
-      const auto rules = schedule::rules_of_sequence(cep.flows(), sequence);
-      for (std::size_t i = 0; i < sequence.size(); ++i) REQUIRE(rules[sequence[i].flow][sequence[i].chunk].priority == static_cast<int>(i));
+      const auto rules = schedule::rules_of_sequence(cep.messages(), sequence);
+      for (std::size_t i = 0; i < sequence.size(); ++i)
+        REQUIRE(rules[sequence[i].message][sequence[i].chunk].priority == static_cast<int>(i));
       std::sort(sequence.begin(), sequence.end());
       REQUIRE(std::adjacent_find(sequence.begin(), sequence.end()) == sequence.end());
-      REQUIRE(sequence.size() == cep.flows() * static_cast<std::size_t>(chunks));
+      REQUIRE(sequence.size() == cep.messages() * static_cast<std::size_t>(chunks));
       const schedule::network_schedule s = schedule::list_schedule(cep, schedule::critical_path_first{}, {.chunks = chunks});
       REQUIRE(s.latency.value() >= cep.bound().value() * (1 - 1e-9));
       REQUIRE(s.rules == rules);

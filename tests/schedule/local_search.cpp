@@ -154,7 +154,7 @@ TEST_CASE("an observer hears of every step of local search, best so far never ri
     std::vector<schedule::schedule_tried> heard;
     const network_schedule all = schedule::local_search(cep, {.steps = 40}, [&](const schedule::schedule_tried& e) {
       heard.push_back(e);
-      return flow::go;
+      return control::go;
     });
     REQUIRE(static_cast<long long>(heard.size()) == all.steps);
     for (std::size_t i = 0; i < heard.size(); ++i) {
@@ -164,7 +164,7 @@ TEST_CASE("an observer hears of every step of local search, best so far never ri
     REQUIRE(heard.back().latency == all.latency);
     for (const long long at : {1, 4, 15}) {
       const network_schedule s = schedule::local_search(
-          cep, {.steps = 40}, [&](const schedule::schedule_tried& e) { return e.steps < at ? flow::go : flow::stop; });
+          cep, {.steps = 40}, [&](const schedule::schedule_tried& e) { return e.steps < at ? control::go : control::stop; });
       if (all.steps < at) continue;
       require_true(cep, s);
       REQUIRE(s.status.result == outcome::stopped);

@@ -148,7 +148,7 @@ TEST_CASE("the order of a run: ends before starts at one time, but none before i
   const event_order order = schedule::order_of_run(cep, schedule::run(cep, schedule::uncontrolled(cep)));
   // 0: 0-2; 4: 2-3.25 or so; 1: latency to 2.5.
   CHECK(order == event_order{{0, false}, {0, true}, {4, false}, {1, false}, {4, true}, {1, true}});
-  CHECK(schedule::sequence_of_order(cep, order) == std::vector<schedule::flow_chunk>{{2, 0}, {3, 0}, {0, 0}, {4, 0}, {1, 0}});
+  CHECK(schedule::sequence_of_order(cep, order) == std::vector<schedule::message_chunk>{{2, 0}, {3, 0}, {0, 0}, {4, 0}, {1, 0}});
 }
 
 TEST_CASE("two transfers on one link in closed form: within the order of fair sharing the shorter one goes first") {
@@ -215,7 +215,7 @@ TEMPLATE_TEST_CASE("the program of a run's order is no slower than that run, and
       // What priorities make of the order's ends may have another order of events; where it has the same, it is one of
       // the schedules that the program is the best of.
       const network_schedule followed =
-          schedule::follow(cep, schedule::rules_of_sequence(cep.flows(), schedule::sequence_of_order(cep, order)));
+          schedule::follow(cep, schedule::rules_of_sequence(cep.messages(), schedule::sequence_of_order(cep, order)));
       if (schedule::order_of_run(cep, schedule::run(cep, followed)) != order) continue;
       ++same_order;
       REQUIRE(value_s <= followed.latency.value() * (1 + 1e-9));
@@ -385,9 +385,9 @@ TEST_CASE("rates of a solver are no rules: no plan can carry them") {
   CHECK_NOTHROW(schedule::apply(plan{}, cep, solved));
   solved.rates.rates.push_back({0, 0, 1});
   CHECK_THROWS_WITH(schedule::apply(plan{}, cep, solved), Catch::Contains("a solver's rates"));
-  CHECK_THROWS_WITH(cep.with(schedule::flow_rules(cep.flows() + 1, {schedule::chunk_rule{}})),
+  CHECK_THROWS_WITH(cep.with(schedule::message_rules(cep.messages() + 1, {schedule::chunk_rule{}})),
                     Catch::Contains("expected a chunk at least for each of"));
-  CHECK_THROWS_WITH(cep.with(schedule::flow_rules(cep.flows())), Catch::Contains("a flow without a chunk"));
+  CHECK_THROWS_WITH(cep.with(schedule::message_rules(cep.messages())), Catch::Contains("a flow without a chunk"));
 }
 
 TEST_CASE("a window's program keeps what lies before it and moves what lies behind it as a block") {

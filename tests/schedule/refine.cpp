@@ -212,7 +212,7 @@ TEST_CASE("an observer hears of candidates in order, on the caller's thread, and
     const plan_result r = schedule::refine(problem, minimize_latency{}, given, 10, quick(threads), [&](const candidate_judged& e) {
       heard.push_back(e.judged);
       here = here && std::this_thread::get_id() == me && e.best != nullptr;
-      return heard.size() < 3 ? flow::go : flow::stop;
+      return heard.size() < 3 ? control::go : control::stop;
     });
     CHECK(here);
     CHECK(heard == std::vector<long long>{1, 2, 3});

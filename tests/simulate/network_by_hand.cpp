@@ -401,12 +401,12 @@ TEST_CASE("observers see every end in time order and may stop the run") {
     CHECK(e.when.end_s - e.when.start_s == near(e.task.duration_s));
     last = e.when.end_s;
     ++tasks_seen;
-    return flow::go;
+    return control::go;
   };
   const auto see_transfers = [&](const transfer_ended& e) {
     CHECK(e.when.end_s >= last);
     last = e.when.end_s;
-    return ++transfers_seen == 2 ? flow::stop : flow::go;
+    return ++transfers_seen == 2 ? control::stop : control::go;
   };
   const trace all = simulate(g, wired(2).network(), fair_share{}, {}, see_tasks);
   CHECK(all.status.ok());

@@ -121,7 +121,7 @@ TEST_CASE("observers are told whether the best so far is an estimate") {
   const auto listen = [&](const candidate_judged& c) {
     REQUIRE(c.best != nullptr);
     estimated.push_back(c.estimated);
-    return flow::go;
+    return control::go;
   };
   ranking best(problem, fastest, 2);
   static_cast<void>(best.consider(setting::on(1), 2, listen));

@@ -22,7 +22,7 @@ inline adapt::timeline random_timeline(random_source& random, const cluster& c) 
   for (int n = random.integer(0, 40); n > 0; --n) {
     if (random.chance(0.8)) at += random.unit() * t.duration.value() / 20;  // others at the same instant
     const device_id d(random.index(c.size())), other(random.index(c.size()));
-    const auto add = [&](adapt::happening what) { t.events.push_back({seconds(at), what}); };
+    const auto add = [&](adapt::event_payload what) { t.events.push_back({seconds(at), what}); };
     switch (random.integer(0, 5)) {
       case 0:
         if (!c.network().resources().empty()) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 #include "worker.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/plan/reductions.hpp>
-#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 #include "medium.hpp"

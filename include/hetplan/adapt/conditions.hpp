@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the world is like at one time: who is there, how fast, on which network.
+/// What the environment is like at one time: who is there, how fast, on which network.
 
 #include <cmath>
 #include <vector>
@@ -23,7 +23,7 @@ struct conditions {
 /// The conditions that a cluster describes.
 [[nodiscard]] conditions nominal(const cluster& c);
 
-/// What an event changes; traffic and wishes change no condition.
+/// What an event changes; traffic and targets change no condition.
 void apply(conditions& now, const event& e);
 
 /// The largest relative change of a speed or a capacity, 1 where a device came or went: |new / old - 1|, and infinite

@@ -67,9 +67,9 @@ class change_classifier {
  private:
   double large_, ignore_;
   std::optional<conditions> answered_, last_;
-  using flow_list = std::vector<std::tuple<device_id, device_id, int>>;
-  [[nodiscard]] static flow_list list(std::span<const foreign_traffic> traffic);
-  flow_list traffic_;
+  using traffic_list = std::vector<std::tuple<device_id, device_id, int>>;
+  [[nodiscard]] static traffic_list list(std::span<const foreign_traffic> traffic);
+  traffic_list traffic_;
   qoe_target wanted_;
 };
 

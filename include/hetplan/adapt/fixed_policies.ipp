@@ -42,8 +42,8 @@ HETPLAN_INLINE change_size change_classifier::classify(const situation& s) {
   return change_size::large;
 }
 
-HETPLAN_INLINE change_classifier::flow_list change_classifier::list(std::span<const foreign_traffic> traffic) {
-  flow_list all;
+HETPLAN_INLINE change_classifier::traffic_list change_classifier::list(std::span<const foreign_traffic> traffic) {
+  traffic_list all;
   for (const foreign_traffic& f : traffic) all.emplace_back(f.from, f.to, f.priority);
   return all;
 }
@@ -57,7 +57,7 @@ HETPLAN_INLINE std::optional<reaction> reorder_transfers(const planning_problem&
   const std::size_t running = known.add(*s.running);
   const auto scheduled = known.reschedule(running, s.noticed, s.traffic, s.wanted, options.network);
   if (!scheduled) return std::nullopt;
-  const wish wanted(problem.job, s);
+  const goal wanted(problem.job, s);
   const auto serves = [&](std::size_t i) { return known.serves(wanted, i, s.noticed, s.traffic); };
   if (serves(*scheduled) >= serves(running)) return std::nullopt;
   return reaction{
@@ -89,7 +89,7 @@ HETPLAN_INLINE reaction replan_always::react(const situation& s) {
   known_.forget(options_.most_plans);
   const plan_result& found = plan_(known_, s, s.wanted);
   if (found.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
-  const wish wanted(problem_->job, s);
+  const goal wanted(problem_->job, s);
   const auto best = known_.best(wanted, s.noticed, s.traffic, found.plans);
   if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
   if (s.running != nullptr && s.can_run) {
@@ -112,7 +112,7 @@ HETPLAN_INLINE reaction oracle::react(const situation& s) {
   known_.forget(options_.most_plans);
   const plan_result& found = plan_(known_, s, s.wanted);
   for (const plan& p : found.plans) known_.add(p);
-  const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic);
+  const auto best = known_.best(goal(problem_->job, s), s.noticed, s.traffic);
   if (!best) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
   if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
   return {.next = known_[*best],

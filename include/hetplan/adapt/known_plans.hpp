@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/adapt/goal.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/reschedule.hpp>
-#include <hetplan/adapt/wish.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -42,11 +42,11 @@ class known_plans {
 
   /// The index of the plan that serves best, of all or of some; nothing if none of them can run. Ties: the first.
   /// Complexity  that of try_out for each.
-  [[nodiscard]] std::optional<std::size_t> best(const wish& wanted, const conditions& now, std::span<const foreign_traffic> traffic,
+  [[nodiscard]] std::optional<std::size_t> best(const goal& wanted, const conditions& now, std::span<const foreign_traffic> traffic,
                                                 std::optional<std::span<const plan>> among = {});
 
   /// How well a plan serves.  Complexity: that of try_out.
-  [[nodiscard]] serving serves(const wish& wanted, std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic);
+  [[nodiscard]] serving serves(const goal& wanted, std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic);
   /// An iteration while nothing changes; infinite where the plan cannot run.  Complexity: one simulation, if it is new.
   [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic);
 

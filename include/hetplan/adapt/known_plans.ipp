@@ -69,7 +69,7 @@ HETPLAN_INLINE std::size_t known_plans::remembered() const {
   return sum;
 }
 
-HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const wish& wanted, const conditions& now,
+HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const goal& wanted, const conditions& now,
                                                             std::span<const foreign_traffic> traffic,
                                                             std::optional<std::span<const plan>> among) {
   std::optional<std::size_t> found;
@@ -90,7 +90,7 @@ HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const wish& wanted, 
   return found;
 }
 
-HETPLAN_INLINE serving known_plans::serves(const wish& wanted, std::size_t i, const conditions& now,
+HETPLAN_INLINE serving known_plans::serves(const goal& wanted, std::size_t i, const conditions& now,
                                            std::span<const foreign_traffic> traffic) {
   return wanted.of(try_out(i, now, traffic));
 }

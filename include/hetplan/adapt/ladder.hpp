@@ -64,7 +64,7 @@ class ladder {
   [[nodiscard]] std::vector<candidate> everything(const situation& s);
   /// The planner's, with something to spare.
   [[nodiscard]] const plan_result& answer(const situation& s);
-  [[nodiscard]] choice judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking);
+  [[nodiscard]] choice judged(const situation& s, const goal& wanted, std::size_t plan, rung step, seconds thinking);
   /// Nothing runs for `pause_s`, after the old plan went on for `beside_s`, slower, while weights came.
   struct switch_time {
     double pause_s = 0, beside_s = 0;
@@ -73,15 +73,15 @@ class ladder {
   /// Nothing where weights are missing. Weights that do not change come in the background, as far as there is room for them
   /// beside the running plan; the two share the network.
   [[nodiscard]] std::optional<switch_time> time_of_switch(const situation& s, std::size_t plan);
-  [[nodiscard]] std::optional<choice> best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all);
+  [[nodiscard]] std::optional<choice> best_of(const situation& s, const goal& wanted, const std::vector<candidate>& all);
   /// Those that keep the latency first, and of these those that also would if things got a little worse.
-  [[nodiscard]] std::pair<int, serving> rank(const wish& wanted, const choice& c) const;
+  [[nodiscard]] std::pair<int, serving> rank(const goal& wanted, const choice& c) const;
   [[nodiscard]] bool beats(const choice& a, const choice& b) const;
-  [[nodiscard]] bool holds(const situation& s, const wish& wanted, const choice& c);
+  [[nodiscard]] bool holds(const situation& s, const goal& wanted, const choice& c);
 
   /// Where no latency is wanted, a plan may hold only because the running one was adopted in worse times. If weights have to
   /// move anyway, then to the best that there is.
-  [[nodiscard]] bool is_worth_moving_for(const wish& wanted, const choice& c) const;
+  [[nodiscard]] bool is_worth_moving_for(const goal& wanted, const choice& c) const;
 
   [[nodiscard]] reaction first(const choice& c);
   [[nodiscard]] reaction adopt(const situation& s, const choice& c, switching how, const char* why);

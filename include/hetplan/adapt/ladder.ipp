@@ -45,7 +45,7 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
     return r;
   }
   postponed_.reset();
-  const wish wanted(problem_->job, s);
+  const goal wanted(problem_->job, s);
   if (s.running == nullptr || !s.can_run) {
     const std::optional<choice> best = best_of(s, wanted, everything(s));
     if (!best) {
@@ -119,7 +119,7 @@ HETPLAN_INLINE const plan_result& ladder::answer(const situation& s) {
   return plan_(known_, s, wanted);
 }
 
-HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const wish& wanted, std::size_t plan, rung step, seconds thinking) {
+HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wanted, std::size_t plan, rung step, seconds thinking) {
   choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
   c.amortised = wanted.of(c.now);
   if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
@@ -164,7 +164,7 @@ HETPLAN_INLINE std::optional<ladder::switch_time> ladder::time_of_switch(const s
   return t;
 }
 
-HETPLAN_INLINE std::optional<ladder::choice> ladder::best_of(const situation& s, const wish& wanted, const std::vector<candidate>& all) {
+HETPLAN_INLINE std::optional<ladder::choice> ladder::best_of(const situation& s, const goal& wanted, const std::vector<candidate>& all) {
   std::optional<choice> best;
   for (const candidate& c : all) {
     const choice x = judged(s, wanted, c.plan, c.step, c.thinking);
@@ -174,7 +174,7 @@ HETPLAN_INLINE std::optional<ladder::choice> ladder::best_of(const situation& s,
   return best;
 }
 
-HETPLAN_INLINE std::pair<int, serving> ladder::rank(const wish& wanted, const choice& c) const {
+HETPLAN_INLINE std::pair<int, serving> ladder::rank(const goal& wanted, const choice& c) const {
   const bool kept = wanted.keeps_latency(c.now).value_or(true), well = wanted.keeps_latency(c.now, options_.spare).value_or(true);
   return {kept ? (well ? 0 : 1) : 2, c.amortised};
 }
@@ -183,14 +183,14 @@ HETPLAN_INLINE bool ladder::beats(const choice& a, const choice& b) const {
   return !b.now.ended || a.amortised.score * (1 + options_.tolerance) < b.amortised.score;
 }
 
-HETPLAN_INLINE bool ladder::holds(const situation& s, const wish& wanted, const choice& c) {
+HETPLAN_INLINE bool ladder::holds(const situation& s, const goal& wanted, const choice& c) {
   if (const auto kept = wanted.keeps_latency(c.now)) return *kept;
   if (!c.now.ended || c.now.response_s > (1 + options_.tolerance) * reference_) return false;
   const auto best = best_of(s, wanted, known_ones());
   return !best || !beats(*best, c);
 }
 
-HETPLAN_INLINE bool ladder::is_worth_moving_for(const wish& wanted, const choice& c) const {
+HETPLAN_INLINE bool ladder::is_worth_moving_for(const goal& wanted, const choice& c) const {
   return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Keeps a history's books: stretches without gaps, every joule and every iteration entered once.
+/// Keeps a history's ledger: stretches without gaps, every joule and every iteration entered once.
 
 #include <span>
 #include <utility>

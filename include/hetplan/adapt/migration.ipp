@@ -80,7 +80,7 @@ class fetch_round {
   /// A cache, which has one owner.
   void move_cache(layer_id l, device_id from, device_id to, bytes volume) {
     if (!open(from, to)) return refuse(model_[l], to, {from});
-    const wish moving{l, to, volume.value(), false, {}, from};
+    const request moving{l, to, volume.value(), false, {}, from};
     load(moving, 1);
     pack(moving);
   }
@@ -90,17 +90,17 @@ class fetch_round {
   /// The tensors with one sender first, then the largest; each from the sender whose way is free first. Then each again, given
   /// all others, as long as that frees ways sooner: no step makes the busiest resource busier.
   [[nodiscard]] std::vector<fetch> fetches() {
-    std::stable_sort(wanted_.begin(), wanted_.end(), [](const wish& a, const wish& b) {
+    std::stable_sort(wanted_.begin(), wanted_.end(), [](const request& a, const request& b) {
       return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) <
              std::tuple(b.sources.size() > 1, -b.volume_bytes, b.to, b.tensor);
     });
-    for (wish& w : wanted_) {
+    for (request& w : wanted_) {
       w.from = best_sender(w);
       load(w, 1);
     }
     for (int pass = 0, moved = 1; pass < 8 && moved > 0; ++pass) {
       moved = 0;
-      for (wish& w : wanted_) {
+      for (request& w : wanted_) {
         if (w.sources.size() < 2) continue;
         load(w, -1);
         const device_id best = best_sender(w);
@@ -111,7 +111,7 @@ class fetch_round {
         load(w, 1);
       }
     }
-    for (const wish& w : wanted_) pack(w);
+    for (const request& w : wanted_) pack(w);
     std::vector<fetch> all;
     for (auto& [key, f] : pairs_) {
       std::sort(f.layers.begin(), f.layers.end());
@@ -122,7 +122,7 @@ class fetch_round {
   }
 
  private:
-  struct wish {
+  struct request {
     layer_id tensor;
     device_id to;
     double volume_bytes;
@@ -136,7 +136,7 @@ class fetch_round {
     return volume_bytes * u.weight / now_.capacity[u.resource.index()].value();
   }
   /// When the last resource of the way would be done with all that it has to carry, and what all of them have together.
-  [[nodiscard]] std::pair<double, double> busy_with(const wish& w, device_id from) const {
+  [[nodiscard]] std::pair<double, double> busy_with(const request& w, device_id from) const {
     double last = 0, all = 0;
     for (const resource_use& u : cluster_.network().find(from, w.to)->via) {
       const double end = load_s_[u.resource.index()] + work_s(w.volume_bytes, u);
@@ -146,24 +146,24 @@ class fetch_round {
     return {last, all};
   }
   /// Sums of the same numbers in another order are no difference.
-  [[nodiscard]] bool sooner(const wish& w, device_id from, device_id than) const {
+  [[nodiscard]] bool sooner(const request& w, device_id from, device_id than) const {
     const auto [last, all] = busy_with(w, from);
     const auto [other_last, other_all] = busy_with(w, than);
     const double few = 1e-12 * other_last;
     return last < other_last - few || (last <= other_last + few && all < other_all * (1 - 1e-12));
   }
-  [[nodiscard]] device_id best_sender(const wish& w) const {
+  [[nodiscard]] device_id best_sender(const request& w) const {
     device_id best = w.sources.front();
     for (const device_id from : w.sources) {
       if (sooner(w, from, best)) best = from;
     }
     return best;
   }
-  void load(const wish& w, int sign) {
+  void load(const request& w, int sign) {
     for (const resource_use& u : cluster_.network().find(w.from, w.to)->via)
       load_s_[u.resource.index()] += sign * work_s(w.volume_bytes, u);
   }
-  void pack(const wish& w) {
+  void pack(const request& w) {
     fetch& f = pairs_.try_emplace({w.from, w.to, w.immutable}, fetch{w.from, w.to, {}, w.immutable, {}}).first->second;
     f.volume += bytes(w.volume_bytes);
     f.layers.push_back(w.tensor);
@@ -186,7 +186,7 @@ class fetch_round {
   const conditions& now_;
   const workload& workload_;
   hetplan::status status_;
-  std::vector<wish> wanted_;
+  std::vector<request> wanted_;
   std::map<std::tuple<device_id, device_id, bool>, fetch> pairs_;
   std::vector<double> load_s_;  ///< by resource
 };

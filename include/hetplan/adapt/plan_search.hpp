@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 /// Moments whose rounded conditions are the same are one. A search that brings nothing better than the plans that are known
 /// already, by 1 %, is *futile*, and the next one waits: `first_wait` steps, after each futile one in a row twice as many. A question about
 /// other conditions is a step for each 10 % that they are away from what was tried, 8 at most; and so are ten seconds, so that what
-/// lasts is answered. A search that helps ends the waiting; another set of devices that work and other wishes each have a waiting
+/// lasts is answered. A search that helps ends the waiting; another set of devices that work and other targets each have a waiting
 /// of their own, and a deadline that comes in reach ends it. While nothing can run, no wait is longer than 8 steps.
 ///
 /// With a deadline it is asked for the pace that is left: for all iterations in the time in which they would have to be done to end the

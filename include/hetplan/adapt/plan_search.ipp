@@ -51,7 +51,7 @@ HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, co
       return near->answer;
     }
   }
-  const wish wants(problem_->job, s);
+  const goal wants(problem_->job, s);
   const auto serves = [&](std::optional<std::size_t> i) {
     return i ? known.serves(wants, *i, s.noticed, s.traffic) : wants.of(iteration{});
   };

@@ -18,7 +18,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 /// What one more transfer would find of each resource while others use it: its max-min share beside them.
 ///
 /// A planner cannot model traffic that is not its own; this is what a probe of the network would tell it.
-/// Complexity  O(flows x resources per route + resources).
+/// Complexity  O(transfers x resources per route + resources).
 [[nodiscard]] conditions offered(conditions now, std::span<const foreign_traffic> traffic, const network& net);
 
 /// A problem seen through conditions, for every planner: devices that are away or stand still are left out, slower ones

@@ -50,7 +50,7 @@ HETPLAN_INLINE reaction rescheduling_policy::react(const situation& s) {
   known_.forget(options_.most_plans);
   const plan_result& r = plan_(known_, s, s.wanted);
   if (r.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = r.status.reason};
-  const auto best = known_.best(wish(problem_->job, s), s.noticed, s.traffic, r.plans);  // an answer may be of another moment
+  const auto best = known_.best(goal(problem_->job, s), s.noticed, s.traffic, r.plans);  // an answer may be of another moment
   if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
   return {.next = known_[*best],
           .how = switching::through_coordinator,

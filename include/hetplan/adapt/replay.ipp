@@ -12,13 +12,13 @@
 #include <utility>
 
 #include <hetplan/adapt/proportional_cut.hpp>
-#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
 #include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/network_policy.hpp>
@@ -121,8 +121,8 @@ class replay_maker {
   void measure_boundaries() {
     const sequence_cuts cuts(problem_.model, sequence_);
     for (std::size_t i = 0; i < sequence_.size(); ++i) {
-      const auto [there, back] = cuts.bytes_in(i, sequence_.size());
-      boundary_bytes_.push_back((there + (training() ? back : 0)) * running_.microbatch_size);
+      const auto [forward_bytes, gradient_bytes] = cuts.bytes_in(i, sequence_.size());
+      boundary_bytes_.push_back((forward_bytes + (training() ? gradient_bytes : 0)) * running_.microbatch_size);
     }
     for (std::size_t k = 1; k < left_.size(); ++k) {
       s_per_byte_.push_back(0);
@@ -156,8 +156,8 @@ class replay_maker {
 
   /// Samples of a microbatch that each device of a stage has the memory for.
   [[nodiscard]] std::vector<int> caps(std::size_t k, std::size_t first, std::size_t last, warmup_rule rule) const {
-    const int behind = static_cast<int>(left_.size() - k);
-    const double each = microbatches_in_flight(running_, warmup_of(rule, behind)) * table_->activation_bytes(first, last) +
+    const int stages_left = static_cast<int>(left_.size() - k);
+    const double each = microbatches_in_flight(running_, warmup_of(rule, stages_left)) * table_->activation_bytes(first, last) +
                         running_.microbatches * table_->cache_bytes(first, last);
     std::vector<int> most;
     for (const assignment& a : left_[k].devices) {
@@ -203,10 +203,10 @@ class replay_maker {
   stage_graph graph_;
   layer_sequence sequence_;  ///< the running plan's stages one after the other
   std::vector<stage> left_;  ///< with the devices that are left
-  std::optional<stage_table> table_;
+  std::optional<prefix_table> table_;
   std::vector<double> work_;                  ///< before each layer of the sequence and at its end, as a share of the whole model
   std::vector<std::vector<double>> seconds_;  ///< the same in seconds, by stage that is left
-  std::vector<double> boundary_bytes_;        ///< of a microbatch, there and back, before each layer of the sequence
+  std::vector<double> boundary_bytes_;        ///< of a microbatch, forward and gradient, before each layer of the sequence
   std::vector<double> capacity_;              ///< by stage that is left: whole models per second
   std::vector<double> s_per_byte_;            ///< behind each stage that is left but the last: its slowest pair of devices
   std::vector<char> joined_;                  ///< behind each: every pair has a route

@@ -7,7 +7,7 @@
 
 #include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The noun for life with change: what happens to devices, network and wishes while a job runs.
+/// The noun for what changes while a job runs: what happens to devices, network and targets.
 
 #include <optional>
 #include <string>
@@ -48,11 +48,11 @@ struct qoe_becomes {
   friend bool operator==(const qoe_becomes&, const qoe_becomes&) = default;
 };
 
-using happening = std::variant<capacity_becomes, speed_becomes, device_leaves, device_joins, transfer_begins, qoe_becomes>;
+using event_payload = std::variant<capacity_becomes, speed_becomes, device_leaves, device_joins, transfer_begins, qoe_becomes>;
 
 struct event {
   seconds at;
-  happening what;
+  event_payload what;
   friend bool operator==(const event&, const event&) = default;
 };
 
@@ -76,7 +76,7 @@ struct timeline_violation {
 
 /// The first rule that a timeline breaks, or nothing: a time before the one before it or not finite, an unknown id, a negative
 /// or non-finite amount, a transfer without a route or to itself, a device that leaves twice or joins while it is there, the
-/// last device leaving, a wish that says nothing or is not above zero.
+/// last device leaving, a target that says nothing or is not above zero.
 /// Events at or after the end never happen, but are checked all the same.
 [[nodiscard]] std::optional<timeline_violation> find_violation(const timeline& t, const cluster& c);
 

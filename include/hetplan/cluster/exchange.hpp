@@ -20,14 +20,14 @@ struct transfer_cost {
 
 /// Traffic between two groups in both directions.
 struct exchange_cost {
-  transfer_cost there;
-  transfer_cost back;
+  transfer_cost forward;
+  transfer_cost backward;
   bool half_duplex = false;  ///< the directions of some pair share a resource: they take turns
 
-  /// Traffic there and back at once.
-  [[nodiscard]] double together_s(double there_s, double back_s) const;
-  /// One volume there, and as much back.
-  [[nodiscard]] double swap_s(double volume) const { return together_s(there.time_s(volume), back.time_s(volume)); }
+  /// Traffic forward and backward at once.
+  [[nodiscard]] double together_s(double forward_s, double backward_s) const;
+  /// One volume forward, and as much backward.
+  [[nodiscard]] double swap_s(double volume) const { return together_s(forward.time_s(volume), backward.time_s(volume)); }
 
   /// Widens to cover another pair.
   void cover(const exchange_cost& other);
@@ -52,7 +52,7 @@ struct exchange_cost {
 }
 
 /// A ring all-reduce, per byte of the reduced tensor: each device sends its ring_share to the next in list order,
-/// all at once, so a resource that several of these flows use is charged for all of them.
+/// all at once, so a resource that several of these transfers use is charged for all of them.
 ///
 /// Source     semantics, section 6. Deviation from Asteroid, eq. 5, which divides by the least bandwidth alone and
 ///            so takes a shared medium for n wires.

@@ -9,13 +9,13 @@
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE double exchange_cost::together_s(double there_s, double back_s) const {
-  return half_duplex ? there_s + back_s : std::max(there_s, back_s);
+HETPLAN_INLINE double exchange_cost::together_s(double forward_s, double backward_s) const {
+  return half_duplex ? forward_s + backward_s : std::max(forward_s, backward_s);
 }
 
 HETPLAN_INLINE void exchange_cost::cover(const exchange_cost& other) {
-  there = {std::max(there.latency_s, other.there.latency_s), std::max(there.s_per_byte, other.there.s_per_byte)};
-  back = {std::max(back.latency_s, other.back.latency_s), std::max(back.s_per_byte, other.back.s_per_byte)};
+  forward = {std::max(forward.latency_s, other.forward.latency_s), std::max(forward.s_per_byte, other.forward.s_per_byte)};
+  backward = {std::max(backward.latency_s, other.backward.latency_s), std::max(backward.s_per_byte, other.backward.s_per_byte)};
   half_duplex = half_duplex || other.half_duplex;
 }
 
@@ -31,10 +31,10 @@ HETPLAN_INLINE exchange_cost peak_exchange(const network& net, std::span<const d
   for (const device_id i : a) {
     for (const device_id j : b) {
       exchange_cost pair{peak_transfer(net, i, j), peak_transfer(net, j, i)};
-      const route *there = net.find(i, j), *back = net.find(j, i);
-      if (there != nullptr && back != nullptr) {
-        for (const resource_use& u : there->via) {
-          for (const resource_use& v : back->via) pair.half_duplex = pair.half_duplex || u.resource == v.resource;
+      const route *forward = net.find(i, j), *backward = net.find(j, i);
+      if (forward != nullptr && backward != nullptr) {
+        for (const resource_use& u : forward->via) {
+          for (const resource_use& v : backward->via) pair.half_duplex = pair.half_duplex || u.resource == v.resource;
         }
       }
       all.cover(pair);

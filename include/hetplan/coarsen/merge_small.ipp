@@ -123,9 +123,9 @@ HETPLAN_INLINE bool contraction::make_room(std::size_t c) {
       for (std::size_t p = first + 1; p < last; ++p) {
         if (order_[p] != none && seen_[order_[p]] != search_) put(order_[p], place++);
       }
-      std::size_t behind = place + 1;
-      for (const std::size_t b : reached_) put(b, behind++);
-      for (std::size_t p = behind; p <= last; ++p) order_[p] = none;
+      std::size_t next = place + 1;
+      for (const std::size_t b : reached_) put(b, next++);
+      for (std::size_t p = next; p <= last; ++p) order_[p] = none;
     }
   }
   if (order_[first] == u) order_[first] = none;

@@ -11,12 +11,12 @@
 namespace HETPLAN_NAMESPACE {
 
 /// An observer's answer: go on, or stop and return what there is (status `stopped`).
-enum class flow { go, stop };
+enum class control { go, stop };
 
 /// `observes<O, Event>`: O can be called with the event and answers go or stop.
 template <class O, class Event>
 concept observes = requires(O& o, const Event& e) {
-  { o(e) } -> std::same_as<flow>;
+  { o(e) } -> std::same_as<control>;
 };
 
 /// `observer<O, Events...>`: O handles at least one of the events that a call sends.
@@ -25,17 +25,17 @@ concept observer = (observes<O, Events> || ...);
 
 template <class O, class... Events>
 consteval bool check_observer() {
-  static_assert(observer<O, Events...>, "observer needs: hetplan::flow operator()(const Event&) for an event of this call");
+  static_assert(observer<O, Events...>, "observer needs: hetplan::control operator()(const Event&) for an event of this call");
   return observer<O, Events...>;
 }
 
 /// Sends an event to every observer that handles it; `stop` if any of them says so.
 template <class Event, class... Observers>
-flow notify(const Event& event, Observers&... observers) {
-  flow answer = flow::go;
+control notify(const Event& event, Observers&... observers) {
+  control answer = control::go;
   [[maybe_unused]] const auto tell = [&](auto& o) {
     if constexpr (observes<std::remove_reference_t<decltype(o)>, Event>) {
-      if (o(event) == flow::stop) answer = flow::stop;
+      if (o(event) == control::stop) answer = control::stop;
     }
   };
   (tell(observers), ...);
@@ -56,11 +56,11 @@ class any_observer {
     static_assert(check_observer<std::remove_reference_t<O>, Event>());
   }
 
-  flow operator()(const Event& e) const { return tell_ != nullptr ? tell_(observer_, e) : flow::go; }
+  control operator()(const Event& e) const { return tell_ != nullptr ? tell_(observer_, e) : control::go; }
 
  private:
   void* observer_ = nullptr;
-  flow (*tell_)(void*, const Event&) = nullptr;
+  control (*tell_)(void*, const Event&) = nullptr;
 };
 
 /// Several observers as one, which refers to them: `stop` if any of them says so.

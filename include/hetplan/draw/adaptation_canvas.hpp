@@ -38,7 +38,7 @@ struct adaptation_detail {
 };
 
 /// One kind of sign per rung; told apart by shape.
-enum class sign { happening, network, known_plan, replanned, done };
+enum class sign { event, network, known_plan, replanned, done };
 
 /// Around the place of the sign, in relative steps.
 [[nodiscard]] constexpr std::string_view shape_of(sign s) {

@@ -18,10 +18,10 @@ HETPLAN_INLINE double adaptation_rows::paint() {
   double y = paint_conditions(6);
   for (std::size_t p = 0; p < view_.policies.size(); ++p) y = paint_policy(p, y);
   const double bottom = y - 14;
-  svg_writer behind;
-  behind.raw(k_.marks(0, bottom));
-  behind.append(std::move(k_.chart.plot));
-  k_.chart.plot = std::move(behind);
+  svg_writer background;
+  background.raw(k_.marks(0, bottom));
+  background.append(std::move(k_.chart.plot));
+  k_.chart.plot = std::move(background);
   for (const double at : view_.deadlines)
     k_.chart.plot.line(k_.x(at), deadline_top_, k_.x(at), bottom, palette::ink, 1.4, " pointer-events=\"none\"");
   return bottom;
@@ -46,17 +46,17 @@ HETPLAN_INLINE double adaptation_rows::paint_conditions(double y) {
   for (const adapt::event& e : view_.transfers) {
     const auto& t = std::get<adapt::transfer_begins>(e.what);
     const std::string words = k_.cluster[t.from].name + " → " + k_.cluster[t.to].name + ", " + engineering(t.volume.value(), "B");
-    traffic.add(sign::happening, e.at.value(), words, "other traffic: " + words + "\nbegins at " + clock_text(e.at.value()));
+    traffic.add(sign::event, e.at.value(), words, "other traffic: " + words + "\nbegins at " + clock_text(e.at.value()));
   }
   y = paint_signs(traffic, "other traffic", y);
-  sign_row wishes;
+  sign_row targets;
   for (std::size_t i = 1; i < view_.wanted.size(); ++i) {
     const std::string response = "response " + engineering(view_.wanted[i].value, "s");
-    wishes.add(sign::happening, view_.wanted[i].from_s, response, response + "\nwanted from " + clock_text(view_.wanted[i].from_s) + " on");
+    targets.add(sign::event, view_.wanted[i].from_s, response, response + "\nwanted from " + clock_text(view_.wanted[i].from_s) + " on");
   }
   deadline_top_ = y + 11;
-  for (const double at : view_.deadlines) wishes.add(sign::done, at, "deadline", "deadline at " + clock_text(at));
-  y = paint_signs(wishes, "wanted", y);
+  for (const double at : view_.deadlines) targets.add(sign::done, at, "deadline", "deadline at " + clock_text(at));
+  y = paint_signs(targets, "wanted", y);
   if (view_.hidden > 0) {
     const std::string hidden = std::to_string(view_.hidden) + (view_.hidden == 1 ? " other changes" : " others change");
     k_.chart.still.text(time_chart::left, y + 4, hidden + " less: not shown", {.size = 10.5, .fill = palette::quiet});
@@ -171,7 +171,7 @@ HETPLAN_INLINE sign adaptation_rows::sign_of(adapt::rung r) {
   return r == adapt::rung::network      ? sign::network
          : r == adapt::rung::known_plan ? sign::known_plan
          : r == adapt::rung::replanned  ? sign::replanned
-                                        : sign::happening;
+                                        : sign::event;
 }
 
 }  // namespace HETPLAN_NAMESPACE::draw::detail

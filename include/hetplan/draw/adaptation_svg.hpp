@@ -21,7 +21,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// A static picture: above what changed (capacities, speeds, devices that were away, other traffic, wishes), below a row per policy
+/// A static picture: above what changed (capacities, speeds, devices that were away, other traffic, targets), below a row per policy
 /// with what ran, when plans were adopted, and its response against the wanted one; all on one time axis.
 ///
 /// Stays small and readable with any number of stretches: what is finer than a pixel becomes the band from least to most.

@@ -38,7 +38,7 @@ class adaptation_view {
  public:
   static constexpr std::size_t most_resources = 6, most_devices = 8;
 
-  adaptation_view(std::span<const io::policy_history> rows, const adapt::timeline& t, const cluster& c, const qoe_target& first_wish);
+  adaptation_view(std::span<const io::policy_history> rows, const adapt::timeline& t, const cluster& c, const qoe_target& first_target);
 
   std::span<const io::policy_history> policies;
   double duration_s;
@@ -61,7 +61,7 @@ class adaptation_view {
 
   void keep_most(std::vector<changing>& all, std::size_t most);
 
-  void read_wishes(const adapt::timeline& t, const qoe_target& first);
+  void read_targets(const adapt::timeline& t, const qoe_target& first);
 
   [[nodiscard]] plan_name name_of(const plan& p);
 };

@@ -52,10 +52,10 @@ HETPLAN_INLINE std::string plan_name::text() const {
 }
 
 HETPLAN_INLINE adaptation_view::adaptation_view(std::span<const io::policy_history> rows, const adapt::timeline& t, const cluster& c,
-                                                const qoe_target& first_wish)
+                                                const qoe_target& first_target)
     : policies(rows), duration_s(t.duration.value()) {
   read_conditions(t, c);
-  read_wishes(t, first_wish);
+  read_targets(t, first_target);
   for (const io::policy_history& row : rows) {
     names.emplace_back();
     for (const plan& p : row.history.plans) names.back().push_back(name_of(p));
@@ -125,7 +125,7 @@ HETPLAN_INLINE void adaptation_view::keep_most(std::vector<changing>& all, std::
   std::sort(all.begin(), all.end(), [](const changing& a, const changing& b) { return a.index < b.index; });
 }
 
-HETPLAN_INLINE void adaptation_view::read_wishes(const adapt::timeline& t, const qoe_target& first) {
+HETPLAN_INLINE void adaptation_view::read_targets(const adapt::timeline& t, const qoe_target& first) {
   constexpr double never = std::numeric_limits<double>::infinity();
   level_curve latency, deadline;
   latency.set(0, first.latency ? first.latency->value() : never);

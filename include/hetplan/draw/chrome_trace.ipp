@@ -12,7 +12,7 @@
 
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/draw/trace_view.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::draw {
 
@@ -110,7 +110,7 @@ HETPLAN_INLINE std::string chrome_trace(const plan& p, const cluster& c, const j
                                                 {"microbatch", std::to_string(t.microbatch)},
                                                 {"samples", std::to_string(t.last_sample - t.first_sample)},
                                                 {"idle_before", number(view.idle_before_s(n))}};
-      if (p.workload.mode == mode::generation) args.emplace_back("token", std::to_string(t.step));
+      if (p.workload.mode == mode::generation) args.emplace_back("token", std::to_string(t.token));
       if (std::string reason = view.waited_for(n); !reason.empty()) args.emplace_back("waited_for", json_string(reason));
       if (t.again_s > 0) args.emplace_back("forward_again", number(t.again_s));
       if (t.takes_bytes > 0) args.emplace_back("takes_memory", number(t.takes_bytes));

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::draw::detail {
 

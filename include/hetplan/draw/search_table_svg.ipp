@@ -72,7 +72,7 @@ class search_table_painter {
     way w;
     std::size_t state = 0;
     for (auto s = p.stages.rbegin(); s != p.stages.rend(); ++s) {
-      partition::device_space::group g;
+      partition::device_space::device_group g;
       for (std::size_t c = 0; c < space_.classes.size(); ++c) {
         const auto& members = space_.classes[c];
         const auto n = std::count_if(s->devices.begin(), s->devices.end(),
@@ -95,7 +95,7 @@ class search_table_painter {
     return mix(palette::phase_color(phase::forward, 0, 1), palette::paper,
                most_ > least_ ? 0.9 * std::sqrt((rank - least_) / (most_ - least_)) : 0);
   }
-  [[nodiscard]] std::string devices(const partition::device_space::group& g, std::string text = "") const {
+  [[nodiscard]] std::string devices(const partition::device_space::device_group& g, std::string text = "") const {
     for (const auto& p : g) {
       const device& d = tables_.cluster[space_.classes[p.of_class].front()];
       text += (text.empty() ? "" : " + ") + (p.devices > 1 ? std::to_string(p.devices) + " × " : "") + (d.kind.empty() ? d.name : d.kind);
@@ -125,7 +125,7 @@ class search_table_painter {
     out_.line(margin, 138, width - margin, 138, palette::frame);
   }
   void row(std::size_t s) {
-    partition::device_space::group taken;
+    partition::device_space::device_group taken;
     for (std::size_t c = 0; c < space_.classes.size(); ++c) {
       if (const int n = static_cast<int>(space_.classes[c].size()) - space_.left[s][c]) taken.push_back({c, n});
     }

@@ -69,13 +69,13 @@ HETPLAN_INLINE std::string trace_view::compute_name(std::size_t n) const {
                      : t.what == phase::backward_weight ? "weight gradient "
                      : t.again_s > 0                    ? "forward again and backward "
                                                         : "backward ";
-  return what + stage_name(t.stage) + ", microbatch " + std::to_string(t.microbatch) + step_name(t.step);
+  return what + stage_name(t.stage) + ", microbatch " + std::to_string(t.microbatch) + token_name(t.token);
 }
 
 HETPLAN_INLINE std::string trace_view::transfer_name(std::size_t n) const {
   const tasks::transfer& t = graph_.transfers[n];
   std::string text = std::string(to_string(t.kind)) + " " + device_name(t.from) + " → " + device_name(t.to);
-  if (t.kind != transfer_kind::sync) text += ", microbatch " + std::to_string(t.microbatch) + step_name(t.step);
+  if (t.kind != transfer_kind::sync) text += ", microbatch " + std::to_string(t.microbatch) + token_name(t.token);
   if (t.chunk > 0) text += ", chunk " + std::to_string(t.chunk);
   return text;
 }
@@ -91,8 +91,8 @@ HETPLAN_INLINE std::vector<resource_view> trace_view::resources(sweep_detail det
   return run.views();
 }
 
-HETPLAN_INLINE std::string trace_view::step_name(int step) const {
-  return plan_.workload.mode == mode::generation ? ", token " + std::to_string(step) : std::string();
+HETPLAN_INLINE std::string trace_view::token_name(int token) const {
+  return plan_.workload.mode == mode::generation ? ", token " + std::to_string(token) : std::string();
 }
 
 HETPLAN_INLINE trace_view::sweep::sweep(const trace_view& v, sweep_detail detail)

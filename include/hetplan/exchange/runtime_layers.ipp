@@ -82,16 +82,16 @@ class block_finder {
 HETPLAN_INLINE runtime_layers find_runtime_layers(const planning_graph& model) {
   const detail::block_finder find(model);
   const auto edges = model.edges();
-  std::vector<char> behind(model.size(), 0), before(model.size(), 0);  // by layer: of any block
+  std::vector<char> after_block(model.size(), 0), before_block(model.size(), 0);  // by layer: of any block
   for (const layer_edge& e : edges) {
     const auto from = find.block_of(e.from), to = find.block_of(e.to);
     if (from && to && *from > *to) {
       find.fail("layer " + io::in_quotes(model[e.from].name) + " feeds a block before its own, that of " + io::in_quotes(model[e.to].name));
     }
-    if (from || behind[e.from.index()] != 0) behind[e.to.index()] = 1;
+    if (from || after_block[e.from.index()] != 0) after_block[e.to.index()] = 1;
   }
   for (auto e = edges.rbegin(); e != edges.rend(); ++e) {
-    if (find.block_of(e->to) || before[e->to.index()] != 0) before[e->from.index()] = 1;
+    if (find.block_of(e->to) || before_block[e->to.index()] != 0) before_block[e->from.index()] = 1;
   }
   runtime_layers found;
   found.blocks.resize(find.blocks());
@@ -102,7 +102,7 @@ HETPLAN_INLINE runtime_layers find_runtime_layers(const planning_graph& model) {
     }
     const std::string name = "layer " + io::in_quotes(l.name);
     if (l.kind == "attention") find.fail(name + " is attention outside of the blocks " + io::in_quotes(find.stem() + "0") + " and so on");
-    const bool reads = behind[l.id.index()] != 0, is_read = before[l.id.index()] != 0;
+    const bool reads = after_block[l.id.index()] != 0, is_read = before_block[l.id.index()] != 0;
     if (reads == is_read)
       find.fail(name + (reads ? " stands between blocks and has no number" : " has no number and no path from or to a block"));
     (reads ? found.head : found.embedding).push_back(l.id);

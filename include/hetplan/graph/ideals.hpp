@@ -86,10 +86,10 @@ template <class Graph>
 template <class Graph>
 [[nodiscard]] std::optional<ideal_family> ideals_of(const Graph& g, std::size_t limit) {
   const std::size_t n = num_vertices(g);
-  std::vector<std::vector<std::uint32_t>> before(n), behind(n);
+  std::vector<std::vector<std::uint32_t>> predecessors(n), successors(n);
   for (const auto& [from, to] : detail::edges_of_dag(g)) {
-    before[to].push_back(static_cast<std::uint32_t>(from));
-    behind[from].push_back(static_cast<std::uint32_t>(to));
+    predecessors[to].push_back(static_cast<std::uint32_t>(from));
+    successors[from].push_back(static_cast<std::uint32_t>(to));
   }
   // A set's hash is the exclusive or of its nodes' hashes: one operation per step.
   std::vector<std::uint64_t> hash_of_node(n), hashes{0};
@@ -108,7 +108,7 @@ template <class Graph>
   // The nodes that may be added, kept for the ideals of two sizes only.
   std::vector<std::vector<std::uint32_t>> open(1), open_next;
   for (std::size_t v = 0; v < n; ++v) {
-    if (before[v].empty()) open[0].push_back(static_cast<std::uint32_t>(v));
+    if (predecessors[v].empty()) open[0].push_back(static_cast<std::uint32_t>(v));
   }
   for (std::size_t first = 0, last = 1; first < last; first = last, last = all.size(), open = std::move(open_next), open_next.clear()) {
     for (std::size_t i = first; i < last; ++i) {
@@ -129,9 +129,9 @@ template <class Graph>
             if (u != v) ready.push_back(u);
           }
           const node_set members = all[grown];
-          for (const std::uint32_t u : behind[v]) {
+          for (const std::uint32_t u : successors[v]) {
             bool is_ready = true;
-            for (const std::uint32_t p : before[u]) is_ready = is_ready && members.contains(p);
+            for (const std::uint32_t p : predecessors[u]) is_ready = is_ready && members.contains(p);
             if (is_ready) ready.insert(std::lower_bound(ready.begin(), ready.end(), u), u);
           }
           ready.erase(std::unique(ready.begin(), ready.end()), ready.end());  // parallel edges

@@ -30,8 +30,8 @@ HETPLAN_INLINE std::vector<std::size_t> light_boundaries(const planning_graph& m
   const sequence_cuts cuts(model, s);
   std::vector<double> carried;
   for (std::size_t b = 0; b < s.size(); ++b) {
-    const auto [there, back] = cuts.bytes_in(b, s.size());
-    carried.push_back(there + back);
+    const auto [forward_bytes, gradient_bytes] = cuts.bytes_in(b, s.size());
+    carried.push_back(forward_bytes + gradient_bytes);
   }
   return light_boundaries(carried);
 }

@@ -12,10 +12,10 @@ namespace HETPLAN_NAMESPACE {
 namespace detail {
 
 /// Goes on with what has just become ready, so that a branch is finished before the next one is begun.
-[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> depth_first_order(const std::vector<std::vector<std::size_t>>& behind,
+[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> depth_first_order(const std::vector<std::vector<std::size_t>>& successors,
                                                                         bool smallest_first) {
-  std::vector<std::size_t> waiting(behind.size(), 0), stack, order;
-  for (const auto& targets : behind) {
+  std::vector<std::size_t> waiting(successors.size(), 0), stack, order;
+  for (const auto& targets : successors) {
     for (const std::size_t v : targets) ++waiting[v];
   }
   const auto push = [&](std::vector<std::size_t> ready) {
@@ -24,7 +24,7 @@ namespace detail {
     stack.insert(stack.end(), ready.begin(), ready.end());
   };
   std::vector<std::size_t> ready;
-  for (std::size_t v = 0; v < behind.size(); ++v) {
+  for (std::size_t v = 0; v < successors.size(); ++v) {
     if (waiting[v] == 0) ready.push_back(v);
   }
   push(std::move(ready));
@@ -33,7 +33,7 @@ namespace detail {
     stack.pop_back();
     order.push_back(node);
     ready = {};
-    for (const std::size_t v : behind[node]) {
+    for (const std::size_t v : successors[node]) {
       if (--waiting[v] == 0) ready.push_back(v);
     }
     push(std::move(ready));
@@ -45,14 +45,14 @@ namespace detail {
 
 HETPLAN_INLINE std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
                                                                    std::span<const std::pair<std::size_t, std::size_t>> edges) {
-  std::vector<std::vector<std::size_t>> behind(n), before(n), orders{topological_order(n, edges)};
+  std::vector<std::vector<std::size_t>> successors(n), predecessors(n), orders{topological_order(n, edges)};
   for (const auto& [from, to] : edges) {
-    behind[from].push_back(to);
-    before[to].push_back(from);
+    successors[from].push_back(to);
+    predecessors[to].push_back(from);
   }
   for (const bool smallest_first : {true, false}) {
-    orders.push_back(detail::depth_first_order(behind, smallest_first));
-    auto from_sinks = detail::depth_first_order(before, smallest_first);
+    orders.push_back(detail::depth_first_order(successors, smallest_first));
+    auto from_sinks = detail::depth_first_order(predecessors, smallest_first);
     std::reverse(from_sinks.begin(), from_sinks.end());
     orders.push_back(std::move(from_sinks));
   }

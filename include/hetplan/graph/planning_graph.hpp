@@ -42,7 +42,7 @@ class planning_graph {
   [[nodiscard]] std::span<const std::uint32_t> in_edges(layer_id l) const;
 
   /// Names of the weight groups; layer::weight_group indexes it.
-  [[nodiscard]] std::span<const std::string> weight_groups() const { return groups_; }
+  [[nodiscard]] std::span<const std::string> weight_groups() const { return weight_groups_; }
 
   /// Throws invalid_input if no layer has that name.
   [[nodiscard]] layer_id find(std::string_view name) const;
@@ -58,7 +58,7 @@ class planning_graph {
 
   /// Equal contents; the derived indices follow from them.
   friend bool operator==(const planning_graph& a, const planning_graph& b) {
-    return a.name_ == b.name_ && a.layers_ == b.layers_ && a.edges_ == b.edges_ && a.groups_ == b.groups_ &&
+    return a.name_ == b.name_ && a.layers_ == b.layers_ && a.edges_ == b.edges_ && a.weight_groups_ == b.weight_groups_ &&
            a.bytes_per_parameter_ == b.bytes_per_parameter_ && a.tokens_per_sample_ == b.tokens_per_sample_;
   }
 
@@ -71,7 +71,7 @@ class planning_graph {
   int tokens_per_sample_ = 1;
   std::vector<layer> layers_;
   std::vector<layer_edge> edges_;
-  std::vector<std::string> groups_;
+  std::vector<std::string> weight_groups_;
   std::vector<std::size_t> first_out_, first_in_;
   std::vector<std::uint32_t> in_;
   std::unordered_map<std::string, layer_id> by_name_;

@@ -22,7 +22,7 @@ HETPLAN_INLINE layer_id planning_graph::find(std::string_view name) const {
 }
 
 HETPLAN_INLINE double planning_graph::parameters() const {
-  std::vector<bool> seen(groups_.size());
+  std::vector<bool> seen(weight_groups_.size());
   bytes total;
   for (const layer& l : layers_) {
     if (l.weight_group >= 0) {

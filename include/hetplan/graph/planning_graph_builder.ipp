@@ -162,10 +162,10 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
 
 HETPLAN_INLINE std::int32_t planning_graph_builder::group_of(const layer_spec& s, layer_id id) {
   if (s.weight_group.empty()) return -1;
-  const auto [known, fresh] = group_index_.emplace(s.weight_group, static_cast<std::int32_t>(graph_.groups_.size()));
+  const auto [known, fresh] = group_index_.emplace(s.weight_group, static_cast<std::int32_t>(graph_.weight_groups_.size()));
   const std::int32_t index = known->second;
   if (fresh) {
-    graph_.groups_.push_back(s.weight_group);
+    graph_.weight_groups_.push_back(s.weight_group);
     group_head_.push_back(id);
     return index;
   }

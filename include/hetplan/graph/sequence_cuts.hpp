@@ -63,7 +63,7 @@ class sequence_cuts {
 
   void add_tensor(const planning_graph& model, const std::vector<std::size_t>& block_of, layer_id l);
   [[nodiscard]] std::span<const reader> readers_of(std::uint32_t t) const;
-  [[nodiscard]] std::span<const reader> readers_behind(std::uint32_t t, std::size_t boundary) const;
+  [[nodiscard]] std::span<const reader> readers_after(std::uint32_t t, std::size_t boundary) const;
 
   std::vector<reader> readers_;  ///< by tensor, then ascending blocks
   std::vector<tensor> tensors_;

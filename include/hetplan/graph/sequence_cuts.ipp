@@ -30,7 +30,7 @@ HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const l
 HETPLAN_INLINE std::vector<std::size_t> sequence_cuts::ports(std::size_t boundary) const {
   std::vector<std::size_t> all;
   for (const std::uint32_t t : crossed_by_[boundary]) {
-    for (const reader& r : readers_behind(t, boundary)) all.push_back(r.block);
+    for (const reader& r : readers_after(t, boundary)) all.push_back(r.block);
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -41,7 +41,7 @@ HETPLAN_INLINE std::vector<crossing> sequence_cuts::crossings(std::size_t bounda
   const std::vector<std::size_t> through = ports(boundary);
   std::vector<crossing> all;
   for (const std::uint32_t t : crossed_by_[boundary]) {
-    for (const reader& r : readers_behind(t, boundary)) {
+    for (const reader& r : readers_after(t, boundary)) {
       const auto port = static_cast<std::size_t>(std::lower_bound(through.begin(), through.end(), r.block) - through.begin());
       all.push_back({tensors_[t].from, port, tensors_[t].layer, r.forward_bytes, r.gradient_bytes});
     }
@@ -52,20 +52,20 @@ HETPLAN_INLINE std::vector<crossing> sequence_cuts::crossings(std::size_t bounda
 HETPLAN_INLINE std::pair<double, double> sequence_cuts::bytes_in(std::size_t first, std::size_t last) const {
   double forward = 0, gradient = 0;
   for (const std::uint32_t t : crossed_by_[first]) {
-    const std::span<const reader> behind = readers_behind(t, first);
-    double most = 0, most_back = 0;
-    if (behind.back().block < last) {
-      most = behind.front().most_forward_bytes;
-      most_back = behind.front().most_gradient_bytes;
+    const std::span<const reader> later = readers_after(t, first);
+    double most = 0, most_gradient = 0;
+    if (later.back().block < last) {
+      most = later.front().most_forward_bytes;
+      most_gradient = later.front().most_gradient_bytes;
     } else {
-      for (const reader& r : behind) {
+      for (const reader& r : later) {
         if (r.block >= last) break;
         most = std::max(most, r.forward_bytes);
-        most_back = std::max(most_back, r.gradient_bytes);
+        most_gradient = std::max(most_gradient, r.gradient_bytes);
       }
     }
     forward += most;
-    gradient += most_back;
+    gradient += most_gradient;
   }
   return {forward, gradient};
 }
@@ -75,16 +75,16 @@ HETPLAN_INLINE std::pair<double, double> sequence_cuts::bytes_out(std::size_t fi
   std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> most;  // by (tensor, reading stage)
   for (const std::uint32_t t : crossed_by_[last]) {
     if (tensors_[t].from < first) break;
-    for (const reader& r : readers_behind(t, last)) {
+    for (const reader& r : readers_after(t, last)) {
       auto& [forward, gradient] = most[{tensors_[t].layer, stage_of[r.block]}];
       forward = std::max(forward, r.forward_bytes);
       gradient = std::max(gradient, r.gradient_bytes);
     }
   }
   std::pair<double, double> sum;
-  for (const auto& [key, bytes_there_and_back] : most) {
-    sum.first += bytes_there_and_back.first;
-    sum.second += bytes_there_and_back.second;
+  for (const auto& [key, forward_and_gradient] : most) {
+    sum.first += forward_and_gradient.first;
+    sum.second += forward_and_gradient.second;
   }
   return sum;
 }
@@ -121,7 +121,7 @@ HETPLAN_INLINE std::span<const sequence_cuts::reader> sequence_cuts::readers_of(
   return std::span(readers_).subspan(tensors_[t].first_reader, tensors_[t].readers);
 }
 
-HETPLAN_INLINE std::span<const sequence_cuts::reader> sequence_cuts::readers_behind(std::uint32_t t, std::size_t boundary) const {
+HETPLAN_INLINE std::span<const sequence_cuts::reader> sequence_cuts::readers_after(std::uint32_t t, std::size_t boundary) const {
   const auto all = readers_of(t);
   const auto at = std::partition_point(all.begin(), all.end(), [&](const reader& r) { return r.block < boundary; });
   return all.subspan(static_cast<std::size_t>(at - all.begin()));

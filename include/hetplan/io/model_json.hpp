@@ -73,7 +73,7 @@ class model_reader {
   json_object top_;
   planning_graph_builder builder_;
   std::unordered_map<std::string_view, layer_id> ids_;
-  std::unordered_map<std::string, shared_tensor> groups_;
+  std::unordered_map<std::string, shared_tensor> weight_groups_;
   std::vector<listed_edge> edges_;
 };
 

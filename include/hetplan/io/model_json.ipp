@@ -64,7 +64,7 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
 }
 
 HETPLAN_INLINE void model_reader::check_group(const json_node& n, const layer_spec& s) {
-  const auto [it, fresh] = groups_.emplace(s.weight_group, shared_tensor{s.name, s.weight, s.trainable});
+  const auto [it, fresh] = weight_groups_.emplace(s.weight_group, shared_tensor{s.name, s.weight, s.trainable});
   if (fresh || (it->second.weight == s.weight && it->second.trainable == s.trainable)) return;
   n.fail_with("expected the same weight and trainable as layer " + in_quotes(it->second.layer) + " of group " + in_quotes(s.weight_group) +
               ", got weight " + to_text(s.weight.value()) + (s.trainable ? "" : ", not trainable"));

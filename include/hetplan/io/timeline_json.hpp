@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 4> timeline{"format", "duration", 
 inline constexpr std::array<std::string_view, 9> event{"at",     "resource", "capacity", "device", "speed",
                                                        "leaves", "joins",    "transfer", "qoe"};
 inline constexpr std::array<std::string_view, 4> foreign_transfer{"from", "to", "bytes", "priority"};
-inline constexpr std::array<std::string_view, 2> wish{"latency", "deadline"};
+inline constexpr std::array<std::string_view, 2> qoe_target{"latency", "deadline"};
 inline constexpr std::array<std::string_view, 4> bandwidth_trace{"resource", "file", "repeat", "mean"};
 }  // namespace keys
 

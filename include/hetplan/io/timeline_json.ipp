@@ -100,7 +100,7 @@ class timeline_reader {
     return e.at;
   }
 
-  [[nodiscard]] adapt::happening what_of(const json_object& o) const {
+  [[nodiscard]] adapt::event_payload what_of(const json_object& o) const {
     std::string_view kind;
     for (const std::string_view key : {"resource", "device", "transfer", "qoe"}) {
       if (!o.has(key)) continue;
@@ -136,7 +136,7 @@ class timeline_reader {
     }
     only({});
     if (kind == "transfer") return transfer_of(*o.find(kind));
-    if (kind == "qoe") return wish_of(*o.find(kind));
+    if (kind == "qoe") return target_of(*o.find(kind));
     o.node().fail_with("expected " + std::string(kinds) + "; got none of them");
   }
 
@@ -148,8 +148,8 @@ class timeline_reader {
     return t;
   }
 
-  [[nodiscard]] static adapt::qoe_becomes wish_of(const json_node& n) {
-    const json_object o(n, keys::wish, "an object with latency, deadline");
+  [[nodiscard]] static adapt::qoe_becomes target_of(const json_node& n) {
+    const json_object o(n, keys::qoe_target, "an object with latency, deadline");
     adapt::qoe_becomes q{o.amount<seconds>("latency", range::above_zero), o.amount<seconds>("deadline", range::above_zero)};
     if (!q.latency && !q.deadline) n.fail("latency or deadline");
     return q;

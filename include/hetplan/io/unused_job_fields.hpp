@@ -12,7 +12,7 @@ namespace HETPLAN_NAMESPACE::io {
 
 /// What a job is read for.
 struct job_use {
-  bool over_time = false;         ///< a life through a timeline; else planning alone
+  bool over_time = false;         ///< a run over a timeline; else planning alone
   bool latency_may_come = false;  ///< the timeline may ask for one
 };
 

@@ -126,8 +126,8 @@ class plan_enumerator {
   void choose_group(std::size_t s, std::size_t next, devices_left left) {
     if (s == plan_.stages.size()) {
       ++visited_;
-      if constexpr (std::same_as<decltype(visit_(std::as_const(plan_))), flow>) {
-        stopped_ = visit_(std::as_const(plan_)) == flow::stop;
+      if constexpr (std::same_as<decltype(visit_(std::as_const(plan_))), control>) {
+        stopped_ = visit_(std::as_const(plan_)) == control::stop;
       } else {
         visit_(std::as_const(plan_));
       }
@@ -239,11 +239,11 @@ class plan_enumerator {
 /// partition::allocate under the time of a microbatch there and back, or all positive integers (all_shares); both within
 /// what memory leaves for the stage's microbatches in flight. A group in which some device would get no sample is no part
 /// of the space. Each device runs at the degree of tensor parallelism that is fastest for its share (ties: the smaller), 1
-/// where a layer of the stage is profiled for its kind; stage_table, and with it the search, looks at the whole model there.
+/// where a layer of the stage is profiled for its kind; prefix_table, and with it the search, looks at the whole model there.
 ///
 /// @param blank    workload, microbatch size, microbatches and schedule: what all plans have in common; its stages and
 ///                 warm-up are not read. Warm-up is set where the rule is not the default.
-/// @param visit    (const plan&) -> flow, where stop ends the enumeration, or void; the plan changes after the call.
+/// @param visit    (const plan&) -> control, where stop ends the enumeration, or void; the plan changes after the call.
 /// @return         plans visited. Limits other than memory are the visitor's business, and so are missing routes.
 /// Complexity      O(cuts x groupings x shares); N devices in P groups of their own alone are sum_k C(N,k) P! S(k,P).
 /// Throws          invalid_input (more than 24 blocks or 10 devices, device_order is no permutation, explicit orders,

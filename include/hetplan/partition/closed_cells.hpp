@@ -20,12 +20,12 @@ struct closed_cells {
   struct range {
     std::size_t begin, end;
     int stages;
-    step_rule::behind best = {};  ///< behind the link to the group at hand
+    step_rule::suffix best = {};  ///< behind the link to the group at hand
     partial_plan ideal = {};
   };
   std::vector<range> ranges;
-  std::vector<step_rule::behind> behind;  ///< by member of the ranges, which follow one another
-  step_rule::behind best;
+  std::vector<step_rule::suffix> suffixes;  ///< by member of the ranges, which follow one another
+  step_rule::suffix best;
   double best_energy_J = 0, best_idle_W = 0;
 
   /// Serial sequences: what each partial plan amounts to behind the link to a group. False if no link is possible.
@@ -36,7 +36,7 @@ struct closed_cells {
   template <class Store, class LinkTo>
   bool look_through_links(const Store& store, const step_rule& rule, bool uniform, LinkTo&& link_to) {
     constexpr double inf = std::numeric_limits<double>::infinity();
-    behind.clear();
+    suffixes.clear();
     best = {inf, inf};
     best_energy_J = best_idle_W = inf;
     for (range& r : ranges) {
@@ -46,8 +46,8 @@ struct closed_cells {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const partial_node& old = store[n];
         if (r.stages > 0 && (n == r.begin || (!uniform && old.group != store[n - 1].group))) step = link_to(old.group);
-        behind.push_back(r.stages > 0 ? rule.through(step, old.finished.reach_s, old.finished.rest_s) : rule.nothing_behind());
-        r.best = {std::min(r.best.reach_s, behind.back().reach_s), std::min(r.best.rest_s, behind.back().rest_s)};
+        suffixes.push_back(r.stages > 0 ? rule.through(step, old.finished.reach_s, old.finished.rest_s) : rule.empty_suffix());
+        r.best = {std::min(r.best.reach_s, suffixes.back().reach_s), std::min(r.best.rest_s, suffixes.back().rest_s)};
         r.ideal.energy_J = std::min(r.ideal.energy_J, old.energy_J);
         r.ideal.idle_W = std::min(r.ideal.idle_W, old.idle_W);
         r.ideal.limit_s = std::max(r.ideal.limit_s, old.limit_s);
@@ -60,7 +60,7 @@ struct closed_cells {
     }
     return best.reach_s < inf;
   }
-  [[nodiscard]] const step_rule::behind& behind_of(std::size_t member) const { return behind[member - ranges.front().begin]; }
+  [[nodiscard]] const step_rule::suffix& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
 };
 
 }  // namespace HETPLAN_NAMESPACE::partition

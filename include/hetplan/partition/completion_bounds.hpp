@@ -65,7 +65,7 @@ class completion_bounds {
   void add_energy(const search_tables& t, const device_space& space, const block_times& times, double samples);
   /// What one of k devices has of a microbatch at most.
   [[nodiscard]] std::size_t largest_of(std::size_t k, const block_times& times) const;
-  void add_group(std::size_t g, const device_space::group& group, const block_times& times);
+  void add_group(std::size_t g, const device_space::device_group& group, const block_times& times);
   /// @param there  classes of which devices are left.
   void add_busiest(std::size_t state, const std::vector<int>& left, const std::vector<std::size_t>& there, const block_times& times,
                    const std::vector<double>& weight);

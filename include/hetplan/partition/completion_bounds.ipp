@@ -79,7 +79,7 @@ HETPLAN_INLINE std::size_t completion_bounds::largest_of(std::size_t k, const bl
   return size > k ? std::min(size - k + 1, times.most()) : 1;
 }
 
-HETPLAN_INLINE void completion_bounds::add_group(std::size_t g, const device_space::group& group, const block_times& times) {
+HETPLAN_INLINE void completion_bounds::add_group(std::size_t g, const device_space::device_group& group, const block_times& times) {
   std::size_t members = 0;
   for (const auto& p : group) members += static_cast<std::size_t>(p.devices);
   const std::size_t largest = largest_of(members, times);

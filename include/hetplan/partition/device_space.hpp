@@ -24,12 +24,12 @@ struct device_space {
     int devices;
     friend auto operator<=>(const part&, const part&) = default;
   };
-  using group = std::vector<part>;  ///< ascending classes
+  using device_group = std::vector<part>;  ///< ascending classes
   struct move {
     std::size_t group, to;
   };
   std::vector<std::vector<device_id>> classes;
-  std::vector<group> groups;
+  std::vector<device_group> groups;
   std::vector<std::vector<int>> left;    ///< by state: devices of each class that later moves may still take
   std::vector<std::vector<move>> moves;  ///< by state; targets have larger numbers
 

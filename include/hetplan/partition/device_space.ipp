@@ -84,16 +84,16 @@ namespace detail {
 
 class group_numbers {
  public:
-  explicit group_numbers(std::vector<device_space::group>& groups) : groups_(groups) {}
-  std::size_t of(const device_space::group& g) {
+  explicit group_numbers(std::vector<device_space::device_group>& groups) : groups_(groups) {}
+  std::size_t of(const device_space::device_group& g) {
     const auto [it, fresh] = known_.emplace(g, groups_.size());
     if (fresh) groups_.push_back(g);
     return it->second;
   }
 
  private:
-  std::vector<device_space::group>& groups_;
-  std::map<device_space::group, std::size_t> known_;
+  std::vector<device_space::device_group>& groups_;
+  std::map<device_space::device_group, std::size_t> known_;
 };
 
 }  // namespace detail
@@ -132,7 +132,7 @@ HETPLAN_INLINE device_space every_order(std::vector<std::vector<device_id>> clas
       if (c == n) break;
       ++take[c];
       if (std::accumulate(take.begin(), take.end(), 0) > largest_group) continue;
-      device_space::group g;
+      device_space::device_group g;
       std::size_t to = s;
       for (std::size_t i = 0; i < n; ++i) {
         if (take[i] == 0) continue;
@@ -164,14 +164,14 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
     std::vector<device_space::move> moves;
     for (std::size_t first = s; first < n; ++first) {
       if (first != s && first != run_begin[first]) continue;
-      device_space::group g;
+      device_space::device_group g;
       const std::size_t end = std::min(n, first + static_cast<std::size_t>(largest_group));
       for (std::size_t last = first + 1; last <= end; ++last) {
         const std::size_t taken = row[last - 1];
         const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
         if (it == g.end()) g.push_back({taken, 1});
         else ++it->devices;
-        device_space::group sorted = g;
+        device_space::device_group sorted = g;
         std::sort(sorted.begin(), sorted.end());
         moves.push_back({numbers.of(sorted), last});
       }

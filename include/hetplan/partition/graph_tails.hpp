@@ -14,8 +14,8 @@
 namespace HETPLAN_NAMESPACE::partition {
 
 /// What a new stage sees behind it. Source: own.
-struct seen_behind {
-  step_rule::behind tails;
+struct seen_suffix {
+  step_rule::suffix tails;
   int depth = 0;
   std::pair<double, double> out = {};  ///< bytes per sample to all stages behind, and gradients that come back
 };
@@ -30,14 +30,14 @@ class graph_tails {
 
   /// A stage of blocks [first, last) on a group before a partial plan that begins at `last`. A tensor goes to each
   /// stage that reads it once, with the most bytes that it reads.
-  [[nodiscard]] seen_behind look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports);
+  [[nodiscard]] seen_suffix look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports);
 
   /// The ports once the stage, itself `mine`, is placed. Valid until the next call.
   [[nodiscard]] std::span<const tail> extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine);
 
  private:
   static constexpr std::uint32_t new_stage = 1U << 20, old_stage = new_stage + 1;
-  struct flow_to {
+  struct traffic_to {
     double forward_bytes = 0, gradient_bytes = 0;
     bool used = false;
   };
@@ -45,7 +45,7 @@ class graph_tails {
   const crossing_table& cuts_;
   const group_links& links_;
   const step_rule& rule_;
-  std::vector<flow_to> flows_;  ///< by port, at the first port of each stage
+  std::vector<traffic_to> traffic_;  ///< by port, at the first port of each stage
   std::vector<crossing> most_;
   std::vector<tail> tails_;
 };

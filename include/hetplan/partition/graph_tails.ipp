@@ -7,8 +7,8 @@
 
 namespace HETPLAN_NAMESPACE::partition {
 
-HETPLAN_INLINE seen_behind graph_tails::look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports) {
-  flows_.assign(ports.size(), {});
+HETPLAN_INLINE seen_suffix graph_tails::look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports) {
+  traffic_.assign(ports.size(), {});
   const auto& all = cuts_.crossings(last);
   for (std::size_t i = 0; i < all.size() && all[i].from >= first;) {
     const std::size_t tensor = all[i].tensor;
@@ -21,13 +21,13 @@ HETPLAN_INLINE seen_behind graph_tails::look(std::size_t first, std::size_t last
       it->gradient_bytes = std::max(it->gradient_bytes, all[i].gradient_bytes);
     }
     for (const crossing& x : most_) {
-      flow_to& f = flows_[x.port];
+      traffic_to& f = traffic_[x.port];
       f = {f.forward_bytes + x.forward_bytes, f.gradient_bytes + x.gradient_bytes, true};
     }
   }
-  seen_behind seen{.tails = rule_.nothing_behind()};
-  for (std::size_t i = 0; i < flows_.size(); ++i) {
-    const flow_to& f = flows_[i];
+  seen_suffix seen{.tails = rule_.empty_suffix()};
+  for (std::size_t i = 0; i < traffic_.size(); ++i) {
+    const traffic_to& f = traffic_[i];
     if (!f.used) continue;
     const tail& t = ports[i];
     const auto through = rule_.through(rule_.link(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes), t.reach_s, t.rest_s);

@@ -34,8 +34,9 @@ class group_links {
         if (!any) alike_ = x;
         any = true;
         uniform_ = uniform_ && x == alike_;
-        best_.there = {std::min(best_.there.latency_s, x.there.latency_s), std::min(best_.there.s_per_byte, x.there.s_per_byte)};
-        best_.back = {std::min(best_.back.latency_s, x.back.latency_s), std::min(best_.back.s_per_byte, x.back.s_per_byte)};
+        best_.forward = {std::min(best_.forward.latency_s, x.forward.latency_s), std::min(best_.forward.s_per_byte, x.forward.s_per_byte)};
+        best_.backward = {std::min(best_.backward.latency_s, x.backward.latency_s),
+                          std::min(best_.backward.s_per_byte, x.backward.s_per_byte)};
         best_.half_duplex = best_.half_duplex && x.half_duplex;
       }
     }

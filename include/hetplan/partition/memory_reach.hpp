@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/device_space.hpp>
-#include <hetplan/partition/stage_costs.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -23,16 +23,16 @@ namespace HETPLAN_NAMESPACE::partition {
 class memory_reach {
  public:
   template <class InFlight>
-  memory_reach(const stage_costs& costs, const device_space& space, const std::vector<std::size_t>& boundaries, int max_stages,
+  memory_reach(const candidate_costs& costs, const device_space& space, const std::vector<std::size_t>& boundaries, int max_stages,
                InFlight&& in_flight)
       : rows_(1 + static_cast<std::size_t>(std::min(max_stages, std::accumulate(space.left[0].begin(), space.left[0].end(), 0)))),
         last_(space.states() * rows_, 0) {
     for (std::size_t state = space.states(); state-- > 0;) {
-      for (std::size_t behind = rows_ - 1; behind-- > 0;) {
-        std::size_t& end = last_[state * rows_ + behind] = last(state, behind + 1);
-        const int held = in_flight(static_cast<int>(behind) + 1);
+      for (std::size_t following = rows_ - 1; following-- > 0;) {
+        std::size_t& end = last_[state * rows_ + following] = last(state, following + 1);
+        const int held = in_flight(static_cast<int>(following) + 1);
         for (const device_space::move& m : space.moves[state]) {
-          const std::size_t begin = last(m.to, behind + 1);
+          const std::size_t begin = last(m.to, following + 1);
           end = std::max(end, begin);
           while (end + 1 < boundaries.size() && costs.has_room(boundaries[begin], boundaries[end + 1], m.group, held)) ++end;
         }
@@ -41,7 +41,9 @@ class memory_reach {
   }
 
   /// Index of the boundary; 0: no stage can come before so many.
-  [[nodiscard]] std::size_t last(std::size_t state, std::size_t behind) const { return last_[state * rows_ + std::min(behind, rows_ - 1)]; }
+  [[nodiscard]] std::size_t last(std::size_t state, std::size_t following) const {
+    return last_[state * rows_ + std::min(following, rows_ - 1)];
+  }
 
  private:
   std::size_t rows_;

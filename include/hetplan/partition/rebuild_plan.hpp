@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/search_tables.hpp>
-#include <hetplan/partition/stage_costs.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace HETPLAN_NAMESPACE::partition::detail {
@@ -20,7 +20,7 @@ namespace HETPLAN_NAMESPACE::partition::detail {
 /// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Naming devices of a class last is ours.
 template <class Store>
 [[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
-                                      const search_tables& t, const device_space& space, const stage_costs& costs, const plan& blank,
+                                      const search_tables& t, const device_space& space, const candidate_costs& costs, const plan& blank,
                                       const search_options& options, double response_s) {
   found_plan found{.plan = blank, .score = whole.rank};
   found.plan.stages.clear();

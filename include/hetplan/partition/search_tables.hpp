@@ -7,21 +7,21 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/any_energy_model.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
-#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
 /// The sequence's times, bytes and cuts, and the classes of devices that nothing in them tells apart.
 ///
-/// Complexity  that of stage_table; classes: O(N * classes * (N + blocks * max_share)) for N devices.
+/// Complexity  that of prefix_table; classes: O(N * classes * (N + blocks * max_share)) for N devices.
 /// Throws      invalid_model where a model answers what its concept forbids.
 /// Source      the inputs of Dora's Algorithm 1; interchangeable devices as classes: our own.
 struct search_tables {
   const planning_graph& model;
   const layer_sequence& sequence;
   const hetplan::cluster& cluster;
-  stage_table table;
+  prefix_table table;
   sequence_cuts cuts;
   crossing_table crossings;
   std::vector<energy_slopes> slopes;            ///< by device

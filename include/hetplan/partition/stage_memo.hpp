@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/partition/stage_costs.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -22,7 +22,7 @@ class stage_memo {
     stage_budget budget = {.energy_J = -1};  ///< < 0: not asked for yet
   };
 
-  stage_memo(const stage_costs& costs, const std::vector<std::size_t>& boundaries, std::size_t groups)
+  stage_memo(const candidate_costs& costs, const std::vector<std::size_t>& boundaries, std::size_t groups)
       : costs_(costs), boundaries_(boundaries), unlimited_(groups * boundaries.size()), limited_(groups) {}
 
   /// The stage between two boundaries on a group, with memory for `in_flight` microbatches.
@@ -49,7 +49,7 @@ class stage_memo {
     return e;
   }
 
-  const stage_costs& costs_;
+  const candidate_costs& costs_;
   const std::vector<std::size_t>& boundaries_;
   std::vector<entry> unlimited_;                                          ///< by group, then begin; most questions need no other
   std::vector<std::vector<std::pair<int, std::vector<entry>>>> limited_;  ///< by group, microbatches in flight, begin

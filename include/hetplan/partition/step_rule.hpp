@@ -6,8 +6,8 @@
 #include <limits>
 
 #include <hetplan/cluster/exchange.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/partition/stage_costs.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_sums.hpp>
 
@@ -33,7 +33,7 @@ class step_rule {
   enum class law { training, inference, generation, sum_and_largest, largest_step };
 
   /// What all tails behind a stage and the links to them amount to.
-  struct behind {
+  struct suffix {
     double reach_s = 0;
     double rest_s = 0;
   };
@@ -41,7 +41,7 @@ class step_rule {
   step_rule(mode m, int microbatch_size, int microbatches, warmup_rule warmup = warmup_rule::hide_communication,
             latency_rule steps = latency_rule::dominant_step)
       : law_(law_of(m, steps)), training_(m == mode::training), size_(microbatch_size), microbatches_(microbatches),
-        turns_(warmup == warmup_rule::one ? microbatches : 1) {}
+        serial_microbatches_(warmup == warmup_rule::one ? microbatches : 1) {}
 
   /// Calls f with the law as a template argument.
   template <class F>
@@ -59,11 +59,11 @@ class step_rule {
     const auto t = time_link(x, size_, microbatches_, forward_bytes, training_ ? gradient_bytes : 0);
     return {t.total_s, t.backward_s, t.own_s};
   }
-  [[nodiscard]] behind nothing_behind() const { return {0, law_ == law::training ? -std::numeric_limits<double>::infinity() : 0}; }
+  [[nodiscard]] suffix empty_suffix() const { return {0, law_ == law::training ? -std::numeric_limits<double>::infinity() : 0}; }
   [[nodiscard]] law how() const { return law_; }
-  [[nodiscard]] behind through(const link_step& c, double reach_s, double rest_s) const {
+  [[nodiscard]] suffix through(const link_step& c, double reach_s, double rest_s) const {
     switch (law_) {
-      case law::training: return {std::max(c.own_s, turns_ * c.total_s + reach_s), rest_s - c.backward_s};
+      case law::training: return {std::max(c.own_s, serial_microbatches_ * c.total_s + reach_s), rest_s - c.backward_s};
       case law::inference: return {std::max(c.own_s + rest_s, c.total_s + reach_s), c.total_s + rest_s};
       case law::generation: return {std::max(c.own_s, reach_s), c.total_s + rest_s};
       case law::sum_and_largest: return {std::max((microbatches_ - 1) * c.total_s, reach_s), c.total_s + rest_s};
@@ -73,10 +73,10 @@ class step_rule {
   }
   /// Prepends a stage. How: the rule's law, where the caller has looked it up once for many.
   template <law How>
-  [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
+  [[nodiscard]] suffix extend(const suffix& t, double total_s, double backward_s, double collective_s) const {
     const double busy = microbatches_ * total_s;
     if constexpr (How == law::training)
-      return {std::max(busy, turns_ * total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
+      return {std::max(busy, serial_microbatches_ * total_s + t.reach_s), std::max(collective_s, t.rest_s - backward_s)};
     if constexpr (How == law::inference) return {std::max(busy + t.rest_s, total_s + t.reach_s), total_s + t.rest_s};
     if constexpr (How == law::generation) return {std::max(busy, t.reach_s), total_s + t.rest_s};
     if constexpr (How == law::sum_and_largest) {
@@ -85,7 +85,7 @@ class step_rule {
     }
     return {std::max({busy, collective_s, t.reach_s}), t.rest_s};
   }
-  [[nodiscard]] behind extend(const behind& t, double total_s, double backward_s, double collective_s) const {
+  [[nodiscard]] suffix extend(const suffix& t, double total_s, double backward_s, double collective_s) const {
     return dispatch([&]<law How>() { return extend<How>(t, total_s, backward_s, collective_s); });
   }
   /// T of a whole plan from its sources.
@@ -104,7 +104,9 @@ class step_rule {
   [[nodiscard]] double response_at_least_s(double reach_s, double rest_s, const link_step& c, double path_s, double busiest_s) const {
     const double busy = microbatches_ * busiest_s;
     if constexpr (How == law::training) {
-      return std::max(std::max(turns_ * path_s + std::max(c.own_s, turns_ * c.total_s + reach_s), reach_s + std::max(0.0, rest_s)), busy);
+      return std::max(std::max(serial_microbatches_ * path_s + std::max(c.own_s, serial_microbatches_ * c.total_s + reach_s),
+                               reach_s + std::max(0.0, rest_s)),
+                      busy);
     }
     if constexpr (How == law::inference) return std::max(std::max(path_s + c.total_s + reach_s, busy + rest_s), c.own_s + rest_s);
     if constexpr (How == law::generation) return std::max(std::max(reach_s, path_s + c.total_s + rest_s), std::max(busy, c.own_s));
@@ -127,7 +129,7 @@ class step_rule {
   law law_;
   bool training_;
   int size_, microbatches_;
-  double turns_;  ///< how often a microbatch waits for the whole way before the next one starts: with warm-up 1, each does
+  double serial_microbatches_;  ///< how often a microbatch waits for the whole way before the next one starts: with warm-up 1, each does
 };
 
 }  // namespace HETPLAN_NAMESPACE::partition

@@ -54,7 +54,7 @@ class substate_search {
     }
     for (std::size_t p = boundaries_.size() - 1; p > 0 && !stopped; --p) {
       lower_starts();
-      for (std::size_t s = 0; s < space_.states() && !stopped; ++s) stopped = extend_from(p, s, r.counts) == flow::stop;
+      for (std::size_t s = 0; s < space_.states() && !stopped; ++s) stopped = extend_from(p, s, r.counts) == control::stop;
     }
     for (const partial_node& whole : whole_) r.plans.push_back(rebuild(whole));
     r.counts.extended = extended_;
@@ -101,30 +101,30 @@ class substate_search {
     }
   }
 
-  flow extend_from(std::size_t p, std::size_t state, search_counts& counts) {
-    if (extended_ >= options_.most_extensions) return flow::stop;
-    behind_.ranges.clear();
+  control extend_from(std::size_t p, std::size_t state, search_counts& counts) {
+    if (extended_ >= options_.most_extensions) return control::stop;
+    suffixes_.ranges.clear();
     if (p + 1 == boundaries_.size()) {
-      if (state == 0) behind_.ranges.push_back({.begin = 0, .end = 1, .stages = 0});
+      if (state == 0) suffixes_.ranges.push_back({.begin = 0, .end = 1, .stages = 0});
     } else {
       for (int stages = 1; stages <= static_cast<int>(levels_); ++stages) {
         const auto& kept = store_.cell(cell(p, state, stages));
         if (kept.empty()) continue;
         ++counts.cells;
         counts.kept += static_cast<long long>(kept.size());
-        if (tell(p, state, stages, kept) == flow::stop) return flow::stop;
+        if (tell(p, state, stages, kept) == control::stop) return control::stop;
         const auto [begin, end] = store_.close(cell(p, state, stages));
-        behind_.ranges.push_back({.begin = begin, .end = end, .stages = stages});
+        suffixes_.ranges.push_back({.begin = begin, .end = end, .stages = stages});
       }
     }
-    if (behind_.ranges.empty()) return flow::go;
+    if (suffixes_.ranges.empty()) return control::go;
     rule_.dispatch([&]<step_rule::law How>() {
       for (const device_space::move& m : space_.moves[state]) extend_by<How>(p, m);
     });
-    return flow::go;
+    return control::go;
   }
-  flow tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
-    if constexpr (sizeof...(Observers) == 0) return flow::go;
+  control tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
+    if constexpr (sizeof...(Observers) == 0) return control::go;
     std::vector<const partial_plan*> kept(cell.size());
     std::transform(cell.begin(), cell.end(), kept.begin(), [](const partial_node& n) { return &n; });
     const cell_filled event{boundaries_[p], t_.sequence.size(), state, stages, kept};
@@ -142,7 +142,7 @@ class substate_search {
       if (inside || t_.sequence.is_stage(boundaries_[a], boundaries_[p])) {
         const double least_s = bounds_.stage_s(m.group, a, p);
         if (options_.prune && score_of(rule_.template response_at_least_s<How>(0, 0, {}, 0, least_s), 0) > worth_keeping()) return;
-        if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(behind_.best, least_s, least_s, 0), a, m.to)) {
+        if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(suffixes_.best, least_s, least_s, 0), a, m.to)) {
           if (!memo_.may_hold(a, p, m.group)) return;
           if (serial_) extend_serial<How>(p, a, m);
           else extend_graph(p, a, m);
@@ -154,7 +154,7 @@ class substate_search {
 
   /// T at least, for a partial plan that begins at a boundary and leaves a state.
   template <step_rule::law How>
-  [[nodiscard]] double response_s(const step_rule::behind& x, std::size_t a, std::size_t state) const {
+  [[nodiscard]] double response_s(const step_rule::suffix& x, std::size_t a, std::size_t state) const {
     if (a == 0) return rule_.template response_s<How>(x.reach_s, x.rest_s);
     return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a),
                                                    bounds_.busiest_s(state, a));
@@ -165,11 +165,11 @@ class substate_search {
   }
   /// Can nothing come of extensions that are no better than this?
   template <step_rule::law How>
-  [[nodiscard]] bool hopeless(const step_rule::behind& x, std::size_t a, std::size_t state) const {
-    const double rank = rank_of(response_s<How>(x, a, state), behind_.best_energy_J, behind_.best_idle_W, a);
+  [[nodiscard]] bool hopeless(const step_rule::suffix& x, std::size_t a, std::size_t state) const {
+    const double rank = rank_of(response_s<How>(x, a, state), suffixes_.best_energy_J, suffixes_.best_idle_W, a);
     if (rank > worth_keeping()) return true;
     const auto closed = [&](const closed_cells::range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); };
-    return a > 0 && std::all_of(behind_.ranges.begin(), behind_.ranges.end(), closed);
+    return a > 0 && std::all_of(suffixes_.ranges.begin(), suffixes_.ranges.end(), closed);
   }
 
   [[nodiscard]] link_step serial_link(const exchange_cost& x, std::size_t block) const {
@@ -181,19 +181,19 @@ class substate_search {
     return rule_.link(x, forward, gradient);
   }
   bool prepare_links(std::size_t p, std::size_t group) {
-    return behind_.look_through_links(store_, rule_, links_.uniform(),
-                                      [&](std::size_t other) { return serial_link(links_.between(group, other), boundaries_[p]); });
+    return suffixes_.look_through_links(store_, rule_, links_.uniform(),
+                                        [&](std::size_t other) { return serial_link(links_.between(group, other), boundaries_[p]); });
   }
 
   template <step_rule::law How>
   void extend_serial(std::size_t p, std::size_t a, const device_space::move& m) {
     const double worth = worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
-    for (const closed_cells::range& r : behind_.ranges) {
+    for (const closed_cells::range& r : suffixes_.ranges) {
       if (a > reach_.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
       const std::size_t target = cell(a, m.to, r.stages + 1);
       const double bar = a > 0 ? store_.bar(target) : inf;
       /// Could an extension this good of a member of the range matter, and beat what a full cell holds?
-      const auto may_enter = [&](const step_rule::behind& x, const stage_budget& b) {
+      const auto may_enter = [&](const step_rule::suffix& x, const stage_budget& b) {
         const double rank = rank_of(response_s<How>(x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
         return rank <= worth && rank < bar;
       };
@@ -208,7 +208,7 @@ class substate_search {
         if (a > 0 && !store_.cell(target).empty() && store_.covered(target, extended(r.ideal, best, b, m.group))) continue;
       }
       for (std::size_t n = r.begin; n < r.end; ++n) {
-        const step_rule::behind x = rule_.template extend<How>(behind_.behind_of(n), s.total_s, s.backward_s, s.collective_s);
+        const step_rule::suffix x = rule_.template extend<How>(suffixes_.suffix_of(n), s.total_s, s.backward_s, s.collective_s);
         ++extended_;
         offer(store_[n], n, b, response_s<How>(x, a, m.to), a, m, r.stages + 1, [&](partial_node& next) {
           next.finished = {x.reach_s, x.rest_s, 0, links_.key(m.group), 0};
@@ -216,7 +216,7 @@ class substate_search {
       }
     }
   }
-  [[nodiscard]] partial_plan extended(const partial_plan& old, const step_rule::behind& x, const stage_budget& b, std::size_t group) const {
+  [[nodiscard]] partial_plan extended(const partial_plan& old, const step_rule::suffix& x, const stage_budget& b, std::size_t group) const {
     partial_plan next;
     next.finished = {x.reach_s, x.rest_s, 0, links_.key(group), 0};
     next.energy_J = old.energy_J + b.energy_J;
@@ -231,11 +231,11 @@ class substate_search {
     const std::size_t first = boundaries_[a], last = boundaries_[p];
     const auto in = t_.cuts.bytes_in(first, last);
     const bool is_source = !t_.cuts.reads_from_before(first, last);
-    for (const closed_cells::range& r : behind_.ranges) {
+    for (const closed_cells::range& r : suffixes_.ranges) {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         ++extended_;
         const partial_node& old = store_[n];
-        const seen_behind seen = tails_.look(first, last, m.group, old.ports);
+        const seen_suffix seen = tails_.look(first, last, m.group, old.ports);
         const int depth = seen.depth + 1;
         const placed_stage& s = memo_.at(a, p, m.group, in_flight(depth)).placed;
         if (!s.exists || !(seen.tails.reach_s < inf)) continue;
@@ -330,7 +330,7 @@ class substate_search {
   std::size_t levels_;
   bool energy_matters_;
   step_rule rule_;
-  stage_costs costs_;
+  candidate_costs costs_;
   completion_bounds bounds_;
   group_links links_;
   graph_tails tails_;
@@ -340,7 +340,7 @@ class substate_search {
   double threshold_;
   std::vector<std::size_t> start_;      ///< by state: stages that lead to it begin here or before
   std::vector<link_step> least_links_;  ///< by boundary
-  closed_cells behind_;                 ///< of the boundary and state at hand
+  closed_cells suffixes_;               ///< of the boundary and state at hand
   std::vector<partial_node> whole_;     ///< the best whole plans
   long long extended_ = 0;
 };

@@ -44,7 +44,7 @@ void probe(const Objective& o) {
 }  // namespace detail
 
 /// Searches every cut of the sequence into stages (pieces of one chain or runs of whole chains) on every choice of
-/// groups that the device space allows, for one microbatch size; shares by stage_costs, none larger than the tables cover.
+/// groups that the device space allows, for one microbatch size; shares by candidate_costs, none larger than the tables cover.
 ///
 /// @param blank    the job's plan with nothing decided: workload, microbatch size and count, schedule.
 /// @param policy   what cells keep. `exhaustive` and `dominance` are exact under the estimate; top_k{K} keeps K per cell.

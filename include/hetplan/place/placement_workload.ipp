@@ -93,12 +93,12 @@ HETPLAN_INLINE std::optional<std::string> find_broken_rule(const placement_workl
       return "accelerator " + std::to_string(d) + " takes " + to_text(taken[d].value()) + " bytes of " +
              to_text(w.accelerator_memory.value());
   }
-  std::vector<std::pair<std::size_t, std::size_t>> flows;
+  std::vector<std::pair<std::size_t, std::size_t>> sends;
   for (const auto& [from, to] : w.edges) {
-    if (!w.operators[to].backward && device[from] != device[to]) flows.emplace_back(device[from], device[to]);
+    if (!w.operators[to].backward && device[from] != device[to]) sends.emplace_back(device[from], device[to]);
   }
-  if (const auto order = topological_order(devices, flows); order.size() < devices) {
-    const auto [from, to] = edge_on_cycle(devices, flows, order);
+  if (const auto order = topological_order(devices, sends); order.size() < devices) {
+    const auto [from, to] = edge_on_cycle(devices, sends, order);
     return "devices " + std::to_string(from) + " and " + std::to_string(to) + " feed each other";
   }
   return std::nullopt;

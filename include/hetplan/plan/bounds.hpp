@@ -16,9 +16,9 @@ namespace HETPLAN_NAMESPACE {
 /// What bounds need of the cost model, asked once: the least time of each layer over batch sizes and degrees.
 struct layer_minima {
   std::size_t devices = 0;
-  std::vector<double> per_sample_s;    ///< layer x device: min over b, g of (F + B + W)(b, g) / b
-  std::vector<double> forward_s;       ///< layer: min over devices, b, g of F
-  std::vector<double> forward_back_s;  ///< layer: min over devices, b, g of F + B (= F outside training)
+  std::vector<double> per_sample_s;        ///< layer x device: min over b, g of (F + B + W)(b, g) / b
+  std::vector<double> forward_s;           ///< layer: min over devices, b, g of F
+  std::vector<double> forward_backward_s;  ///< layer: min over devices, b, g of F + B (= F outside training)
 };
 
 /// More questions than this to the cost model, and the compute bound is left out (0, still a bound).

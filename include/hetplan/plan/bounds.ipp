@@ -54,19 +54,19 @@ struct layer_class {
 
 HETPLAN_INLINE seconds path_bound(const planning_graph& model, const layer_minima& m, mode how) {
   const bool training = how == mode::training;
-  std::vector<double> there(model.size(), 0), back(model.size(), 0);
+  std::vector<double> forward_s(model.size(), 0), round_trip_s(model.size(), 0);
   double longest = 0;
   for (const layer& l : model.layers()) {
     double before = 0, turning = 0;
     for (const std::uint32_t e : model.in_edges(l.id)) {
       const layer_edge& edge = model.edges()[e];
-      before = std::max(before, there[edge.from.index()]);
-      if (edge.gradient.value() > 0) turning = std::max(turning, back[edge.from.index()]);
+      before = std::max(before, forward_s[edge.from.index()]);
+      if (edge.gradient.value() > 0) turning = std::max(turning, round_trip_s[edge.from.index()]);
     }
     const std::size_t i = l.id.index();
-    there[i] = before + m.forward_s[i];
-    back[i] = std::max(before, turning) + m.forward_back_s[i];
-    longest = std::max(longest, training ? std::max(there[i], back[i]) : there[i]);
+    forward_s[i] = before + m.forward_s[i];
+    round_trip_s[i] = std::max(before, turning) + m.forward_backward_s[i];
+    longest = std::max(longest, training ? std::max(forward_s[i], round_trip_s[i]) : forward_s[i]);
   }
   return seconds(longest);
 }
@@ -103,7 +103,7 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
   if (questions > max_bound_questions) {
     m.per_sample_s.assign(m.per_sample_s.size(), 0);
     m.forward_s.assign(model.size(), 0);
-    m.forward_back_s.assign(model.size(), 0);
+    m.forward_backward_s.assign(model.size(), 0);
     return m;
   }
   const auto ask = [&](const layer& l, const device& d, int g, long long b) {
@@ -119,7 +119,7 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
     double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
     per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
     m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
-    m.forward_back_s[l.id.index()] = std::min(m.forward_back_s[l.id.index()], f + input);
+    m.forward_backward_s[l.id.index()] = std::min(m.forward_backward_s[l.id.index()], f + input);
   };
   const auto known_batches = [&](const layer& l, const device& d, int g) {
     double least = static_cast<double>(max_batch);

@@ -21,7 +21,7 @@ HETPLAN_INLINE seconds dominant_step::latency(const pipeline_steps& steps) const
 HETPLAN_INLINE double dominant_step::training_s(const pipeline_steps& steps) {
   const double M = steps.microbatches;
   const bool one_at_a_time = std::all_of(steps.stages.begin(), steps.stages.end(), [](const auto& s) { return s.in_flight == 1; });
-  const double turns = one_at_a_time ? M : 1;
+  const double serial_microbatches = one_at_a_time ? M : 1;
   std::vector<double> D(steps.stages.size()), R(steps.stages.size());
   double worst_D = 0, worst_R = 0;
   for (std::size_t h = steps.stages.size(); h-- > 0;) {
@@ -30,7 +30,7 @@ HETPLAN_INLINE double dominant_step::training_s(const pipeline_steps& steps) {
     R[h] = stage.collective_s;
     for (const std::size_t l : stage.out) {
       const auto& link = steps.links[l];
-      D[h] = std::max(D[h], turns * stage.total_s + std::max(link.own_s, turns * link.total_s + D[link.to]));
+      D[h] = std::max(D[h], serial_microbatches * stage.total_s + std::max(link.own_s, serial_microbatches * link.total_s + D[link.to]));
       R[h] = std::max(R[h], R[link.to] - link.backward_s - stage.backward_s);
     }
     if (!stage.in.empty()) continue;
@@ -43,9 +43,10 @@ HETPLAN_INLINE double dominant_step::training_s(const pipeline_steps& steps) {
 HETPLAN_INLINE std::vector<double> dominant_step::ways_s(const pipeline_steps& steps) {
   std::vector<double> S(steps.stages.size());
   for (std::size_t h = S.size(); h-- > 0;) {
-    double behind = 0;
-    for (const std::size_t l : steps.stages[h].out) behind = std::max(behind, steps.links[l].total_s + S[steps.links[l].to]);
-    S[h] = steps.stages[h].total_s + behind;
+    double longest_after_s = 0;
+    for (const std::size_t l : steps.stages[h].out)
+      longest_after_s = std::max(longest_after_s, steps.links[l].total_s + S[steps.links[l].to]);
+    S[h] = steps.stages[h].total_s + longest_after_s;
   }
   return S;
 }
@@ -165,23 +166,23 @@ HETPLAN_INLINE double critical_path::round_trips_s(const std::vector<step>& way,
 }
 
 HETPLAN_INLINE double critical_path::start_s(const std::vector<step>& way, std::size_t d) {
-  double worst = 0, there = 0, slowest = 0, back = 0;
+  double worst = 0, forward_s = 0, slowest = 0, backward_s = 0;
   for (std::size_t p = 0; p < way.size(); ++p) {
-    there += way[p].forward_s;
+    forward_s += way[p].forward_s;
     slowest = std::max(slowest, way[p].next_forward_s);
-    if (p > d) back += way[p].backward_s;
-    if (p >= d) worst = std::max(worst, there + (way[p].in_flight - 1) * slowest + back);
+    if (p > d) backward_s += way[p].backward_s;
+    if (p >= d) worst = std::max(worst, forward_s + (way[p].in_flight - 1) * slowest + backward_s);
   }
   return worst;
 }
 
 HETPLAN_INLINE double critical_path::end_s(const std::vector<step>& way, std::size_t d, std::size_t s) {
-  double worst = 0, back = 0, slowest = 0, there = 0;
+  double worst = 0, backward_s = 0, slowest = 0, forward_s = 0;
   for (std::size_t p = 0; p < way.size(); ++p) {
-    if (p >= s) back += way[p].backward_s;
+    if (p >= s) backward_s += way[p].backward_s;
     slowest = std::max(slowest, way[p].next_backward_s);
-    if (p > d) there += way[p].forward_s;
-    if (p >= std::max(s, d)) worst = std::max(worst, back + (way[p].in_flight - 1) * slowest + there);
+    if (p > d) forward_s += way[p].forward_s;
+    if (p >= std::max(s, d)) worst = std::max(worst, backward_s + (way[p].in_flight - 1) * slowest + forward_s);
   }
   return worst;
 }

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include <hetplan/plan/reductions.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

@@ -78,12 +78,12 @@ HETPLAN_INLINE pipeline_steps::link_step time_link(const exchange_cost& x, int m
                                                    double backward_cut) {
   pipeline_steps::link_step link{.forward_cut = forward_cut, .backward_cut = backward_cut};
   const double forward_bytes = microbatch_size * forward_cut;
-  link.forward_s = x.there.time_s(forward_bytes);
-  link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.there.s_per_byte : 0;  // 0 bytes on a missing route: no NaN
+  link.forward_s = x.forward.time_s(forward_bytes);
+  link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.forward.s_per_byte : 0;  // 0 bytes on a missing route: no NaN
   if (backward_cut > 0) {
     const double backward_bytes = microbatch_size * backward_cut;
-    link.backward_s = x.back.time_s(backward_bytes);
-    link.backward_wire_s = backward_bytes * x.back.s_per_byte;
+    link.backward_s = x.backward.time_s(backward_bytes);
+    link.backward_wire_s = backward_bytes * x.backward.s_per_byte;
   }
   link.total_s = link.forward_s + link.backward_s;
   const double wire_s = x.together_s(link.forward_wire_s, link.backward_wire_s);

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

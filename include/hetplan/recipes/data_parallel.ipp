@@ -6,7 +6,7 @@
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -45,7 +45,7 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
       if ((*shares)[d] > 0) s.devices.push_back({devices[d].id, (*shares)[d]});
     }
     p.stages = {std::move(s)};
-    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == flow::stop) break;
+    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == control::stop) break;
   }
   return std::move(best).result();
 }

@@ -43,7 +43,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
   const auto judge_new = [&](plan p) {
     drop_usual_warmup(p, problem.model);
-    if (std::find(judged.begin(), judged.end(), p) != judged.end()) return flow::go;
+    if (std::find(judged.begin(), judged.end(), p) != judged.end()) return control::go;
     judged.push_back(p);
     return best.consider(std::move(p), expected, observer);
   };
@@ -51,9 +51,9 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     for (const found_plan& f : plans) {
       plan fitted = f.plan;  // warm-up lowered everywhere, if it is; also as little as memory asks
       if (!fitted.schedule.warmup.empty()) fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
-      if (judge_new(std::move(fitted)) == flow::stop || judge_new(f.plan) == flow::stop) return flow::stop;
+      if (judge_new(std::move(fitted)) == control::stop || judge_new(f.plan) == control::stop) return control::stop;
     }
-    return flow::go;
+    return control::go;
   };
   // Warm-up is a matter of 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
@@ -66,7 +66,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       const plan blank = blank_plan(problem, "dora", size);
       for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
         for (const warmup_rule warmup : warmup_rules) {
-          if (judge_all(search(tables, space, blank, warmup, true)) == flow::stop) return std::move(best).result(keep);
+          if (judge_all(search(tables, space, blank, warmup, true)) == control::stop) return std::move(best).result(keep);
           if (!warms_up) break;
         }
       }
@@ -81,11 +81,11 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     }
     const plan blank = blank_plan(problem, "dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
     const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
-    if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == flow::stop) return std::move(best).result(keep);
+    if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == control::stop) return std::move(best).result(keep);
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }
   for (plan& p : polish(problem, objective, best.kept(), rows, options.polish, best.budget())) {
-    if (judge_new(std::move(p)) == flow::stop) break;
+    if (judge_new(std::move(p)) == control::stop) break;
   }
   static_cast<void>(best.out_of_steps());
   return std::move(best).result(keep);

@@ -16,7 +16,7 @@
 #include <hetplan/graph/chain_view.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/rename_devices.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/simulate/ranking.hpp>
 

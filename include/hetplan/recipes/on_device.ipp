@@ -17,7 +17,7 @@ HETPLAN_INLINE plan_result on_device(const planning_problem& problem, const any_
     for (const int size : sizes) {
       plan p = blank_plan(problem, "on-device", size);
       p.stages = {{.name = "s0", .layers = all_layers(problem.model), .devices = {{d.id, size}}}};
-      if (best.consider(std::move(p), total, observer) == flow::stop) return std::move(best).result();
+      if (best.consider(std::move(p), total, observer) == control::stop) return std::move(best).result();
     }
   }
   return std::move(best).result();

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
 #include <hetplan/plan/any_objective.hpp>
@@ -32,7 +32,7 @@ namespace detail {
 /// 1. Every cut is judged by the simulator.
 ///
 /// @param stage_cost  (table, first layer, last layer, device, microbatch size) -> cost of a stage.
-/// @param cut_cost    (bytes there and back per sample, device before, device behind, microbatch size) -> of a boundary.
+/// @param cut_cost    (forward and gradient bytes per sample, device before, device behind, microbatch size) -> of a boundary.
 /// Complexity         O(B Q N^2 L^2) for B sizes, Q <= max_stages, N devices, L cut positions.
 template <class StageCost, class CutCost>
 [[nodiscard]] plan_result cut_chain(const planning_problem& problem, const any_objective& objective, int keep, const char* planner,
@@ -49,12 +49,12 @@ template <class StageCost, class CutCost>
   const bool training = job.workload.mode == mode::training, warms_up = training && job.schedule == schedule_kind::one_f_one_b;
 
   const layer_sequence sequence = sequence_of(model);
-  const stage_table table(model, sequence, devices, problem.cost, problem.models.memory, job.workload, sizes.back());
+  const prefix_table table(model, sequence, devices, problem.cost, problem.models.memory, job.workload, sizes.back());
   const sequence_cuts cuts(model, sequence);
-  std::vector<double> cut_bytes;  // there and back
+  std::vector<double> cut_bytes;  // forward and gradient
   for (std::size_t l = 0; l < model.size(); ++l) {
-    const auto [there, back] = cuts.bytes_in(l, model.size());
-    cut_bytes.push_back(there + (training ? back : 0));
+    const auto [forward_bytes, gradient_bytes] = cuts.bytes_in(l, model.size());
+    cut_bytes.push_back(forward_bytes + (training ? gradient_bytes : 0));
   }
   const auto positions = cut_positions(cut_bytes);
   for (const int size : sizes) {
@@ -90,7 +90,7 @@ template <class StageCost, class CutCost>
           });
       for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < chains.size(); ++q) {
         if (fitted[q] || !chains[q].exists()) continue;
-        if (best.consider(to_plan(chains[q], rule), total, observer) == flow::stop) return std::move(best).result();
+        if (best.consider(to_plan(chains[q], rule), total, observer) == control::stop) return std::move(best).result();
         fitted[q] = best.last_fitted();
       }
       if (!warms_up) break;
@@ -105,7 +105,7 @@ template <class StageCost, class CutCost>
         [](std::size_t, std::size_t, std::size_t) { return 0.0; });
     for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < nearest.size(); ++q) {
       if (!nearest[q].exists()) continue;
-      if (best.consider(to_plan(nearest[q], warmup_rule::one), total, observer) == flow::stop) return std::move(best).result();
+      if (best.consider(to_plan(nearest[q], warmup_rule::one), total, observer) == control::stop) return std::move(best).result();
     }
   }
   return std::move(best).result();

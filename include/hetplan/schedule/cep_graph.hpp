@@ -19,13 +19,13 @@ struct chunk_rule {
   friend bool operator==(const chunk_rule&, const chunk_rule&) = default;
 };
 
-/// By flow of a cep_graph: its chunks, in order; at least one each.
-using flow_rules = std::vector<std::vector<chunk_rule>>;
+/// By message of a cep_graph: its chunks, in order; at least one each.
+using message_rules = std::vector<std::vector<chunk_rule>>;
 
 /// The CEP graph: compute tasks and transfers as nodes, dependencies and device orders as edges.
 ///
-/// A *flow* is what one rule of a plan speaks of: the transfers of one kind between two devices for one pair of stages
-/// and one microbatch, in generation those of every token; a stage's reduction has one flow per pair of neighbours.
+/// A *message* is what one rule of a plan speaks of: the transfers of one kind between two devices for one pair of stages
+/// and one microbatch, in generation those of every token; a stage's reduction has one message per pair of neighbours.
 /// Refers to the network, which must outlive it.
 ///
 /// Throws   invalid_input if a transfer is cut into chunks already (expand the plan without its transfer rules) or blocks its
@@ -37,10 +37,10 @@ class cep_graph {
 
   [[nodiscard]] const tasks::task_graph& tasks() const { return graph_; }
   [[nodiscard]] const hetplan::network& network() const { return network_; }
-  [[nodiscard]] std::size_t flows() const { return transfers_of_.size(); }
-  [[nodiscard]] std::uint32_t flow_of(std::uint32_t transfer) const { return flow_of_[transfer]; }
-  /// The transfers of a flow, in the order of their numbers.
-  [[nodiscard]] std::span<const std::uint32_t> transfers_of(std::size_t flow) const { return transfers_of_[flow]; }
+  [[nodiscard]] std::size_t messages() const { return transfers_of_.size(); }
+  [[nodiscard]] std::uint32_t message_of(std::uint32_t transfer) const { return message_of_[transfer]; }
+  /// The transfers of a message, in the order of their numbers.
+  [[nodiscard]] std::span<const std::uint32_t> transfers_of(std::size_t message) const { return transfers_of_[message]; }
   /// No schedule of these transfers ends earlier.
   [[nodiscard]] seconds bound() const { return bound_; }
 
@@ -48,24 +48,24 @@ class cep_graph {
   ///
   /// Chunks of transfer t stand where t stood: they are numbered in the order of transfers, then of chunks.
   /// A transfer's own release stays a lower limit.
-  /// Complexity  O(nodes + dependencies).  Throws  invalid_input unless there are rules for every flow, one chunk at least.
-  [[nodiscard]] tasks::task_graph with(const flow_rules& rules) const;
+  /// Complexity  O(nodes + dependencies).  Throws  invalid_input unless there are rules for every message, one chunk at least.
+  [[nodiscard]] tasks::task_graph with(const message_rules& rules) const;
 
   /// The same rules as a plan carries them.
-  [[nodiscard]] std::vector<transfer_rule> transfer_rules(const flow_rules& rules) const;
+  [[nodiscard]] std::vector<transfer_rule> transfer_rules(const message_rules& rules) const;
 
  private:
-  void check(const flow_rules& rules) const;
+  void check(const message_rules& rules) const;
 
   /// Chunk k of a transfer, whose own release stays a lower limit.
   static void set(tasks::transfer& chunk, const tasks::transfer& whole, const std::vector<chunk_rule>& rules, std::size_t k);
 
-  [[nodiscard]] tasks::task_graph cut(const flow_rules& rules) const;
+  [[nodiscard]] tasks::task_graph cut(const message_rules& rules) const;
 
   tasks::task_graph graph_;
   const hetplan::network& network_;
-  std::vector<std::uint32_t> flow_of_;                    ///< by transfer
-  std::vector<std::vector<std::uint32_t>> transfers_of_;  ///< by flow
+  std::vector<std::uint32_t> message_of_;                 ///< by transfer
+  std::vector<std::vector<std::uint32_t>> transfers_of_;  ///< by message
   seconds bound_ = {};
 };
 

@@ -15,7 +15,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 HETPLAN_INLINE cep_graph::cep_graph(tasks::task_graph g, const hetplan::network& net) : graph_(std::move(g)), network_(net) {
   std::map<transfer_name, std::uint32_t> seen;
-  flow_of_.reserve(graph_.transfers.size());
+  message_of_.reserve(graph_.transfers.size());
   for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
     const tasks::transfer& x = graph_.transfers[t];
     if (x.blocks())
@@ -27,21 +27,21 @@ HETPLAN_INLINE cep_graph::cep_graph(tasks::task_graph g, const hetplan::network&
     const auto [it, is_new] = seen.try_emplace(name_of_transfer(x), static_cast<std::uint32_t>(transfers_of_.size()));
     if (is_new) transfers_of_.emplace_back();
     transfers_of_[it->second].push_back(t);
-    flow_of_.push_back(it->second);
+    message_of_.push_back(it->second);
   }
   bound_ = tasks::contention_bound(graph_, network_);
 }
 
-HETPLAN_INLINE tasks::task_graph cep_graph::with(const flow_rules& rules) const {
+HETPLAN_INLINE tasks::task_graph cep_graph::with(const message_rules& rules) const {
   check(rules);
   const bool whole = std::all_of(rules.begin(), rules.end(), [](const auto& r) { return r.size() == 1; });
   if (!whole) return cut(rules);
   tasks::task_graph g = graph_;
-  for (std::size_t t = 0; t < g.transfers.size(); ++t) set(g.transfers[t], graph_.transfers[t], rules[flow_of_[t]], 0);
+  for (std::size_t t = 0; t < g.transfers.size(); ++t) set(g.transfers[t], graph_.transfers[t], rules[message_of_[t]], 0);
   return g;
 }
 
-HETPLAN_INLINE std::vector<transfer_rule> cep_graph::transfer_rules(const flow_rules& rules) const {
+HETPLAN_INLINE std::vector<transfer_rule> cep_graph::transfer_rules(const message_rules& rules) const {
   std::vector<transfer_rule> out;
   if (!rules.empty()) check(rules);
   for (std::size_t f = 0; f < rules.size(); ++f) {
@@ -62,12 +62,13 @@ HETPLAN_INLINE std::vector<transfer_rule> cep_graph::transfer_rules(const flow_r
   return out;
 }
 
-HETPLAN_INLINE void cep_graph::check(const flow_rules& rules) const {
+HETPLAN_INLINE void cep_graph::check(const message_rules& rules) const {
   const bool complete =
-      rules.size() == flows() && std::none_of(rules.begin(), rules.end(), [](const auto& chunks) { return chunks.empty(); });
+      rules.size() == messages() && std::none_of(rules.begin(), rules.end(), [](const auto& chunks) { return chunks.empty(); });
   if (!complete)
     throw invalid_input("cep_graph: rules for " + std::to_string(rules.size()) +
-                        " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(flows()) + " flows");
+                        " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(messages()) +
+                        " flows");
 }
 
 HETPLAN_INLINE void cep_graph::set(tasks::transfer& chunk, const tasks::transfer& whole, const std::vector<chunk_rule>& rules,
@@ -79,7 +80,7 @@ HETPLAN_INLINE void cep_graph::set(tasks::transfer& chunk, const tasks::transfer
   if (k > 0) chunk.latency_s = 0;
 }
 
-HETPLAN_INLINE tasks::task_graph cep_graph::cut(const flow_rules& rules) const {
+HETPLAN_INLINE tasks::task_graph cep_graph::cut(const message_rules& rules) const {
   using handle = tasks::task_graph_builder::handle;
   tasks::task_graph_builder out(graph_.device_order.size());
   std::vector<handle> first(graph_.size()), last(graph_.size());  // of a transfer: its first and last chunk
@@ -90,7 +91,7 @@ HETPLAN_INLINE tasks::task_graph cep_graph::cut(const flow_rules& rules) const {
       continue;
     }
     const tasks::transfer& whole = graph_.transfer_at(n);
-    const auto& mine = rules[flow_of_[n - graph_.computes.size()]];
+    const auto& mine = rules[message_of_[n - graph_.computes.size()]];
     for (std::size_t k = 0; k < mine.size(); ++k) {
       tasks::transfer chunk = whole;
       set(chunk, whole, mine, k);

@@ -29,7 +29,7 @@ using event_order = std::vector<transfer_event>;
 [[nodiscard]] event_order order_of_run(const cep_graph& cep, const trace& t, const time_window& window = {});
 
 /// Flows by their last end in the order, each in one piece: a sequence that lets ends come as the order wants them.
-[[nodiscard]] std::vector<flow_chunk> sequence_of_order(const cep_graph& cep, const event_order& order);
+[[nodiscard]] std::vector<message_chunk> sequence_of_order(const cep_graph& cep, const event_order& order);
 
 }  // namespace HETPLAN_NAMESPACE::schedule
 

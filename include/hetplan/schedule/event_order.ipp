@@ -24,15 +24,15 @@ HETPLAN_INLINE event_order order_of_run(const cep_graph& cep, const trace& t, co
   return order;
 }
 
-HETPLAN_INLINE std::vector<flow_chunk> sequence_of_order(const cep_graph& cep, const event_order& order) {
-  std::vector<std::pair<std::size_t, std::uint32_t>> last(cep.flows());
-  for (std::uint32_t f = 0; f < cep.flows(); ++f) last[f] = {0, f};
+HETPLAN_INLINE std::vector<message_chunk> sequence_of_order(const cep_graph& cep, const event_order& order) {
+  std::vector<std::pair<std::size_t, std::uint32_t>> last(cep.messages());
+  for (std::uint32_t f = 0; f < cep.messages(); ++f) last[f] = {0, f};
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i].ends) last[cep.flow_of(order[i].transfer)].first = i;
+    if (order[i].ends) last[cep.message_of(order[i].transfer)].first = i;
   }
   std::sort(last.begin(), last.end());
-  std::vector<flow_chunk> sequence;
-  for (const auto& [position, flow] : last) sequence.push_back({flow, 0});
+  std::vector<message_chunk> sequence;
+  for (const auto& [position, message] : last) sequence.push_back({message, 0});
   return sequence;
 }
 

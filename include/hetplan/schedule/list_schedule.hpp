@@ -19,19 +19,19 @@ struct list_options {
   int chunks = 1;  ///< per transfer, each with an urgency of its own
 };
 
-/// One chunk of a flow; a sequence of all of them, most urgent first, makes a schedule.
-struct flow_chunk {
-  std::uint32_t flow = 0;
+/// One chunk of a message; a sequence of all of them, most urgent first, makes a schedule.
+struct message_chunk {
+  std::uint32_t message = 0;
   std::uint32_t chunk = 0;
 
-  friend auto operator<=>(const flow_chunk&, const flow_chunk&) = default;
+  friend auto operator<=>(const message_chunk&, const message_chunk&) = default;
 };
 
-/// Rules that prefer chunks in this sequence; it names every chunk of every flow once.
-[[nodiscard]] inline flow_rules rules_of_sequence(std::size_t flows, const std::vector<flow_chunk>& sequence) {
-  flow_rules rules(flows);
+/// Rules that prefer chunks in this sequence; it names every chunk of every message once.
+[[nodiscard]] inline message_rules rules_of_sequence(std::size_t messages, const std::vector<message_chunk>& sequence) {
+  message_rules rules(messages);
   for (std::size_t i = 0; i < sequence.size(); ++i) {
-    auto& mine = rules[sequence[i].flow];
+    auto& mine = rules[sequence[i].message];
     if (mine.size() <= sequence[i].chunk) mine.resize(sequence[i].chunk + 1);
     mine[sequence[i].chunk].priority = static_cast<int>(i);
   }
@@ -40,31 +40,32 @@ struct flow_chunk {
 
 /// The sequence that a priority rule gives: urgencies on the longest paths of the graph of chunks.
 ///
-/// A flow of several transfers is as urgent as its most urgent one. Ties by flow, then chunk.
+/// A message of several transfers is as urgent as its most urgent one. Ties by message, then chunk.
 /// Complexity  O(n log n) in the chunks, and the longest paths.
 /// Throws      invalid_input (chunks < 1), invalid_model (an urgency that is not a number).
 template <transfer_priority Priority = critical_path_first>
-[[nodiscard]] std::vector<flow_chunk> urgency_sequence(const cep_graph& cep, const Priority& priority = {},
-                                                       const list_options& options = {}) {
+[[nodiscard]] std::vector<message_chunk> urgency_sequence(const cep_graph& cep, const Priority& priority = {},
+                                                          const list_options& options = {}) {
   if (options.chunks < 1) throw invalid_input("list_schedule: chunks = " + std::to_string(options.chunks) + "; expected >= 1");
   const auto w = static_cast<std::size_t>(options.chunks);
-  const tasks::task_graph g = cep.with(flow_rules(cep.flows(), std::vector<chunk_rule>(w)));
+  const tasks::task_graph g = cep.with(message_rules(cep.messages(), std::vector<chunk_rule>(w)));
   const tasks::path_times paths = tasks::longest_paths(g, cep.network());
-  std::vector<double> urgency(cep.flows() * w, -std::numeric_limits<double>::infinity());
+  std::vector<double> urgency(cep.messages() * w, -std::numeric_limits<double>::infinity());
   for (std::uint32_t t = 0; t < g.transfers.size(); ++t) {  // chunks of a transfer follow one another
     const tasks::node_id n = g.node_of_transfer(t);
     const double u = priority.urgency(g.transfers[t], {paths.earliest_start_s[n], paths.alone_s[n], paths.tail_s[n]});
     if (std::isnan(u)) throw invalid_model("transfer priority: urgency(transfer " + std::to_string(t) + ") = nan; expected a number");
     const std::uint32_t whole = t / static_cast<std::uint32_t>(w);
-    double& most = urgency[cep.flow_of(whole) * w + t % w];
+    double& most = urgency[cep.message_of(whole) * w + t % w];
     most = std::max(most, u);
   }
-  std::vector<flow_chunk> sequence;
-  for (std::uint32_t f = 0; f < cep.flows(); ++f) {
+  std::vector<message_chunk> sequence;
+  for (std::uint32_t f = 0; f < cep.messages(); ++f) {
     for (std::uint32_t k = 0; k < w; ++k) sequence.push_back({f, k});
   }
-  std::stable_sort(sequence.begin(), sequence.end(),
-                   [&](const flow_chunk& a, const flow_chunk& b) { return urgency[a.flow * w + a.chunk] > urgency[b.flow * w + b.chunk]; });
+  std::stable_sort(sequence.begin(), sequence.end(), [&](const message_chunk& a, const message_chunk& b) {
+    return urgency[a.message * w + a.chunk] > urgency[b.message * w + b.chunk];
+  });
   return sequence;
 }
 
@@ -77,7 +78,7 @@ template <transfer_priority Priority = critical_path_first>
 ///             pre-empts the others anyway (docs/concepts.md, transfer priority).
 template <transfer_priority Priority = critical_path_first>
 [[nodiscard]] network_schedule list_schedule(const cep_graph& cep, const Priority& priority = {}, const list_options& options = {}) {
-  return follow(cep, rules_of_sequence(cep.flows(), urgency_sequence(cep, priority, options)));
+  return follow(cep, rules_of_sequence(cep.messages(), urgency_sequence(cep, priority, options)));
 }
 
 }  // namespace HETPLAN_NAMESPACE::schedule

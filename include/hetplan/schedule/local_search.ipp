@@ -30,7 +30,7 @@ class local_searcher {
     const trace alone = schedule::run(cep_, best_);
     best_.latency = alone.latency;
     count(best_.latency);
-    if (cep_.flows() > 1 && !finished()) {
+    if (cep_.messages() > 1 && !finished()) {
       start(alone);
       while (!finished() && improve()) {
       }
@@ -45,13 +45,13 @@ class local_searcher {
 
  private:
   struct simulated {
-    flow_rules rules;
+    message_rules rules;
     tasks::task_graph graph;
     hetplan::trace trace;
   };
-  /// A chunk of a flow.
+  /// A chunk of a message.
   struct place {
-    std::uint32_t flow = 0;
+    std::uint32_t message = 0;
     std::size_t chunk = 0;
     friend bool operator==(const place&, const place&) = default;
   };
@@ -64,23 +64,23 @@ class local_searcher {
       if (now_.rules.empty() || tried.trace.latency < now_.trace.latency) now_ = std::move(tried);
     };
     const auto offer_ranked = [&](const auto& priority) {
-      offer([&] { return rules_of_sequence(cep_.flows(), urgency_sequence(cep_, priority)); });
+      offer([&] { return rules_of_sequence(cep_.messages(), urgency_sequence(cep_, priority)); });
     };
     offer_ranked(critical_path_first{});
     offer_ranked(longest_tail_first{});
     offer([&] { return by_ends(alone); });
     offer_ranked(earliest_first{});
     offer_ranked(smallest_first{});
-    offer([&] { return flow_rules(cep_.flows(), {chunk_rule{}}); });
+    offer([&] { return message_rules(cep_.messages(), {chunk_rule{}}); });
   }
 
-  [[nodiscard]] flow_rules by_ends(const trace& t) const {
-    std::vector<std::pair<double, flow_chunk>> ends;
-    for (std::uint32_t f = 0; f < cep_.flows(); ++f) ends.push_back({t.transfers[cep_.transfers_of(f).front()].end_s, {f, 0}});
+  [[nodiscard]] message_rules by_ends(const trace& t) const {
+    std::vector<std::pair<double, message_chunk>> ends;
+    for (std::uint32_t f = 0; f < cep_.messages(); ++f) ends.push_back({t.transfers[cep_.transfers_of(f).front()].end_s, {f, 0}});
     std::sort(ends.begin(), ends.end());
-    std::vector<flow_chunk> sequence;
+    std::vector<message_chunk> sequence;
     for (const auto& [end, chunk] : ends) sequence.push_back(chunk);
-    return rules_of_sequence(cep_.flows(), sequence);
+    return rules_of_sequence(cep_.messages(), sequence);
   }
 
   /// Changes the present rules where their critical chain loses time; false if it loses none, and so is optimal.
@@ -101,7 +101,7 @@ class local_searcher {
     next.rules = now_.rules;
     const place urgent = place_of(slowed);
     place rival = place_of(others[pick(others.size())]);
-    if (pick(8) == 0) rival = cut(next.rules, rival.flow);
+    if (pick(8) == 0) rival = cut(next.rules, rival.message);
     switch (pick(4)) {
       case 0: insert_before(next.rules, urgent, priority(next.rules, rival)); break;
       case 1: insert_before(next.rules, rival, priority(next.rules, urgent) + 1); break;
@@ -141,37 +141,37 @@ class local_searcher {
   [[nodiscard]] place place_of(std::uint32_t transfer) const {
     const auto& all = now_.graph.transfers;
     const auto whole = std::count_if(all.begin(), all.begin() + transfer + 1, [](const tasks::transfer& t) { return t.chunk == 0; }) - 1;
-    return {cep_.flow_of(static_cast<std::uint32_t>(whole)), static_cast<std::size_t>(all[transfer].chunk)};
+    return {cep_.message_of(static_cast<std::uint32_t>(whole)), static_cast<std::size_t>(all[transfer].chunk)};
   }
 
-  static int& priority(flow_rules& rules, const place& p) { return rules[p.flow][p.chunk].priority; }
+  static int& priority(message_rules& rules, const place& p) { return rules[p.message][p.chunk].priority; }
 
   /// Gives a chunk this priority for itself: what had it, or a later one, makes room.
-  static void insert_before(flow_rules& rules, const place& p, int at) {
-    for (auto& flow : rules) {
-      for (chunk_rule& c : flow) c.priority += c.priority >= at ? 1 : 0;
+  static void insert_before(message_rules& rules, const place& p, int at) {
+    for (auto& message : rules) {
+      for (chunk_rule& c : message) c.priority += c.priority >= at ? 1 : 0;
     }
     priority(rules, p) = at;
   }
 
-  /// Cuts a flow into one chunk more, if it may be cut; its last chunk.
-  [[nodiscard]] place cut(flow_rules& rules, std::uint32_t flow) const {
-    auto& chunks = rules[flow];
+  /// Cuts a message into one chunk more, if it may be cut; its last chunk.
+  [[nodiscard]] place cut(message_rules& rules, std::uint32_t message) const {
+    auto& chunks = rules[message];
     if (chunks.size() < static_cast<std::size_t>(std::max(1, options_.most_chunks))) chunks.push_back(chunks.back());
-    return {flow, chunks.size() - 1};
+    return {message, chunks.size() - 1};
   }
 
-  /// Of every chunk, how many different priorities come before its own; after each flow's chunks a mark.
-  [[nodiscard]] static std::vector<int> ranks_of(const flow_rules& rules) {
+  /// Of every chunk, how many different priorities come before its own; after each message's chunks a mark.
+  [[nodiscard]] static std::vector<int> ranks_of(const message_rules& rules) {
     std::vector<int> priorities, ranks;
-    for (const auto& flow : rules) {
-      for (const chunk_rule& c : flow) priorities.push_back(c.priority);
+    for (const auto& message : rules) {
+      for (const chunk_rule& c : message) priorities.push_back(c.priority);
     }
     std::ranges::sort(priorities);
     const auto repeated = std::ranges::unique(priorities);
     priorities.erase(repeated.begin(), repeated.end());
-    for (const auto& flow : rules) {
-      for (const chunk_rule& c : flow) {
+    for (const auto& message : rules) {
+      for (const chunk_rule& c : message) {
         const auto at = std::ranges::lower_bound(priorities, c.priority);
         ranks.push_back(static_cast<int>(at - priorities.begin()));
       }
@@ -180,7 +180,7 @@ class local_searcher {
     return ranks;
   }
 
-  simulated run_rules(flow_rules rules) {
+  simulated run_rules(message_rules rules) {
     simulated r{.rules = std::move(rules), .graph = {}, .trace = {}};
     r.graph = cep_.with(r.rules);
     r.trace = simulate(r.graph, cep_.network(), by_priority{});
@@ -195,7 +195,7 @@ class local_searcher {
 
   void count(seconds best) {
     ++steps_;
-    if (observer_({steps_, best}) == flow::stop) told_to_stop_ = true;
+    if (observer_({steps_, best}) == control::stop) told_to_stop_ = true;
   }
   [[nodiscard]] bool out_of_time() const { return options_.time_limit && clock_.elapsed_s() > options_.time_limit->value(); }
   [[nodiscard]] bool finished() const {

@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 struct network_schedule {
   hetplan::status status = {};            ///< stopped: a limit ended the search, or a solver failed; this is the best so far
   sharing network = sharing::fair_share;  ///< fair_share: transfers are left alone; priority: they follow the rules
-  flow_rules rules = {};                  ///< empty under fair_share
+  message_rules rules = {};               ///< empty under fair_share
   prescribed rates = {};                  ///< a solver's rates; empty for schedules that devices can follow
   seconds latency = {};                   ///< simulated
   seconds bound = {};                     ///< no schedule of these transfers ends earlier
@@ -40,7 +40,7 @@ struct network_schedule {
 [[nodiscard]] trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options = {});
 
 /// The schedule that rules make, simulated.
-[[nodiscard]] network_schedule follow(const cep_graph& cep, flow_rules rules);
+[[nodiscard]] network_schedule follow(const cep_graph& cep, message_rules rules);
 
 /// Transfers left alone: what uncontrolled TCP does.
 [[nodiscard]] network_schedule uncontrolled(const cep_graph& cep);

@@ -15,7 +15,7 @@ HETPLAN_INLINE trace run(const cep_graph& cep, const network_schedule& s, const 
   return simulate(cep.with(s.rules), cep.network(), by_priority{}, options);
 }
 
-HETPLAN_INLINE network_schedule follow(const cep_graph& cep, flow_rules rules) {
+HETPLAN_INLINE network_schedule follow(const cep_graph& cep, message_rules rules) {
   network_schedule s{.network = sharing::priority, .rules = std::move(rules), .bound = cep.bound(), .steps = 1};
   s.latency = run(cep, s).latency;
   s.gap = gap_of(s);

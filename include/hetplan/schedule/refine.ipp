@@ -40,7 +40,7 @@ HETPLAN_INLINE network_schedule schedule_transfers(const cep_graph& cep, const r
   const order_search_result solved = order_search(cep, best, lp, orders);
   best.work += solved.schedule.steps * of_solve;
   if (solved.order.empty()) return best;
-  network_schedule followed = follow(cep, rules_of_sequence(cep.flows(), sequence_of_order(cep, solved.order)));
+  network_schedule followed = follow(cep, rules_of_sequence(cep.messages(), sequence_of_order(cep, solved.order)));
   const long long steps = best.steps + solved.schedule.steps + followed.steps, work = best.work + of_run;
   if (followed.latency < best.latency) best = std::move(followed);
   best.steps = steps;
@@ -132,7 +132,7 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
         if (!options.predicted || !candidates[i].predicted) continue;
         detail::refined_plan given = detail::as_predicted(candidates[i]);
         if (best.consider(std::move(given.plan), std::move(given.evaluation), static_cast<long long>(candidates.size()), observer) ==
-            flow::stop)
+            control::stop)
           break;
         continue;
       }
@@ -140,7 +140,7 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
       best.budget().spend(r.steps);
       if (r.cut) best.cut();
       out_of_time = out_of_time || r.late;
-      if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observer) == flow::stop)
+      if (best.consider(std::move(r.plan), std::move(r.evaluation), static_cast<long long>(candidates.size()), observer) == control::stop)
         break;
     }
   }

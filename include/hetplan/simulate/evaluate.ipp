@@ -17,8 +17,8 @@ HETPLAN_INLINE seconds time_between_tokens(const plan& p, const stage_graph& sta
   std::vector<double> first(static_cast<std::size_t>(p.microbatches), 0), last(first);
   for (std::size_t n = 0; n < j.graph.computes.size(); ++n) {
     const tasks::compute_task& t = j.graph.computes[n];
-    if (!stages[t.stage].out.empty() || (t.step != 0 && t.step != p.workload.tokens - 1)) continue;
-    auto& ends = t.step == 0 ? first : last;
+    if (!stages[t.stage].out.empty() || (t.token != 0 && t.token != p.workload.tokens - 1)) continue;
+    auto& ends = t.token == 0 ? first : last;
     for (long long g = t.first_sample / p.microbatch_size; g * p.microbatch_size < t.last_sample; ++g) {
       ends[static_cast<std::size_t>(g)] = std::max(ends[static_cast<std::size_t>(g)], j.trace.computes[n].end_s);
     }

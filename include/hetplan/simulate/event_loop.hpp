@@ -312,8 +312,8 @@ class event_loop {
 
   template <class Event>
   void observe(const Event& e) {
-    const flow answer = std::apply([&](auto&... o) { return notify(e, o...); }, observers_);
-    if (answer == flow::stop) stopped_ = true;
+    const control answer = std::apply([&](auto&... o) { return notify(e, o...); }, observers_);
+    if (answer == control::stop) stopped_ = true;
   }
 
   [[noreturn]] void report_stuck() const {

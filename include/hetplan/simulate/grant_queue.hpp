@@ -16,13 +16,13 @@ namespace HETPLAN_NAMESPACE::detail {
 
 /// Whose turn it is among those that wait for the same: smaller first. A reduction has no microbatch of its own and comes after
 /// all of them.  Source: semantics, section 6 (`exclusive`).
-class transfer_turns {
+class transfer_order {
  public:
-  explicit transfer_turns(const tasks::task_graph& g) : g_(&g) {}
+  explicit transfer_order(const tasks::task_graph& g) : g_(&g) {}
   [[nodiscard]] auto key(std::uint32_t i) const {
     const tasks::transfer& t = g_->transfers[i];
     const bool reduction = t.kind == transfer_kind::sync;
-    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.from_stage, t.from, t.to_stage, t.to, t.step, i);
+    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.from_stage, t.from, t.to_stage, t.to, t.token, i);
   }
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const { return key(a) < key(b); }
   /// For priority_queue, which keeps the largest on top.
@@ -60,7 +60,7 @@ class grant_queue {
       });
       if (awake_.empty()) return any;
       line& next = lines_[*std::min_element(awake_.begin(), awake_.end(), [&](std::size_t a, std::size_t b) {
-        return turns_.before(lines_[a].waiting.top(), lines_[b].waiting.top());
+        return order_.before(lines_[a].waiting.top(), lines_[b].waiting.top());
       })];
       const std::uint32_t t = next.waiting.top();
       next.waiting.pop();
@@ -72,7 +72,7 @@ class grant_queue {
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  using waiting_line = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, transfer_turns>;
+  using waiting_line = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, transfer_order>;
   struct line {
     std::vector<std::uint32_t> needs;
     waiting_line waiting;
@@ -88,7 +88,7 @@ class grant_queue {
 
   const tasks::task_graph* g_;
   bool ports_;
-  transfer_turns turns_;
+  transfer_order order_;
   std::map<std::vector<std::uint32_t>, std::size_t> lines_by_needs_;
   std::vector<std::uint32_t> line_of_transfer_;  ///< as far as known
   std::vector<line> lines_;

@@ -6,7 +6,7 @@
 namespace HETPLAN_NAMESPACE::detail {
 
 HETPLAN_INLINE grant_queue::grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources)
-    : g_(&g), ports_(access == route_access::exclusive_ports), turns_(g), line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
+    : g_(&g), ports_(access == route_access::exclusive_ports), order_(g), line_of_transfer_(is_used(access) ? g.transfers.size() : 0, none),
       needed_by_(ports_ ? 2 * g.device_order.size() : resources), taken_(needed_by_.size(), 0) {}
 
 HETPLAN_INLINE void grant_queue::add(std::uint32_t t) {
@@ -39,7 +39,7 @@ HETPLAN_INLINE std::size_t grant_queue::line_of(std::uint32_t t) {
   if (line_of_transfer_[t] != none) return line_of_transfer_[t];
   const auto [it, is_new] = lines_by_needs_.try_emplace(needs_of(g_->transfers[t]), lines_.size());
   if (is_new) {
-    lines_.push_back({it->first, waiting_line(turns_)});
+    lines_.push_back({it->first, waiting_line(order_)});
     for (const std::uint32_t n : it->first) needed_by_[n].push_back(it->second);
   }
   line_of_transfer_[t] = static_cast<std::uint32_t>(it->second);

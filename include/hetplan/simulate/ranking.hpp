@@ -43,9 +43,9 @@ class ranking {
 
   /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
   /// observers say.
-  flow consider(plan candidate, long long total, const candidate_observer& observer = {});
+  control consider(plan candidate, long long total, const candidate_observer& observer = {});
   /// The same for a candidate that the simulator has judged already.
-  flow consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
+  control consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
 
   /// Did the last candidate keep all limits?
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
@@ -71,7 +71,7 @@ class ranking {
     bool estimated;  ///< judged quickly
   };
 
-  flow tell(long long total, const candidate_observer& observer);
+  control tell(long long total, const candidate_observer& observer);
 
   /// Nothing where the simulator cannot say: a route is missing, or there are too many tasks.
   std::optional<evaluation> judged(const plan& p, bool quickly);

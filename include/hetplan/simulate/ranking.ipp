@@ -32,15 +32,15 @@ HETPLAN_INLINE ranking::ranking(const planning_problem& problem, const any_objec
   budget_ = budget;
 }
 
-HETPLAN_INLINE flow ranking::consider(plan candidate, long long total, const candidate_observer& observer) {
-  if (judged_ > 0 && out_of_steps()) return flow::stop;
+HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const candidate_observer& observer) {
+  if (judged_ > 0 && out_of_steps()) return control::stop;
   const bool estimated = runs_long(candidate);
   std::optional<evaluation> e = judged(candidate, true);
   last_fitted_ = e && take(std::move(candidate), *std::move(e), estimated);
   return tell(total, observer);
 }
 
-HETPLAN_INLINE flow ranking::consider(plan candidate, evaluation e, long long total, const candidate_observer& observer) {
+HETPLAN_INLINE control ranking::consider(plan candidate, evaluation e, long long total, const candidate_observer& observer) {
   last_fitted_ = take(std::move(candidate), std::move(e), false);
   return tell(total, observer);
 }
@@ -90,11 +90,11 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
   return r;
 }
 
-HETPLAN_INLINE flow ranking::tell(long long total, const candidate_observer& observer) {
+HETPLAN_INLINE control ranking::tell(long long total, const candidate_observer& observer) {
   ++judged_;
   const plan* best = best_.empty() ? nullptr : &best_.front().plan;
-  const flow answer = observer(candidate_judged{judged_, total, best, best != nullptr && best_.front().estimated});
-  stopped_ = stopped_ || answer == flow::stop;
+  const control answer = observer(candidate_judged{judged_, total, best, best != nullptr && best_.front().estimated});
+  stopped_ = stopped_ || answer == control::stop;
   return answer;
 }
 

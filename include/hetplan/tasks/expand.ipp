@@ -83,7 +83,7 @@ class expander {
       const share_memory& kept = cost.kept;
       const double left = pt.split ? kept.for_weights : 0;
       compute_task t{.stage = id, .device = a.device};
-      for (t.step = 0; t.step < steps_; ++t.step) {
+      for (t.token = 0; t.token < steps_; ++t.token) {
         for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
           t.first_sample = node.first_sample + static_cast<long long>(t.microbatch) * node.microbatch_size + offset;
           t.last_sample = t.first_sample + a.samples;
@@ -142,7 +142,7 @@ class expander {
                                  .from_stage = from,
                                  .to_stage = to,
                                  .microbatch = m,
-                                 .step = step,
+                                 .token = step,
                                  .first_sample = source.first_sample + std::max(begin, first),
                                  .last_sample = source.first_sample + std::min(end, last),
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};

@@ -21,7 +21,7 @@ struct compute_task {
   stage_id stage = {};
   device_id device = {};
   int microbatch = 0;
-  int step = 0;  ///< generation: token index
+  int token = 0;  ///< generation: token index
   long long first_sample = 0;
   long long last_sample = 0;
   double duration_s = 0;
@@ -41,7 +41,7 @@ struct transfer {
   stage_id from_stage = {};
   stage_id to_stage = {};
   int microbatch = 0;  ///< the producer's
-  int step = 0;
+  int token = 0;
   int chunk = 0;
   int priority = 0;
   std::uint32_t route = 0;     ///< index into task_graph::routes

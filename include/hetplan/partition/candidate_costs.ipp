@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/partition/stage_costs.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@
 
 namespace HETPLAN_NAMESPACE::partition {
 
-HETPLAN_INLINE stage_costs::stage_costs(const stage_table& table, const device_space& space, const cluster& c,
-                                        const std::vector<energy_slopes>& slopes, const plan& blank, bool keep_budgets)
+HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const device_space& space, const cluster& c,
+                                                const std::vector<energy_slopes>& slopes, const plan& blank, bool keep_budgets)
     : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size),
       largest_(std::min(size_, table.max_share())), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training),
       keep_budgets_(keep_budgets), repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
@@ -20,7 +20,7 @@ HETPLAN_INLINE stage_costs::stage_costs(const stage_table& table, const device_s
   }
 }
 
-HETPLAN_INLINE placed_stage stage_costs::place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
   placed_stage s;
   const demand need = demand_of(first, last);
   if (!share_out(first, last, group, need, in_flight)) return s;
@@ -31,7 +31,7 @@ HETPLAN_INLINE placed_stage stage_costs::place(std::size_t first, std::size_t la
     if (f.taken < f.devices) s.exists = false;
     const int most = f.largest_share();
     if (most == 0) continue;
-    const stage_time t = table_.time(first, last, f.example, most);
+    const interval_time t = table_.time(first, last, f.example, most);
     s.total_s = std::max(s.total_s, t.total_s);
     s.backward_s = std::max(s.backward_s, t.backward_s);
     s.most_in_flight = std::min(s.most_in_flight, fits(need, f.of_class, most));
@@ -41,7 +41,7 @@ HETPLAN_INLINE placed_stage stage_costs::place(std::size_t first, std::size_t la
   return s;
 }
 
-HETPLAN_INLINE std::vector<share_run> stage_costs::shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+HETPLAN_INLINE std::vector<share_run> candidate_costs::shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
   std::vector<share_run> runs;
   if (!share_out(first, last, group, demand_of(first, last), in_flight)) return runs;
   for (const filling& f : filled_) {
@@ -52,19 +52,19 @@ HETPLAN_INLINE std::vector<share_run> stage_costs::shares(std::size_t first, std
   return runs;
 }
 
-HETPLAN_INLINE bool stage_costs::has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+HETPLAN_INLINE bool candidate_costs::has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
   const demand need = demand_of(first, last);
   long long room = 0;
   for (const auto& p : space_.groups[group]) room += static_cast<long long>(p.devices) * cap(need, p.of_class, in_flight);
   return room >= size_;
 }
 
-HETPLAN_INLINE stage_traffic stage_costs::traffic(std::pair<double, double> in, std::pair<double, double> out) const {
+HETPLAN_INLINE stage_traffic candidate_costs::traffic(std::pair<double, double> in, std::pair<double, double> out) const {
   return {out.first + (training_ ? in.second : 0), in.first + (training_ ? out.second : 0)};
 }
 
-HETPLAN_INLINE device_part stage_costs::part(std::size_t first, std::size_t last, std::size_t group, const share_run& r,
-                                             const stage_traffic& t) const {
+HETPLAN_INLINE device_part candidate_costs::part(std::size_t first, std::size_t last, std::size_t group, const share_run& r,
+                                                 const stage_traffic& t) const {
   const int n = members(space_.groups[group]);
   const double reduced = training_ && n > 1 ? ring_share(static_cast<std::size_t>(n)) * table_.trainable_bytes(first, last) : 0;
   const double microbatches = static_cast<double>(repeats_) * microbatches_;
@@ -78,13 +78,13 @@ HETPLAN_INLINE device_part stage_costs::part(std::size_t first, std::size_t last
           e.idle_W * repeats_};
 }
 
-HETPLAN_INLINE double stage_costs::held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const {
+HETPLAN_INLINE double candidate_costs::held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const {
   const demand need = demand_of(first, last);
   return need.fixed + samples * (in_flight * need.kept + need.cache);
 }
 
-HETPLAN_INLINE stage_budget stage_costs::budget(std::size_t first, std::size_t last, std::size_t group, int in_flight,
-                                                const stage_traffic& t) const {
+HETPLAN_INLINE stage_budget candidate_costs::budget(std::size_t first, std::size_t last, std::size_t group, int in_flight,
+                                                    const stage_traffic& t) const {
   stage_budget sum;
   for (const share_run& r : shares(first, last, group, in_flight)) {
     const device_part x = part(first, last, group, r, t);
@@ -101,30 +101,30 @@ HETPLAN_INLINE stage_budget stage_costs::budget(std::size_t first, std::size_t l
   return sum;
 }
 
-HETPLAN_INLINE stage_costs::demand stage_costs::demand_of(std::size_t first, std::size_t last) const {
+HETPLAN_INLINE candidate_costs::demand candidate_costs::demand_of(std::size_t first, std::size_t last) const {
   return {table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
 }
 
-HETPLAN_INLINE int stage_costs::cap(const demand& need, std::size_t of_class, int in_flight) const {
+HETPLAN_INLINE int candidate_costs::cap(const demand& need, std::size_t of_class, int in_flight) const {
   if (in_flight == 0) return largest_;
   const double room = limit_[of_class] - need.fixed, each = in_flight * need.kept + need.cache;
   if (room < 0) return 0;
   return each > 0 ? static_cast<int>(std::min<double>(largest_, room / each)) : largest_;
 }
 
-HETPLAN_INLINE int stage_costs::fits(const demand& need, std::size_t of_class, int samples) const {
+HETPLAN_INLINE int candidate_costs::fits(const demand& need, std::size_t of_class, int samples) const {
   const double room = limit_[of_class] - need.fixed - samples * need.cache, each = samples * need.kept;
   if (room < 0) return 0;
   return each > 0 ? static_cast<int>(std::min<double>(1e9, room / each)) : std::numeric_limits<int>::max();
 }
 
-HETPLAN_INLINE int stage_costs::members(const device_space::group& g) {
+HETPLAN_INLINE int candidate_costs::members(const device_space::device_group& g) {
   int n = 0;
   for (const auto& p : g) n += p.devices;
   return n;
 }
 
-HETPLAN_INLINE double stage_costs::reduction_s(std::size_t first, std::size_t last, std::size_t group) const {
+HETPLAN_INLINE double candidate_costs::reduction_s(std::size_t first, std::size_t last, std::size_t group) const {
   double total = 0;
   if (members(space_.groups[group]) > 1) {
     if (const double reduced = table_.trainable_bytes(first, last); reduced > 0) total += rings_[group].time_s(reduced);
@@ -133,8 +133,8 @@ HETPLAN_INLINE double stage_costs::reduction_s(std::size_t first, std::size_t la
   return total;
 }
 
-HETPLAN_INLINE bool stage_costs::share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need,
-                                           int in_flight) const {
+HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need,
+                                               int in_flight) const {
   constexpr double inf = std::numeric_limits<double>::infinity();
   filled_.clear();
   for (const auto& p : space_.groups[group]) {

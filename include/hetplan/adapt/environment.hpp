@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 enum class purpose { foreign, weights, backup };
 
 /// Such bytes.
-struct side_flow {
+struct side_transfer {
   device_id from;
   device_id to;
   double left_bytes = 0;
@@ -32,15 +32,15 @@ struct side_flow {
   bool began = true;  ///< no: one of its ends was away then, and the run in which that was leaves it out
 };
 
-/// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and flows beside the plan's.
+/// Follows a timeline: the conditions that hold, those that a detector has noticed so far, and transfers beside the plan's.
 ///
-/// The simulator moves the flows; the world only says what it must be told, and keeps what it leaves.
+/// The simulator moves the transfers; the environment only says what it must be told, and keeps what it leaves.
 /// Source  semantics, section 10.
-class world {
+class environment {
  public:
   /// Cluster and timeline must outlive it.  Throws  as check_timeline.
   template <failure_detector Detector>
-  world(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
+  environment(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
       : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_),
         known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
@@ -73,10 +73,10 @@ class world {
   [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
                                  double horizon) const;
 
-  /// What the simulator must be told of a run from now on: the conditions, what changes until then, the flows.
+  /// What the simulator must be told of a run from now on: the conditions, what changes until then, the transfers.
   [[nodiscard]] simulator_options options(double now, double until) const;
 
-  // --- flows ---
+  // --- transfers ---
 
   /// Bytes of ours set out. Where the plan's transfers have priorities, they take what those leave: they are in no hurry.
   void begin(const migration& m, purpose what, double now);
@@ -84,24 +84,24 @@ class world {
   [[nodiscard]] bool under_way(purpose what) const;
   /// Does one of them wait for a device to come back?
   [[nodiscard]] bool waits(purpose what) const;
-  [[nodiscard]] std::span<const side_flow> flows() const { return flows_; }
+  [[nodiscard]] std::span<const side_transfer> transfers() const { return transfers_; }
   [[nodiscard]] std::vector<foreign_traffic> foreign() const;
 
-  /// How often runs one after another take the same of every flow, after one that left this; 1: no second one need be like it.
+  /// How often runs one after another take the same of every transfer, after one that left this; 1: no second one need be like it.
   [[nodiscard]] double repeats(const std::vector<double>& left, double now) const;
   /// What so many such runs leave.
   [[nodiscard]] std::vector<double> left_after(long long runs, std::vector<double> left) const;
 
-  /// What the flows have left after a time in which nothing else uses the network; nothing if there are none.
-  [[nodiscard]] std::vector<double> flows_alone(double now, double until) const;
+  /// What the transfers have left after a time in which nothing else uses the network; nothing if there are none.
+  [[nodiscard]] std::vector<double> transfers_alone(double now, double until) const;
 
-  /// What flows of our own moved in a stretch of time.
+  /// What transfers of our own moved in a stretch of time.
   struct carried {
     double volume_bytes = 0;
     std::vector<double> sent_bytes, received_bytes;  ///< by device; empty if nothing moved
   };
 
-  /// Takes over what a run with those options left of the flows, and goes on to `now`, where it ended. First what was
+  /// Takes over what a run with those options left of the transfers, and goes on to `now`, where it ended. First what was
   /// carried of weights, then of backups.
   std::array<carried, 2> settle(const std::vector<double>& left, double now);
 
@@ -110,8 +110,10 @@ class world {
 
   [[nodiscard]] static const timeline& checked(const timeline& t, const cluster& c);
   [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_->network().find(x.from, x.to)->latency; }
-  /// A flow waits while one of its ends is away; a run that has begun with it takes it along to its end.
-  [[nodiscard]] bool moves(const side_flow& f) const { return actual_.present[f.from.index()] != 0 && actual_.present[f.to.index()] != 0; }
+  /// A transfer waits while one of its ends is away; a run that has begun with it takes it along to its end.
+  [[nodiscard]] bool moves(const side_transfer& f) const {
+    return actual_.present[f.from.index()] != 0 && actual_.present[f.to.index()] != 0;
+  }
 
   const cluster* cluster_;
   const timeline* timeline_;
@@ -122,11 +124,11 @@ class world {
   using notice = std::pair<double, std::size_t>;  ///< when, which event
   std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
   std::optional<double> news_;
-  std::vector<side_flow> flows_;
+  std::vector<side_transfer> transfers_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::adapt
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/adapt/world.ipp>
+#include <hetplan/adapt/environment.ipp>
 #endif

@@ -8,10 +8,10 @@
 
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cost/energy_model.hpp>
-#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/partition/device_space.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/stage_cost.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -53,10 +53,10 @@ struct stage_budget {
 /// the same group without it is.
 ///
 /// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.
-class stage_costs {
+class candidate_costs {
  public:
-  stage_costs(const stage_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
-              const plan& blank, bool keep_budgets);
+  candidate_costs(const prefix_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
+                  const plan& blank, bool keep_budgets);
 
   /// @param in_flight  microbatches whose activations stay; 0: without regard to memory.
   /// Complexity        O(1) for a group of one class, O(microbatch size * classes) for a mixed one.
@@ -86,7 +86,7 @@ class stage_costs {
   [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const;
   /// The largest number of microbatches in flight with which a share fits.
   [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const;
-  [[nodiscard]] static int members(const device_space::group& g);
+  [[nodiscard]] static int members(const device_space::device_group& g);
   [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const;
 
   /// One class of a group while samples are handed out; equal devices fill evenly.
@@ -104,7 +104,7 @@ class stage_costs {
   /// Fills filled_; false if the memory of the group holds fewer samples.
   bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const;
 
-  const stage_table& table_;
+  const prefix_table& table_;
   const device_space& space_;
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
@@ -120,5 +120,5 @@ class stage_costs {
 }  // namespace HETPLAN_NAMESPACE::partition
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/partition/stage_costs.ipp>
+#include <hetplan/partition/candidate_costs.ipp>
 #endif

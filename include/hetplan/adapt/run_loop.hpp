@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The inside of `live`: a job from event to event, iteration to iteration.  Source: semantics, section 10.
+/// The inside of `run`: a job from event to event, iteration to iteration.  Source: semantics, section 10.
 
 #include <algorithm>
 #include <cmath>
@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/ledger.hpp>
-#include <hetplan/adapt/life_options.hpp>
 #include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/run_options.hpp>
 #include <hetplan/adapt/weight_keeper.hpp>
-#include <hetplan/adapt/world.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/same_placement.hpp>
@@ -31,34 +31,34 @@ namespace HETPLAN_NAMESPACE::adapt {
 namespace detail {
 
 template <class Policy, class Detector, class... Observers>
-class life_loop {
+class run_loop {
  public:
-  life_loop(const planning_problem& problem, const timeline& t, Policy& policy, const life_options<Detector>& options,
-            Observers&... observers)
+  run_loop(const planning_problem& problem, const timeline& t, Policy& policy, const run_options<Detector>& options,
+           Observers&... observers)
       : problem_(problem), policy_(policy), duration_(t.duration.value()), most_steps_(options.steps + 16 * std::ssize(t.events)),
-        world_(problem.cluster, t, options.detector, problem.job.qoe), books_(problem.cluster.size()), weights_(problem, options.storage),
-        observers_(observers...) {}
+        environment_(problem.cluster, t, options.detector, problem.job.qoe), ledger_(problem.cluster.size()),
+        weights_(problem, options.storage), observers_(observers...) {}
 
   [[nodiscard]] history run() {
     while (goes_on()) {
-      world_.advance(now_);
-      if (const auto news = world_.take_news()) {
+      environment_.advance(now_);
+      if (const auto news = environment_.take_news()) {
         since_ = std::min(since_.value_or(*news), *news);
         last_drop_.clear();
       }
       if (since_ || (!next_ && now_ >= ask_at_)) consult();
       else if (next_ && now_ >= next_->from_s && !fetching()) adopt();
-      else if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual())) wait();
+      else if (runner_ == nullptr || resting_ || !runner_->can_run(environment_.actual())) wait();
       else iterate();
     }
-    history& h = books_.open();
-    const auto deadline = world_.wanted.iterations ? world_.wanted.deadline : std::nullopt;  // work without an end has none
+    history& h = ledger_.open();
+    const auto deadline = environment_.wanted.iterations ? environment_.wanted.deadline : std::nullopt;  // work without an end has none
     h.missed_deadline = deadline && (h.finished_s ? *h.finished_s > deadline->value() * (1 + limit_tolerance) : now_ >= deadline->value());
-    if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(world_.actual()))) {
+    if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(environment_.actual()))) {
       h.status = {outcome::infeasible,
                   why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
     }
-    return std::move(books_).close();
+    return std::move(ledger_).close();
   }
 
  private:
@@ -74,13 +74,13 @@ class life_loop {
     double moved_J = 0;
   };
 
-  [[nodiscard]] long long done() const { return books_.so_far().iterations; }
+  [[nodiscard]] long long done() const { return ledger_.so_far().iterations; }
   [[nodiscard]] bool goes_on() {
-    history& h = books_.open();
+    history& h = ledger_.open();
     if (problem_.job.qoe.iterations && done() >= *problem_.job.qoe.iterations) h.finished_s = now_;
     std::string by = steps_++ < most_steps_ || h.finished_s ? "" : "its budget of " + std::to_string(most_steps_) + " steps";
-    if (std::apply([&](auto&... o) { return notify(lived{seconds(now_), seconds(duration_), h}, o...); }, observers_) == flow::stop)
-      by = "an observer";
+    const run_progress so_far{seconds(now_), seconds(duration_), h};
+    if (std::apply([&](auto&... o) { return notify(so_far, o...); }, observers_) == control::stop) by = "an observer";
     if (!by.empty()) {
       stopped_ = true;
       h.status = {outcome::stopped, "stopped by " + by + " at " + to_text(now_) + " s"};
@@ -93,18 +93,18 @@ class life_loop {
   void consult() {
     const double caused = since_.value_or(now_);
     since_.reset();
-    const std::vector<foreign_traffic> traffic = world_.foreign();
-    const holdings held = weights_.sources(world_.noticed());
+    const std::vector<foreign_traffic> traffic = environment_.foreign();
+    const holdings held = weights_.sources(environment_.noticed());
     situation s{.now = seconds(now_),
                 .since = seconds(caused),
-                .noticed = world_.noticed(),
+                .noticed = environment_.noticed(),
                 .held = held,
                 .traffic = traffic,
-                .wanted = world_.wanted,
+                .wanted = environment_.wanted,
                 .done = done()};
     if (runner_ != nullptr) {
       s.running = &runner_->what();
-      s.can_run = runner_->can_run(world_.noticed());
+      s.can_run = runner_->can_run(environment_.noticed());
       s.response = response_;
     }
     if (next_) s.coming = &*next_->what.next;
@@ -115,7 +115,7 @@ class life_loop {
     why_not_ = r.next || s.can_run ? "" : r.reason;
     dropped_.clear();
     if (next_ && (r.cancel || (r.next && *r.next != *next_->what.next))) {
-      world_.drop(purpose::weights);
+      environment_.drop(purpose::weights);
       coming_.reset();
       next_.reset();
     }
@@ -128,35 +128,35 @@ class life_loop {
   }
 
   void use(plan p) {
-    running_ = books_.number_of(p);
+    running_ = ledger_.number_of(p);
     runner_ = std::make_unique<plan_runner>(problem_, std::move(p));
     if (!weights_.use(runner_->what())) return;  // copies stay good
-    world_.drop(purpose::backup);
-    if (weights_.backup_due_in(done())) world_.begin(weights_.begin_backup(done()), purpose::backup, now_);
+    environment_.drop(purpose::backup);
+    if (weights_.backup_due_in(done())) environment_.begin(weights_.begin_backup(done()), purpose::backup, now_);
   }
 
   /// Every device that a plan computes on.
   [[nodiscard]] bool is_there(const plan& p) const {
     const auto all = problem_.cluster.devices();
     return std::none_of(all.begin(), all.end(),
-                        [&](const device& d) { return world_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
+                        [&](const device& d) { return environment_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
   }
   /// Weights come in the background: begins it, and says whether it is still going on.
   [[nodiscard]] bool fetching() {
     if (next_->fetched) return false;
     // Nothing runs that could go on meanwhile, or who should send or receive has left: no reason to wait.
-    if (runner_ == nullptr || resting_ || !runner_->can_run(world_.actual()) || !is_there(*next_->what.next) ||
-        world_.waits(purpose::weights)) {
-      world_.drop(purpose::weights);
+    if (runner_ == nullptr || resting_ || !runner_->can_run(environment_.actual()) || !is_there(*next_->what.next) ||
+        environment_.waits(purpose::weights)) {
+      environment_.drop(purpose::weights);
       coming_.reset();
       next_->fetched = true;
       return false;
     }
     if (!coming_) {
-      coming_ = weights_.beside(runner_->what(), *next_->what.next, world_.actual());
-      world_.begin(*coming_, purpose::weights, now_);
+      coming_ = weights_.beside(runner_->what(), *next_->what.next, environment_.actual());
+      environment_.begin(*coming_, purpose::weights, now_);
     }
-    if (world_.under_way(purpose::weights)) return true;
+    if (environment_.under_way(purpose::weights)) return true;
     weights_.add(*std::exchange(coming_, std::nullopt));
     next_->fetched = true;
     return false;
@@ -167,21 +167,21 @@ class life_loop {
   [[nodiscard]] auto under_change(std::span<const device_id> needed, double guess_s, Run&& run, Halt&& halt) {
     for (double window = std::max(2 * guess_s, 1e-3);; window *= 4) {
       double until = std::min(now_ + window, duration_);
-      const double loss = std::min(world_.next_loss(needed, until), halt(until));
+      const double loss = std::min(environment_.next_loss(needed, until), halt(until));
       until = std::min(until, loss);
-      auto result = run(world_.options(now_, until));
+      auto result = run(environment_.options(now_, until));
       if (result.ended || until == loss || until >= duration_) return std::pair(std::move(result), until);
     }
   }
-  /// Goes on to a time: flows have moved, and what moved of ours is charged.
+  /// Goes on to a time: transfers have moved, and what moved of ours is charged.
   void go_on_to(double now, const std::vector<double>& left) {
-    const auto both = world_.settle(left, now);
+    const auto both = environment_.settle(left, now);
     now_ = now;
-    if (weights_.backup_due_in(done()) && !world_.under_way(purpose::backup)) weights_.end_backup();
-    for (const world::carried& c : both) {
+    if (weights_.backup_due_in(done()) && !environment_.under_way(purpose::backup)) weights_.end_backup();
+    for (const environment::carried& c : both) {
       if (c.volume_bytes <= 0) continue;
       const std::vector<double> spent = energy_of_bytes(problem_.models.energy, problem_.cluster, c.sent_bytes, c.received_bytes);
-      books_.moved(c.volume_bytes, spent);
+      ledger_.moved(c.volume_bytes, spent);
       if (!next_ || &c != both.data()) continue;
       next_->moved_bytes += c.volume_bytes;
       next_->moved_J = std::accumulate(spent.begin(), spent.end(), next_->moved_J);
@@ -189,14 +189,14 @@ class life_loop {
   }
   /// Nothing runs until something may change that.
   void wait() {
-    double until = std::min({world_.next_event(), world_.next_notice(), duration_});
+    double until = std::min({environment_.next_event(), environment_.next_notice(), duration_});
     if (next_) until = std::min(until, next_->from_s);                                 // nobody is asked before
     else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // at once, and nothing runs: at the next event
-    const std::vector<double> left = world_.flows_alone(now_, until);
+    const std::vector<double> left = environment_.transfers_alone(now_, until);
     std::vector<double> spent(problem_.cluster.size(), 0);
     if (runner_ != nullptr)
-      add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), world_.actual(), until - now_);
-    books_.passed(resting_ ? activity::idle : activity::stalled, now_, until, running_, spent);
+      add_idle_energy(spent, problem_.models.energy, problem_.cluster, runner_->devices(), environment_.actual(), until - now_);
+    ledger_.passed(resting_ ? activity::idle : activity::stalled, now_, until, running_, spent);
     go_on_to(until, left);
   }
 
@@ -205,19 +205,19 @@ class life_loop {
     iteration i;
     double until = never;
     const auto it = seen_.find(known);
-    const bool quiet = world_.flows().empty();
-    if (quiet && it != seen_.end() && now_ + it->second.took_s <= std::min(world_.next_event(), duration_)) {
+    const bool quiet = environment_.transfers().empty();
+    if (quiet && it != seen_.end() && now_ + it->second.took_s <= std::min(environment_.next_event(), duration_)) {
       i = it->second;
     } else {
-      const auto halt = [&](double horizon) { return world_.next_halt(runner_->devices(), runner_->resources(), asked_s_, horizon); };
+      const auto halt = [&](double horizon) { return environment_.next_halt(runner_->devices(), runner_->resources(), asked_s_, horizon); };
       std::tie(i, until) = under_change(
           runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
       if (seen_.size() >= most_seen) seen_.clear();
-      if (quiet && i.ended && now_ + i.took_s <= world_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
+      if (quiet && i.ended && now_ + i.took_s <= environment_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
     }
     if (!i.ended) {
-      if (until < world_.next_loss(runner_->devices(), until) && until < duration_ && waits_it_out(i, until)) return;
-      books_.passed(activity::cut_off, now_, until, running_, i.device_J);
+      if (until < environment_.next_loss(runner_->devices(), until) && until < duration_ && waits_it_out(i, until)) return;
+      ledger_.passed(activity::cut_off, now_, until, running_, i.device_J);
       return go_on_to(until, i.background_left);
     }
     if (!(now_ + i.took_s > now_))
@@ -226,24 +226,24 @@ class life_loop {
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);
     const long long count = repetitions(i);
-    const bool violates = world_.wanted.latency && i.response_s > world_.wanted.latency->value() * (1 + limit_tolerance);
-    books_.ran(now_, running_, count, i, violates);
-    go_on_to(now_ + static_cast<double>(count) * i.took_s, world_.left_after(count, i.background_left));
+    const bool violates = environment_.wanted.latency && i.response_s > environment_.wanted.latency->value() * (1 + limit_tolerance);
+    ledger_.ran(now_, running_, count, i, violates);
+    go_on_to(now_ + static_cast<double>(count) * i.took_s, environment_.left_after(count, i.background_left));
     begin_backup();
   }
 
   /// The iteration stands still, and that is known: does it wait until it can go on? Else the policy gives it up.
   [[nodiscard]] bool waits_it_out(const iteration& so_far, double now) {
-    world then = world_;  // what the policy sees; if it waits, the iteration goes on from where it began
+    environment then = environment_;  // what the policy sees; if it waits, the iteration goes on from where it began
     static_cast<void>(then.settle(so_far.background_left, now));
-    std::swap(world_, then);
+    std::swap(environment_, then);
     const double began = std::exchange(now_, now);
-    since_ = world_.take_news();
+    since_ = environment_.take_news();
     consult();
-    std::swap(world_, then);
+    std::swap(environment_, then);
     now_ = began;
     asked_s_ = now;
-    if (!coming_) world_.drop(purpose::weights);  // called back
+    if (!coming_) environment_.drop(purpose::weights);  // called back
     return !next_ && !resting_;
   }
 
@@ -251,22 +251,23 @@ class life_loop {
   [[nodiscard]] long long repetitions(const iteration& i) const {
     const auto before = [&](double at) { return std::floor((at - now_) / i.took_s); };   // whole ones that end by then
     const auto reaching = [&](double at) { return std::ceil((at - now_) / i.took_s); };  // until one ends then or later
-    double most = std::min({before(world_.next_event()), before(duration_), reaching(world_.next_notice()), reaching(ask_at_)});
+    double most = std::min({before(environment_.next_event()), before(duration_), reaching(environment_.next_notice()), reaching(ask_at_)});
     if (next_) most = std::min(most, reaching(next_->from_s));
     if (problem_.job.qoe.iterations) most = std::min(most, static_cast<double>(*problem_.job.qoe.iterations - done()));
     if (const auto due = weights_.backup_due_in(done()); due && *due > 0) most = std::min(most, static_cast<double>(*due));
-    most = std::min(most, world_.repeats(i.background_left, now_));
+    most = std::min(most, environment_.repeats(i.background_left, now_));
     return most >= 2 ? static_cast<long long>(std::min(most, 1e15)) : 1;
   }
   /// The conditions of the moment that a running plan depends on.
   [[nodiscard]] std::pair<std::size_t, std::vector<double>> key() const {
-    std::vector<double> k = world_.actual().speed;
-    for (const bytes_per_second c : world_.actual().capacity) k.push_back(c.value());
+    std::vector<double> k = environment_.actual().speed;
+    for (const bytes_per_second c : environment_.actual().capacity) k.push_back(c.value());
     return {running_, std::move(k)};
   }
   void begin_backup() {
     const auto due = weights_.backup_due_in(done());
-    if (due && *due <= 0 && !world_.under_way(purpose::backup)) world_.begin(weights_.begin_backup(done()), purpose::backup, now_);
+    if (due && *due <= 0 && !environment_.under_way(purpose::backup))
+      environment_.begin(weights_.begin_backup(done()), purpose::backup, now_);
   }
 
   // --- changing over ---
@@ -275,16 +276,16 @@ class life_loop {
     const adopting a = *std::exchange(next_, std::nullopt);
     const plan& p = *a.what.next;
     if (!is_there(p)) return drop(a, "a device of the next plan has left");
-    const auto [m, back_to] = weights_.to(p, a.what.how, world_.actual());
+    const auto [m, back_to] = weights_.to(p, a.what.how, environment_.actual());
     if (!m.status.ok()) return drop(a, m.status.reason);
     adoption record{a.caused_s, a.decided_s, 0, running_, 0, a.what.step, a.what.reason, 0, a.moved_bytes + m.volume().value(), a.moved_J};
     const bool moves_work = !same_placement(p, runner_->what());
     if (!m.empty() && !move(m, p, record)) {
       return drop(a, now_ < duration_ ? "a device left while weights were moving" : "weights were still moving");
     }
-    if (back_to) books_.lose(done() - *back_to);
+    if (back_to) ledger_.lose(done() - *back_to);
     use(p);
-    history& h = books_.open();
+    history& h = ledger_.open();
     record.to = running_;
     record.done_s = now_;
     if (a.what.step != rung::none) h.reaction_s = std::max(h.reaction_s, record.done_s - record.caused_s);
@@ -315,9 +316,9 @@ class life_loop {
     for (const joules e : run.energy) spent.push_back(e.value());
     record.moved_J = std::accumulate(spent.begin(), spent.end(), record.moved_J);
     record.stall_s = run.time.value();
-    add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, world_.actual(), record.stall_s);
+    add_idle_energy(spent, problem_.models.energy, problem_.cluster, idle, environment_.actual(), record.stall_s);
     const double end = run.ended ? now_ + record.stall_s : until;
-    books_.passed(activity::migrating, now_, end, running_, spent);
+    ledger_.passed(activity::migrating, now_, end, running_, spent);
     go_on_to(end, run.background_left);
     return run.ended;
   }
@@ -326,8 +327,8 @@ class life_loop {
   Policy& policy_;
   double duration_;
   long long most_steps_, steps_ = 0;
-  world world_;
-  ledger books_;
+  environment environment_;
+  ledger ledger_;
   weight_keeper weights_;
   std::unique_ptr<plan_runner> runner_;  ///< null: nothing has run yet
   std::size_t running_ = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/cost/stage_table.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 
 #include <algorithm>
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE stage_time stage_table::time(std::size_t first, std::size_t last, device_id d, int share) const {
-  stage_time best;
+HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t last, device_id d, int share) const {
+  interval_time best;
   for (int g = 1; g <= degrees(d); ++g) {
     const double* t = totals(d, share, g);
     if (const double total = t[last] - t[first]; g == 1 || total < best.total_s) best = {total, 0, g};
@@ -17,11 +17,11 @@ HETPLAN_INLINE stage_time stage_table::time(std::size_t first, std::size_t last,
   return best;
 }
 
-HETPLAN_INLINE const double* stage_table::backwards(device_id d, int share, int degree) const {
+HETPLAN_INLINE const double* prefix_table::backwards(device_id d, int share, int degree) const {
   return backward_.column(column(d, share, degree));
 }
 
-HETPLAN_INLINE double stage_table::optimizer_s(std::size_t first, std::size_t last, device_id d) const {
+HETPLAN_INLINE double prefix_table::optimizer_s(std::size_t first, std::size_t last, device_id d) const {
   if (optimizer_.empty()) return 0;
   const double* steps = optimizer_.column(d.index());
   double total = steps[last] - steps[first];
@@ -31,7 +31,7 @@ HETPLAN_INLINE double stage_table::optimizer_s(std::size_t first, std::size_t la
   return total;
 }
 
-HETPLAN_INLINE double stage_table::state_bytes(std::size_t first, std::size_t last) const {
+HETPLAN_INLINE double prefix_table::state_bytes(std::size_t first, std::size_t last) const {
   double total = state_[last] - state_[first];
   for (const repeat& r : repeats_) {
     if (r.inside(first, last)) total -= r.state_bytes;
@@ -39,7 +39,7 @@ HETPLAN_INLINE double stage_table::state_bytes(std::size_t first, std::size_t la
   return total;
 }
 
-HETPLAN_INLINE double stage_table::trainable_bytes(std::size_t first, std::size_t last) const {
+HETPLAN_INLINE double prefix_table::trainable_bytes(std::size_t first, std::size_t last) const {
   double total = trainable_[last] - trainable_[first];
   for (const repeat& r : repeats_) {
     if (r.inside(first, last)) total -= r.trainable_bytes;
@@ -47,7 +47,7 @@ HETPLAN_INLINE double stage_table::trainable_bytes(std::size_t first, std::size_
   return total;
 }
 
-HETPLAN_INLINE double stage_table::tied_bytes(std::size_t first, std::size_t last) const {
+HETPLAN_INLINE double prefix_table::tied_bytes(std::size_t first, std::size_t last) const {
   double total = 0;
   for (const repeat& r : repeats_) {
     if (r.before >= first && r.before < last && r.block >= last) total += r.trainable_bytes;
@@ -55,22 +55,22 @@ HETPLAN_INLINE double stage_table::tied_bytes(std::size_t first, std::size_t las
   return total;
 }
 
-HETPLAN_INLINE double stage_table::activation_bytes(std::size_t first, std::size_t last) const {
+HETPLAN_INLINE double prefix_table::activation_bytes(std::size_t first, std::size_t last) const {
   return activations_[last] - activations_[first];
 }
 
-HETPLAN_INLINE std::size_t stage_table::column(device_id d, int share, int degree) const {
+HETPLAN_INLINE std::size_t prefix_table::column(device_id d, int share, int degree) const {
   return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * max_share_ + static_cast<std::size_t>(share - 1);
 }
 
-HETPLAN_INLINE std::size_t stage_table::usable_degrees(const planning_graph& model, const device& d) {
+HETPLAN_INLINE std::size_t prefix_table::usable_degrees(const planning_graph& model, const device& d) {
   if (!d.interconnect) return 1;
   const auto profiled = [&](const layer& l) { return l.profile_for(d.kind) != nullptr; };
   return std::any_of(model.layers().begin(), model.layers().end(), profiled) ? 1 : static_cast<std::size_t>(d.accelerators);
 }
 
-HETPLAN_INLINE stage_table::stage_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
-                                        const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share)
+HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
+                                          const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share)
     : blocks_(sequence.size()), max_share_(static_cast<std::size_t>(max_share)), training_(w.mode == mode::training) {
   add_memory(model, sequence, memory, w);
   for (const device& d : c.devices()) {
@@ -85,8 +85,8 @@ HETPLAN_INLINE stage_table::stage_table(const planning_graph& model, const layer
   if (training_) add_optimizer_steps(model, sequence, cost, c);
 }
 
-HETPLAN_INLINE void stage_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
-                                            const workload& w) {
+HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
+                                             const workload& w) {
   state_ = trainable_ = activations_ = cache_ = std::vector<double>(rows());
   std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);
   for (std::size_t b = 0; b < blocks_; ++b) {
@@ -106,8 +106,8 @@ HETPLAN_INLINE void stage_table::add_memory(const planning_graph& model, const l
   }
 }
 
-HETPLAN_INLINE void stage_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
-                                           const device& d, const workload& w) {
+HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
+                                            const device& d, const workload& w) {
   for (int degree = 1; degree <= degrees(d.id); ++degree) {
     for (int share = 1; share <= max_share(); ++share) {
       const std::size_t at = column(d.id, share, degree);
@@ -133,8 +133,8 @@ HETPLAN_INLINE void stage_table::add_times(const planning_graph& model, const la
   }
 }
 
-HETPLAN_INLINE void stage_table::add_optimizer_steps(const planning_graph& model, const layer_sequence& sequence,
-                                                     const any_cost_model& cost, const cluster& c) {
+HETPLAN_INLINE void prefix_table::add_optimizer_steps(const planning_graph& model, const layer_sequence& sequence,
+                                                      const any_cost_model& cost, const cluster& c) {
   for (repeat& r : repeats_) r.optimizer_s.assign(c.size(), 0);
   for (const device& d : c.devices()) {
     const std::size_t column = d.id.index();

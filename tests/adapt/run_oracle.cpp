@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// A job over a timeline against a naive life: every iteration is judged anew with all that is still to come, no windows,
+// A job over a timeline against a naive run: every iteration is judged anew with all that is still to come, no windows,
 // no memory of iterations that were alike, no repetition.
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 #include <algorithm>
@@ -56,9 +56,9 @@ struct told {
   double stall_s = 0;
 };
 
-class naive_life {
+class naive_run {
  public:
-  naive_life(const planning_graph& m, const cluster& c, const adapt::timeline& t, const std::vector<turn>& turns)
+  naive_run(const planning_graph& m, const cluster& c, const adapt::timeline& t, const std::vector<turn>& turns)
       : model_(m), cluster_(c), timeline_(t), turns_(turns), conditions_(adapt::nominal(c)) {
     out_.device_J.assign(c.size(), 0);
     for (const adapt::event& e : t.events) {
@@ -222,7 +222,7 @@ adapt::timeline changes(random_source& random, const cluster& c, double iteratio
   for (int n = random.integer(0, most_events); n > 0; --n) times.push_back(random.unit() * t.duration.value() * 1.1);
   std::sort(times.begin(), times.end());
   for (const double at : times) {
-    const auto add = [&](adapt::happening what) { t.events.push_back({seconds(at), what}); };
+    const auto add = [&](adapt::event_payload what) { t.events.push_back({seconds(at), what}); };
     const int kind = random.integer(0, 9);
     const std::size_t resources = c.network().resources().size();
     if (kind < 3 && resources > 0) {
@@ -256,17 +256,18 @@ plan plan_of_one_device(const instance& i, random_source& random) {
   return p;
 }
 
-void require_same(const told& lived, const told& naive, double duration_s) {
-  REQUIRE(lived.ends_s.size() == naive.ends_s.size());
-  for (std::size_t i = 0; i < naive.ends_s.size(); ++i) REQUIRE(lived.ends_s[i] == Approx(naive.ends_s[i]).epsilon(1e-9));
-  CHECK(lived.cut_off == naive.cut_off);
-  CHECK(lived.stall_s == Approx(naive.stall_s).epsilon(1e-9).margin(1e-9 * duration_s));
-  for (std::size_t d = 0; d < naive.device_J.size(); ++d) CHECK(lived.device_J[d] == Approx(naive.device_J[d]).epsilon(1e-9).margin(1e-12));
+void require_same(const told& simulated, const told& naive, double duration_s) {
+  REQUIRE(simulated.ends_s.size() == naive.ends_s.size());
+  for (std::size_t i = 0; i < naive.ends_s.size(); ++i) REQUIRE(simulated.ends_s[i] == Approx(naive.ends_s[i]).epsilon(1e-9));
+  CHECK(simulated.cut_off == naive.cut_off);
+  CHECK(simulated.stall_s == Approx(naive.stall_s).epsilon(1e-9).margin(1e-9 * duration_s));
+  for (std::size_t d = 0; d < naive.device_J.size(); ++d)
+    CHECK(simulated.device_J[d] == Approx(naive.device_J[d]).epsilon(1e-9).margin(1e-12));
 }
 
 }  // namespace
 
-TEST_CASE("a life is what judging every iteration with all events of the timeline says", "[long]") {
+TEST_CASE("a run is what judging every iteration with all events of the timeline says", "[long]") {
   long long iterations = 0, cut_off = 0;
   for_random_instances(150, [&](const instance& i) {
     const planning_graph model = i.model();
@@ -286,8 +287,8 @@ TEST_CASE("a life is what judging every iteration with all events of the timelin
     }
     const planning_problem problem{model, c, roofline{}, job{.workload = i.plan.workload, .batch = static_cast<int>(i.plan.batch())}};
     by_the_clock policy{turns};
-    const adapt::history h = adapt::live(problem, t, policy, adapt::life_options<adapt::immediate>{});
-    const told naive = naive_life(model, c, t, turns).run();
+    const adapt::history h = adapt::run(problem, t, policy, adapt::run_options<adapt::immediate>{});
+    const told naive = naive_run(model, c, t, turns).run();
     require_same(from_history(h), naive, t.duration.value());
     CHECK(h.iterations == static_cast<long long>(naive.ends_s.size()));
     iterations += h.iterations;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/wish.hpp>
+#include <hetplan/adapt/goal.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -11,14 +11,14 @@
 
 namespace HETPLAN_NAMESPACE::adapt {
 
-HETPLAN_INLINE wish::wish(job j, const qoe_target& wanted, seconds now, long long done)
+HETPLAN_INLINE goal::goal(job j, const qoe_target& wanted, seconds now, long long done)
     : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
   if (!wanted.deadline || !wanted.iterations) return;
   deadline_s_ = wanted.deadline->value();
   left_ = static_cast<double>(std::max(0LL, *wanted.iterations - done));
 }
 
-HETPLAN_INLINE serving wish::of(const iteration& i) const {
+HETPLAN_INLINE serving goal::of(const iteration& i) const {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (!i.ended) return {never, never};
   if (!deadline_s_) {
@@ -29,12 +29,12 @@ HETPLAN_INLINE serving wish::of(const iteration& i) const {
   return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};
 }
 
-HETPLAN_INLINE std::optional<bool> wish::keeps_latency(const iteration& i, double spare) const {
+HETPLAN_INLINE std::optional<bool> goal::keeps_latency(const iteration& i, double spare) const {
   if (!latency_) return std::nullopt;
   return i.ended && i.response_s <= (1 - spare) * latency_->value() * (1 + limit_tolerance);
 }
 
-HETPLAN_INLINE job wish::with(job j, const qoe_target& wanted) {
+HETPLAN_INLINE job goal::with(job j, const qoe_target& wanted) {
   j.qoe = wanted;
   return j;
 }

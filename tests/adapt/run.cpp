@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Lives worked by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/mix/mixing.hpp>
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 #include "support/by_hand.hpp"
 
-namespace test_life {
+namespace test_run {
 
 using namespace hetplan;
 using namespace hetplan::test;
@@ -29,7 +29,7 @@ using adapt::switching;
 namespace {
 
 device_id dev(int d) { return device_id(d); }
-adapt::event at(double s, adapt::happening what) { return {seconds(s), std::move(what)}; }
+adapt::event at(double s, adapt::event_payload what) { return {seconds(s), std::move(what)}; }
 adapt::capacity_becomes air(double rate) { return {resource_id(0), bytes_per_second(rate)}; }
 
 /// Answers what it is told to, and writes down when it was asked.
@@ -83,8 +83,8 @@ struct world_by_hand {
     return p;
   }
   template <class Policy, class Detector = adapt::immediate>
-  [[nodiscard]] adapt::history live(const adapt::timeline& t, Policy& policy, const adapt::life_options<Detector>& o = {}) const {
-    return adapt::live(problem(), t, policy, o);
+  [[nodiscard]] adapt::history run(const adapt::timeline& t, Policy& policy, const adapt::run_options<Detector>& o = {}) const {
+    return adapt::run(problem(), t, policy, o);
   }
 
  private:
@@ -118,7 +118,7 @@ TEST_CASE("a capacity drop in the middle of an iteration slows what is still to 
   // The second iteration sends from 11; at 12 the air falls to a quarter: 1 B until 16, F until 19. Then 3 + 8 + 3 = 14 s each.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({48_s, {at(12, air(0.25))}}, policy);
+  const adapt::history h = x.run({48_s, {at(12, air(0.25))}}, policy);
   check_stretches(
       h, {{activity::running, 0, 8, 1}, {activity::running, 8, 19, 1}, {activity::running, 19, 47, 2}, {activity::cut_off, 47, 48}});
   CHECK(h.iterations == 4);
@@ -131,7 +131,7 @@ TEST_CASE("a device that slows down in the middle of a task has less of it behin
   // d1 works 5..8, 13..16, ...; from 14 at half speed: 1 of 3 is done, 2 more take 4 s, until 18. Then 3 + 2 + 6 = 11.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({40_s, {at(14, adapt::speed_becomes{dev(1), 0.5})}}, policy);
+  const adapt::history h = x.run({40_s, {at(14, adapt::speed_becomes{dev(1), 0.5})}}, policy);
   check_stretches(h, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 40, 2}});
   CHECK(h.cut_off == 0);
 }
@@ -141,8 +141,8 @@ TEST_CASE("an iteration loses its work with a device, which is missed after its 
   // Layer b, 5 B, comes from the archive of d2: 37.5. Alone 6 s each, three until 55.5; cut off at 60. d1 is back at 50.
   const world_by_hand x(mode::inference, wired(3), 5);
   scripted policy = flees(x.apart(0, 1), x.together(0));
-  const adapt::life_options<> o{.storage = {.archive = dev(2)}};
-  const adapt::history h = x.live({60_s, {at(30.25, adapt::device_leaves{dev(1)}), at(50, adapt::device_joins{dev(1)})}}, policy, o);
+  const adapt::run_options<> o{.storage = {.archive = dev(2)}};
+  const adapt::history h = x.run({60_s, {at(30.25, adapt::device_leaves{dev(1)}), at(50, adapt::device_joins{dev(1)})}}, policy, o);
   check_stretches(h, {{activity::running, 0, 24, 3},
                       {activity::cut_off, 24, 30.25},
                       {activity::stalled, 30.25, 32.5},
@@ -168,7 +168,7 @@ TEST_CASE("who comes back before anyone else has taken over goes on with what it
   const world_by_hand x(mode::training, wired(3), 5);  // 22 s each
   scripted policy = flees(x.apart(0, 1), x.together(0));
   const adapt::history h =
-      x.live({100_s, {at(30, adapt::device_leaves{dev(1)}), at(31, adapt::device_joins{dev(1)})}}, policy, adapt::life_options<>{});
+      x.run({100_s, {at(30, adapt::device_leaves{dev(1)}), at(31, adapt::device_joins{dev(1)})}}, policy, adapt::run_options<>{});
   check_stretches(h, {{activity::running, 0, 22, 1},
                       {activity::cut_off, 22, 30},
                       {activity::stalled, 30, 31},
@@ -184,20 +184,20 @@ TEST_CASE("others' traffic takes its share over several iterations") {
   // 9: F ..12: 3 B more: 7 B are over at 12. Own 12..14, F ..17. Then 8 s each.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({33_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 7_B})}}, policy);
+  const adapt::history h = x.run({33_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 7_B})}}, policy);
   check_stretches(h, {{activity::running, 0, 9, 1}, {activity::running, 9, 33, 3}});
   // With 9 B: 2 B are left at 12: both at half the air until 16, F ..19.
-  const adapt::history longer = x.live({27_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 9_B})}}, policy);
+  const adapt::history longer = x.run({27_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 9_B})}}, policy);
   CHECK(longer.stretches.size() == 3);
   CHECK(longer.stretches[1].end_s == near(19));
 }
 
-TEST_CASE("equal iterations beside a long transfer are lived at once, and leave of it what they would one by one") {
+TEST_CASE("equal iterations beside a long transfer are run at once, and leave of it what they would one by one") {
   // Own 2 B beside others': 3 + 4 + 3 = 10 s, in which others move 3 + 2 + 3 = 8 B. 804 B: 100 iterations leave 4 B: after
   // 1000 s another: 3 B, then both share 2 B: others' last byte ends at 1005, own 1 B alone until 1006, F until 1009.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({1017_s, {at(0, adapt::transfer_begins{dev(2), dev(0), 804_B})}}, policy);
+  const adapt::history h = x.run({1017_s, {at(0, adapt::transfer_begins{dev(2), dev(0), 804_B})}}, policy);
   check_stretches(h, {{activity::running, 0, 1000, 100}, {activity::running, 1000, 1009, 1}, {activity::running, 1009, 1017, 1}});
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("traffic of a device that is away waits for it, from its first moment 
   // d2 is away 1..20; 4 B of it are to begin at 2, in the first iteration. They begin with the iteration that follows 20.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live(
+  const adapt::history h = x.run(
       {50_s,
        {at(1, adapt::device_leaves{dev(2)}), at(2, adapt::transfer_begins{dev(2), dev(0), 4_B}), at(20, adapt::device_joins{dev(2)})}},
       policy);
@@ -219,7 +219,7 @@ TEST_CASE("immutable weights come while the old plan runs, and nothing stops") {
   // They are there at 13; the iteration under way ends at 16, then d2 works 6 s each.
   const world_by_hand x(mode::inference, wired(3), 5);
   scripted policy = changes_once(x.apart(0, 1), 8, x.together(2), switching::background);
-  const adapt::history h = x.live({28_s, {}}, policy);
+  const adapt::history h = x.run({28_s, {}}, policy);
   check_stretches(h, {{activity::running, 0, 16, 2}, {activity::running, 16, 28, 2}});
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].decided_s == near(8));
@@ -230,7 +230,7 @@ TEST_CASE("immutable weights come while the old plan runs, and nothing stops") {
   CHECK(h.stall_s == 0);
   // The same with the plan stopped: both come at once, 5 s.
   scripted stops = changes_once(x.apart(0, 1), 8, x.together(2), switching::delta);
-  const adapt::history stopped = x.live({25_s, {}}, stops);
+  const adapt::history stopped = x.run({25_s, {}}, stops);
   check_stretches(stopped, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::running, 13, 25, 2}});
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("in training a switch stops for weights and the optimizer's state, fro
   const world_by_hand x(mode::training, wireless(3), 5);
   for (const switching how : {switching::delta, switching::background}) {
     scripted policy = changes_once(x.apart(0, 1), 22, x.together(2), how);
-    const adapt::history h = x.live({88_s, {}}, policy);
+    const adapt::history h = x.run({88_s, {}}, policy);
     check_stretches(h, {{activity::running, 0, 22, 1}, {activity::migrating, 22, 52}, {activity::running, 52, 88, 2}});
     CHECK(h.moved_bytes == near(30));
   }
@@ -247,7 +247,7 @@ TEST_CASE("in training a switch stops for weights and the optimizer's state, fro
   const world_by_hand y(mode::training, wireless(3), 5, true);
   const double own = judge(y.apart(0, 1), y.model, y.devices, roofline{}).evaluation.latency.value();
   scripted policy = changes_once(y.apart(0, 1), own, y.together(2), switching::background, 0);
-  const adapt::history h = y.live({seconds(own * 3 + 15), {}}, policy);
+  const adapt::history h = y.run({seconds(own * 3 + 15), {}}, policy);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].stall_s == near(15));
   CHECK(h.adoptions[0].moved_bytes == near(20));
@@ -260,10 +260,10 @@ TEST_CASE("after a loss the model goes back to the last backup that is whole, an
   // Without tensors 12 s an iteration on two devices, 18 s on one. Each device copies its layer's 15 B to the other: 0..15 at
   // first, then after 3 iterations 36..51, after 6 72..87. d0 has the copy of what d1 had, so nothing moves.
   const world_by_hand x(mode::training, wired(3), 5, false, 2, 0);
-  const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 3}}};
+  const adapt::run_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 3}}};
   const auto lost_at = [&](double s) {
     scripted policy = flees(x.apart(0, 1), x.together(0));
-    return x.live({seconds(s + 37), {at(s, adapt::device_leaves{dev(1)})}}, policy, o);
+    return x.run({seconds(s + 37), {at(s, adapt::device_leaves{dev(1)})}}, policy, o);
   };
   const auto check = [&](double s, long long done, long long back_to) {
     INFO("d1 leaves at " << s);
@@ -291,9 +291,9 @@ TEST_CASE("after a loss the model goes back to the last backup that is whole, an
 
 TEST_CASE("bytes of backups are charged to nobody's switch") {
   const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);  // the first layer frozen: once only
-  adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 1}}};
+  adapt::run_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 1}}};
   scripted policy = changes_once(x.apart(0, 1), 20, x.apart(2, 1), switching::background);
-  const adapt::history h = x.live({100_s, {}}, policy, o);
+  const adapt::history h = x.run({100_s, {}}, policy, o);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].moved_bytes == near(5));
   CHECK(h.moved_bytes > 5);
@@ -307,8 +307,8 @@ TEST_CASE("another microbatch size on the same devices moves no work and leaves 
   at_once.microbatch_size = 2;
   for (stage& s : at_once.stages) s.devices.front().samples = 2;
   scripted policy = changes_once(one_by_one, 60, at_once, switching::delta);
-  const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};
-  const adapt::history h = x.live({400_s, {}}, policy, o);
+  const adapt::run_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};
+  const adapt::history h = x.run({400_s, {}}, policy, o);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.switches == 0);
   CHECK(h.stall_s == 0);
@@ -328,7 +328,7 @@ TEST_CASE("in generation another share of the sequences moves caches and no weig
     return p;
   };
   scripted policy = changes_once(shared_out(1), 100, shared_out(3), switching::delta);
-  const adapt::history h = adapt::live(problem, {400_s, {}}, policy);
+  const adapt::history h = adapt::run(problem, {400_s, {}}, policy);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.switches == 0);
   CHECK(h.adoptions[0].moved_bytes == near(2 * 5 * 2));  // two sequences change their device
@@ -337,9 +337,9 @@ TEST_CASE("in generation another share of the sequences moves caches and no weig
 
 TEST_CASE("frozen weights that come back from a backup take no iteration back") {
   const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);
-  const adapt::life_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};
+  const adapt::run_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 100}}};
   scripted policy = flees(x.apart(0, 1), x.together(1));  // d0 has the frozen layer
-  const adapt::history h = x.live({100_s, {at(70, adapt::device_leaves{dev(0)})}}, policy, o);
+  const adapt::history h = x.run({100_s, {at(70, adapt::device_leaves{dev(0)})}}, policy, o);
   CHECK(h.adoptions.size() == 1);
   CHECK(h.lost == 0);
 }
@@ -348,32 +348,32 @@ TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   // Own bytes 3..5; nothing moves 4..24: 5 -> 25, F until 28.
-  const adapt::history h = x.live({36_s, {at(4, air(0)), at(24, air(1))}}, policy);
+  const adapt::history h = x.run({36_s, {at(4, air(0)), at(24, air(1))}}, policy);
   check_stretches(h, {{activity::running, 0, 28, 1}, {activity::running, 28, 36, 1}});
-  const adapt::history dark = x.live({1e6_s, {at(12, air(0))}}, policy);
+  const adapt::history dark = x.run({1e6_s, {at(12, air(0))}}, policy);
   check_stretches(dark, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 1e6}});
   CHECK(dark.status.result == outcome::infeasible);  // its network is down
   // A device that stands still to the end.
-  const adapt::history still = x.live({1e6_s, {at(8, adapt::speed_becomes{dev(1), 0})}}, policy);
+  const adapt::history still = x.run({1e6_s, {at(8, adapt::speed_becomes{dev(1), 0})}}, policy);
   check_stretches(still, {{activity::running, 0, 8, 1}, {activity::stalled, 8, 1e6}});
   CHECK(still.status.result == outcome::infeasible);
 }
 
 TEST_CASE("an iteration that stands still is given up when the policy learns of it and has something better") {
   const world_by_hand x(mode::inference, wireless(3), 0);
-  const adapt::life_options<adapt::heartbeat> beats;
+  const adapt::run_options<adapt::heartbeat> beats;
   // 8 s an iteration, bytes 3..5 of it; alone 6 s. The medium fails while the bytes of the second are under way, at 12.5, and
   // that is known at 13; at 14 it carries again.
   scripted leaves = flees(x.apart(0, 1), x.together(0), switching::at_no_cost);
-  const adapt::history h = x.live({25_s, {at(12.5, air(0)), at(14, air(1))}}, leaves, beats);
+  const adapt::history h = x.run({25_s, {at(12.5, air(0)), at(14, air(1))}}, leaves, beats);
   check_stretches(h, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 13}, {activity::running, 13, 25, 2}});
   // An outage that is over when it would be known is nobody's business.
   scripted stays = flees(x.apart(0, 1), x.together(0), switching::at_no_cost);
-  const adapt::history brief = x.live({24.5_s, {at(12.2, air(0)), at(12.7, air(1))}}, stays, beats);
+  const adapt::history brief = x.run({24.5_s, {at(12.2, air(0)), at(12.7, air(1))}}, stays, beats);
   check_stretches(brief, {{activity::running, 0, 8, 1}, {activity::running, 8, 16.5, 1}, {activity::running, 16.5, 24.5, 1}});
   // Without anything better it waits, and nothing of it is done twice.
   adapt::static_plan patient(x.apart(0, 1));
-  const adapt::history waits = x.live({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
+  const adapt::history waits = x.run({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
   check_stretches(waits, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
 }
 
@@ -389,7 +389,7 @@ TEST_CASE("who loses the coordinator learns of it when the others have agreed on
   const adapt::heartbeat beats;
   const auto adopted_after = [&](int gone, int stays) {
     scripted policy = flees(x.apart(gone, stays), x.together(stays), switching::at_no_cost);
-    const adapt::history h = x.live({60_s, {at(10.25, adapt::device_leaves{dev(gone)})}}, policy, adapt::life_options{beats, {}});
+    const adapt::history h = x.run({60_s, {at(10.25, adapt::device_leaves{dev(gone)})}}, policy, adapt::run_options{beats, {}});
     REQUIRE(h.adoptions.size() == 1);
     return h.adoptions.front().done_s;
   };
@@ -407,13 +407,13 @@ TEST_CASE("a coordinator that is back before all have agreed that it was gone is
     if (s.running == nullptr) return {.next = x.together(0)};
     return {};
   }};
-  static_cast<void>(x.live({60_s, {at(10, adapt::device_leaves{dev(1)}), at(14, adapt::device_joins{dev(1)})}}, policy,
-                           adapt::life_options{adapt::heartbeat{}, {}}));
+  static_cast<void>(x.run({60_s, {at(10, adapt::device_leaves{dev(1)}), at(14, adapt::device_joins{dev(1)})}}, policy,
+                          adapt::run_options{adapt::heartbeat{}, {}}));
   REQUIRE(there.size() >= 2);
   CHECK(there.back() == 1);
 }
 
-TEST_CASE("a mixture delivers in a life what it promised") {
+TEST_CASE("a mixture delivers in a run what it promised") {
   // 8 s and 6 s an iteration, no weights: rates 1/8 and 1/6.
   const world_by_hand x(mode::inference, wireless(3), 0);
   for (const double progress : {101.0, 110.0, 120.0, 131.0}) {
@@ -423,7 +423,7 @@ TEST_CASE("a mixture delivers in a life what it promised") {
     const plan plans[] = {x.apart(0, 1), x.together(0)};
     const double change = m.parts[0].pause_s + m.parts[0].seconds;
     scripted policy = changes_once(plans[m.parts[0].plan], change, plans[m.parts[1].plan], switching::delta);
-    const adapt::history h = x.live({800_s, {}}, policy);
+    const adapt::history h = x.run({800_s, {}}, policy);
     CHECK(m.progress == near(progress));
     CHECK(std::abs(static_cast<double>(h.iterations) - m.progress) <= 2);  // whole iterations: one at each end of a part
     CHECK(static_cast<double>(h.iterations) <= m.progress + 1);
@@ -434,17 +434,17 @@ TEST_CASE("a deadline that passes is missed, and one that is kept is not") {
   world_by_hand x(mode::inference, wireless(3), 0);  // 8 s
   adapt::static_plan policy(x.apart(0, 1));
   x.what.qoe = {.deadline = 24_s, .iterations = 3};
-  const adapt::history h = x.live({100_s, {}}, policy);
+  const adapt::history h = x.run({100_s, {}}, policy);
   CHECK(h.finished_s == Approx(24));
   CHECK_FALSE(h.missed_deadline);
   CHECK(h.stretches.back().end_s == near(24));
   x.what.qoe.deadline = 23_s;
-  CHECK(x.live({100_s, {}}, policy).missed_deadline);
+  CHECK(x.run({100_s, {}}, policy).missed_deadline);
   x.what.qoe.deadline = 1_s;
-  const adapt::history late = x.live({100_s, {at(5, adapt::qoe_becomes{.deadline = 2_s})}}, policy);  // past when it is named
+  const adapt::history late = x.run({100_s, {at(5, adapt::qoe_becomes{.deadline = 2_s})}}, policy);  // past when it is named
   CHECK(late.missed_deadline);
   CHECK(late.iterations == 3);
-  const adapt::history in_time = x.live({20_s, {at(5, adapt::qoe_becomes{.deadline = 21_s})}}, policy);
+  const adapt::history in_time = x.run({20_s, {at(5, adapt::qoe_becomes{.deadline = 21_s})}}, policy);
   CHECK_FALSE(in_time.missed_deadline);  // nobody knows yet
   CHECK_FALSE(in_time.finished_s);
 }
@@ -452,7 +452,7 @@ TEST_CASE("a deadline that passes is missed, and one that is kept is not") {
 TEST_CASE("a latency that is wanted later counts from the iteration that begins then") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({40_s, {at(9, adapt::qoe_becomes{.latency = 7_s})}}, policy);
+  const adapt::history h = x.run({40_s, {at(9, adapt::qoe_becomes{.latency = 7_s})}}, policy);
   CHECK(h.iterations == 5);
   CHECK(h.violations == 3);
 }
@@ -465,7 +465,7 @@ TEST_CASE("a policy is asked again when it wants to be, between iterations") {
       if (s.running == nullptr) r.next = x.apart(0, 1);
       return r;
     }};
-    static_cast<void>(x.live({seconds(duration), {}}, policy));
+    static_cast<void>(x.run({seconds(duration), {}}, policy));
     return policy.asked;
   };
   CHECK(asked([](const situation&) { return std::nullopt; }, 100) == std::vector<double>{0});
@@ -481,7 +481,7 @@ TEST_CASE("a question that is due at once does not keep a job that cannot run fr
     if (s.running == nullptr) r.next = x.apart(0, 1);
     return r;
   }};
-  const adapt::history h = x.live({100_s, {at(4, adapt::device_leaves{dev(1)}), at(50, adapt::speed_becomes{dev(2), 2})}}, policy);
+  const adapt::history h = x.run({100_s, {at(4, adapt::device_leaves{dev(1)}), at(50, adapt::speed_becomes{dev(2), 2})}}, policy);
   CHECK(policy.asked == std::vector<double>{0, 4, 50});
   check_stretches(h, {{activity::cut_off, 0, 4}, {activity::stalled, 4, 100}});
   // And while a plan is on its way.
@@ -490,7 +490,7 @@ TEST_CASE("a question that is due at once does not keep a job that cannot run fr
     if (s.can_run) return {};
     return {.next = x.apart(0, 2), .thinking = 20_s, .ask_again = s.now + 1_s};
   }};
-  const adapt::history later = x.live({32_s, {at(4, adapt::device_leaves{dev(1)})}}, slow);
+  const adapt::history later = x.run({32_s, {at(4, adapt::device_leaves{dev(1)})}}, slow);
   check_stretches(later, {{activity::cut_off, 0, 4}, {activity::stalled, 4, 24}, {activity::running, 24, 32, 1}});
 }
 
@@ -501,7 +501,7 @@ TEST_CASE("resting is idle until asked again, and a plan that comes meanwhile ne
     if (s.now < 10_s) return {.ask_again = 20_s, .rest = true};
     return {};
   }};
-  const adapt::history h = x.live({28_s, {}}, policy);
+  const adapt::history h = x.run({28_s, {}}, policy);
   check_stretches(h, {{activity::running, 0, 8, 1}, {activity::idle, 8, 20}, {activity::running, 20, 28, 1}});
   CHECK(h.stall_s == 0);
   scripted both{[&](const situation& s) -> reaction {
@@ -509,7 +509,7 @@ TEST_CASE("resting is idle until asked again, and a plan that comes meanwhile ne
     if (s.now < 10_s) return {.next = x.together(2), .how = switching::background, .ask_again = 20_s, .rest = true};
     return {};
   }};
-  const adapt::history moved = x.live({26_s, {}}, both);
+  const adapt::history moved = x.run({26_s, {}}, both);
   check_stretches(moved,
                   {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::idle, 13, 20}, {activity::running, 20, 26, 1}});
 }
@@ -519,8 +519,8 @@ TEST_CASE("a plan on a device that has left in silence is dropped, whichever way
   for (const switching how : {switching::delta, switching::background, switching::through_coordinator, switching::at_no_cost}) {
     INFO(static_cast<int>(how));
     scripted policy = changes_once(x.apart(0, 1), 24, x.together(2), how);
-    const adapt::life_options<> o{.detector = {.period = 10_s, .timeout = 20_s}};
-    const adapt::history h = x.live({48_s, {at(23.5, adapt::device_leaves{dev(2)})}}, policy, o);
+    const adapt::run_options<> o{.detector = {.period = 10_s, .timeout = 20_s}};
+    const adapt::history h = x.run({48_s, {at(23.5, adapt::device_leaves{dev(2)})}}, policy, o);
     check_stretches(h, {{activity::running, 0, 48, 6}});
     CHECK(h.adoptions.empty());
     CHECK(h.plans.size() == 1);
@@ -537,7 +537,7 @@ TEST_CASE("weights in the background that can come no more do not hold a job for
     if (s.noticed.present[2] == 0) return {.next = x.together(3), .how = switching::background};
     return {};
   }};
-  const adapt::history h = x.live({44_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
+  const adapt::history h = x.run({44_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.plans.back() == x.together(3));
   check_stretches(h, {{activity::running, 0, 24, 3}, {activity::running, 24, 42, 3}, {activity::cut_off, 42, 44}});
@@ -547,7 +547,7 @@ TEST_CASE("weights in the background that can come no more do not hold a job for
 TEST_CASE("a switch that is cut off by a loss leaves the old plan, and the policy is asked") {
   const world_by_hand x(mode::inference, wired(4), 5);
   scripted policy = changes_once(x.apart(0, 1), 8, x.together(2), switching::delta);
-  const adapt::history h = x.live({24_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
+  const adapt::history h = x.run({24_s, {at(10, adapt::device_leaves{dev(2)})}}, policy);
   check_stretches(
       h, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 10}, {activity::running, 10, 18, 1}, {activity::cut_off, 18, 24}});
   CHECK(h.adoptions.empty());
@@ -567,7 +567,7 @@ TEST_CASE("energy is idle power while nothing runs, of those that are there") {
                   0);
   adapt::static_plan policy(x.apart(0, 1));
   // One iteration: 8 s, 3 s busy each: 2 * (8 + 30). Cut off at 10: d0 2 s busy: 2 + 20, d1 2. Then d0 alone, 90 s.
-  const adapt::history h = x.live({100_s, {at(10, adapt::device_leaves{dev(1)})}}, policy);
+  const adapt::history h = x.run({100_s, {at(10, adapt::device_leaves{dev(1)})}}, policy);
   CHECK(h.device_energy_J[0] == near(38 + 22 + 90));
   CHECK(h.device_energy_J[1] == near(38 + 2));
   CHECK(h.device_energy_J[2] == 0);
@@ -577,17 +577,17 @@ TEST_CASE("energy is idle power while nothing runs, of those that are there") {
 TEST_CASE("an empty timeline is the evaluation, over and over") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const adapt::history h = x.live({8000_s, {}}, policy);
+  const adapt::history h = x.run({8000_s, {}}, policy);
   check_stretches(h, {{activity::running, 0, 8000, 1000}});
-  CHECK(h == x.live({8000_s, {}}, policy));
+  CHECK(h == x.run({8000_s, {}}, policy));
 }
 
-TEST_CASE("a life that makes no sense is refused before anyone is asked") {
+TEST_CASE("a run that makes no sense is refused before anyone is asked") {
   const world_by_hand x(mode::inference, wireless(3), 0);
-  const auto refused = [&](const adapt::timeline& t, const adapt::life_options<>& o, const std::string& says) {
+  const auto refused = [&](const adapt::timeline& t, const adapt::run_options<>& o, const std::string& says) {
     scripted policy{[](const situation&) -> reaction { return {}; }};
-    CHECK_THROWS_WITH(x.live(t, policy, o), Catch::Contains(says));
-    CHECK_THROWS_AS(x.live(t, policy, o), invalid_input);
+    CHECK_THROWS_WITH(x.run(t, policy, o), Catch::Contains(says));
+    CHECK_THROWS_AS(x.run(t, policy, o), invalid_input);
     CHECK(policy.asked.empty());
   };
   refused({0_s, {}}, {}, "duration");
@@ -616,15 +616,15 @@ TEST_CASE("a plan whose iterations take no time is refused, as is one for anothe
   const planning_graph nothing = model_of({work_of("a", 0)}, {});
   adapt::static_plan policy(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}})}));
   const planning_problem problem{nothing, x.devices, roofline{}, x.what};
-  CHECK_THROWS_WITH(adapt::live(problem, {9_s, {}}, policy), Catch::Contains("0 s"));
+  CHECK_THROWS_WITH(adapt::run(problem, {9_s, {}}, policy), Catch::Contains("0 s"));
   adapt::static_plan elsewhere(x.apart(0, 7));
-  CHECK_THROWS_AS(x.live({9_s, {}}, elsewhere), invalid_input);
+  CHECK_THROWS_AS(x.run({9_s, {}}, elsewhere), invalid_input);
 }
 
 TEST_CASE("a policy without a plan says why, and the job stalls") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   scripted policy{[](const situation&) -> reaction { return {.reason = "nothing fits"}; }};
-  const adapt::history h = x.live({9_s, {at(4, air(0.5))}}, policy);
+  const adapt::history h = x.run({9_s, {at(4, air(0.5))}}, policy);
   CHECK(h.status.result == outcome::infeasible);
   CHECK(h.status.reason == "nothing fits");
   CHECK(policy.asked == std::vector<double>{0, 4});
@@ -635,9 +635,9 @@ TEST_CASE("a policy without a plan says why, and the job stalls") {
 TEST_CASE("an observer sees time pass and may end it") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  const auto stop_at = [](const adapt::lived& l) { return l.so_far.iterations >= 2 ? flow::stop : flow::go; };
+  const auto stop_at = [](const adapt::run_progress& l) { return l.so_far.iterations >= 2 ? control::stop : control::go; };
   const adapt::history h =
-      adapt::live(x.problem(), {100_s, {at(9, air(0.5)), at(20, air(1))}}, policy, adapt::life_options<adapt::immediate>{}, stop_at);
+      adapt::run(x.problem(), {100_s, {at(9, air(0.5)), at(20, air(1))}}, policy, adapt::run_options<adapt::immediate>{}, stop_at);
   CHECK(h.status.result == outcome::stopped);
   CHECK(h.iterations == 2);
 }
@@ -645,19 +645,19 @@ TEST_CASE("an observer sees time pass and may end it") {
 TEST_CASE("a timeline that time itself could not pass through is refused before anything runs") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   scripted policy{[&](const situation&) { return reaction{.next = x.apart(0, 1)}; }};
-  CHECK_THROWS_WITH(adapt::live(x.problem(), {seconds(3.6e23), {}}, policy),
+  CHECK_THROWS_WITH(adapt::run(x.problem(), {seconds(3.6e23), {}}, policy),
                     Catch::Contains("duration = 3.6e+23 s; expected seconds > 0, at most 1e+09"));
   CHECK(policy.asked.empty());
-  CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, policy).status.ok());
+  CHECK(adapt::run(x.problem(), {adapt::longest_timeline, {}}, policy).status.ok());
 }
 
 TEST_CASE("what makes work without end is stopped by its budget, and years of calm need none") {
   const world_by_hand x(mode::training, wireless(3), 1);
   adapt::static_plan policy(x.apart(0, 1));
-  adapt::life_options<> o{.steps = 1000};
-  CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, policy, o).status.ok());
+  adapt::run_options<> o{.steps = 1000};
+  CHECK(adapt::run(x.problem(), {adapt::longest_timeline, {}}, policy, o).status.ok());
   o.storage.backups = adapt::backup_routine{.period = 1};
-  const adapt::history h = adapt::live(x.problem(), {adapt::longest_timeline, {at(9, air(0.5))}}, policy, o);
+  const adapt::history h = adapt::run(x.problem(), {adapt::longest_timeline, {at(9, air(0.5))}}, policy, o);
   CHECK(h.status.result == outcome::stopped);
   CHECK_THAT(h.status.reason, Catch::Contains("stopped by its budget of 1016 steps at "));
   CHECK(h.iterations > 100);
@@ -665,7 +665,7 @@ TEST_CASE("what makes work without end is stopped by its budget, and years of ca
     if (s.running == nullptr) return {.next = x.apart(0, 1), .ask_again = s.now};
     return {.ask_again = s.now, .rest = true};
   }};
-  CHECK(adapt::live(x.problem(), {adapt::longest_timeline, {}}, restless, {.steps = 1000}).iterations == 1);
+  CHECK(adapt::run(x.problem(), {adapt::longest_timeline, {}}, restless, {.steps = 1000}).iterations == 1);
 }
 
-}  // namespace test_life
+}  // namespace test_run

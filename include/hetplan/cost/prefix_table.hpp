@@ -12,7 +12,7 @@
 namespace HETPLAN_NAMESPACE {
 
 /// Seconds of a stage for one microbatch share, and the tensor-parallel degree that achieves them.
-struct stage_time {
+struct interval_time {
   double total_s = 0;     ///< F + B + W in training, F otherwise
   double backward_s = 0;  ///< B + W
   int degree = 1;
@@ -27,17 +27,17 @@ struct stage_time {
 /// Complexity  O(layers x devices x degrees x max_share) questions to the cost model to build; O(degrees) to ask
 ///             (plus the repeats of weight groups).
 /// Throws      invalid_model where a model answers what its concept forbids.
-class stage_table {
+class prefix_table {
  public:
-  stage_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c, const any_cost_model& cost,
-              const any_memory_model& memory, const workload& w, int max_share);
+  prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c, const any_cost_model& cost,
+               const any_memory_model& memory, const workload& w, int max_share);
 
   [[nodiscard]] std::size_t size() const { return blocks_; }
   [[nodiscard]] int max_share() const { return static_cast<int>(max_share_); }
   [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()]); }
 
   /// The degree with the least total; ties: the smaller degree.
-  [[nodiscard]] stage_time time(std::size_t first, std::size_t last, device_id d, int share) const;
+  [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
   /// Prefix sums of one column; size() + 1 numbers.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
   [[nodiscard]] const double* backwards(device_id d, int share, int degree = 1) const;
@@ -100,5 +100,5 @@ class stage_table {
 }  // namespace HETPLAN_NAMESPACE
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/cost/stage_table.ipp>
+#include <hetplan/cost/prefix_table.ipp>
 #endif

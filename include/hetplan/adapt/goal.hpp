@@ -23,11 +23,11 @@ struct serving {
 /// With a deadline and a number of iterations: in time before late, then least energy. Else the job's objective.
 ///
 /// Source  Dora, section 4.3: long-term and continuous quality of experience.
-class wish {
+class goal {
  public:
   /// @param j  says what counts; `wanted` stands for its quality of experience.
-  wish(job j, const qoe_target& wanted, seconds now, long long done);
-  wish(const job& j, const situation& s) : wish(j, s.wanted, s.now, s.done) {}
+  goal(job j, const qoe_target& wanted, seconds now, long long done);
+  goal(const job& j, const situation& s) : goal(j, s.wanted, s.now, s.done) {}
 
   [[nodiscard]] serving of(const iteration& i) const;
   /// Is the latency that is wanted kept, with a share of it to spare? Nothing, if none is wanted.
@@ -46,5 +46,5 @@ class wish {
 }  // namespace HETPLAN_NAMESPACE::adapt
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/adapt/wish.ipp>
+#include <hetplan/adapt/goal.ipp>
 #endif

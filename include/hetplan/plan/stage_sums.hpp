@@ -83,5 +83,5 @@ struct share_memory {
 }  // namespace HETPLAN_NAMESPACE
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/plan/stage_cost.ipp>
+#include <hetplan/plan/stage_sums.ipp>
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Laws of lives: random timelines, random plans, a policy that switches between them for no reason and in every way.
+// Laws of runs: random timelines, random plans, a policy that switches between them for no reason and in every way.
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -32,7 +32,7 @@ struct bytes_sent {
 };
 
 /// Where it is taken from is data, so that a law can change one thing.
-struct world_of_chance {
+struct random_scenario {
   mode how = mode::training;
   std::vector<layer_spec> layers;
   std::vector<double> tensors;
@@ -60,26 +60,26 @@ struct world_of_chance {
 /// Switches at random questions to random plans whose devices it thinks are there, in random ways; also rests, and asks again.
 /// Times in iterations of the first plan.
 struct restless {
-  const world_of_chance& world;
+  const random_scenario& scenario;
   double calm = 0.3;
-  random_source random{world.seed + 77};
+  random_source random{scenario.seed + 77};
   long long switched = 0;
 
   adapt::reaction react(const adapt::situation& s) {
     adapt::reaction r;
-    const double unit = world.iteration_s;
-    const std::size_t i = random.index(world.plans.size());
+    const double unit = scenario.iteration_s;
+    const std::size_t i = random.index(scenario.plans.size());
     const double thinking = random.chance(0.5) ? 0 : random.unit() * 3 * unit, again = random.unit() * 8 * unit;
     const int how = random.integer(0, 9);
     const bool asks = random.chance(0.8), rests = random.chance(0.1), goes = !random.chance(calm);
     if (s.running == nullptr) {
-      r.next = world.plans.front();
+      r.next = scenario.plans.front();
     } else if (goes || !s.can_run) {
-      r.next = world.plans[i];
-      r.how = how < 4                       ? adapt::switching::delta
-              : how < 8 && world.background ? adapt::switching::background
-              : how < 9                     ? adapt::switching::through_coordinator
-                                            : adapt::switching::at_no_cost;
+      r.next = scenario.plans[i];
+      r.how = how < 4                          ? adapt::switching::delta
+              : how < 8 && scenario.background ? adapt::switching::background
+              : how < 9                        ? adapt::switching::through_coordinator
+                                               : adapt::switching::at_no_cost;
       r.step = adapt::rung::known_plan;
       r.thinking = seconds(thinking);
       ++switched;
@@ -90,9 +90,9 @@ struct restless {
   }
 };
 
-world_of_chance some_world(std::uint64_t seed, mode how) {
+random_scenario some_scenario(std::uint64_t seed, mode how) {
   random_source random(seed * 3 + static_cast<std::uint64_t>(how));
-  world_of_chance w;
+  random_scenario w;
   w.how = how;
   w.seed = seed;
   const int layers = random.integer(2, 6), devices = random.integer(2, 5);
@@ -134,7 +134,7 @@ world_of_chance some_world(std::uint64_t seed, mode how) {
   std::sort(times.begin(), times.end());
   for (const double t : times) {
     const device_id d(random.index(c.size())), other(random.index(c.size()));
-    const auto add = [&](adapt::happening what) { w.events.events.push_back({seconds(t), what}); };
+    const auto add = [&](adapt::event_payload what) { w.events.events.push_back({seconds(t), what}); };
     switch (random.integer(0, 4)) {
       case 0:
         add(adapt::capacity_becomes{resource_id(0), bytes_per_second(w.capacity * (random.chance(0.1) ? 0 : random.between(0.2, 2)))});
@@ -159,22 +159,22 @@ world_of_chance some_world(std::uint64_t seed, mode how) {
 }
 
 template <class Energy = linear_power, class... Observers>
-adapt::history lived_by(const world_of_chance& w, Observers&&... observers) {
+adapt::history history_under(const random_scenario& w, Observers&&... observers) {
   const planning_graph model = w.model();
   const cluster c = w.home();
   const planning_problem problem{model, c, roofline{},
                                  job{.workload = w.plans.front().workload, .batch = static_cast<int>(w.plans.front().batch())},
                                  judge_models{plain_memory{}, Energy{}}};
-  restless policy{.world = w};
-  return adapt::live(problem, w.events, policy, adapt::life_options<>{.detector = w.beats, .storage = w.storage}, observers...);
+  restless policy{.scenario = w};
+  return adapt::run(problem, w.events, policy, adapt::run_options<>{.detector = w.beats, .storage = w.storage}, observers...);
 }
 
 template <class F>
-void for_some_worlds(int count, F&& f) {
+void for_random_scenarios(int count, F&& f) {
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (std::uint64_t seed = first_seed(); seed < first_seed() + static_cast<std::uint64_t>(count); ++seed) {
       INFO("some_world(" << seed << ", mode(" << static_cast<int>(how) << "))");
-      f(some_world(seed, how));
+      f(some_scenario(seed, how));
     }
   }
 }
@@ -202,8 +202,8 @@ void require_same_times(const adapt::history& a, const adapt::history& b, double
 
 TEST_CASE("stretches follow one another from the start to the end, and sums are sums") {
   long long adoptions = 0, lost = 0, cut_off = 0, background = 0;
-  for_some_worlds(400, [&](const world_of_chance& w) {
-    const adapt::history h = lived_by(w);
+  for_random_scenarios(400, [&](const random_scenario& w) {
+    const adapt::history h = history_under(w);
     REQUIRE_FALSE(h.stretches.empty());
     CHECK(h.stretches.front().start_s == 0);
     CHECK(h.stretches.back().end_s == Approx(w.events.duration.value()).epsilon(1e-12));
@@ -249,11 +249,11 @@ TEST_CASE("stretches follow one another from the start to the end, and sums are 
 }
 
 TEST_CASE("no iteration is done twice or left out at any switch") {
-  for_some_worlds(200, [&](const world_of_chance& w) {
+  for_random_scenarios(200, [&](const random_scenario& w) {
     // One who looks on counts: what is done grows by what stretches show, falls by what is lost, and by nothing else.
     std::vector<int> completed;
     long long done = 0, ran = 0, lost = 0;
-    const adapt::history h = lived_by(w, [&](const adapt::lived& l) {
+    const adapt::history h = history_under(w, [&](const adapt::run_progress& l) {
       long long all = 0;
       for (const adapt::stretch& s : l.so_far.stretches) all += s.iterations;
       const long long gone = l.so_far.lost - lost;
@@ -268,7 +268,7 @@ TEST_CASE("no iteration is done twice or left out at any switch") {
       ran = all;
       lost = l.so_far.lost;
       REQUIRE(l.so_far.iterations == done);
-      return flow::go;
+      return control::go;
     });
     for (std::size_t i = 0; i < completed.size(); ++i) CHECK(completed[i] == (static_cast<long long>(i) < h.iterations ? 1 : 0));
   });
@@ -277,7 +277,7 @@ TEST_CASE("no iteration is done twice or left out at any switch") {
 TEST_CASE("every byte that moves is somebody's: the plan's, a switch's, a backup's") {
   // No tensors, no gradients to reduce: all that devices send are weights.
   long long moving = 0;
-  for_some_worlds(200, [&](world_of_chance w) {
+  for_random_scenarios(200, [&](random_scenario w) {
     if (w.how == mode::generation) return;  // sends tokens
     std::fill(w.tensors.begin(), w.tensors.end(), 0.0);
     for (plan& p : w.plans) {
@@ -287,7 +287,7 @@ TEST_CASE("every byte that moves is somebody's: the plan's, a switch's, a backup
       }
     }
     std::erase_if(w.events.events, [](const adapt::event& e) { return std::holds_alternative<adapt::transfer_begins>(e.what); });
-    const adapt::history h = lived_by<bytes_sent>(w);
+    const adapt::history h = history_under<bytes_sent>(w);
     // What a migration moved that was cut off is nobody's: its adoption never was.
     double stopped = 0, adopted = 0, adopted_J = 0;
     for (const adapt::stretch& s : h.stretches) stopped += s.what == activity::migrating ? s.energy_J : 0;
@@ -310,8 +310,8 @@ TEST_CASE("every byte that moves is somebody's: the plan's, a switch's, a backup
 }
 
 TEST_CASE("twice the time for everything is twice the time") {
-  for_some_worlds(200, [&](const world_of_chance& w) {
-    world_of_chance slow = w;
+  for_random_scenarios(200, [&](const random_scenario& w) {
+    random_scenario slow = w;
     for (device& d : slow.devices) d.compute = d.compute / 2;
     slow.capacity /= 2;
     slow.latency_s *= 2;
@@ -322,20 +322,20 @@ TEST_CASE("twice the time for everything is twice the time") {
       if (auto* c = std::get_if<adapt::capacity_becomes>(&e.what)) c->capacity = c->capacity / 2;
     }
     slow.beats = {.period = w.beats.period * 2, .timeout = w.beats.timeout * 2, .probe = w.beats.probe * 2};
-    require_same_times(lived_by(w), lived_by(slow), 2, 2);
+    require_same_times(history_under(w), history_under(slow), 2, 2);
   });
 }
 
 TEST_CASE("other numbers for the same devices change nothing") {
   // Of several holders of a tensor the smaller number sends it. That changes who is there to be cut off, how many share the
   // air, and who draws power for it: nobody leaves here, nothing comes in the background, and energies are not compared.
-  for_some_worlds(200, [&](world_of_chance w) {
+  for_random_scenarios(200, [&](random_scenario w) {
     w.storage = {};
     w.background = false;
     std::erase_if(w.events.events, [](const adapt::event& e) {
       return !std::holds_alternative<adapt::capacity_becomes>(e.what) && !std::holds_alternative<adapt::speed_becomes>(e.what);
     });
-    world_of_chance other = w;
+    random_scenario other = w;
     const std::size_t n = w.devices.size();
     std::vector<device_id> to;
     for (std::size_t d = 0; d < n; ++d) to.push_back(device_id((d + 1) % n));
@@ -345,12 +345,12 @@ TEST_CASE("other numbers for the same devices change nothing") {
       if (auto* x = std::get_if<adapt::speed_becomes>(&e.what)) x->device = to[x->device.index()];
     }
     if (other.storage.archive) other.storage.archive = to[w.storage.archive->index()];
-    require_same_times(lived_by(w), lived_by(other), 1, 0);
+    require_same_times(history_under(w), history_under(other), 1, 0);
   });
 }
 
-TEST_CASE("the same life twice is the same history, to the last digit") {
-  for_some_worlds(30, [&](const world_of_chance& w) { CHECK(lived_by(w) == lived_by(w)); });
+TEST_CASE("the same run twice is the same history, to the last digit") {
+  for_random_scenarios(30, [&](const random_scenario& w) { CHECK(history_under(w) == history_under(w)); });
 }
 
 TEST_CASE("without events a plan's iterations are its evaluation's") {
@@ -362,13 +362,13 @@ TEST_CASE("without events a plan's iterations are its evaluation's") {
       return r;
     }
   };
-  for_some_worlds(30, [&](const world_of_chance& w) {
+  for_random_scenarios(30, [&](const random_scenario& w) {
     const planning_graph model = w.model();
     const cluster c = w.home();
     const planning_problem problem{model, c, roofline{}, job{.workload = w.plans.front().workload}};
     const evaluation e = judge(w.plans.front(), model, c, roofline{}).evaluation;
     only policy{w.plans.front()};
-    const adapt::history h = adapt::live(problem, {e.latency * 1000.5, {}}, policy);
+    const adapt::history h = adapt::run(problem, {e.latency * 1000.5, {}}, policy);
     REQUIRE(h.stretches.size() == 2);
     CHECK(h.iterations == 1000);
     CHECK(h.stretches[0].response_s == e.response().value());

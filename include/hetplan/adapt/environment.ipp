@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/adapt/world.hpp>
+#include <hetplan/adapt/environment.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,14 +10,14 @@
 
 namespace HETPLAN_NAMESPACE::adapt {
 
-HETPLAN_INLINE void world::advance(double now) {
+HETPLAN_INLINE void environment::advance(double now) {
   while (next_ < end_ && timeline_->events[next_].at.value() <= now) {
     const event& e = timeline_->events[next_];
     const device_id coordinates = coordinator();
     apply(actual_, e);
     if (const auto* x = std::get_if<transfer_begins>(&e.what)) {
-      flows_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
-      flows_.back().began = moves(flows_.back());
+      transfers_.push_back({x->from, x->to, x->volume.value(), (e.at + latency(*x)).value(), x->priority, purpose::foreign});
+      transfers_.back().began = moves(transfers_.back());
     }
     double known_s = known_[next_].value();
     if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
@@ -38,7 +38,7 @@ HETPLAN_INLINE void world::advance(double now) {
   }
 }
 
-HETPLAN_INLINE double world::next_loss(std::span<const device_id> devices, double horizon) const {
+HETPLAN_INLINE double environment::next_loss(std::span<const device_id> devices, double horizon) const {
   for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
     const auto* gone = std::get_if<device_leaves>(&timeline_->events[i].what);
     if (gone != nullptr && std::find(devices.begin(), devices.end(), gone->device) != devices.end()) return timeline_->events[i].at.value();
@@ -46,12 +46,12 @@ HETPLAN_INLINE double world::next_loss(std::span<const device_id> devices, doubl
   return never;
 }
 
-HETPLAN_INLINE double world::next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
-                                       double horizon) const {
+HETPLAN_INLINE double environment::next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
+                                             double horizon) const {
   const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
   double first = never;
   for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() <= horizon; ++i) {
-    const happening& what = timeline_->events[i].what;
+    const event_payload& what = timeline_->events[i].what;
     const auto* s = std::get_if<speed_becomes>(&what);
     const auto* r = std::get_if<capacity_becomes>(&what);
     const bool halts = (s != nullptr && s->speed == 0 && among(devices, s->device)) ||
@@ -65,10 +65,10 @@ HETPLAN_INLINE double world::next_halt(std::span<const device_id> devices, std::
   return first;
 }
 
-HETPLAN_INLINE simulator_options world::options(double now, double until) const {
+HETPLAN_INLINE simulator_options environment::options(double now, double until) const {
   simulator_options o = from_the_start(actual_, *cluster_);
   o.until = seconds(until - now);
-  for (const side_flow& f : flows_) {
+  for (const side_transfer& f : transfers_) {
     if (moves(f)) o.background.push_back({f.from, f.to, bytes(f.left_bytes), seconds(std::max(0.0, f.release_s - now)), f.priority});
   }
   conditions then = actual_;
@@ -85,42 +85,42 @@ HETPLAN_INLINE simulator_options world::options(double now, double until) const 
   return o;
 }
 
-HETPLAN_INLINE void world::begin(const migration& m, purpose what, double now) {
+HETPLAN_INLINE void environment::begin(const migration& m, purpose what, double now) {
   constexpr int last = std::numeric_limits<int>::max();
   for (const auto& round : m.rounds) {
     for (const fetch& f : round) {
       const route* way = cluster_->network().find(f.from, f.to);
       if (way == nullptr)
         throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" + (*cluster_)[f.to].name + "\" for a backup");
-      flows_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
+      transfers_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
     }
   }
 }
 
-HETPLAN_INLINE void world::drop(purpose what) {
-  std::erase_if(flows_, [&](const side_flow& f) { return f.what == what; });
+HETPLAN_INLINE void environment::drop(purpose what) {
+  std::erase_if(transfers_, [&](const side_transfer& f) { return f.what == what; });
 }
 
-HETPLAN_INLINE bool world::under_way(purpose what) const {
-  return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what; });
+HETPLAN_INLINE bool environment::under_way(purpose what) const {
+  return std::any_of(transfers_.begin(), transfers_.end(), [&](const side_transfer& f) { return f.what == what; });
 }
 
-HETPLAN_INLINE bool world::waits(purpose what) const {
-  return std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return f.what == what && !moves(f); });
+HETPLAN_INLINE bool environment::waits(purpose what) const {
+  return std::any_of(transfers_.begin(), transfers_.end(), [&](const side_transfer& f) { return f.what == what && !moves(f); });
 }
 
-HETPLAN_INLINE std::vector<foreign_traffic> world::foreign() const {
+HETPLAN_INLINE std::vector<foreign_traffic> environment::foreign() const {
   std::vector<foreign_traffic> traffic;
-  for (const side_flow& f : flows_) {
+  for (const side_transfer& f : transfers_) {
     if (f.what == purpose::foreign) traffic.push_back({f.from, f.to, bytes(f.left_bytes), f.priority});
   }
   return traffic;
 }
 
-HETPLAN_INLINE double world::repeats(const std::vector<double>& left, double now) const {
+HETPLAN_INLINE double environment::repeats(const std::vector<double>& left, double now) const {
   double most = never;
   std::size_t i = 0;
-  for (const side_flow& f : flows_) {
+  for (const side_transfer& f : transfers_) {
     if (!moves(f)) continue;
     const double moved = f.left_bytes - left[i];
     if (f.release_s > now || left[i] <= 0) return 1;
@@ -130,9 +130,9 @@ HETPLAN_INLINE double world::repeats(const std::vector<double>& left, double now
   return most;
 }
 
-HETPLAN_INLINE std::vector<double> world::left_after(long long runs, std::vector<double> left) const {
+HETPLAN_INLINE std::vector<double> environment::left_after(long long runs, std::vector<double> left) const {
   std::size_t i = 0;
-  for (const side_flow& f : flows_) {
+  for (const side_transfer& f : transfers_) {
     if (!moves(f)) continue;
     left[i] = std::max(0.0, left[i] - static_cast<double>(runs - 1) * (f.left_bytes - left[i]));
     ++i;
@@ -140,29 +140,29 @@ HETPLAN_INLINE std::vector<double> world::left_after(long long runs, std::vector
   return left;
 }
 
-HETPLAN_INLINE std::vector<double> world::flows_alone(double now, double until) const {
-  if (flows_.empty()) return {};
+HETPLAN_INLINE std::vector<double> environment::transfers_alone(double now, double until) const {
+  if (transfers_.empty()) return {};
   tasks::task_graph_builder b(cluster_->size());  // a transfer of nothing ends the run
-  const side_flow& any = flows_.front();
+  const side_transfer& any = transfers_.front();
   b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
   simulator_options o = options(now, until);
   o.until.reset();
   return simulate(std::move(b).build(), cluster_->network(), fair_share{}, o).background_left;
 }
 
-HETPLAN_INLINE std::array<world::carried, 2> world::settle(const std::vector<double>& left, double now) {
+HETPLAN_INLINE std::array<environment::carried, 2> environment::settle(const std::vector<double>& left, double now) {
   std::array<carried, 2> both;
   std::vector<std::size_t> moving;
-  for (std::size_t f = 0; f < flows_.size(); ++f) {
-    if (moves(flows_[f])) moving.push_back(f);
+  for (std::size_t f = 0; f < transfers_.size(); ++f) {
+    if (moves(transfers_[f])) moving.push_back(f);
   }
-  const std::size_t before = flows_.size();
+  const std::size_t before = transfers_.size();
   advance(now);
-  for (std::size_t f = before; f < flows_.size(); ++f) {
-    if (flows_[f].began) moving.push_back(f);  // meanwhile
+  for (std::size_t f = before; f < transfers_.size(); ++f) {
+    if (transfers_[f].began) moving.push_back(f);  // meanwhile
   }
   for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
-    side_flow& f = flows_[moving[i]];
+    side_transfer& f = transfers_[moving[i]];
     if (const double volume = f.left_bytes - left[i]; f.what != purpose::foreign && volume > 0) {
       carried& moved = both[f.what == purpose::weights ? 0 : 1];
       if (moved.sent_bytes.empty()) moved.sent_bytes = moved.received_bytes = std::vector<double>(cluster_->size(), 0);
@@ -172,15 +172,15 @@ HETPLAN_INLINE std::array<world::carried, 2> world::settle(const std::vector<dou
     }
     f.left_bytes = left[i];
   }
-  const auto is_over = [](const side_flow& f) { return f.left_bytes <= 0; };
+  const auto is_over = [](const side_transfer& f) { return f.left_bytes <= 0; };
   const bool calmer =
-      std::any_of(flows_.begin(), flows_.end(), [&](const side_flow& f) { return is_over(f) && f.what == purpose::foreign; });
+      std::any_of(transfers_.begin(), transfers_.end(), [&](const side_transfer& f) { return is_over(f) && f.what == purpose::foreign; });
   if (calmer) news_ = std::min(news_.value_or(now), now);
-  std::erase_if(flows_, is_over);
+  std::erase_if(transfers_, is_over);
   return both;
 }
 
-HETPLAN_INLINE const timeline& world::checked(const timeline& t, const cluster& c) {
+HETPLAN_INLINE const timeline& environment::checked(const timeline& t, const cluster& c) {
   check_timeline(t, c);
   return t;
 }

@@ -10,7 +10,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 
 /// Source  semantics, section 10.
 template <failure_detector Detector = heartbeat>
-struct life_options {
+struct run_options {
   Detector detector = {};
   storage_options storage = {};
   /// Runs, waits and questions to the policy, beside sixteen for each event of the timeline. Backups and policies that ask to be
@@ -18,10 +18,10 @@ struct life_options {
   long long steps = 1'000'000;
 };
 template <class Detector>
-life_options(Detector, storage_options) -> life_options<Detector>;
+run_options(Detector, storage_options) -> run_options<Detector>;
 
 /// The job has come this far; for progress and for stopping.
-struct lived {
+struct run_progress {
   seconds now;
   seconds duration;
   const history& so_far;

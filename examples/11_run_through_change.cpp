@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// A job that goes on while the world changes: the Wi-Fi gets slow, a tablet leaves and comes back. Two policies live through it.
+// A job that goes on while its environment changes: the Wi-Fi gets slow, a tablet leaves and comes back. It runs under two policies.
 #include <cstdio>
 #include <string>
 #include <utility>
 
-#include <hetplan/adapt/life.hpp>
+#include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 
@@ -31,7 +31,7 @@ int main() {
                       {.name = "phone", .memory = 800_MB, .compute = 3_TFLOP_per_s, .power = {1_W, 8_W}}},
                      shared_medium{600_Mbit_per_s, 2_ms});
 
-  // [live]
+  // [run]
   const resource_id air(0);
   const device_id tablet = home.find("tablet");
   const adapt::timeline day{600_s,
@@ -41,11 +41,11 @@ int main() {
                              {450_s, adapt::device_joins{tablet}}}};
   const planning_problem problem{model, home, roofline{}, job{.batch = 32}};
   const recipes::dora_planner planner;
-  const adapt::life_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // what trains must not be lost
+  const adapt::run_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // what trains must not be lost
 
   adapt::static_plan unmoved(planner(problem).plans.front());
-  print("the same plan all day", adapt::live(problem, day, unmoved, options));
+  print("the same plan all day", adapt::run(problem, day, unmoved, options));
   recipes::dora_adapter adapter(problem, {.planner = planner});
-  print("adapting", adapt::live(problem, day, adapter, options));
-  // [live]
+  print("adapting", adapt::run(problem, day, adapter, options));
+  // [run]
 }
