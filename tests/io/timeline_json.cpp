@@ -134,9 +134,9 @@ TEST_CASE("a bad timeline file ends in one message that points at the event") {
   CHECK(error(R"({"at": 1})") ==
         "/events/0: expected one of: resource with capacity; device with speed, leaves or joins; transfer; qoe; got none of them");
   CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "qoe": {"latency": 1}})") ==
-        "/events/0/qoe: expected one happening per event, got \"resource\" and \"qoe\"");
+        "/events/0/qoe: expected one change per event, got \"resource\" and \"qoe\"");
   CHECK(error(R"({"at": 1, "device": "phone0", "leaves": true, "speed": 1})") ==
-        "/events/0/leaves: expected one happening per event, got \"speed\" and \"leaves\"");
+        "/events/0/leaves: expected one change per event, got \"speed\" and \"leaves\"");
   CHECK(error(R"({"at": 1, "device": "phone0", "capacity": 1})") == "/events/0/capacity: expected no \"capacity\" beside \"device\"");
   CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "speed": 1})") ==
         "/events/0/speed: expected no \"speed\" beside \"resource\"");

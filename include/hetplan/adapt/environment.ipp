@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include <hetplan/adapt/iteration.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -91,7 +92,7 @@ HETPLAN_INLINE void environment::begin(const migration& m, purpose what, double 
     for (const fetch& f : round) {
       const route* way = cluster_->network().find(f.from, f.to);
       if (way == nullptr)
-        throw invalid_input("live: no route from \"" + (*cluster_)[f.from].name + "\" to \"" + (*cluster_)[f.to].name + "\" for a backup");
+        throw invalid_input("run: no route from \"" + (*cluster_)[f.from].name + "\" to \"" + (*cluster_)[f.to].name + "\" for a backup");
       transfers_.push_back({f.from, f.to, f.volume.value(), now + way->latency.value(), last, what});
     }
   }

@@ -221,7 +221,7 @@ class run_loop {
       return go_on_to(until, i.background_left);
     }
     if (!(now_ + i.took_s > now_))
-      throw invalid_input("live: an iteration of the running plan takes " + to_text(i.took_s) +
+      throw invalid_input("run: an iteration of the running plan takes " + to_text(i.took_s) +
                           " s, so that time would stand still; expected more");
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 

@@ -104,7 +104,7 @@ class timeline_reader {
     std::string_view kind;
     for (const std::string_view key : {"resource", "device", "transfer", "qoe"}) {
       if (!o.has(key)) continue;
-      if (!kind.empty()) o.find(key)->fail_with("expected one happening per event, got " + in_quotes(kind) + " and " + in_quotes(key));
+      if (!kind.empty()) o.find(key)->fail_with("expected one change per event, got " + in_quotes(kind) + " and " + in_quotes(key));
       kind = key;
     }
     const auto only = [&](std::initializer_list<std::string_view> wanted) {
@@ -116,7 +116,7 @@ class timeline_reader {
           n->fail_with(kind.empty()
                            ? "expected " + std::string(key == "capacity" ? "\"resource\"" : "\"device\"") + " beside it, got nothing"
                            : "expected no " + in_quotes(key) + " beside " + in_quotes(kind));
-        if (!found.empty()) n->fail_with("expected one happening per event, got " + in_quotes(found) + " and " + in_quotes(key));
+        if (!found.empty()) n->fail_with("expected one change per event, got " + in_quotes(found) + " and " + in_quotes(key));
         found = key;
       }
       return found;

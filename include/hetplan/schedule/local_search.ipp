@@ -12,6 +12,7 @@
 #include <hetplan/core/stopwatch.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/simulate/critical_chain.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/transfer_rules.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
