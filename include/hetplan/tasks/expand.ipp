@@ -19,7 +19,7 @@ class expander {
  public:
   explicit expander(const staged& s)
       : staged_(s), p_(s.plan), stages_(s.graph), orders_(device_orders(p_, stages_, s.cluster.size())), out_(s.cluster.size()),
-        sender_(p_, s.cluster, out_), steps_(p_.workload.steps()) {}
+        sender_(p_, s.cluster, out_), tokens_(p_.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
@@ -42,7 +42,7 @@ class expander {
  private:
   using handle = task_graph_builder::handle;
 
-  /// A device's part of a stage: where its tasks are (phase by phase for each microbatch of each step).
+  /// A device's part of a stage: where its tasks are (phase by phase for each microbatch of each token).
   struct part {
     std::size_t base = 0;
     std::size_t phases = 1;
@@ -53,15 +53,15 @@ class expander {
   void reserve() {
     std::size_t computes = 0, edges = 0;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      computes += 2 * static_cast<std::size_t>(steps_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
+      computes += 2 * static_cast<std::size_t>(tokens_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
       edges += 2 * computes;
     }
     out_.reserve(computes, computes, edges);
   }
 
-  [[nodiscard]] handle at(stage_id s, std::size_t position, phase what, int microbatch, int step) const {
+  [[nodiscard]] handle at(stage_id s, std::size_t position, phase what, int microbatch, int token) const {
     const part& pt = parts_[s.index()][position];
-    const auto index = pt.base + static_cast<std::size_t>(step * stages_[s].microbatches + microbatch) * pt.phases +
+    const auto index = pt.base + static_cast<std::size_t>(token * stages_[s].microbatches + microbatch) * pt.phases +
                        (what == phase::forward          ? 0U
                         : what == phase::backward_input ? 1U
                                                         : 2U);
@@ -83,7 +83,7 @@ class expander {
       const share_memory& kept = cost.kept;
       const double left = pt.split ? kept.for_weights : 0;
       compute_task t{.stage = id, .device = a.device};
-      for (t.token = 0; t.token < steps_; ++t.token) {
+      for (t.token = 0; t.token < tokens_; ++t.token) {
         for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
           t.first_sample = node.first_sample + static_cast<long long>(t.microbatch) * node.microbatch_size + offset;
           t.last_sample = t.first_sample + a.samples;
@@ -104,7 +104,7 @@ class expander {
           }
         }
       }
-      count_ += pt.phases * static_cast<std::size_t>(steps_ * node.microbatches);
+      count_ += pt.phases * static_cast<std::size_t>(tokens_ * node.microbatches);
       parts_.back().push_back(pt);
       offset += a.samples;
     }
@@ -117,12 +117,12 @@ class expander {
   }
 
   /// Every producer interval reaches every consumer interval that overlaps it, by transfer or, on one device, for free.
-  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_step) {
+  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_token) {
     const stage_graph::node &source = stages_[from], &target = stages_[to];
     const auto& producers = p_[from].devices;
     const auto& consumers = p_[to].devices;
     const long long from_size = source.microbatch_size, to_size = target.microbatch_size;
-    for (int step = 0; step + to_step < steps_; ++step) {
+    for (int token = 0; token + to_token < tokens_; ++token) {
       for (int m = 0; m < source.microbatches; ++m) {
         for (std::size_t i = 0; i < producers.size(); ++i) {
           const long long begin = m * from_size + parts_[from.index()][i].offset, end = begin + producers[i].samples;
@@ -131,8 +131,8 @@ class expander {
               const long long first = n * to_size + parts_[to.index()][j].offset, last = first + consumers[j].samples;
               const long long overlap = std::min(end, last) - std::max(begin, first);
               if (overlap <= 0) continue;
-              const handle producer = at(from, i, what, m, step);
-              const handle consumer = at(to, j, what, static_cast<int>(n), step + to_step);
+              const handle producer = at(from, i, what, m, token);
+              const handle consumer = at(to, j, what, static_cast<int>(n), token + to_token);
               if (producers[i].device == consumers[j].device) {
                 out_.depend(producer, consumer);
               } else {
@@ -142,7 +142,7 @@ class expander {
                                  .from_stage = from,
                                  .to_stage = to,
                                  .microbatch = m,
-                                 .token = step,
+                                 .token = token,
                                  .first_sample = source.first_sample + std::max(begin, first),
                                  .last_sample = source.first_sample + std::min(end, last),
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
@@ -161,7 +161,7 @@ class expander {
     }
   }
 
-  /// Every sink's token goes to every source of its pipeline, where the next step may start.
+  /// Every sink's token goes to every source of its pipeline, where the next token may start.
   void connect_tokens() {
     constexpr double token_bytes = 4;
     for (std::size_t t = 0; t < p_.stages.size(); ++t) {
@@ -181,8 +181,8 @@ class expander {
           if (p_.stages[s].devices[i].device.index() == d) position[s] = i;
         }
       }
-      for (int step = 0; step < steps_; ++step) {
-        for (const order_entry& e : orders_[d]) out_.append_to_order(at(e.stage, position[e.stage.index()], e.what, e.microbatch, step));
+      for (int token = 0; token < tokens_; ++token) {
+        for (const order_entry& e : orders_[d]) out_.append_to_order(at(e.stage, position[e.stage.index()], e.what, e.microbatch, token));
       }
     }
   }
@@ -212,15 +212,15 @@ class expander {
     const double duration = staged_[s].devices[position].optimizer_s;
     if (duration <= 0) return;
     const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
-    const handle step = out_.add(compute_task{.what = phase::optimizer_step,
-                                              .stage = s,
-                                              .device = p_[s].devices[position].device,
-                                              .microbatch = stages_[s].microbatches - 1,
-                                              .first_sample = first,
-                                              .last_sample = last,
-                                              .duration_s = duration});
-    out_.depend(reduced, step);
-    out_.append_to_order(step);
+    const handle update = out_.add(compute_task{.what = phase::optimizer_step,
+                                                .stage = s,
+                                                .device = p_[s].devices[position].device,
+                                                .microbatch = stages_[s].microbatches - 1,
+                                                .first_sample = first,
+                                                .last_sample = last,
+                                                .duration_s = duration});
+    out_.depend(reduced, update);
+    out_.append_to_order(update);
   }
 
   const staged& staged_;
@@ -229,7 +229,7 @@ class expander {
   std::vector<std::vector<order_entry>> orders_;
   task_graph_builder out_;
   transfer_sender sender_;
-  int steps_;
+  int tokens_;
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
   std::size_t count_ = 0;
 };
