@@ -17,7 +17,7 @@ HETPLAN_INLINE staged::staged(const hetplan::plan& p, const planning_graph& m, c
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const stage& s = p.stages[i];
     const double inputs = input_bytes(graph, stage_id(i));
-    if (training()) stages[i].trainable_bytes = trainable_bytes(m, s);
+    if (training() && s.devices.size() > 1) stages[i].trainable_bytes = trainable_bytes(m, s);
     for (const assignment& a : s.devices) {
       const device& d = c[a.device];
       const auto time_s = [&](phase what) { return stage_time_s(cost, m, s, a, d, what, p.workload.context); };
