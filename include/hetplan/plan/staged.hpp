@@ -36,7 +36,7 @@ struct staged {
   };
   struct stage_parts {
     std::vector<part> devices;   ///< in the order of stage::devices
-    double trainable_bytes = 0;  ///< what its devices reduce among themselves
+    double trainable_bytes = 0;  ///< what its devices reduce among themselves; one alone reduces nothing
   };
 
   staged(const planning_problem& problem, const hetplan::plan& p);

@@ -30,6 +30,7 @@ struct judgement {
 /// Simulates the graph of a plan under a policy, or under the one that the plan names.
 [[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
                                   const simulator_options& options);
+
 namespace detail {
 
 /// All of a judgement that follows from its graph and trace.
@@ -39,11 +40,13 @@ void complete(judgement& j, const staged& s, const any_energy_model& energy, con
 
 /// Expands and simulates a plan: its numbers without the bound over all plans (bound and gap stay 0).
 ///
+/// @param models  of a staged plan, those of energy and network: its memory model has been asked.
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
 /// Source        semantics, sections 6, 8, 9 (c).
 [[nodiscard]] judgement judge(const staged& s, const judge_models& models = {}, const simulator_options& options = {});
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                               const judge_models& models = {}, const simulator_options& options = {});
+
 /// Completes an evaluation with the bound over all plans of its model, cluster and batch.
 ///
 /// @param lp  improves the bound; `no_lp` keeps to the closed relaxation.  Source: semantics, section 9.

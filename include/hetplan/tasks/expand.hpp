@@ -9,7 +9,7 @@ namespace HETPLAN_NAMESPACE::tasks {
 
 /// Expands a plan of any kind into its task graph.
 ///
-/// @return         computes by (stage, device in the stage, step, microbatch, phase); durations in seconds.
+/// @return         computes by (stage, device in the stage, token, microbatch, phase); durations in seconds.
 /// Complexity      O(tasks + transfers), and what `staged` takes.
 /// Throws          invalid_input (a transfer rule speaks of no transfer); missing_route; what `staged` throws.
 /// Source          semantics, sections 4-7.
