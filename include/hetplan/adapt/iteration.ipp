@@ -37,7 +37,9 @@ HETPLAN_INLINE void add_idle_energy(std::vector<double>& spent, const any_energy
 }
 
 HETPLAN_INLINE plan_runner::plan_runner(const planning_problem& problem, plan p) : problem_(&problem), plan_(std::move(p)) {
-  judged_.graph = tasks::expand(plan_, problem.model, problem.cluster, problem.cost, problem.models.memory);
+  staged whole(problem, plan_);
+  judged_.graph = tasks::expand(whole);
+  stages_ = std::move(whole.graph);
   for (std::size_t d = 0; d < judged_.graph.used.size(); ++d) {
     if (judged_.graph.used[d] != 0) devices_.push_back(device_id(d));
   }
@@ -60,8 +62,7 @@ HETPLAN_INLINE iteration plan_runner::run(const simulator_options& options) {
   judged_.trace = simulate_plan(plan_, judged_.graph, problem_->cluster.network(), models.network, options);
   const evaluation e = measure(judged_.graph, judged_.trace, problem_->cluster, models.energy);
   iteration i{.ended = judged_.trace.status.ok(), .took_s = e.latency.value(), .response_s = e.latency.value()};
-  if (i.ended && plan_.workload.mode == mode::generation)
-    i.response_s = time_between_tokens(plan_, make_stage_graph(plan_, problem_->model), judged_).value();
+  if (i.ended && plan_.workload.mode == mode::generation) i.response_s = time_between_tokens(plan_, stages_, judged_).value();
   for (const device_evaluation& d : e.devices) i.device_J.push_back(d.energy.value());
   i.background_left = judged_.trace.background_left;
   return i;

@@ -18,7 +18,7 @@ HETPLAN_INLINE std::optional<plan> reschedule(const planning_problem& problem, c
       if (!noticed.works(a.device)) return std::nullopt;
     }
   }
-  const tasks::task_graph work = tasks::expand(p, problem.model, problem.cluster, problem.cost, problem.models.memory);
+  const tasks::task_graph work = tasks::expand(staged(problem, p));
   for (const tasks::transfer& t : work.transfers) {
     if (!is_open(problem.cluster.network().find(t.from, t.to), noticed)) return std::nullopt;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Seconds on the wall clock since something began; what they say decides nothing but where a caller set a limit.
+/// Seconds on the wall clock since something began, for limits on time and for reports.
 
 #include <hetplan/core/linkage.hpp>
 

@@ -4,9 +4,9 @@
 
 #include <concepts>
 #include <memory>
+#include <mutex>
 #include <utility>
 
-#include <hetplan/core/turnstile.hpp>
 #include <hetplan/cost/energy_model.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -34,11 +34,11 @@ class any_energy_model {
   struct holder final : interface {
     explicit holder(M m) : model(std::move(m)) {}
     [[nodiscard]] joules energy(const device_usage& u, const device& d) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       return model.energy(u, d);
     }
     M model;
-    mutable turnstile one_at_a_time = {};
+    mutable std::mutex one_at_a_time = {};
   };
   std::shared_ptr<const interface> model_;
 };

@@ -4,10 +4,10 @@
 
 #include <concepts>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 
-#include <hetplan/core/turnstile.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/graph/distinct_tensors.hpp>
 
@@ -61,30 +61,30 @@ class any_memory_model {
   struct holder final : interface {
     explicit holder(M m) : model(std::move(m)) {}
     [[nodiscard]] bytes state(const layer& l, const workload& w) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       return model.state(l, w);
     }
     [[nodiscard]] bytes activations(const layer& l, const workload& w) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       return model.activations(l, w);
     }
     [[nodiscard]] bytes cache(const layer& l, const workload& w) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       return model.cache(l, w);
     }
     [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       if constexpr (splits_activations<M>) return model.activations_for_weights(l, w);
       else return model.activations(l, w);
     }
     [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       if constexpr (tells_optimizer_state<M>) return model.optimizer_state(l, w);
       else throw_no_optimizer_state();
     }
     [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers,
                                                      const workload& w) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       activation_bytes total;
       for (const layer_id l : layers) {
         total.all += checked_bytes(model.activations(g[l], w), "activations", g[l]);
@@ -94,13 +94,13 @@ class any_memory_model {
     }
     [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w,
                                      int shards) const override {
-      const turnstile::pass inside(one_at_a_time);
+      const std::lock_guard lock(one_at_a_time);
       double total = 0;
       for_each_tensor(g, layers, [&](const layer& l) { total += checked_state(model, l, w, shards); });
       return total;
     }
     M model;
-    mutable turnstile one_at_a_time = {};
+    mutable std::mutex one_at_a_time = {};
   };
   std::shared_ptr<const interface> model_;
 };

@@ -66,7 +66,7 @@ namespace detail {
 [[nodiscard]] double tied_bytes(const plan& p, const planning_graph& model, std::size_t s);
 
 /// What ends a stage's iteration in training [s].
-[[nodiscard]] double collective_s(const staged& plan, std::size_t s);
+[[nodiscard]] double collective_s(const staged& whole, std::size_t s);
 
 }  // namespace detail
 

@@ -61,12 +61,13 @@ HETPLAN_INLINE double tied_bytes(const plan& p, const planning_graph& model, std
   return total;
 }
 
-HETPLAN_INLINE double collective_s(const staged& plan, std::size_t s) {
-  const network& net = plan.cluster.network();
-  const auto& [devices, weight] = plan.stages[s];
+HETPLAN_INLINE double collective_s(const staged& whole, std::size_t s) {
+  const network& net = whole.cluster.network();
+  const auto& [devices, weight] = whole.stages[s];
   double total = 0;
-  if (devices.size() > 1 && weight > 0) total += ring_reduction(net, devices_of(plan.plan.stages[s])).time_s(weight);
-  if (const double tied = tied_bytes(plan.plan, plan.model, s); tied > 0) total += worst_exchange(net, plan.cluster.devices()).swap_s(tied);
+  if (devices.size() > 1 && weight > 0) total += ring_reduction(net, devices_of(whole.plan.stages[s])).time_s(weight);
+  if (const double tied = tied_bytes(whole.plan, whole.model, s); tied > 0)
+    total += worst_exchange(net, whole.cluster.devices()).swap_s(tied);
   double optimizer = 0;
   for (const staged::part& d : devices) optimizer = std::max(optimizer, d.optimizer_s);
   return total + optimizer;

@@ -83,7 +83,7 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   plan alone = given;  // without rules of its own
   alone.network = sharing::fair_share;
   alone.schedule.transfers.clear();
-  const cep_graph cep(tasks::expand(alone, problem.model, problem.cluster, problem.cost, problem.models.memory), problem.cluster.network());
+  const cep_graph cep(tasks::expand(staged(problem, alone)), problem.cluster.network());
   const network_schedule s = schedule_transfers(cep, options, problem.lp);
   best.cut = s.out_of_steps;
   best.late = !s.status.ok() && !best.cut;
