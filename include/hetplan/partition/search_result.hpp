@@ -22,8 +22,7 @@ namespace detail {
 [[noreturn]] inline void refuse_score(double response_s, double energy_J) {
   throw invalid_model("objective: score(" + to_text(response_s) + " s, " + to_text(energy_J) + " J) = nan; expected a number");
 }
-template <monotone_objective Objective>
-[[nodiscard]] double checked_score(const Objective& o, double response_s, double energy_J) {
+[[nodiscard]] inline double checked_score(const any_objective& o, double response_s, double energy_J) {
   const double score = o.score(seconds(response_s), joules(energy_J));
   if (std::isnan(score)) refuse_score(response_s, energy_J);
   return score;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,12 +26,13 @@ namespace HETPLAN_NAMESPACE::partition::detail {
 /// plans: on every group that the device space allows next, from every boundary that makes a stage.
 ///
 /// Source  Dora, section 4.1, eqs. 3-5. Deviations: see two_substate_dp.
-template <objective Objective, cell_policy Policy, class... Observers>
+template <cell_policy Policy>
 class substate_search {
  public:
-  substate_search(const search_tables& t, const device_space& space, const plan& blank, const Objective& o, const Policy& policy,
-                  const search_options& options, std::vector<std::size_t> boundaries, double known_score, Observers&... observers)
-      : t_(t), space_(space), blank_(blank), objective_(o), options_(options), observers_(observers...), boundaries_(std::move(boundaries)),
+  substate_search(const search_tables& t, const device_space& space, const plan& blank, const any_objective& o, const Policy& policy,
+                  const search_options& options, std::vector<std::size_t> boundaries, double known_score,
+                  const any_observer<cell_filled>& watch = {})
+      : t_(t), space_(space), blank_(blank), objective_(o), options_(options), watch_(watch), boundaries_(std::move(boundaries)),
         serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
         rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
               options.steps),
@@ -83,10 +83,7 @@ class substate_search {
     }
     return false;
   }
-  [[nodiscard]] double score_of(double response_s, double energy_J) const {
-    if constexpr (!monotone_objective<Objective>) return 0;
-    else return checked_score(objective_, response_s, energy_J);
-  }
+  [[nodiscard]] double score_of(double response_s, double energy_J) const { return checked_score(objective_, response_s, energy_J); }
   /// The largest score that still matters, with room for rounding.
   [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
 
@@ -124,11 +121,10 @@ class substate_search {
     return control::go;
   }
   control tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
-    if constexpr (sizeof...(Observers) == 0) return control::go;
+    if (!watch_) return control::go;
     std::vector<const partial_plan*> kept(cell.size());
     std::transform(cell.begin(), cell.end(), kept.begin(), [](const partial_node& n) { return &n; });
-    const cell_filled event{boundaries_[p], t_.sequence.size(), state, stages, kept};
-    return std::apply([&](auto&... o) { return notify(event, o...); }, observers_);
+    return watch_(cell_filled{boundaries_[p], t_.sequence.size(), state, stages, kept});
   }
 
   template <step_rule::law How>
@@ -293,7 +289,7 @@ class substate_search {
       return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
     };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
-    if (!is_monotone(objective_)) return;  // scored when all are known
+    if (!objective_.monotone()) return;  // scored when all are known
     const auto wanted = static_cast<std::size_t>(options_.plans);
     if (whole_.size() > wanted) whole_.pop_back();
     if (whole_.size() == wanted) threshold_ = std::min(threshold_, whole_.back().rank);
@@ -302,7 +298,7 @@ class substate_search {
   [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
     const double response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
     found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_, response_s);
-    if (!is_monotone(objective_)) {
+    if (!objective_.monotone()) {
       f.score = score(objective_, f.estimate);
       if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());
     }
@@ -321,9 +317,9 @@ class substate_search {
   const search_tables& t_;
   const device_space& space_;
   const plan& blank_;
-  const Objective& objective_;
+  const any_objective& objective_;
   const search_options& options_;
-  std::tuple<Observers&...> observers_;
+  const any_observer<cell_filled> watch_;
   std::vector<std::size_t> boundaries_;
   bool serial_;
   warmup_levels warmup_;

@@ -48,11 +48,4 @@ class any_objective {
 
 static_assert(check_objective<any_objective>());
 
-/// Can this objective steer a search in parts?
-template <objective O>
-[[nodiscard]] bool is_monotone(const O& o) {
-  if constexpr (std::same_as<O, any_objective>) return o.monotone();
-  else return monotone_objective<O>;
-}
-
 }  // namespace HETPLAN_NAMESPACE
