@@ -16,6 +16,7 @@
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/stage_sums.hpp>
@@ -161,9 +162,8 @@ class replay_maker {
                         running_.microbatches * table_->cache_bytes(first, last);
     std::vector<int> most;
     for (const assignment& a : left_[k].devices) {
-      const double room = problem_.cluster[a.device].usable_memory().value() * (1 + limit_tolerance) - table_->state_bytes(first, last);
-      const double samples = room < 0 ? 0 : each > 0 ? room / each : running_.microbatch_size;
-      most.push_back(static_cast<int>(std::min<double>(samples, running_.microbatch_size)));
+      const double room = memory_limit(problem_.cluster[a.device]) - table_->state_bytes(first, last);
+      most.push_back(count_that_fits(room, each, running_.microbatch_size));
     }
     return most;
   }

@@ -9,6 +9,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
+#include <hetplan/partition/allocate.hpp>
 #include <hetplan/partition/device_space.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_sums.hpp>
@@ -89,16 +90,10 @@ class candidate_costs {
   [[nodiscard]] static int members(const device_space::device_group& g);
   [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const;
 
-  /// One class of a group while samples are handed out; equal devices fill evenly.
-  struct filling {
+  /// One class of a group while samples are handed out.
+  struct filling : sample_taker {
     std::size_t of_class;
     device_id example;
-    int devices, cap;
-    int taken = 0;
-    double next_s = 0;  ///< what the next sample makes of its device's time
-
-    [[nodiscard]] int next_share() const { return taken / devices + 1; }
-    [[nodiscard]] int largest_share() const { return (taken + devices - 1) / devices; }
   };
 
   /// Fills filled_; false if the memory of the group holds fewer samples.

@@ -16,7 +16,7 @@ HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const
       keep_budgets_(keep_budgets), repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
   for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
   for (const auto& members : space.classes) {
-    limit_.push_back(c[members.front()].usable_memory().value() * (1 + limit_tolerance));
+    limit_.push_back(memory_limit(c[members.front()]));
   }
 }
 
@@ -107,15 +107,12 @@ HETPLAN_INLINE candidate_costs::demand candidate_costs::demand_of(std::size_t fi
 
 HETPLAN_INLINE int candidate_costs::cap(const demand& need, std::size_t of_class, int in_flight) const {
   if (in_flight == 0) return largest_;
-  const double room = limit_[of_class] - need.fixed, each = in_flight * need.kept + need.cache;
-  if (room < 0) return 0;
-  return each > 0 ? static_cast<int>(std::min<double>(largest_, room / each)) : largest_;
+  return count_that_fits(limit_[of_class] - need.fixed, in_flight * need.kept + need.cache, largest_);
 }
 
 HETPLAN_INLINE int candidate_costs::fits(const demand& need, std::size_t of_class, int samples) const {
-  const double room = limit_[of_class] - need.fixed - samples * need.cache, each = samples * need.kept;
-  if (room < 0) return 0;
-  return each > 0 ? static_cast<int>(std::min<double>(1e9, room / each)) : std::numeric_limits<int>::max();
+  const double room = limit_[of_class] - need.fixed - samples * need.cache;
+  return count_that_fits(room, samples * need.kept, std::numeric_limits<int>::max());
 }
 
 HETPLAN_INLINE int candidate_costs::members(const device_space::device_group& g) {
@@ -135,29 +132,16 @@ HETPLAN_INLINE double candidate_costs::reduction_s(std::size_t first, std::size_
 
 HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need,
                                                int in_flight) const {
-  constexpr double inf = std::numeric_limits<double>::infinity();
   filled_.clear();
   for (const auto& p : space_.groups[group]) {
-    filled_.push_back({p.of_class, space_.classes[p.of_class].front(), p.devices, cap(need, p.of_class, in_flight)});
+    filled_.push_back({{p.devices, cap(need, p.of_class, in_flight)}, p.of_class, space_.classes[p.of_class].front()});
   }
-  if (filled_.size() == 1) {
+  if (filled_.size() == 1) {  // who takes them is no question
     filling& only = filled_.front();
     only.taken = size_;
     return only.largest_share() <= only.cap;
   }
-  const auto next = [&](const filling& f) {
-    return f.next_share() <= f.cap ? table_.time(first, last, f.example, f.next_share()).total_s : inf;
-  };
-  for (filling& f : filled_) f.next_s = next(f);
-  for (int i = 0; i < size_; ++i) {
-    filling* best = &filled_.front();
-    for (filling& f : filled_) {
-      if (f.next_s < best->next_s || (f.next_s == best->next_s && f.next_share() < best->next_share())) best = &f;
-    }
-    if (best->next_s == inf) return false;
-    if (++best->taken % best->devices == 0) best->next_s = next(*best);
-  }
-  return true;
+  return hand_out(size_, filled_, [&](const filling& f, int share) { return table_.time(first, last, f.example, share).total_s; });
 }
 
 }  // namespace HETPLAN_NAMESPACE::partition

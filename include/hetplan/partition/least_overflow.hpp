@@ -11,8 +11,7 @@ namespace HETPLAN_NAMESPACE::partition {
 /// The plan whose fullest device is least full, in units of its memory, over a device space; times do not matter.
 /// Warm-up is 1 under 1F1B, which needs least.
 ///
-/// Shares: one sample to each device, then each to the one that is least full with it; ties: the first. Not allocate, which
-/// may leave a device out and splits ties evenly.
+/// Shares: one sample to each device; then hand_out with fullness for time.
 ///
 /// Complexity  O(boundaries^2 x moves x microbatch size).
 /// Determinism ties: the stage that ends later, then the smaller state behind it, then the earlier move.

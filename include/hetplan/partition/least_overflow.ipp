@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
@@ -18,28 +18,25 @@ HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& s
   const std::size_t n = t.sequence.size();
   const int in_flight = microbatches_in_flight(blank, 1);
 
-  struct filling {
+  struct filling : sample_taker {
     std::size_t of_class;
-    int samples = 0;
   };
   /// Largest fullness of a group's devices, and their samples, class by class.
-  const auto fill = [&](std::size_t first, std::size_t last, std::size_t group, std::vector<filling>& devices) {
+  const auto fill = [&](std::size_t first, std::size_t last, std::size_t group, std::vector<filling>& classes) {
     const double fixed = t.table.state_bytes(first, last);
     const double each = in_flight * t.table.activation_bytes(first, last) + blank.microbatches * t.table.cache_bytes(first, last);
-    devices.clear();
-    for (const auto& p : space.groups[group]) devices.insert(devices.end(), static_cast<std::size_t>(p.devices), filling{p.of_class});
-    if (devices.size() > static_cast<std::size_t>(blank.microbatch_size)) return inf;
     const auto fullness = [&](const filling& f, int samples) {
       return (fixed + samples * each) / t.cluster[space.classes[f.of_class].front()].usable_memory().value();
     };
-    for (filling& f : devices) f.samples = 1;
-    for (int left = blank.microbatch_size - static_cast<int>(devices.size()); left > 0; --left) {
-      ++std::min_element(devices.begin(), devices.end(), [&](const filling& a, const filling& b) {
-          return fullness(a, a.samples + 1) < fullness(b, b.samples + 1);
-        })->samples;
+    classes.clear();
+    int left = blank.microbatch_size;
+    for (const auto& p : space.groups[group]) {  // one sample to each device
+      classes.push_back({{.devices = p.devices, .cap = blank.microbatch_size, .taken = p.devices}, p.of_class});
+      left -= p.devices;
     }
+    if (left < 0 || !hand_out(left, classes, fullness)) return inf;
     double fullest = 0;
-    for (const filling& f : devices) fullest = std::max(fullest, fullness(f, f.samples));
+    for (const filling& f : classes) fullest = std::max(fullest, fullness(f, f.largest_share()));
     return fullest;
   };
 
@@ -50,14 +47,14 @@ HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& s
   // best[b][s]: blocks from b on with the devices that state s has taken; what lies behind is (end, state).
   std::vector<std::vector<choice>> best(n + 1, std::vector<choice>(space.states()));
   best[n][0].fullest = 0;
-  std::vector<filling> devices;
+  std::vector<filling> classes;
   for (std::size_t end = n; end > 0; --end) {
     for (std::size_t s = 0; s < space.states(); ++s) {
       if (best[end][s].fullest == inf) continue;
       for (const device_space::move& m : space.moves[s]) {
         for (std::size_t begin = end; begin-- > 0;) {
           if (!t.sequence.is_stage(begin, end)) continue;
-          const double fullest = std::max(best[end][s].fullest, fill(begin, end, m.group, devices));
+          const double fullest = std::max(best[end][s].fullest, fill(begin, end, m.group, classes));
           if (fullest < best[begin][m.to].fullest) best[begin][m.to] = {fullest, end, s, m.group};
         }
       }
@@ -73,8 +70,10 @@ HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& s
     const choice& c = best[begin][state];
     stage s{.name = "s" + std::to_string(nearest.stages.size()), .layers = t.sequence.layers_of(begin, c.end)};
     std::sort(s.layers.begin(), s.layers.end());
-    fill(begin, c.end, c.group, devices);
-    for (const filling& f : devices) s.devices.push_back({space.classes[f.of_class][used[f.of_class]++], f.samples});
+    fill(begin, c.end, c.group, classes);
+    for (const filling& f : classes) {
+      for (int i = 0; i < f.devices; ++i) s.devices.push_back({space.classes[f.of_class][used[f.of_class]++], f.share(i)});
+    }
     nearest.stages.push_back(std::move(s));
     begin = c.end;
     state = c.state;

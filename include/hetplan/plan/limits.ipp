@@ -10,7 +10,7 @@ namespace HETPLAN_NAMESPACE {
 HETPLAN_INLINE bool within_memory(const evaluation& e, const cluster& c) {
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
-    if (x.used && x.peak_memory > d.usable_memory() * (1 + limit_tolerance)) return false;
+    if (x.used && x.peak_memory.value() > memory_limit(d)) return false;
   }
   return true;
 }

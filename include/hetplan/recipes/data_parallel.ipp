@@ -5,6 +5,7 @@
 
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -28,8 +29,7 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
       const double each = in_flight * stage_share_memory(problem.models.memory, problem.model, s, one, w, 0).forward;
       const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
       const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
-      const double room = d.usable_memory().value() - fixed;
-      caps.push_back(room < 0 ? 0 : each + cache > 0 ? static_cast<int>(std::min<double>(largest, room / (each + cache))) : largest);
+      caps.push_back(count_that_fits(memory_limit(d) - fixed, each + cache, largest));
     }
     const auto time_s = [&](std::size_t d, int share) {
       double total = 0;
