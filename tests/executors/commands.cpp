@@ -9,6 +9,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/model_json.hpp>
+#include <hetplan/io/plan_json.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
 #include "executors/support.hpp"
 #include "executors/threads/run.hpp"
 

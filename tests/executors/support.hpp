@@ -9,6 +9,7 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/plan/validate.hpp>
+#include <hetplan/tasks/expand.hpp>
 
 #include "executors/common/alone.hpp"
 #include "executors/threads/train.hpp"

@@ -2,14 +2,9 @@
 #pragma once
 /// The same training on one device, without plans, links or microbatches: what every plan has to agree with.
 
-#include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <functional>
-#include <limits>
-#include <utility>
 #include <vector>
-
-#include <hetplan/plan/stage_sums.hpp>
 
 #include "worker.hpp"
 
@@ -26,90 +21,19 @@ using layer_timer = std::function<void(std::size_t, hetplan::phase, double)>;
 /// The loss of a batch, and its slopes by tensor where they are asked for.
 ///
 /// Complexity  all layers forward and, for the slopes, backward, on the whole batch at once.
-[[nodiscard]] inline double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed,
-                                    tensors* slopes = nullptr, const layer_timer& timer = {}) {
-  const std::size_t n = net.layers.size();
-  const samples all{0, batch, seed};
-  std::vector<matrix> outputs(n), gradients(n);
-  std::vector<tape> tapes(n);
-  std::vector<char> read(n, 0);
-  const auto inputs_of = [&](std::size_t l) {
-    std::vector<view> inputs;
-    for (const std::size_t from : net.layers[l].inputs) inputs.push_back(rows_of(std::as_const(outputs[from]), 0, batch));
-    return inputs;
-  };
-  double loss = 0;
-  for (std::size_t l = 0; l < n; ++l) {
-    outputs[l].resize(batch, net.layers[l].width());
-    gradients[l].setZero(batch, net.layers[l].width());
-    const double* p = parameters[net.tensor_of(l)].data();
-    const mutable_view out = rows_of(outputs[l], 0, batch);
-    const double begin_s = steady_s();
-    std::visit([&](const auto& work) { work.forward(p, inputs_of(l), all, out, tapes[l]); }, net.layers[l].work);
-    if (timer) timer(l, hetplan::phase::forward, steady_s() - begin_s);
-    for (const std::size_t from : net.layers[l].inputs) read[from] = 1;
-  }
-  for (std::size_t l = 0; l < n; ++l) {
-    if (read[l] == 0) loss += outputs[l].sum() / static_cast<double>(batch);
-  }
-  if (slopes == nullptr) return loss;
-  slopes->assign(n, {});
-  for (std::size_t l = 0; l < n; ++l) (*slopes)[net.tensor_of(l)].setZero(net.layers[l].parameters());
-  for (std::size_t l = n; l-- > 0;) {
-    if (read[l] == 0) gradients[l].setConstant(1 / static_cast<double>(batch));
-    std::vector<mutable_view> of_inputs;
-    for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
-    const std::size_t t = net.tensor_of(l);
-    const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
-    const double begin_s = steady_s();
-    std::visit(
-        [&](const auto& work) {
-          work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
-        },
-        net.layers[l].work);
-    if (timer) timer(l, hetplan::phase::backward_input, steady_s() - begin_s);
-  }
-  return loss;
-}
+[[nodiscard]] double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed,
+                             tensors* slopes = nullptr, const layer_timer& timer = {});
 
 /// The parameters of all tensors that training starts with.
-[[nodiscard]] inline tensors first_tensors(const neural_network& net, std::uint64_t seed) {
-  tensors all(net.layers.size());
-  for (std::size_t l = 0; l < net.layers.size(); ++l) {
-    if (net.tensor_of(l) == l) all[l] = net.first_parameters(l, seed);
-  }
-  return all;
-}
+[[nodiscard]] tensors first_tensors(const neural_network& net, std::uint64_t seed);
 
 /// Trains from the seed's first parameters.
-[[nodiscard]] inline training_alone train_alone(const neural_network& net, long batch, const training_settings& settings, int iterations) {
-  training_alone out{{}, first_tensors(net, settings.seed)};
-  for (int i = 0; i < iterations; ++i) {
-    tensors slopes;
-    out.losses.push_back(loss_of(net, out.parameters, batch, settings.seed, &slopes));
-    for (std::size_t t = 0; t < slopes.size(); ++t) {
-      if (slopes[t].size() > 0) out.parameters[t] -= settings.rate * slopes[t];
-    }
-  }
-  return out;
-}
+[[nodiscard]] training_alone train_alone(const neural_network& net, long batch, const training_settings& settings, int iterations);
 
 /// The largest difference of two tensors' numbers, by the largest number of the second.
-[[nodiscard]] inline double difference(const Eigen::VectorXd& got, const Eigen::VectorXd& expected) {
-  if (got.size() != expected.size()) return std::numeric_limits<double>::infinity();
-  return got.size() == 0 ? 0 : (got - expected).cwiseAbs().maxCoeff() / std::max(expected.cwiseAbs().maxCoeff(), 1e-300);
-}
+[[nodiscard]] double difference(const Eigen::VectorXd& got, const Eigen::VectorXd& expected);
 
 /// The largest relative difference of the losses, and of the tensors that a device holds.
-[[nodiscard]] inline double difference(const std::vector<iteration_record>& records, const tensors& held, const training_alone& expected) {
-  double most = records.size() == expected.losses.size() ? 0 : std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < std::min(records.size(), expected.losses.size()); ++i) {
-    most = std::max(most, std::abs(records[i].loss / expected.losses[i] - 1));
-  }
-  for (std::size_t t = 0; t < held.size(); ++t) {
-    if (held[t].size() > 0) most = std::max(most, difference(held[t], expected.parameters[t]));
-  }
-  return most;
-}
+[[nodiscard]] double difference(const std::vector<iteration_record>& records, const tensors& held, const training_alone& expected);
 
 }  // namespace executors

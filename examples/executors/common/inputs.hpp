@@ -2,90 +2,28 @@
 #pragma once
 /// What an executor reads before it runs: files that must agree with each other, with a built-in network and with this machine.
 
-#include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
-
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/io/check_together.hpp>
-#include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
-#include <hetplan/io/model_json.hpp>
-#include <hetplan/io/plan_json.hpp>
-#include <hetplan/simulate/evaluate.hpp>
 
 #include "program.hpp"
 
 namespace executors {
 
 /// How many times slower than a core of this machine a device of a kind is: "core" 1, "core/4" 4; nothing for other kinds.
-[[nodiscard]] inline std::optional<double> slowness_of(std::string_view kind) {
-  if (kind == "core") return 1;
-  if (!kind.starts_with("core/")) return std::nullopt;
-  double s = 0;
-  const auto [end, error] = std::from_chars(kind.data() + 5, kind.data() + kind.size(), s);
-  return error == std::errc() && end == kind.data() + kind.size() && s >= 1 && s < 1e6 ? std::optional(s) : std::nullopt;
-}
+[[nodiscard]] std::optional<double> slowness_of(std::string_view kind);
 
 /// Throws invalid_input for a device whose kind says nothing about its speed.
-inline void require_known_kinds(const hetplan::cluster& c, const std::string& file) {
-  for (const hetplan::device& d : c.devices()) {
-    if (slowness_of(d.kind)) continue;
-    throw hetplan::invalid_input(file + ": /devices/" + std::to_string(d.id.value) + "/kind: got \"" + d.kind +
-                                 "\"; expected core or core/NUMBER >= 1");
-  }
-}
+void require_known_kinds(const hetplan::cluster& c, const std::string& file);
 
 /// Throws invalid_input where the devices that work keep more cores busy than there are.
-inline void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file,
-                          unsigned cores = std::thread::hardware_concurrency()) {
-  double busy = 0;
-  std::vector<char> seen(c.size(), 0);
-  for (const hetplan::stage& s : p.stages) {
-    for (const hetplan::assignment& a : s.devices) {
-      if (std::exchange(seen[a.device.index()], 1) == 0) busy += 1 / slowness_of(c[a.device].kind).value_or(1);
-    }
-  }
-  if (busy <= cores * (1 + 1e-9)) return;
-  throw hetplan::invalid_input(file + ": /devices: the plan's devices are as fast as " + hetplan::to_text(busy) +
-                               " cores; expected at most " + std::to_string(cores) +
-                               ", those of this machine (slow them: \"kind\": \"core/4\")");
-}
+void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file,
+                   unsigned cores = std::thread::hardware_concurrency());
 
 /// Throws invalid_input that names the first layer of a model that is not the network's.
-inline void require_layers(const hetplan::planning_graph& model, const neural_network& net, const std::string& file) {
-  const hetplan::planning_graph expected = describe(net);
-  const auto fail = [&](std::size_t layer, const std::string& got, const std::string& wanted) {
-    throw hetplan::invalid_input(file + ": /layers/" + std::to_string(layer) + ": got " + got + "; expected " + wanted +
-                                 " of the built-in network \"" + net.name + "\"");
-  };
-  const auto name = [](const hetplan::layer& l) { return "layer \"" + l.name + "\""; };
-  for (std::size_t i = 0; i < std::max(model.size(), expected.size()); ++i) {
-    const hetplan::layer_id l(i);
-    if (i >= model.size()) fail(i, "nothing", name(expected[l]));
-    if (i >= expected.size()) fail(i, name(model[l]), "no more than the " + std::to_string(expected.size()) + " layers");
-    if (model[l].name != expected[l].name) fail(i, name(model[l]), name(expected[l]));
-    const auto weight = [&](const hetplan::layer& x) {
-      return name(x) + " with a weight of " + hetplan::to_text(x.weight.value()) + " bytes";
-    };
-    if (model[l].weight != expected[l].weight) fail(i, weight(model[l]), weight(expected[l]));
-    const auto group = [](const hetplan::planning_graph& g, const hetplan::layer& x) {
-      if (x.weight_group < 0) return std::string("no weight_group");
-      return "weight_group \"" + g.weight_groups()[static_cast<std::size_t>(x.weight_group)] + "\"";
-    };
-    const std::string got = group(model, model[l]), wanted = group(expected, expected[l]);
-    if (got != wanted) fail(i, name(model[l]) + " with " + got, wanted);
-    const auto out = [](const hetplan::planning_graph& g, hetplan::layer_id x) {
-      return std::vector(g.out_edges(x).begin(), g.out_edges(x).end());
-    };
-    if (out(model, l) != out(expected, l)) fail(i, name(model[l]) + " with other edges", "the edges");
-  }
-}
+void require_layers(const hetplan::planning_graph& model, const neural_network& net, const std::string& file);
 
 /// All that `profile` needs.
 struct profile_inputs {
@@ -94,11 +32,7 @@ struct profile_inputs {
 };
 
 /// Throws  invalid_input: an unknown network, a file that is not a cluster, kinds that say nothing of speed.
-[[nodiscard]] inline profile_inputs read_profile(const std::string& network, const std::string& cluster_file) {
-  profile_inputs in{find_network(network), hetplan::io::read_cluster(hetplan::io::json_document::load(cluster_file))};
-  require_known_kinds(in.nominal, cluster_file);
-  return in;
-}
+[[nodiscard]] profile_inputs read_profile(const std::string& network, const std::string& cluster_file);
 
 /// All that `run` needs.
 struct run_inputs {
@@ -113,58 +47,17 @@ struct run_inputs {
 ///
 /// @param nominal_file  empty: the cluster itself.
 /// Throws  invalid_input: a line that names the file, the place, what was found and what was expected.
-[[nodiscard]] inline run_inputs read_run(const std::string& model_file, const std::string& cluster_file, const std::string& plan_file,
-                                         const std::string& nominal_file = {}) {
-  using hetplan::io::json_document;
-  hetplan::planning_graph model = hetplan::io::read_model(json_document::load(model_file));
-  neural_network net = [&] {
-    try {
-      return find_network(model.name());
-    } catch (const hetplan::invalid_input& e) {
-      throw hetplan::invalid_input(model_file + ": /name: " + e.what());
-    }
-  }();
-  require_layers(model, net, model_file);
-  hetplan::cluster c = hetplan::io::read_cluster(json_document::load(cluster_file));
-  hetplan::io::check_together(model, c, cluster_file, hetplan::mode::training);
-  hetplan::cluster nominal = nominal_file.empty() ? c : hetplan::io::read_cluster(json_document::load(nominal_file));
-  if (c.size() != nominal.size()) {
-    throw hetplan::invalid_input(nominal_file + ": /devices: got " + std::to_string(nominal.size()) + "; expected the " +
-                                 std::to_string(c.size()) + " of " + cluster_file);
-  }
-  for (const hetplan::device& d : c.devices()) {
-    if (nominal[d.id].name == d.name) continue;
-    throw hetplan::invalid_input(nominal_file + ": /devices/" + std::to_string(d.id.value) + "/name: got \"" + nominal[d.id].name +
-                                 "\"; expected \"" + d.name + "\" as in " + cluster_file);
-  }
-  hetplan::plan p = hetplan::io::read_plan(json_document::load(plan_file), model, c);
-  if (p.model != model.name()) {
-    throw hetplan::invalid_input(plan_file + ": /model: got \"" + p.model + "\"; expected \"" + model.name() + "\", the network of " +
-                                 model_file);
-  }
-  try {
-    require_executable(p, c);
-  } catch (const hetplan::invalid_input& e) {
-    throw hetplan::invalid_input(plan_file + ": " + e.what());
-  }
-  return {std::move(net), std::move(model), std::move(c), std::move(nominal), std::move(p)};
-}
+[[nodiscard]] run_inputs read_run(const std::string& model_file, const std::string& cluster_file, const std::string& plan_file,
+                                  const std::string& nominal_file = {});
 
 /// The plan's program, and what the simulator says of it.
 struct prepared_run {
   program work;
   double predicted_s = 0;
 };
-[[nodiscard]] inline prepared_run prepare(const run_inputs& in) {
-  const hetplan::judgement j = hetplan::judge(in.plan, in.model, in.cluster, hetplan::profiled_or_roofline{});
-  return {make_program(in.plan, in.net, in.model, in.cluster, in.nominal, j.graph), j.evaluation.latency.value()};
-}
+[[nodiscard]] prepared_run prepare(const run_inputs& in);
 
 /// Which devices wait after their work: those slower than a core.
-[[nodiscard]] inline std::vector<char> paced_devices(const hetplan::cluster& c) {
-  std::vector<char> paced;
-  for (const hetplan::device& d : c.devices()) paced.push_back(slowness_of(d.kind).value_or(1) > 1 ? 1 : 0);
-  return paced;
-}
+[[nodiscard]] std::vector<char> paced_devices(const hetplan::cluster& c);
 
 }  // namespace executors

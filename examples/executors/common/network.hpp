@@ -2,14 +2,12 @@
 #pragma once
 /// The built-in networks, and the planning graph that describes one.
 
-#include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 #include "layers.hpp"
 
@@ -22,12 +20,8 @@ struct network_layer {
   std::vector<std::size_t> inputs = {};
   std::string group = {};
 
-  [[nodiscard]] long width() const {
-    return std::visit([](const auto& w) { return w.width(); }, work);
-  }
-  [[nodiscard]] long parameters() const {
-    return std::visit([](const auto& w) { return w.parameters(); }, work);
-  }
+  [[nodiscard]] long width() const;
+  [[nodiscard]] long parameters() const;
 };
 
 /// Layers in topological order. Those that nobody reads are losses: the network's loss is their mean over the global batch.
@@ -36,92 +30,25 @@ struct neural_network {
   std::vector<network_layer> layers;
 
   /// The layer that stands for a layer's parameters: the first of its group, or itself.
-  [[nodiscard]] std::size_t tensor_of(std::size_t layer) const {
-    if (layers[layer].group.empty()) return layer;
-    const auto same = [&](const network_layer& l) { return l.group == layers[layer].group; };
-    return static_cast<std::size_t>(std::find_if(layers.begin(), layers.end(), same) - layers.begin());
-  }
+  [[nodiscard]] std::size_t tensor_of(std::size_t layer) const;
   /// First parameters of a tensor, by its seed: uniform, so that a layer keeps the size of what runs through it.
-  [[nodiscard]] Eigen::VectorXd first_parameters(std::size_t tensor, std::uint64_t seed) const {
-    const network_layer& l = layers[tensor];
-    const double range = std::sqrt(3.0 / static_cast<double>(std::visit([](const auto& w) { return w.fan_in(); }, l.work)));
-    Eigen::VectorXd p(l.parameters());
-    for (long i = 0; i < p.size(); ++i) p[i] = range * random_value(seed, 2000 + tensor, static_cast<std::uint64_t>(i));
-    return p;
-  }
+  [[nodiscard]] Eigen::VectorXd first_parameters(std::size_t tensor, std::uint64_t seed) const;
 };
 
 /// `depth` dense layers between a first and a last one, all `width` wide.
-[[nodiscard]] inline neural_network mlp(long width, int depth) {
-  neural_network n{"mlp", {}};
-  n.layers.push_back({.name = "first", .work = dense{.in = width, .out = width, .data = 1}});
-  for (int i = 0; i < depth; ++i) {
-    n.layers.push_back({.name = "hidden" + std::to_string(i), .work = dense{width, width}, .inputs = {n.layers.size() - 1}});
-  }
-  n.layers.push_back({.name = "last", .work = dense{width, 64}, .inputs = {n.layers.size() - 1}});
-  n.layers.push_back({.name = "loss", .work = square_loss{64}, .inputs = {n.layers.size() - 1}});
-  return n;
-}
+[[nodiscard]] neural_network mlp(long width, int depth);
 
 /// A language model: blocks of attention and feed-forward between an embedding and its transpose (one tensor, "table").
-[[nodiscard]] inline neural_network transformer(long tokens, long model, long vocabulary, int blocks) {
-  neural_network n{"transformer", {}};
-  n.layers.push_back({.name = "embed", .work = embed{tokens, model, vocabulary}, .group = "table"});
-  for (int i = 0; i < blocks; ++i) {
-    const std::string name = "block" + std::to_string(i);
-    n.layers.push_back({.name = name + ".attention", .work = attention{tokens, model}, .inputs = {n.layers.size() - 1}});
-    n.layers.push_back({.name = name + ".feed_forward", .work = feed_forward{tokens, model, 4 * model}, .inputs = {n.layers.size() - 1}});
-  }
-  n.layers.push_back(
-      {.name = "loss", .work = next_token_loss{tokens, model, vocabulary}, .inputs = {n.layers.size() - 1}, .group = "table"});
-  return n;
-}
+[[nodiscard]] neural_network transformer(long tokens, long model, long vocabulary, int blocks);
 
 /// Two towers of dense layers, each with data of its own, that are joined: a wide one, and a narrow one half as deep.
-[[nodiscard]] inline neural_network towers(long width, int depth) {
-  neural_network n{"towers", {}};
-  const auto tower = [&](const std::string& name, long w, int layers, std::uint64_t data) {
-    n.layers.push_back({.name = name + "0", .work = dense{.in = w, .out = w, .data = data}});
-    for (int i = 1; i < layers; ++i) {
-      n.layers.push_back({.name = name + std::to_string(i), .work = dense{w, w}, .inputs = {n.layers.size() - 1}});
-    }
-    return n.layers.size() - 1;
-  };
-  const std::size_t wide = tower("wide", width, depth, 1), narrow = tower("narrow", width / 2, (depth + 1) / 2, 2);
-  n.layers.push_back({.name = "join", .work = dense{width + width / 2, width}, .inputs = {wide, narrow}});
-  n.layers.push_back({.name = "last", .work = dense{width, 64}, .inputs = {n.layers.size() - 1}});
-  n.layers.push_back({.name = "loss", .work = square_loss{64}, .inputs = {n.layers.size() - 1}});
-  return n;
-}
+[[nodiscard]] neural_network towers(long width, int depth);
 
 /// A built-in network by its name. Throws invalid_input for another name.
-[[nodiscard]] inline neural_network find_network(std::string_view name) {
-  if (name == "mlp") return mlp(384, 8);
-  if (name == "transformer") return transformer(32, 64, 128, 4);
-  if (name == "towers") return towers(384, 4);
-  throw hetplan::invalid_input("network \"" + std::string(name) + "\"; expected one of mlp, transformer, towers");
-}
+[[nodiscard]] neural_network find_network(std::string_view name);
 
 /// The planning graph of a network: bytes are those of 8-byte numbers, as they are really held and sent.
-[[nodiscard]] inline hetplan::planning_graph describe(const neural_network& n,
-                                                      const std::vector<std::vector<hetplan::layer_profile>>& profiles = {}) {
-  constexpr double number = sizeof(double);
-  hetplan::planning_graph_builder b(n.name, number);
-  for (std::size_t i = 0; i < n.layers.size(); ++i) {
-    const network_layer& l = n.layers[i];
-    const double kept = static_cast<double>(l.width() + std::visit([](const auto& w) { return w.kept(); }, l.work));
-    const double work = std::visit([](const auto& w) { return w.flops(); }, l.work);
-    b.add_layer({.name = l.name,
-                 .forward_flops = hetplan::flops(work),
-                 .weight = hetplan::bytes(number * static_cast<double>(l.parameters())),
-                 .weight_group = l.group,
-                 .activation = hetplan::bytes(number * kept),
-                 .profiles = profiles.empty() ? std::vector<hetplan::layer_profile>{} : profiles[i]});
-    for (const std::size_t from : l.inputs) {
-      b.add_edge(hetplan::layer_id(from), hetplan::layer_id(i), hetplan::bytes(number * static_cast<double>(n.layers[from].width())));
-    }
-  }
-  return std::move(b).build();
-}
+[[nodiscard]] hetplan::planning_graph describe(const neural_network& n,
+                                               const std::vector<std::vector<hetplan::layer_profile>>& profiles = {});
 
 }  // namespace executors

@@ -2,28 +2,18 @@
 #pragma once
 /// Measured times: of a network's layers by batch size, and of links by volume.
 
-#include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/cluster/topology.hpp>
 
-#include "alone.hpp"
-#include "inputs.hpp"
+#include "program.hpp"
 
 namespace executors {
 
-[[nodiscard]] inline double median(std::vector<double> all) {
-  if (all.empty()) return 0;
-  std::sort(all.begin(), all.end());
-  return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
-}
+[[nodiscard]] double median(std::vector<double> all);
 
 /// Seconds of a layer's forward and backward on this core, by batch size.
 struct layer_times {
@@ -34,43 +24,11 @@ struct layer_times {
 ///
 /// @return     by layer; medians over `runs` runs after one that is not counted.
 /// Source      Asteroid, section 3.3 (times over batch sizes).
-[[nodiscard]] inline std::vector<layer_times> measure_layers(const neural_network& net, const std::vector<int>& batches, int runs) {
-  const std::size_t n = net.layers.size();
-  std::vector<layer_times> all(n);
-  const tensors parameters = first_tensors(net, 1);
-  for (const int batch : batches) {
-    std::vector<std::vector<double>> forward(n), backward(n);
-    for (int run = 0; run <= runs; ++run) {
-      tensors slopes;
-      static_cast<void>(loss_of(net, parameters, batch, 1, &slopes, [&](std::size_t l, hetplan::phase what, double s) {
-        if (run > 0) (what == hetplan::phase::forward ? forward : backward)[l].push_back(s);
-      }));
-    }
-    for (std::size_t l = 0; l < n; ++l) {
-      all[l].forward_s.push_back(median(forward[l]));
-      all[l].backward_s.push_back(median(backward[l]));
-    }
-  }
-  return all;
-}
+[[nodiscard]] std::vector<layer_times> measure_layers(const neural_network& net, const std::vector<int>& batches, int runs);
 
 /// The network's planning graph with a profile for every kind of device in a cluster.
-[[nodiscard]] inline hetplan::planning_graph describe_measured(const neural_network& net, const std::vector<layer_times>& times,
-                                                               const std::vector<int>& batches, const hetplan::cluster& c) {
-  std::set<std::string> kinds;
-  for (const hetplan::device& d : c.devices()) kinds.insert(d.kind);
-  std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size());
-  for (std::size_t l = 0; l < profiles.size(); ++l) {
-    for (const std::string& kind : kinds) {
-      const auto slowed = [&](std::vector<double> s) {
-        for (double& x : s) x *= slowness_of(kind).value_or(1);
-        return s;
-      };
-      profiles[l].push_back({kind, {batches.begin(), batches.end()}, slowed(times[l].forward_s), slowed(times[l].backward_s)});
-    }
-  }
-  return describe(net, profiles);
-}
+[[nodiscard]] hetplan::planning_graph describe_measured(const neural_network& net, const std::vector<layer_times>& times,
+                                                        const std::vector<int>& batches, const hetplan::cluster& c);
 
 /// Bytes that were sent from one device to another, and how long it took until they were there.
 struct link_sample {
@@ -79,36 +37,14 @@ struct link_sample {
 };
 
 /// The line of least squares through samples: seconds = latency + bytes * s_per_byte.
-[[nodiscard]] inline hetplan::transfer_cost fit_link(const std::vector<link_sample>& samples) {
-  const double n = static_cast<double>(samples.size());
-  double x = 0, y = 0, xx = 0, xy = 0;
-  for (const link_sample& s : samples) {
-    x += s.bytes / n;
-    y += s.seconds / n;
-  }
-  for (const link_sample& s : samples) {
-    xx += (s.bytes - x) * (s.bytes - x);
-    xy += (s.bytes - x) * (s.seconds - y);
-  }
-  const double slope = std::max(xy / xx, std::numeric_limits<double>::min());
-  return {std::max(0.0, y - slope * x), slope};
-}
+[[nodiscard]] hetplan::transfer_cost fit_link(const std::vector<link_sample>& samples);
 
 /// A program without tasks: a flow for each pair of devices that has a route, and all devices take part.
 struct pair_flows {
   program work;
   std::map<std::pair<hetplan::device_id, hetplan::device_id>, std::size_t> flow_of;
 };
-[[nodiscard]] inline pair_flows flows_between_all(const hetplan::cluster& c) {
-  pair_flows all{idle_program(c), {}};
-  for (std::vector<task>& tasks : all.work.tasks) tasks.resize(1);  // takes part
-  for (const hetplan::device& a : c.devices()) {
-    for (const hetplan::device& b : c.devices()) {
-      if (a.id != b.id && c.network().find(a.id, b.id) != nullptr) all.flow_of[{a.id, b.id}] = all.work.add_flow(c, a.id, b.id, 0);
-    }
-  }
-  return all;
-}
+[[nodiscard]] pair_flows flows_between_all(const hetplan::cluster& c);
 
 /// A cluster as measured: routes with their latency, resources with the capacity that their flows found.
 ///
@@ -116,36 +52,7 @@ struct pair_flows {
 /// @return      the nominal cluster with other numbers. A resource's capacity is the median over the pairs whose route it limits;
 ///              one that limits none keeps its nominal capacity.
 /// Source       DeepCEE, section 3.2; Asteroid, section 3.3.
-[[nodiscard]] inline hetplan::cluster measure_cluster(const hetplan::cluster& nominal, int runs,
-                                                      const std::function<double(hetplan::device_id, hetplan::device_id, double)>& send) {
-  const hetplan::network& net = nominal.network();
-  hetplan::route_table measured{{net.resources().begin(), net.resources().end()}, {}};
-  std::map<std::size_t, std::vector<double>> capacities;
-  for (const hetplan::device& a : nominal.devices()) {
-    for (const hetplan::device& b : nominal.devices()) {
-      const hetplan::route* way = a.id == b.id ? nullptr : net.find(a.id, b.id);
-      if (way == nullptr) continue;
-      hetplan::route found = *way;
-      if (!way->via.empty()) {
-        const double peak = net.peak_bandwidth(a.id, b.id).value();
-        std::vector<link_sample> samples;
-        for (const double s : {0.004, 0.012, 0.036}) {
-          std::vector<double> times;
-          for (int run = 0; run < runs; ++run) times.push_back(send(a.id, b.id, s * peak));
-          samples.push_back({s * peak, median(times)});
-        }
-        const hetplan::transfer_cost line = fit_link(samples);
-        found.latency = hetplan::seconds(line.latency_s);
-        for (const hetplan::resource_use& u : way->via) {
-          if (net[u.resource].capacity.value() / u.weight <= peak * (1 + 1e-9))
-            capacities[u.resource.index()].push_back(u.weight / line.s_per_byte);
-        }
-      }
-      measured.rules.push_back({a.name, b.name, std::move(found)});
-    }
-  }
-  for (auto& [resource, found] : capacities) measured.listed[resource].capacity = hetplan::bytes_per_second(median(std::move(found)));
-  return {nominal.name(), std::vector(nominal.devices().begin(), nominal.devices().end()), measured};
-}
+[[nodiscard]] hetplan::cluster measure_cluster(const hetplan::cluster& nominal, int runs,
+                                               const std::function<double(hetplan::device_id, hetplan::device_id, double)>& send);
 
 }  // namespace executors

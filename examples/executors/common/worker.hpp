@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
+
 #include "transport.hpp"
 
 namespace executors {
@@ -31,20 +33,9 @@ struct training_settings {
 using tensors = std::vector<Eigen::VectorXd>;
 
 /// Some tensors one after the other, as they cross the network.
-[[nodiscard]] inline std::vector<double> pack(const tensors& from, const std::vector<std::size_t>& which) {
-  std::vector<double> all;
-  for (const std::size_t t : which) all.insert(all.end(), from[t].begin(), from[t].end());
-  return all;
-}
+[[nodiscard]] std::vector<double> pack(const tensors& from, const std::vector<std::size_t>& which);
 /// Puts them back.
-inline void unpack(const std::vector<double>& all, const std::vector<std::size_t>& which, const neural_network& net, tensors& to) {
-  to.resize(net.layers.size());
-  const double* next = all.data();
-  for (const std::size_t t : which) {
-    to[t] = Eigen::Map<const Eigen::VectorXd>(next, net.layers[t].parameters());
-    next += to[t].size();
-  }
-}
+void unpack(const std::vector<double>& all, const std::vector<std::size_t>& which, const neural_network& net, tensors& to);
 
 /// Runs one device. A paced device has a clock of its own, which adds up durations and arrivals: its tasks end when that clock
 /// says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with

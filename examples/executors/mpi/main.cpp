@@ -22,7 +22,9 @@
 
 #include "../common/alone.hpp"
 #include "../common/command_line.hpp"
+#include "../common/inputs.hpp"
 #include "../common/report.hpp"
+#include "../common/worker.hpp"
 #include "links.hpp"
 
 namespace {
@@ -173,9 +175,8 @@ int profile(const ranks& r, const options& o, bool shaped) {
 int work(int argc, char** argv) {
   command_line line("executor_mpi", "Trains plans for real over MPI ranks, one per device, and says whether the prediction was true.");
   std::string links;
-  line.app()
-      .add_option("--links", links, "shaped: as the cluster says, on one machine (so where devices are paced); real: as fast as they are")
-      ->check(CLI::IsMember({"shaped", "real"}));
+  line.add_choice("--links", links, "shaped: as the cluster says, on one machine (so where devices are paced); real: as fast as they are",
+                  {"shaped", "real"});
   const ranks r = find_ranks();
   if (const auto status = line.parse(argc, argv, r.rank != 0)) return *status;
   const options& o = line.given();

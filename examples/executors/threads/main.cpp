@@ -31,9 +31,9 @@ void run(const options& o, const fault_options& wrong) {
 int work(int argc, char** argv) {
   command_line line("executor_threads", "Trains plans for real with a thread per device, and says whether the prediction was true.");
   fault_options wrong;
-  line.run().add_option("--kill", wrong.kills, "switch a device off: DEVICE@ITERATION[+SECONDS]")->type_name("FAULT");
-  line.run().add_option("--cut", wrong.cuts, "let nothing through a resource: RESOURCE@ITERATION:SECONDS")->type_name("FAULT");
-  line.run().add_flag("--backups", wrong.backups, "copies after every iteration, as with --kill");
+  line.add_run_option("--kill", wrong.kills, "switch a device off: DEVICE@ITERATION[+SECONDS]", "FAULT");
+  line.add_run_option("--cut", wrong.cuts, "let nothing through a resource: RESOURCE@ITERATION:SECONDS", "FAULT");
+  line.add_run_flag("--backups", wrong.backups, "copies after every iteration, as with --kill");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (line.profiles()) profile(line.given());
   else run(line.given(), wrong);

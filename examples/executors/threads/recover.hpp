@@ -16,6 +16,7 @@
 #include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
+#include <hetplan/cost/profiled.hpp>
 
 #include "../common/inputs.hpp"
 #include "../common/report.hpp"

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "../common/alone.hpp"
 #include "../common/command_line.hpp"
+#include "../common/inputs.hpp"
 #include "../common/report.hpp"
 #include "recover.hpp"
 
