@@ -18,6 +18,42 @@ import tempfile
 
 EIGEN = pathlib.Path("/usr/include/eigen3")
 COMPILED = "-DHETPLAN_COMPILED"
+# What a user's own type costs to instantiate: a program with nothing but the type and a call of its door.
+OWN = {
+    "cost model": """
+struct mine {
+  seconds time(const work& w, const device&) const { return seconds(1e-12 * w.batch * w.layer.forward_flops.value()); }
+};
+plan_result call(const planning_graph& model, const cluster& home) {
+  return recipes::dora(planning_problem{model, home, mine{}, job{.batch = 8}}, minimize_latency{});
+}""",
+    "objective": """
+struct mine {
+  double score(seconds response, joules energy) const { return response.value() * energy.value(); }
+};
+plan_result call(const planning_problem& problem) { return recipes::dora(problem, mine{}); }""",
+    "objective of the bare search": """
+struct mine {
+  double score(seconds response, joules energy) const { return response.value() * energy.value(); }
+};
+partition::search_result call(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
+  return partition::two_substate_dp(t, s, blank, mine{}, partition::dominance{});
+}""",
+    "cell policy": """
+struct mine {
+  std::size_t capacity() const { return 1000; }
+  bool covers(const partition::partial_plan& kept, const partition::partial_plan& other) const { return kept.no_worse_than(other, 0.01); }
+};
+partition::search_result call(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
+  return partition::two_substate_dp(t, s, blank, minimize_latency{}, mine{});
+}""",
+    "network policy of the simulator": """
+struct mine {
+  int tier(const tasks::transfer& t) const { return static_cast<int>(t.kind); }
+  route_access access() const { return route_access::shared; }
+};
+trace call(const tasks::task_graph& g, const network& net) { return simulate(g, net, mine{}); }""",
+}
 
 
 def cpu_s(command):
@@ -55,6 +91,15 @@ def main():
             "example 01 at -O2, header-only": [*compile_, example],
             "example 01 at -O2, compiled": [*compile_, COMPILED, example],
         }
+        for what, text in OWN.items():
+            source[what] = pathlib.Path(folder, what.replace(" ", "_") + ".cpp")
+            headers = ("hetplan.hpp", "partition/two_substate_dp.hpp", "simulate/simulator.hpp")
+            includes = "".join(f"#include <hetplan/{header}>\n" for header in headers)
+            source[what].write_text(f"{includes}using namespace hetplan;\n{text}\n")
+            cases[f"own {what} at -O2, compiled"] = [*compile_, COMPILED, source[what]]
+        source["none"] = pathlib.Path(folder, "none.cpp")
+        source["none"].write_text(f"{includes}")
+        cases["the headers of the same, at -O2"] = [*compile_, COMPILED, source["none"]]
         if not (options.root / "include/hetplan/core/linkage.hpp").exists():  # a tree from before hetplan::compiled
             cases = {case: command for case, command in cases.items() if COMPILED not in command}
         if options.quick:

@@ -250,7 +250,7 @@ std::string searched_harder(const std::vector<comparison>& all, field comparison
     row r{std::string(to_string(c.how)), c.setting, c.model, text(range->first), dora.best ? text(value(dora)) : "OOM"};
     for (const recipes::partitioner_options& how :
          {recipes::partitioner_options{.k = 30}, {.merge_share = 0.01}, {.merge_share = 0.01, .k = 30}}) {
-      const answer other(recipes::dora(p, by_response(p.job), 1, {.partitioner = how}));
+      const answer other(recipes::dora(p, by_response(p.job), 1, recipes::dora_options{.partitioner = how}));
       r.push_back(other.best ? text(value(other)) : "OOM");
     }
     rows.push_back(std::move(r));

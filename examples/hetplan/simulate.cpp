@@ -19,7 +19,7 @@ int simulate(const common_options& options, const simulate_options& o) {
   check_pair(model, devices, o.cluster);
   hetplan::plan p = load_plan(o.plan, model, devices);
   for (const sharing s : all_sharings) {
-    if (o.network == to_string(s)) p.network = s;
+    if (o.network == to_string(s)) p.sharing_policy = s;
   }
 
   outputs files({{"--trace", o.trace}, {"--svg", o.svg}}, {o.model, o.cluster, o.plan});

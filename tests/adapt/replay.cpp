@@ -425,7 +425,7 @@ TEST_CASE("a group that loses a device shares its microbatch out again, and rule
   plan running{.microbatch_size = 6, .microbatches = 2};
   running.stages = {{.name = "all", .layers = {}, .devices = {{device_id(0), 3}, {device_id(1), 2}, {device_id(2), 1}}}};
   for (const layer& l : model.layers()) running.stages[0].layers.push_back(l.id);
-  running.network = sharing::priority;
+  running.sharing_policy = sharing::priority;
   running.schedule.transfers = {
       {.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(0), .kind = transfer_kind::sync}};
   running.parameter_server = device_id(0);
@@ -435,7 +435,7 @@ TEST_CASE("a group that loses a device shares its microbatch out again, and rule
   const plan& p = r.plans.front();
   CHECK(p.stages[0].devices == std::vector<assignment>{{device_id(1), 4}, {device_id(2), 2}});
   CHECK(p.schedule.transfers.empty());
-  CHECK(p.network == sharing::fair_share);
+  CHECK(p.sharing_policy == sharing::fair_share);
   CHECK_FALSE(p.parameter_server);
   CHECK(p.planner == "replay");
 }

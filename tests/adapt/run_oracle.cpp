@@ -181,7 +181,7 @@ class naive_run {
     for (const device_id d : devices) o.speeds.push_back({seconds(0), d, 0});
     std::erase_if(o.speeds, [](const speed_change& s) { return s.speed > 0; });
     plan still = *running_;
-    still.network = sharing::fair_share;
+    still.sharing_policy = sharing::fair_share;
     const judgement j = judge(still, model_, cluster_, roofline{}, {}, o);
     REQUIRE_FALSE(j.trace.status.ok());
     take_over(j.trace);

@@ -273,11 +273,11 @@ TEST_CASE("a bare policy of the user's judges a plan instead of the one that the
   const planning_graph g = three_layers();
   const cluster c = pair();
   plan p = two_stages();
-  p.network = sharing::exclusive;
+  p.sharing_policy = sharing::exclusive;
   const judge_models judges{.memory = memory_archetype(0), .energy = energy_archetype(0), .network = policy_archetype(0)};
   const auto mine = judge(p, g, c, cost_archetype(0), judges).trace.transfers;
   CHECK(mine != judge(p, g, c, cost_archetype(0)).trace.transfers);
-  p.network = sharing::fair_share;
+  p.sharing_policy = sharing::fair_share;
   CHECK(mine == judge(p, g, c, cost_archetype(0)).trace.transfers);
 }
 

@@ -47,10 +47,10 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
   const judgement again = evaluate(best, model, home, roofline{});
   CHECK(again.evaluation == *best.predicted);  // the same judge, the same bits
 
-  best.network = sharing::exclusive;
+  best.sharing_policy = sharing::exclusive;
   const judgement one_at_a_time = evaluate(best, model, home, roofline{});
   CHECK(one_at_a_time.evaluation.latency != again.evaluation.latency);
-  best.network = sharing::fair_share;
+  best.sharing_policy = sharing::fair_share;
 
   const std::string file = "docs_tutorial";  // in the build folder
   const judgement j = evaluate(best, model, home, roofline{}, judge_models{}, no_lp{}, {.record = true});

@@ -90,7 +90,7 @@ TEST_CASE("what the picture shows of the conditions is what applying the events 
 
 TEST_CASE("plans have the same name under every policy: a letter for who computes, a number for the network") {
   plan ordered = two_stages();
-  ordered.network = sharing::priority;
+  ordered.sharing_policy = sharing::priority;
   plan predicted = two_stages();
   predicted.predicted = evaluation{};
   predicted.planner = "another";

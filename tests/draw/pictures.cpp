@@ -144,7 +144,7 @@ TEST_CASE("contention is marked exactly where transfers share a resource") {
 
   // One transfer follows the other, kept waiting by its ports: the end of one and the start of the next are no contention.
   plan turns = pipeline(x.model, 2, 4, {.mode = mode::inference});
-  turns.network = sharing::exclusive;
+  turns.sharing_policy = sharing::exclusive;
   const std::string taking_turns = draw::gantt_svg(turns, x.home, run(turns, x.model, x.home));
   CHECK(taking_turns.find("contention") == std::string::npos);
   CHECK(taking_turns.find("held back for") != std::string::npos);
@@ -156,7 +156,7 @@ TEST_CASE("a transfer that first waits for more urgent ones has its band where i
   const cluster home = devices(2, shared_medium{100_Mbit_per_s, 0_s});
   plan p{.model = "toy", .cluster = "home", .microbatch_size = 2, .microbatches = 1};
   p.stages = {{.name = "s", .layers = {layer_id(0)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}}};
-  p.network = sharing::priority;
+  p.sharing_policy = sharing::priority;
   for (const int d : {0, 1}) {
     p.schedule.transfers.push_back({.from = device_id(d),
                                     .to = device_id(1 - d),

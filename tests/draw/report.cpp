@@ -82,7 +82,7 @@ TEST_CASE("a critical transfer says on hover what it waited for, its route, and 
 
 TEST_CASE("priorities, chunks, releases and ports are told") {
   plan p = two_stages();
-  p.network = sharing::priority;
+  p.sharing_policy = sharing::priority;
   p.schedule.transfers.push_back({.from = device_id(0),
                                   .to = device_id(1),
                                   .from_stage = stage_id(0),
@@ -107,7 +107,7 @@ TEST_CASE("priorities, chunks, releases and ports are told") {
   CHECK(has(page, "held back"));
 
   plan exclusive = two_stages();
-  exclusive.network = sharing::exclusive;
+  exclusive.sharing_policy = sharing::exclusive;
   CHECK(has(checked(page_of(exclusive, two_layers(), wireless(2, 0.5))), "its port was held by "));
 }
 

@@ -167,7 +167,7 @@ TEST_CASE("What the executors do not run is refused by name") {
   }
   SECTION("one transfer at a time, or a network without limits") {
     for (const hetplan::sharing how : {hetplan::sharing::exclusive, hetplan::sharing::per_link, hetplan::sharing::unlimited}) {
-      p.network = how;
+      p.sharing_policy = how;
       CHECK_THAT(refused(), Contains("/network") && Contains(std::string(to_string(how))));
     }
   }

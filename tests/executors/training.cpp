@@ -77,7 +77,7 @@ TEST_CASE("Chunks arrive whole and in order over shaped links") {
   const neural_network net = small_mlp();
   const cluster c = devices(2, 3e5);
   plan p = plan_of(net, c, {stage_of(0, 4, {{0, 6}}), stage_of(4, 7, {{1, 6}})}, 6, 2);
-  p.network = hetplan::sharing::priority;
+  p.sharing_policy = hetplan::sharing::priority;
   for (int chunk = 0; chunk < 3; ++chunk) {
     p.schedule.transfers.push_back({.from = device_id(0),
                                     .to = device_id(1),

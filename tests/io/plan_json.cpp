@@ -78,7 +78,7 @@ TEST_CASE("a plan file means what it says") {
   CHECK(p.planner == "dora");
   CHECK(p.workload == workload{});
   CHECK(p.batch() == 32);
-  CHECK(p.network == sharing::priority);
+  CHECK(p.sharing_policy == sharing::priority);
   CHECK(p.schedule.warmup == std::vector<int>{3, 1});
   REQUIRE(p.stages.size() == 2);
   CHECK(p.stages[0] == stage{"front", {layer_id(0), layer_id(1)}, {{device_id(0), 3, 2}, {device_id(1), 1, 1}}, 0, 0});
@@ -93,7 +93,7 @@ TEST_CASE("a short plan file has the defaults") {
   CHECK(p.planner == "given");
   CHECK(p.workload == workload{.mode = mode::inference});
   CHECK(p.schedule == plan_schedule{});
-  CHECK(p.network == sharing::fair_share);
+  CHECK(p.sharing_policy == sharing::fair_share);
   CHECK(p.stages[0].name == "s0");
   CHECK(p.stages[0].devices[0].tensor_parallel == 1);
 }
@@ -120,7 +120,7 @@ TEST_CASE("what saves memory is read and written, for each stage by itself, and 
 TEST_CASE("every network policy and way of transfers is read and written") {
   for (const sharing s : all_sharings) {
     plan p = read(with(good, "priority", std::string(to_string(s))));
-    CHECK(p.network == s);
+    CHECK(p.sharing_policy == s);
     CHECK(p.transfers == transfer_mode::overlap);
     p.transfers = transfer_mode::block;
     CHECK(read(io::write_plan(p, model(), home())) == p);

@@ -223,7 +223,7 @@ TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks
   hetplan::plan p = test::plan_of(mode::training, 3, 1, {test::stage_of({0}, {{0, 3}}), test::stage_of({1, 2}, {{1, 2}, {2, 1}})});
   p.stages[0].name = "first";
   p.stages[1].name = "second";
-  p.network = sharing::priority;
+  p.sharing_policy = sharing::priority;
   for (int k = 0; k < 2; ++k) {
     p.schedule.transfers.push_back({.from = device_id(0),
                                     .to = device_id(1),

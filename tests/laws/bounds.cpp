@@ -114,7 +114,7 @@ TEST_CASE("faster devices never hurt where the network does not matter") {
     instance i = original;
     i.net = net_kind::mesh;
     i.capacity = 1e15;  // every transfer takes its latency
-    i.plan.network = sharing::fair_share;
+    i.plan.sharing_policy = sharing::fair_share;
     random_source random(i.layers.size());
     const double before = judge(i.plan, i.model(), i.cluster(), roofline{}).evaluation.latency.value();
     device& d = i.devices[random.index(i.devices.size())];

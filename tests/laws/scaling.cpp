@@ -100,7 +100,7 @@ TEST_CASE("four times slower devices and networks take four times as long, to th
 TEST_CASE("three times slower devices and networks take three times as long") {
   for_random_instances(60, [](const instance& i) {
     // Where starts depend on who comes first by a rounding error, nothing is promised.
-    if (i.plan.network == sharing::exclusive) return;
+    if (i.plan.sharing_policy == sharing::exclusive) return;
     instance slow = i;
     scale_times(slow, 3);
     REQUIRE(run(slow).evaluation.latency.value() == about(3 * run(i).evaluation.latency.value()));
@@ -141,7 +141,7 @@ TEST_CASE("names mean nothing") {
 TEST_CASE("the order of the devices in the cluster means nothing on a mesh or a shared medium") {
   for_random_instances(100, [](const instance& original) {
     instance i = original;
-    if (i.plan.network == sharing::exclusive) i.plan.network = sharing::fair_share;  // ties go by device
+    if (i.plan.sharing_policy == sharing::exclusive) i.plan.sharing_policy = sharing::fair_share;  // ties go by device
     i.net = i.devices.size() % 2 == 0 ? net_kind::mesh : net_kind::shared;
     std::vector<std::size_t> at = unmoved(i.devices.size());
     random_source random(i.devices.size() + i.layers.size());
@@ -166,7 +166,7 @@ TEST_CASE("the order in which a plan lists its stages means nothing") {
   int moved_cases = 0;
   for_random_instances(60, [&](const instance& i) {
     // Reductions of shared tensors go round in stage order, and exclusive ports break ties by stage.
-    if (!i.plan.pipelines.empty() || i.plan.network == sharing::exclusive || i.plan.stages.size() < 2) return;
+    if (!i.plan.pipelines.empty() || i.plan.sharing_policy == sharing::exclusive || i.plan.stages.size() < 2) return;
     if (std::any_of(i.layers.begin(), i.layers.end(), [](const layer_spec& l) { return !l.weight_group.empty(); })) return;
     std::vector<std::size_t> at = unmoved(i.plan.stages.size());
     random_source random(i.layers.size() + 7 * i.plan.stages.size());
@@ -210,7 +210,7 @@ TEST_CASE("chunks without release times change nothing under fair share") {
   int chunked_cases = 0;
   for_random_instances(60, [&](const instance& original) {
     instance whole = original;
-    whole.plan.network = sharing::fair_share;
+    whole.plan.sharing_policy = sharing::fair_share;
     for (transfer_rule& r : whole.plan.schedule.transfers) r.release = {};
     instance plain = whole;
     plain.plan.schedule.transfers.clear();
@@ -227,7 +227,7 @@ TEST_CASE("devices at half speed from the start take twice the time for everythi
     tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
     simulator_options half;
     for (std::size_t d = 0; d < i.devices.size(); ++d) half.speeds.push_back({seconds(0), device_id(d), 0.5});
-    const policy_of_plan policy{i.plan.network};
+    const policy_of_plan policy{i.plan.sharing_policy};
     const trace slow = simulate(g, c.network(), policy, half);
     for (tasks::compute_task& t : g.computes) t.duration_s *= 2;
     REQUIRE(simulate(g, c.network(), policy) == slow);
@@ -238,8 +238,8 @@ TEST_CASE("changes that change nothing change nothing") {
   for_random_instances(40, [](const instance& i) {
     const cluster c = i.cluster();
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
-    const policy_of_plan policy{i.plan.network};
-    if (i.plan.network == sharing::exclusive) return;  // a rounding error may decide who comes first
+    const policy_of_plan policy{i.plan.sharing_policy};
+    if (i.plan.sharing_policy == sharing::exclusive) return;  // a rounding error may decide who comes first
     const trace plain = simulate(g, c.network(), policy);
     simulator_options same;
     random_source random(g.size());

@@ -201,8 +201,8 @@ TEST_CASE("every trace keeps the rules of execution") {
   for_random_instances(250, [](const instance& i) {
     const cluster c = i.cluster();
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
-    const trace t = simulate(g, c.network(), policy_of_plan{i.plan.network}, {.record = true});
-    REQUIRE(everything_wrong(g, t, c.network(), i.plan.network) == "");
+    const trace t = simulate(g, c.network(), policy_of_plan{i.plan.sharing_policy}, {.record = true});
+    REQUIRE(everything_wrong(g, t, c.network(), i.plan.sharing_policy) == "");
   });
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("the same run twice gives the same bytes, recorded or not") {
     const judgement a = evaluate(i.plan, m, c, roofline{}), b = evaluate(i.plan, m, c, roofline{});
     REQUIRE(a.trace == b.trace);
     REQUIRE(a.evaluation == b.evaluation);
-    trace recorded = simulate(a.graph, c.network(), policy_of_plan{i.plan.network}, {.record = true});
+    trace recorded = simulate(a.graph, c.network(), policy_of_plan{i.plan.sharing_policy}, {.record = true});
     recorded.rates.clear();
     recorded.memory.clear();
     REQUIRE(recorded == a.trace);
@@ -237,7 +237,7 @@ TEST_CASE("a run that an observer stops is the beginning of the whole run") {
   for_random_instances(60, [](const instance& i) {
     const cluster c = i.cluster();
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
-    const policy_of_plan policy{i.plan.network};
+    const policy_of_plan policy{i.plan.sharing_policy};
     const trace whole = simulate(g, c.network(), policy);
     random_source random(g.size());
     const std::size_t stop_at = random.index(g.computes.size() + g.transfers.size()) + 1;
@@ -273,7 +273,7 @@ TEST_CASE("recorded memory rises and falls as the tasks say and peaks where the 
   for_random_instances(60, [](const instance& i) {
     const cluster c = i.cluster();
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
-    const trace t = simulate(g, c.network(), policy_of_plan{i.plan.network}, {.record = true});
+    const trace t = simulate(g, c.network(), policy_of_plan{i.plan.sharing_policy}, {.record = true});
     std::vector<double> peak = g.static_bytes, held = g.static_bytes;
     double before = 0;
     bool ordered = true;

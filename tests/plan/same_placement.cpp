@@ -39,7 +39,7 @@ TEST_CASE("a plan with other microbatches, shares, names or rules has its work i
   CHECK(stays([](plan& p) { std::swap(p.stages[1].devices[0].samples, p.stages[1].devices[1].samples); }));
   CHECK(stays([](plan& p) { std::reverse(p.stages[1].devices.begin(), p.stages[1].devices.end()); }));
   CHECK(stays([](plan& p) { p.stages[0].name = "first"; }));
-  CHECK(stays([](plan& p) { p.network = sharing::priority; }));
+  CHECK(stays([](plan& p) { p.sharing_policy = sharing::priority; }));
   CHECK(stays([](plan& p) {  // one stage becomes two on one device
     p.stages.insert(p.stages.begin() + 1, p.stages[0]);
     p.stages[0].layers = plan_tests::ids({0});

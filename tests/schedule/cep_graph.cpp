@@ -37,7 +37,7 @@ using schedule::message_rules;
 namespace {
 
 plan without_rules(plan p) {
-  p.network = sharing::fair_share;
+  p.sharing_policy = sharing::fair_share;
   p.schedule.transfers.clear();
   return p;
 }
@@ -140,12 +140,12 @@ TEST_CASE("a graph with rules runs like the plan that carries the same rules, bi
     random_source random(1 + cep.messages() * 31 + cep.tasks().size());
     for (const bool chunks : {false, true}) {
       const message_rules rules = random_rules(random, cep.messages(), 2 * cep.bound().value(), chunks);
-      p.network = sharing::priority;
+      p.sharing_policy = sharing::priority;
       p.schedule.transfers = cep.transfer_rules(rules);
       const tasks::task_graph ours = cep.with(rules), expanded = tasks::expand(p, model, c, roofline{});
       REQUIRE(ours.size() == expanded.size());
       REQUIRE(ours.predecessors == expanded.predecessors);
-      REQUIRE(simulate(ours, c.network(), by_priority{}) == simulate(expanded, c.network(), policy_of_plan{p.network}));
+      REQUIRE(simulate(ours, c.network(), by_priority{}) == simulate(expanded, c.network(), policy_of_plan{p.sharing_policy}));
       with_chunks += ours.transfers.size() > cep.tasks().transfers.size();
       // And as schedulers see it.
       const schedule::network_schedule s = schedule::follow(cep, rules);
@@ -165,7 +165,7 @@ TEST_CASE("a plan that a schedule is applied to keeps nothing of its own rules a
   CHECK(left_alone == without_rules(i.plan));
   CHECK_FALSE(left_alone.predicted);
   const plan ruled = schedule::apply(p, cep, schedule::follow(cep, message_rules(cep.messages(), {chunk_rule{.priority = 3}})));
-  CHECK(ruled.network == sharing::priority);
+  CHECK(ruled.sharing_policy == sharing::priority);
   CHECK(ruled.schedule.transfers.size() == cep.messages());
   CHECK_FALSE(ruled.predicted);
 }

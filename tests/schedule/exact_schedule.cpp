@@ -125,8 +125,8 @@ struct liar {
 using twist = void (*)(milp_solution&);
 
 bool same_but_for_status(const network_schedule& a, const network_schedule& b) {
-  return a.network == b.network && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency && a.bound == b.bound &&
-         a.gap == b.gap;
+  return a.sharing_policy == b.sharing_policy && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency &&
+         a.bound == b.bound && a.gap == b.gap;
 }
 
 /// Three transfers of one sender over one medium: volumes 1, 2, 1 with tails 3, 1, 2 from 0 on.

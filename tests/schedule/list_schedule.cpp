@@ -105,7 +105,7 @@ TEST_CASE("a list schedule says its bound, its gap and its one run, and is follo
   const senders s({0, 0}, {1, 5}, {4, 2});
   const schedule::network_schedule found = schedule::list_schedule(s.cep(), schedule::critical_path_first{});
   CHECK(found.status.ok());
-  CHECK(found.network == sharing::priority);
+  CHECK(found.sharing_policy == sharing::priority);
   CHECK(found.bound.value() == near(8));  // both: 6 bytes and the shorter tail
   CHECK(found.gap == near(0.25));
   CHECK(found.steps == 1);

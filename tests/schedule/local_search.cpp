@@ -26,20 +26,20 @@ using schedule::network_schedule;
 namespace {
 
 plan without_rules(plan p) {
-  p.network = sharing::fair_share;
+  p.sharing_policy = sharing::fair_share;
   p.schedule.transfers.clear();
   return p;
 }
 
 bool same(const network_schedule& a, const network_schedule& b) {
-  return a.latency == b.latency && a.rules == b.rules && a.network == b.network && a.steps == b.steps && a.bound == b.bound &&
+  return a.latency == b.latency && a.rules == b.rules && a.sharing_policy == b.sharing_policy && a.steps == b.steps && a.bound == b.bound &&
          a.gap == b.gap && a.status == b.status;
 }
 
 /// A schedule that says of itself what the simulator says of it, within its bound.
 void require_true(const cep_graph& cep, const network_schedule& s) {
   REQUIRE_FALSE(s.is_prescribed());
-  REQUIRE((s.network == sharing::fair_share) == s.rules.empty());
+  REQUIRE((s.sharing_policy == sharing::fair_share) == s.rules.empty());
   REQUIRE(schedule::run(cep, s).latency == s.latency);
   REQUIRE(s.bound == cep.bound());
   REQUIRE(s.latency.value() >= s.bound.value() * (1 - 1e-9));
@@ -90,7 +90,7 @@ TEST_CASE("local search is never slower than transfers left alone nor faster tha
     REQUIRE(s.steps <= 25);
     const seconds alone = schedule::uncontrolled(cep).latency;
     REQUIRE(s.latency <= alone);
-    REQUIRE((s.network == sharing::priority) == (s.latency < alone));
+    REQUIRE((s.sharing_policy == sharing::priority) == (s.latency < alone));
     faster += s.latency < alone;
   });
   CHECK(faster >= 20);

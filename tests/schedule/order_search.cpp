@@ -128,8 +128,8 @@ const std::vector<std::pair<std::string, twist>> lies{
      }}};
 
 bool same_but_for_status(const network_schedule& a, const network_schedule& b) {
-  return a.network == b.network && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency && a.bound == b.bound &&
-         a.gap == b.gap;
+  return a.sharing_policy == b.sharing_policy && a.rules == b.rules && a.rates.rates == b.rates.rates && a.latency == b.latency &&
+         a.bound == b.bound && a.gap == b.gap;
 }
 
 }  // namespace

@@ -140,15 +140,15 @@ TEST_CASE("random plans with rules or ports of their own compete as given") {
     if (as_given(out, i.plan)) {
       REQUIRE(after == before);
       with_rules += !i.plan.schedule.transfers.empty();
-      exclusive += i.plan.network == sharing::exclusive && c.size() > 2;
+      exclusive += i.plan.sharing_policy == sharing::exclusive && c.size() > 2;
     } else {
       REQUIRE(after < before);
-      REQUIRE(out.network != sharing::exclusive);
+      REQUIRE(out.sharing_policy != sharing::exclusive);
       ++improved;
     }
     // The schedule of the plan without its rules is never missed.
     plan alone = i.plan;
-    alone.network = sharing::fair_share;
+    alone.sharing_policy = sharing::fair_share;
     alone.schedule.transfers.clear();
     REQUIRE(after <= score_of(problem, minimize_latency{}, alone));
   });
@@ -314,7 +314,7 @@ TEST_CASE("schedule_transfers gives a schedule that devices can follow, no worse
   int by_orders = 0;
   for_random_instances(6, [&](const instance& i) {
     plan alone = i.plan;
-    alone.network = sharing::fair_share;
+    alone.sharing_policy = sharing::fair_share;
     alone.schedule.transfers.clear();
     const cluster c = i.cluster();
     const schedule::cep_graph cep(tasks::expand(alone, i.model(), c, roofline{}), c.network());

@@ -53,7 +53,7 @@ TEST_CASE("a background transfer takes its share and the run does not wait for i
 
 TEST_CASE("under priority a background transfer waits for more urgent ones") {
   two_stages x;
-  x.given.network = sharing::priority;
+  x.given.sharing_policy = sharing::priority;
   const judgement j = x.run({.background = {{device_id(2), device_id(0), 10_B, {}, 7}}});
   CHECK(j.trace.latency.value() == near(4));
   CHECK(j.trace.background_left[0] == near(8));  // 0..1 and 3..4

@@ -34,7 +34,7 @@ TEST_CASE("a transfer that blocks is part of its sender's task and of its receiv
   // 0.5 s of latency and 3 B: 1 + 3.5 s on d0, then 3.5 + 1 s on d1, twice. The transfers would overlap on one medium.
   for (const sharing how : all_sharings) {
     plan p = blocking(mode::inference, 2);
-    p.network = how;
+    p.sharing_policy = how;
     const judgement j = judged(p, two_layers(), wireless(2, 0.5));
     CHECK(j.evaluation.latency.value() == near(13.5));
     CHECK(j.trace.busy_s[0] == near(9));

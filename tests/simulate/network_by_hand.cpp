@@ -221,10 +221,10 @@ TEST_CASE("the bounds of a plan ask nothing of resources that nobody shares") {
   plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})});
   CHECK(judged(p, m, wireless(3)).evaluation.contention_bound.value() == near(10));
   for (const sharing s : {sharing::per_link, sharing::exclusive}) {
-    p.network = s;
+    p.sharing_policy = s;
     CHECK(judged(p, m, wireless(3)).evaluation.latency.value() == near(10));
   }
-  p.network = sharing::unlimited;
+  p.sharing_policy = sharing::unlimited;
   const evaluation e = judged(p, m, wireless(3)).evaluation;
   CHECK(e.latency.value() == near(6));
   CHECK(e.schedule_bound.value() == near(6));
@@ -301,13 +301,13 @@ TEST_CASE("the priorities of a plan work when its network says so") {
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1), work_of("c", 1)}, {{0, 1, 1}, {0, 2, 2}});
   plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})});
   p.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .priority = 1}};
-  p.network = sharing::priority;
+  p.sharing_policy = sharing::priority;
   const judgement j = judged(p, m, wireless(3));
   check_interval(sent(j, transfer_kind::forward, 0, 2), 1, 3);
   check_interval(sent(j, transfer_kind::forward, 0, 1), 1, 4);
-  p.network = sharing::fair_share;
+  p.sharing_policy = sharing::fair_share;
   check_interval(sent(judged(p, m, wireless(3)), transfer_kind::forward, 0, 1), 1, 3);
-  p.network = sharing::exclusive;  // d0's out-port: c's before b's
+  p.sharing_policy = sharing::exclusive;  // d0's out-port: c's before b's
   const judgement k = judged(p, m, wireless(3));
   check_interval(sent(k, transfer_kind::forward, 0, 2), 1, 3);
   check_interval(sent(k, transfer_kind::forward, 0, 1), 3, 4);

@@ -140,10 +140,10 @@ TEST_CASE("small time steps agree with the simulator, and half the step makes ha
       if (g.size() > 60 || g.transfers.empty()) continue;
       INFO("random_instance(" << seed << ", plan_kind(" << static_cast<int>(kind) << "))");
       const cluster c = i.cluster();
-      const trace t = simulate(g, c.network(), policy_of_plan{i.plan.network});
+      const trace t = simulate(g, c.network(), policy_of_plan{i.plan.sharing_policy});
       const double dt = t.latency.value() / 2000;
       const auto at = [&](double step) {
-        const auto ends = ends_by_steps(g, c.network(), i.plan.network == sharing::priority, step);
+        const auto ends = ends_by_steps(g, c.network(), i.plan.sharing_policy == sharing::priority, step);
         double sum = 0, worst = 0;
         for (std::size_t n = 0; n < g.computes.size() + g.transfers.size(); ++n) {
           sum += std::abs(ends[n] - ended(g, t, n));

@@ -25,7 +25,7 @@ inline comparison random_comparison(random_source& random, const instance& i, in
   comparison x{i.model(), i.cluster(), {}, {}};
   x.timeline = random_timeline(random, x.cluster);
   plan other = i.plan;
-  other.network = other.network == sharing::fair_share ? sharing::priority : sharing::fair_share;
+  other.sharing_policy = other.sharing_policy == sharing::fair_share ? sharing::priority : sharing::fair_share;
   for (int p = 0; p < policies; ++p) {
     std::vector<plan> plans{i.plan, other};
     if (random.chance(0.5)) plans.pop_back();

@@ -116,9 +116,9 @@ class instance_maker {
     if (is(plan_kind::inference)) p.workload.mode = mode::inference;
     if (is(plan_kind::generation)) p.workload.mode = mode::generation;
     if (is(plan_kind::mixed)) p.workload.mode = random.pick(std::vector{mode::training, mode::training, mode::inference, mode::generation});
-    if (is(plan_kind::exclusive)) p.network = sharing::exclusive;
-    if (is(plan_kind::priority) || is(plan_kind::chunks)) p.network = sharing::priority;
-    if (is(plan_kind::mixed)) p.network = random.pick(std::vector{sharing::fair_share, sharing::priority, sharing::exclusive});
+    if (is(plan_kind::exclusive)) p.sharing_policy = sharing::exclusive;
+    if (is(plan_kind::priority) || is(plan_kind::chunks)) p.sharing_policy = sharing::priority;
+    if (is(plan_kind::mixed)) p.sharing_policy = random.pick(std::vector{sharing::fair_share, sharing::priority, sharing::exclusive});
     dag_ = maybe(is(plan_kind::dag), 0.5);
     several_ = maybe(is(plan_kind::several_stages), 0.3);
     explicit_ = several_ || random.chance(is(plan_kind::mixed) ? 0.4 : 0.15);

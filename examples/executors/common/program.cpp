@@ -35,8 +35,8 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
   if (p.workload.mode != hetplan::mode::training) refuse("/mode", "\"" + std::string(to_string(p.workload.mode)) + "\"", "training");
   if (p.pipeline_count() > 1) refuse("/pipelines", std::to_string(p.pipeline_count()) + " pipelines", "one pipeline");
   if (p.parameter_server) refuse("/sync/parameter_server", "\"" + c[*p.parameter_server].name + "\"", "ring reductions");
-  if (p.network != hetplan::sharing::fair_share && p.network != hetplan::sharing::priority) {
-    refuse("/network", "\"" + std::string(to_string(p.network)) + "\"", "fair_share and priority");
+  if (p.sharing_policy != hetplan::sharing::fair_share && p.sharing_policy != hetplan::sharing::priority) {
+    refuse("/network", "\"" + std::string(to_string(p.sharing_policy)) + "\"", "fair_share and priority");
   }
   if (p.transfers != hetplan::transfer_mode::overlap)
     refuse("/transfers", "\"" + std::string(to_string(p.transfers)) + "\"", "transfers that overlap computing");
@@ -127,7 +127,7 @@ class program_maker {
   /// Flow f is transfer f of the task graph; volumes and rules are the graph's, routes those that shape the links.
   void add_flows() {
     for (const hetplan::tasks::transfer& t : graph_.transfers) {
-      out_.add_flow(nominal_, t.from, t.to, t.volume_bytes, p_.network == hetplan::sharing::priority ? t.priority : 0);
+      out_.add_flow(nominal_, t.from, t.to, t.volume_bytes, p_.sharing_policy == hetplan::sharing::priority ? t.priority : 0);
       out_.flows.back().release_s = t.release_s;
       if (t.chunk > 0) {
         out_.flows.back().after = static_cast<int>(out_.flows.size()) - 2;  // expand lists the chunks of a transfer one after the other

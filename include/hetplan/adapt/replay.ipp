@@ -173,7 +173,7 @@ class replay_maker {
     p.planner = "replay";
     p.predicted.reset();
     p.stages.clear();
-    p.network = sharing::fair_share;
+    p.sharing_policy = sharing::fair_share;
     p.schedule.transfers.clear();
     p.schedule.warmup.clear();
     for (std::size_t k = 0; k < left_.size(); ++k) {

@@ -164,7 +164,7 @@ HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planni
       const plan& p = *view.layouts[l][v];
       std::string who;
       for (const auto& [policy, s] : ran_s[{l, v}]) who += (who.empty() ? "" : ", ") + view.policies[policy].policy + " " + clock_text(s);
-      std::string network = std::string(to_string(p.schedule.kind)) + ", " + std::string(to_string(p.network));
+      std::string network = std::string(to_string(p.schedule.kind)) + ", " + std::string(to_string(p.sharing_policy));
       if (!p.schedule.transfers.empty()) network += ", " + std::to_string(p.schedule.transfers.size()) + " rules";
       std::string predicted;
       if (p.predicted) predicted = engineering(p.predicted->latency.value(), "s") + ", " + engineering(p.predicted->energy().value(), "J");

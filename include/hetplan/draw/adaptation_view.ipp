@@ -47,8 +47,8 @@ HETPLAN_INLINE std::string plan_name::text() const {
 /// Only predictions and planners may differ.
 [[nodiscard]] HETPLAN_INLINE bool same_execution(const plan& a, const plan& b) {
   return a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.pipelines == b.pipelines &&
-         a.parameter_server == b.parameter_server && a.stages == b.stages && a.schedule == b.schedule && a.network == b.network &&
-         a.transfers == b.transfers && a.workload == b.workload;
+         a.parameter_server == b.parameter_server && a.stages == b.stages && a.schedule == b.schedule &&
+         a.sharing_policy == b.sharing_policy && a.transfers == b.transfers && a.workload == b.workload;
 }
 
 HETPLAN_INLINE adaptation_view::adaptation_view(std::span<const io::policy_history> rows, const adapt::timeline& t, const cluster& c,

@@ -97,7 +97,7 @@ class gantt_painter {
                         (plan_.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(plan_.microbatch_size);
     if (plan_.workload.mode == mode::training) facts += " · " + std::string(to_string(plan_.schedule.kind));
     if (plan_.transfers == transfer_mode::block) facts += " · transfers block: they are in the tasks at both ends";
-    if (plan_.network != sharing::fair_share) facts += " · network: " + std::string(to_string(plan_.network));
+    if (plan_.sharing_policy != sharing::fair_share) facts += " · network: " + std::string(to_string(plan_.sharing_policy));
     out_.text(margin, 63, fitted(facts, static_cast<std::size_t>((width_ - 2 * margin - 330) / 7.2)), {.size = 12, .fill = palette::quiet});
     const std::string response =
         e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");

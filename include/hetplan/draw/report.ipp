@@ -46,7 +46,7 @@ HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
     text += "planner " + xml_text(p.planner) + " · " + std::string(to_string(p.workload.mode)) + " · " + std::to_string(p.microbatches) +
             (p.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(p.microbatch_size) + " · ";
     if (p.workload.mode == mode::generation) text += std::to_string(p.workload.tokens) + " tokens · ";
-    text += "schedule " + std::string(to_string(p.schedule.kind)) + " · network " + std::string(to_string(p.network)) + " · ";
+    text += "schedule " + std::string(to_string(p.schedule.kind)) + " · network " + std::string(to_string(p.sharing_policy)) + " · ";
     if (p.transfers == transfer_mode::block) text += "transfers block (they are in the tasks at both ends) · ";
   }
   text += std::to_string(model.size()) + (model.size() == 1 ? " layer" : " layers") + " · " + std::to_string(c.size()) +

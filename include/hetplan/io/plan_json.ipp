@@ -121,7 +121,7 @@ HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const 
   o["microbatch_size"] = p.microbatch_size;
   o["microbatches"] = p.microbatches;
   o["schedule"] = write_schedule(p.schedule, c);
-  o["network"] = to_string(p.network);
+  o["network"] = to_string(p.sharing_policy);
   if (p.transfers != transfer_mode::overlap) o["transfers"] = to_string(p.transfers);
   if (p.parameter_server) o["sync"]["parameter_server"] = c[*p.parameter_server].name;
   const auto stages_of = [&](int pipeline) {

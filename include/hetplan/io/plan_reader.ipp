@@ -46,7 +46,7 @@ HETPLAN_INLINE plan plan_reader::read() {
   for (std::size_t s = 0; s < p_.stages.size(); ++s) {
     for (const assignment& a : p_.stages[s].devices) stages_of_[a.device].push_back(stage_id(s));
   }
-  p_.network = top_.one_of("network", sharings, std::optional(sharing::fair_share));
+  p_.sharing_policy = top_.one_of("network", sharings, std::optional(sharing::fair_share));
   p_.transfers = top_.one_of("transfers", transfer_modes, std::optional(transfer_mode::overlap));
   if (const auto sync = top_.find("sync")) read_sync(*sync);
   if (const auto schedule = top_.find("schedule")) read_schedule(*schedule);

@@ -69,7 +69,7 @@ class tasks_writer {
     o["planner"] = plan_.planner;
     o["mode"] = to_string(plan_.workload.mode);
     o["batch"] = plan_.batch();
-    o["network"] = to_string(plan_.network);
+    o["network"] = to_string(plan_.sharing_policy);
     if (plan_.parameter_server) o["parameter_server"] = name(*plan_.parameter_server);
     o["devices"] = json_list(cluster_.devices(), [&](const device& d) {
       return json{{"name", d.name}, {"kind", d.kind}, {"order", graph_.device_order[d.id.index()]}};

@@ -102,7 +102,7 @@ struct plan {
   std::vector<stage> stages = {};
   std::vector<long long> pipelines = {};  ///< samples of an iteration per pipeline; empty = one takes all
   plan_schedule schedule = {};
-  sharing network = sharing::fair_share;
+  sharing sharing_policy = sharing::fair_share;
   transfer_mode transfers = transfer_mode::overlap;
   std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
   std::optional<evaluation> predicted = {};        ///< a result, no part of the decision
@@ -122,7 +122,7 @@ struct plan {
   friend bool operator==(const plan& a, const plan& b) {
     const auto decision = [](const plan& p) {
       return std::tie(p.model, p.cluster, p.planner, p.workload, p.microbatch_size, p.microbatches, p.stages, p.pipelines, p.schedule,
-                      p.network, p.transfers, p.parameter_server);
+                      p.sharing_policy, p.transfers, p.parameter_server);
     };
     return decision(a) == decision(b);
   }

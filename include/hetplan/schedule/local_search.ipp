@@ -186,7 +186,7 @@ class local_searcher {
     r.graph = cep_.with(r.rules);
     r.trace = simulate(r.graph, cep_.network(), by_priority{});
     if (r.trace.latency < best_.latency) {
-      best_.network = sharing::priority;
+      best_.sharing_policy = sharing::priority;
       best_.rules = r.rules;
       best_.latency = r.trace.latency;
     }

@@ -19,16 +19,16 @@ namespace HETPLAN_NAMESPACE::schedule {
 ///
 /// Source  Dora, section 4.2; enforced as semantics, section 6, says of `priority` and `prescribed`.
 struct network_schedule {
-  hetplan::status status = {};            ///< stopped: a limit ended the search, or a solver failed; this is the best so far
-  sharing network = sharing::fair_share;  ///< fair_share: transfers are left alone; priority: they follow the rules
-  message_rules rules = {};               ///< empty under fair_share
-  prescribed rates = {};                  ///< a solver's rates; empty for schedules that devices can follow
-  seconds latency = {};                   ///< simulated
-  seconds bound = {};                     ///< no schedule of these transfers ends earlier
-  double gap = 0;                         ///< latency / bound - 1
-  long long steps = 0;                    ///< simulated runs or solver iterations that it took
-  long long work = 0;                     ///< the same in steps of a step_budget, about; of schedule_transfers
-  bool out_of_steps = false;              ///< stopped by a limit on that
+  hetplan::status status = {};                   ///< stopped: a limit ended the search, or a solver failed; this is the best so far
+  sharing sharing_policy = sharing::fair_share;  ///< fair_share: transfers are left alone; priority: they follow the rules
+  message_rules rules = {};                      ///< empty under fair_share
+  prescribed rates = {};                         ///< a solver's rates; empty for schedules that devices can follow
+  seconds latency = {};                          ///< simulated
+  seconds bound = {};                            ///< no schedule of these transfers ends earlier
+  double gap = 0;                                ///< latency / bound - 1
+  long long steps = 0;                           ///< simulated runs or solver iterations that it took
+  long long work = 0;                            ///< the same in steps of a step_budget, about; of schedule_transfers
+  bool out_of_steps = false;                     ///< stopped by a limit on that
 
   [[nodiscard]] bool is_prescribed() const { return !rates.rates.empty(); }
 };

@@ -81,14 +81,14 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
     return best;
   }
   plan alone = given;  // without rules of its own
-  alone.network = sharing::fair_share;
+  alone.sharing_policy = sharing::fair_share;
   alone.schedule.transfers.clear();
   const cep_graph cep(tasks::expand(staged(problem, alone)), problem.cluster.network());
   const network_schedule s = schedule_transfers(cep, options, problem.lp);
   best.cut = s.out_of_steps;
   best.late = !s.status.ok() && !best.cut;
   best.steps = steps += s.work;
-  if (s.network == sharing::fair_share && given.network == sharing::fair_share && given.schedule.transfers.empty())
+  if (s.sharing_policy == sharing::fair_share && given.sharing_policy == sharing::fair_share && given.schedule.transfers.empty())
     return best;  // as given
   const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
   refined_plan scheduled = judged(apply(std::move(alone), cep, s));

@@ -30,7 +30,7 @@ HETPLAN_INLINE seconds time_between_tokens(const plan& p, const stage_graph& sta
 
 HETPLAN_INLINE trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
                                    const simulator_options& options) {
-  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.network}, options);
+  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options);
   return simulate(g, net, policy, options);
 }
 

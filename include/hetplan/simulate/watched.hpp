@@ -12,7 +12,7 @@ template <class... Observers>
   requires(sizeof...(Observers) > 0)
 [[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
                                   const simulator_options& options, Observers&... observers) {
-  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.network}, options, observers...);
+  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options, observers...);
   return simulate(g, net, policy, options, observers...);
 }
 
