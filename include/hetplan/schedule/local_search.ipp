@@ -184,7 +184,7 @@ class local_searcher {
   simulated run_rules(message_rules rules) {
     simulated r{.rules = std::move(rules), .graph = {}, .trace = {}};
     r.graph = cep_.with(r.rules);
-    r.trace = simulate(r.graph, cep_.network(), by_priority{});
+    r.trace = simulate(r.graph, cep_.network(), policy_of_plan{sharing::priority});
     if (r.trace.latency < best_.latency) {
       best_.sharing_policy = sharing::priority;
       best_.rules = r.rules;

@@ -12,8 +12,8 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 HETPLAN_INLINE trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options) {
   if (s.is_prescribed()) return simulate(cep.tasks(), cep.network(), s.rates, options);
-  if (s.sharing_policy == sharing::fair_share) return simulate(cep.tasks(), cep.network(), fair_share{}, options);
-  return simulate(cep.with(s.rules), cep.network(), by_priority{}, options);
+  if (s.sharing_policy == sharing::fair_share) return simulate(cep.tasks(), cep.network(), policy_of_plan{s.sharing_policy}, options);
+  return simulate(cep.with(s.rules), cep.network(), policy_of_plan{s.sharing_policy}, options);
 }
 
 HETPLAN_INLINE network_schedule follow(const cep_graph& cep, message_rules rules) {
