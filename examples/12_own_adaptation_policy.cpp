@@ -27,8 +27,10 @@ struct patient {
     }
     if (!since) since = s.since;
     if (s.now < *since + patience) return {.ask_again = *since + patience};
-    return {
-        .next = better, .step = adapt::rung::known_plan, .answers = since, .reason = slow ? "the Wi-Fi stays slow" : "the Wi-Fi is back"};
+    return {.next = better,
+            .reached = adapt::rung::known_plan,
+            .answers = since,
+            .reason = slow ? "the Wi-Fi stays slow" : "the Wi-Fi is back"};
   }
 };
 static_assert(adapt::check_adaptation_policy<patient>());

@@ -193,7 +193,7 @@ TEST_CASE("a change within ten percent has the transfers scheduled anew, and no 
   const auto run_under = [&](auto policy) { return adapt::run(problem, t, policy); };
   for (const adapt::history& h : {run_under(adapt::ladder(problem, planner)), run_under(adapt::network_only(problem, p))}) {
     REQUIRE(h.adoptions.size() == 1);
-    CHECK(h.adoptions[0].step == rung::network);
+    CHECK(h.adoptions[0].reached == rung::network);
     CHECK(h.adoptions[0].caused_s == 10);
     CHECK(h.switches == 0);
     CHECK(h.plans.back() == plans[*scheduled]);
@@ -207,7 +207,7 @@ TEST_CASE("a change within ten percent has the transfers scheduled anew, and no 
   adapt::mixing_policy policy(mixed, planner);
   const adapt::history h = adapt::run(mixed, t, policy);
   REQUIRE(h.adoptions.size() == 1);
-  CHECK(h.adoptions[0].step == rung::network);
+  CHECK(h.adoptions[0].reached == rung::network);
 }
 
 TEST_CASE("where planning brings nothing, the planner is asked ever less often, and what is remembered has a bound") {
@@ -657,7 +657,7 @@ TEST_CASE("Dora's adapter mixes work with a deadline and climbs the ladder for o
                                         adapt::run_options<>{.storage = {.archive = device_id(1)}});
     CHECK(h.status.ok());
     REQUIRE_FALSE(h.adoptions.empty());
-    CHECK(h.adoptions[0].step == rung::replanned);
+    CHECK(h.adoptions[0].reached == rung::replanned);
     CHECK(h.stretches.back().end_s == Approx(100));
   }
   x.what.qoe = {.deadline = 100_s, .iterations = 100};

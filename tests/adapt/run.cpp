@@ -48,7 +48,7 @@ scripted changes_once(plan first, double from_s, plan next, switching how, doubl
     if (s.running == nullptr) return {.next = first, .ask_again = seconds(from_s)};
     if (done || s.now.value() < from_s) return {};
     done = true;
-    return {.next = next, .how = how, .step = adapt::rung::replanned, .thinking = seconds(thinking_s), .reason = "told to"};
+    return {.next = next, .how = how, .reached = adapt::rung::replanned, .thinking = seconds(thinking_s), .reason = "told to"};
   }};
 }
 /// Goes to another plan when a device of the running one is gone.
@@ -56,7 +56,7 @@ scripted flees(plan first, plan next, switching how = switching::delta) {
   return {[=](const situation& s) -> reaction {
     if (s.running == nullptr) return {.next = first};
     if (s.can_run) return {};
-    return {.next = next, .how = how, .step = adapt::rung::replanned, .reason = "a device is gone"};
+    return {.next = next, .how = how, .reached = adapt::rung::replanned, .reason = "a device is gone"};
   }};
 }
 

@@ -80,7 +80,7 @@ struct restless {
               : how < 8 && scenario.background ? adapt::switching::background
               : how < 9                        ? adapt::switching::through_coordinator
                                                : adapt::switching::at_no_cost;
-      r.step = adapt::rung::known_plan;
+      r.reached = adapt::rung::known_plan;
       r.thinking = seconds(thinking);
       ++switched;
     }

@@ -61,7 +61,7 @@ TEST_CASE("the histories that are written say what the histories hold") {
       for (std::size_t k = 0; k < h.adoptions.size(); ++k) {
         const adapt::adoption& a = h.adoptions[k];
         const nlohmann::json expected{{"caused", a.caused_s},   {"decided", a.decided_s},
-                                      {"done", a.done_s},       {"step", std::string(to_string(a.step))},
+                                      {"done", a.done_s},       {"step", std::string(to_string(a.reached))},
                                       {"reason", a.reason},     {"stall", a.stall_s},
                                       {"bytes", a.moved_bytes}, {"energy", a.moved_J},
                                       {"from", a.from},         {"plan", a.to}};

@@ -95,7 +95,7 @@ inline adapt::history random_history(random_source& random, const adapt::timelin
       a.caused_s = s.start_s * random.unit();
       a.from = running;
       a.to = running = random.index(h.plans.size());
-      a.step = static_cast<adapt::rung>(random.integer(0, 3));
+      a.reached = static_cast<adapt::rung>(random.integer(0, 3));
       a.reason = "<reason> \"" + std::to_string(i) + "\" & more";
       a.stall_s = s.end_s - s.start_s;
       a.moved_bytes = random.spread(1e3, 20);

@@ -51,7 +51,7 @@ enum class switching {
 struct reaction {
   std::optional<plan> next = {};  ///< of the whole cluster, on devices that are there
   switching how = switching::delta;
-  rung step = rung::none;
+  rung reached = rung::none;
   seconds thinking = {};                  ///< the old plan goes on until this has passed
   std::optional<seconds> answers = {};    ///< the time of the event that it answers; situation::since, unless it waited
   std::optional<seconds> ask_again = {};  ///< at the first iteration that ends then or later, event or not

@@ -61,7 +61,7 @@ HETPLAN_INLINE std::optional<reaction> reorder_transfers(const planning_problem&
   const auto serves = [&](std::size_t i) { return known.serves(wanted, i, s.noticed, s.traffic); };
   if (serves(*scheduled) >= serves(running)) return std::nullopt;
   return reaction{
-      .next = known[*scheduled], .step = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
+      .next = known[*scheduled], .reached = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
 }
 
 }  // namespace detail
@@ -98,7 +98,7 @@ HETPLAN_INLINE reaction replan_always::react(const situation& s) {
   }
   return {.next = known_[*best],
           .how = switching::background,
-          .step = rung::replanned,
+          .reached = rung::replanned,
           .thinking = options_.thinking.replan,
           .ask_again = plan_.ask_again(),
           .reason = "the planner's answer to the change"};
@@ -117,7 +117,7 @@ HETPLAN_INLINE reaction oracle::react(const situation& s) {
   if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};
   return {.next = known_[*best],
           .how = switching::at_no_cost,
-          .step = rung::known_plan,
+          .reached = rung::known_plan,
           .ask_again = plan_.ask_again(),
           .reason = "the best plan of the moment"};
 }

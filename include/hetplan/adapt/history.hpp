@@ -53,7 +53,7 @@ struct adoption {
   double decided_s = 0;          ///< the policy has decided
   double done_s = 0;             ///< the plan runs
   std::size_t from = 0, to = 0;  ///< indices into history::plans
-  rung step = rung::none;
+  rung reached = rung::none;
   std::string reason = {};
   double stall_s = 0;      ///< nothing ran
   double moved_bytes = 0;  ///< weights, state and caches, stopped and in the background

@@ -47,13 +47,13 @@ class ladder {
  private:
   struct candidate {
     std::size_t plan;
-    rung step;
+    rung reached;
     seconds thinking;
   };
   /// A candidate as it would do now; `amortised`: on average over `payback`, the way to it included.
   struct choice {
     std::size_t plan;
-    rung step;
+    rung reached;
     seconds thinking;
     iteration now;
     serving amortised;
@@ -64,7 +64,7 @@ class ladder {
   [[nodiscard]] std::vector<candidate> everything(const situation& s);
   /// The planner's, with something to spare.
   [[nodiscard]] const plan_result& answer(const situation& s);
-  [[nodiscard]] choice judged(const situation& s, const goal& wanted, std::size_t plan, rung step, seconds thinking);
+  [[nodiscard]] choice judged(const situation& s, const goal& wanted, std::size_t plan, rung reached, seconds thinking);
   /// Nothing runs for `pause_s`, after the old plan went on for `beside_s`, slower, while weights came.
   struct switch_time {
     double pause_s = 0, beside_s = 0;

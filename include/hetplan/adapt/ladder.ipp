@@ -119,8 +119,8 @@ HETPLAN_INLINE const plan_result& ladder::answer(const situation& s) {
   return plan_(known_, s, wanted);
 }
 
-HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wanted, std::size_t plan, rung step, seconds thinking) {
-  choice c{plan, step, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
+HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wanted, std::size_t plan, rung reached, seconds thinking) {
+  choice c{plan, reached, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
   c.amortised = wanted.of(c.now);
   if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
   // The way to a plan that serves less well than the running one need not be known: it would not be taken.
@@ -167,7 +167,7 @@ HETPLAN_INLINE std::optional<ladder::switch_time> ladder::time_of_switch(const s
 HETPLAN_INLINE std::optional<ladder::choice> ladder::best_of(const situation& s, const goal& wanted, const std::vector<candidate>& all) {
   std::optional<choice> best;
   for (const candidate& c : all) {
-    const choice x = judged(s, wanted, c.plan, c.step, c.thinking);
+    const choice x = judged(s, wanted, c.plan, c.reached, c.thinking);
     if (x.now.ended && (!best || rank(wanted, x) < rank(wanted, *best))) best = x;
   }
   if (best) known_.touch(best->plan);
@@ -203,8 +203,8 @@ HETPLAN_INLINE reaction ladder::adopt(const situation& s, const choice& c, switc
   reference_ = c.now.response_s;
   best_reference_ = std::min(best_reference_, reference_);
   if (!same_placement(known_[c.plan], *s.running)) moved_ = s.now + c.thinking;
-  const seconds answers = s.can_run && c.step != rung::network ? std::min(s.since, lasts_since_) : s.since;
-  return {.next = known_[c.plan], .how = how, .step = c.step, .thinking = c.thinking, .answers = answers, .reason = why};
+  const seconds answers = s.can_run && c.reached != rung::network ? std::min(s.since, lasts_since_) : s.since;
+  return {.next = known_[c.plan], .how = how, .reached = c.reached, .thinking = c.thinking, .answers = answers, .reason = why};
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

@@ -39,7 +39,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   if (look) look_up(s, running);
   running_ = running;
   mix::decision d = decide(s, running);
-  rung step = rung::known_plan;
+  rung reached = rung::known_plan;
   seconds thinking = options_.common.thinking.choose;
   if ((large || (plan_.ask_again() && s.now >= *plan_.ask_again())) && is_late(d) && s.running != nullptr) {
     const bool search = plan_.may_pay(s, s.wanted);
@@ -65,7 +65,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
       take(plan_(known_, s, s.wanted));
       again(known);
       if (search) {
-        step = rung::replanned;
+        reached = rung::replanned;
         thinking = options_.common.thinking.replan;
       }
     }
@@ -73,7 +73,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   begun_ = question{s.now.value(), s.done, d};
   const auto& plans = controller_.rates.plans;
   const bool any = std::any_of(plans.begin(), plans.end(), [](const mix::plan_rate& r) { return r.rate > 0; });
-  reaction r{.step = step,
+  reaction r{.reached = reached,
              .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)),
              .rest = !d.plan && any,
              .reason = any ? d.status.reason : "no plan can run now"};
@@ -85,7 +85,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
     }
   }
   if (!d.plan || d.plan == running) return r;
-  if (s.running != nullptr && same_placement(known_[*d.plan], *s.running)) r.step = rung::network;
+  if (s.running != nullptr && same_placement(known_[*d.plan], *s.running)) r.reached = rung::network;
   r.next = known_[*d.plan];
   r.cancel = false;
   r.how = switching::background;

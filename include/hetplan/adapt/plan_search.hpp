@@ -35,7 +35,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 class plan_search {
  public:
   static constexpr double first_wait = 2, longest_wait = 1024;
-  static constexpr std::size_t most_moments = 32, most_groups = 16;
+  static constexpr std::size_t most_moments = 32, most_records = 16;
 
   plan_search(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory = {});
 
@@ -58,7 +58,8 @@ class plan_search {
     plan_result answer;
     double pace_s;  ///< what an iteration may take until the deadline; infinite without one
   };
-  struct group {
+  /// What was searched for while the same devices worked, for one wanted QoE.
+  struct search_record {
     std::vector<char> works;
     qoe_target wanted;
     std::list<moment> moments = {};  ///< the last first
@@ -67,8 +68,10 @@ class plan_search {
     conditions last = {};  ///< that were asked about
   };
 
-  [[nodiscard]] static double step(const group& g, const conditions& now, double d) { return g.last == now ? 0 : std::min(d, farthest); }
-  [[nodiscard]] static double lasted(const group& g, const situation& s) { return (s.now - g.since) / a_step; }
+  [[nodiscard]] static double step(const search_record& record, const conditions& now, double d) {
+    return record.last == now ? 0 : std::min(d, farthest);
+  }
+  [[nodiscard]] static double lasted(const search_record& record, const situation& s) { return (s.now - record.since) / a_step; }
 
   [[nodiscard]] static bool is_better(const serving& a, const serving& b);
   [[nodiscard]] static double pace(const qoe_target& left);
@@ -76,12 +79,12 @@ class plan_search {
   [[nodiscard]] static bool outgrown(const moment& m, const qoe_target& left);
   /// The job at the pace that is left to it, rounded up to one of few: the planner is asked for what serves until the deadline.
   [[nodiscard]] static qoe_target left_of(qoe_target wanted, const situation& s);
-  [[nodiscard]] group& group_of(const conditions& now, const qoe_target& wanted);
-  [[nodiscard]] static const moment* nearest(const group& g, const conditions& now);
+  [[nodiscard]] search_record& record_of(const conditions& now, const qoe_target& wanted);
+  [[nodiscard]] static const moment* nearest(const search_record& record, const conditions& now);
 
   const planning_problem* problem_;
   replanning plan_;
-  std::list<group> groups_;  ///< the last first
+  std::list<search_record> records_;  ///< the last first
   std::optional<seconds> ask_again_;
 };
 

@@ -28,25 +28,25 @@ HETPLAN_INLINE plan_search::plan_search(const planning_problem& problem, any_pla
 
 HETPLAN_INLINE bool plan_search::may_pay(const situation& s, const qoe_target& wanted) {
   const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
-  const group& g = group_of(now, wanted);
-  const moment* near = nearest(g, now);
+  const search_record& record = record_of(now, wanted);
+  const moment* near = nearest(record, now);
   if (near == nullptr || outgrown(*near, left_of(wanted, s))) return true;
   const double d = distance(near->conditions, now);
-  return d >= 1 && g.steps + step(g, now, d) + lasted(g, s) >= g.wait;
+  return d >= 1 && record.steps + step(record, now, d) + lasted(record, s) >= record.wait;
 }
 
 HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, const situation& s, const qoe_target& wanted) {
   const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
-  group& g = group_of(now, wanted);
+  search_record& record = record_of(now, wanted);
   const qoe_target left = left_of(wanted, s);
-  const moment* near = nearest(g, now);
+  const moment* near = nearest(record, now);
   ask_again_.reset();
   if (near != nullptr && !outgrown(*near, left)) {
     const double d = distance(near->conditions, now);
     if (d < 1) return near->answer;
-    g.steps += step(g, now, d);
-    g.last = now;
-    if (const double missing = g.wait - g.steps - lasted(g, s); missing > 0) {
+    record.steps += step(record, now, d);
+    record.last = now;
+    if (const double missing = record.wait - record.steps - lasted(record, s); missing > 0) {
       ask_again_ = s.now + missing * a_step;
       return near->answer;
     }
@@ -58,14 +58,14 @@ HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, co
   const serving before = serves(known.best(wants, s.noticed, s.traffic));
   plan_result found = plan_(s.noticed, s.traffic, left);
   const serving after = serves(known.best(wants, s.noticed, s.traffic, found.plans));
-  const bool futile = !g.moments.empty() && !is_better(after, before);
-  g.wait = futile ? std::clamp(2 * g.wait, first_wait, std::isinf(before.score) ? farthest : longest_wait) : 0;
-  g.steps = 0;
-  g.last = now;
-  g.since = s.now;
-  if (g.moments.size() == most_moments) g.moments.pop_back();
-  g.moments.push_front({now, std::move(found), pace(left)});
-  return g.moments.front().answer;
+  const bool futile = !record.moments.empty() && !is_better(after, before);
+  record.wait = futile ? std::clamp(2 * record.wait, first_wait, std::isinf(before.score) ? farthest : longest_wait) : 0;
+  record.steps = 0;
+  record.last = now;
+  record.since = s.now;
+  if (record.moments.size() == most_moments) record.moments.pop_back();
+  record.moments.push_front({now, std::move(found), pace(left)});
+  return record.moments.front().answer;
 }
 
 HETPLAN_INLINE bool plan_search::is_better(const serving& a, const serving& b) {
@@ -93,23 +93,24 @@ HETPLAN_INLINE qoe_target plan_search::left_of(qoe_target wanted, const situatio
   return wanted;
 }
 
-HETPLAN_INLINE plan_search::group& plan_search::group_of(const conditions& now, const qoe_target& wanted) {
+HETPLAN_INLINE plan_search::search_record& plan_search::record_of(const conditions& now, const qoe_target& wanted) {
   std::vector<char> works;
   for (const device& d : problem_->cluster.devices()) works.push_back(now.works(d.id) ? 1 : 0);
-  const auto it = std::find_if(groups_.begin(), groups_.end(), [&](const group& g) { return g.works == works && g.wanted == wanted; });
-  if (it != groups_.end()) {
-    groups_.splice(groups_.begin(), groups_, it);
+  const auto it = std::find_if(records_.begin(), records_.end(),
+                               [&](const search_record& record) { return record.works == works && record.wanted == wanted; });
+  if (it != records_.end()) {
+    records_.splice(records_.begin(), records_, it);
   } else {
-    if (groups_.size() == most_groups) groups_.pop_back();
-    groups_.push_front({std::move(works), wanted});
+    if (records_.size() == most_records) records_.pop_back();
+    records_.push_front({std::move(works), wanted});
   }
-  return groups_.front();
+  return records_.front();
 }
 
-HETPLAN_INLINE const plan_search::moment* plan_search::nearest(const group& g, const conditions& now) {
+HETPLAN_INLINE const plan_search::moment* plan_search::nearest(const search_record& record, const conditions& now) {
   const moment* best = nullptr;
   double least = 0;
-  for (const moment& m : g.moments) {
+  for (const moment& m : record.moments) {
     const double d = distance(m.conditions, now);
     if (best != nullptr && d >= least) continue;
     best = &m;

@@ -36,7 +36,7 @@ HETPLAN_INLINE reaction replay_policy::react(const situation& s) {
   if (s.can_run) return {};
   const plan_result& r = replay_(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed));
   if (r.plans.empty()) return {.reason = r.status.reason};
-  return {.next = r.plans.front(), .step = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
+  return {.next = r.plans.front(), .reached = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
 }
 
 HETPLAN_INLINE rescheduling_policy::rescheduling_policy(const planning_problem& problem, plan first, any_planner planner,
@@ -54,7 +54,7 @@ HETPLAN_INLINE reaction rescheduling_policy::react(const situation& s) {
   if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
   return {.next = known_[*best],
           .how = switching::through_coordinator,
-          .step = rung::replanned,
+          .reached = rung::replanned,
           .thinking = options_.thinking.replan,
           .ask_again = plan_.ask_again(),
           .reason = "planned anew by the coordinator"};

@@ -278,7 +278,8 @@ class run_loop {
     if (!is_there(p)) return drop(a, "a device of the next plan has left");
     const auto [m, back_to] = weights_.to(p, a.what.how, environment_.actual());
     if (!m.status.ok()) return drop(a, m.status.reason);
-    adoption record{a.caused_s, a.decided_s, 0, running_, 0, a.what.step, a.what.reason, 0, a.moved_bytes + m.volume().value(), a.moved_J};
+    adoption record{a.caused_s, a.decided_s, 0, running_, 0, a.what.reached, a.what.reason, 0, a.moved_bytes + m.volume().value(),
+                    a.moved_J};
     const bool moves_work = !same_placement(p, runner_->what());
     if (!m.empty() && !move(m, p, record)) {
       return drop(a, now_ < duration_ ? "a device left while weights were moving" : "weights were still moving");
@@ -288,7 +289,7 @@ class run_loop {
     history& h = ledger_.open();
     record.to = running_;
     record.done_s = now_;
-    if (a.what.step != rung::none) h.reaction_s = std::max(h.reaction_s, record.done_s - record.caused_s);
+    if (a.what.reached != rung::none) h.reaction_s = std::max(h.reaction_s, record.done_s - record.caused_s);
     if (moves_work) ++h.switches;
     h.moved_bytes += m.volume().value();
     h.adoptions.push_back(std::move(record));

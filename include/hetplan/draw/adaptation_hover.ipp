@@ -12,8 +12,8 @@
 namespace HETPLAN_NAMESPACE::draw::detail {
 
 HETPLAN_INLINE std::string explain_adoption(const adaptation_view& view, std::size_t p, const adapt::adoption& a) {
-  std::string text =
-      view.policies[p].policy + ": plan " + view.name(p, a.from) + " → " + view.name(p, a.to) + " (" + std::string(to_string(a.step)) + ")";
+  std::string text = view.policies[p].policy + ": plan " + view.name(p, a.from) + " → " + view.name(p, a.to) + " (" +
+                     std::string(to_string(a.reached)) + ")";
   if (!a.reason.empty()) text += "\n" + a.reason;
   text += "\ncaused at " + clock_text(a.caused_s) + ", decided " + clock_text(a.decided_s - a.caused_s) + " later, in force " +
           clock_text(a.done_s - a.caused_s) + " later";

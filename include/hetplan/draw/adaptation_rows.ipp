@@ -91,8 +91,8 @@ HETPLAN_INLINE double adaptation_rows::paint_policy(std::size_t p, double y) {
       const double from = k_.x(a.caused_s), to = k_.x(a.done_s);
       if (to - from > 2) k_.chart.plot.line(from, strip.top - 1.5, to, strip.top - 1.5, palette::ink, 1.6);
     }
-    const std::string words = std::string(to_string(a.step)) + " → " + view_.name(p, a.to);
-    signs.add(sign_of(a.step), a.done_s, words, explain_adoption(view_, p, a));
+    const std::string words = std::string(to_string(a.reached)) + " → " + view_.name(p, a.to);
+    signs.add(sign_of(a.reached), a.done_s, words, explain_adoption(view_, p, a));
   }
   if (h.finished_s) signs.add(sign::done, *h.finished_s, "job done", row.policy + ": job done\n" + clock_text(*h.finished_s));
   signs.paint(k_, y + 15);

@@ -95,7 +95,7 @@ HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& 
   constexpr std::string_view whole = " style=\"white-space:nowrap\"";
   const auto or_none = [](double v, const std::string& shown) { return v > 0 ? shown : std::string(); };
   return "<tr>" + cell(clock_text(a.caused_s), " class=\"n\"") + cell(clock_text(a.decided_s - a.caused_s), " class=\"n\"") +
-         cell(clock_text(a.done_s - a.caused_s), " class=\"n\"") + cell(to_string(a.step), whole) +
+         cell(clock_text(a.done_s - a.caused_s), " class=\"n\"") + cell(to_string(a.reached), whole) +
          cell(view.name(p, a.from) + " → " + view.name(p, a.to), whole) + cell(a.reason) +
          cell(or_none(a.stall_s, clock_text(a.stall_s)), " class=\"n\"") +
          cell(or_none(a.moved_bytes, engineering(a.moved_bytes, "B")), " class=\"n\"") +

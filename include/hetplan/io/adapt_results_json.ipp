@@ -34,7 +34,7 @@ HETPLAN_INLINE json adoption_json(const adapt::adoption& a) {
   put(o, "caused", a.caused_s);
   put(o, "decided", a.decided_s);
   put(o, "done", a.done_s);
-  o["step"] = to_string(a.step);
+  o["step"] = to_string(a.reached);
   o["reason"] = a.reason;
   put(o, "stall", a.stall_s);
   put(o, "bytes", a.moved_bytes);

@@ -40,6 +40,8 @@ struct chain_choice {
 /// Complexity        O(Q N^2 P^2) for Q stages, N devices, P positions; stages longer than the best known
 ///                   bottleneck are not tried.
 /// Determinism       ties: earlier cut, then earlier device.
+/// Others            adapt::cut_in_proportion: every stage has its devices, so a state less and thousands of items; least_overflow:
+///                   over the states of a device_space. One engine for the three would be longer than all of them.
 /// Source            PipeDream's partitioning recurrence over unequal devices. Deviation: from the sinks,
 ///                   because the memory of a stage depends on how many stages follow.
 template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
