@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <hetplan/partition/allocate.hpp>
+#include <hetplan/partition/hand_out.hpp>
 
 using hetplan::partition::allocate;
 
@@ -81,6 +82,39 @@ TEST_CASE("greedy shares reach the brute-force optimum for every non-decreasing 
     }
     REQUIRE(total == samples);
     REQUIRE(worst == best);
+  }
+}
+
+TEST_CASE("classes of equal devices get what their devices get one by one") {
+  const unsigned seed = GENERATE(1U, 2U, 3U, 4U);
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 250; ++round) {
+    struct equal_devices : hetplan::partition::sample_taker {
+      std::vector<double> time_s{0};
+    };
+    std::vector<equal_devices> classes(1 + random() % 3);
+    std::vector<std::size_t> class_of;
+    std::vector<int> caps;
+    const int samples = 1 + static_cast<int>(random() % 12);
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      classes[c].devices = 1 + static_cast<int>(random() % 3);
+      classes[c].cap = static_cast<int>(random() % 8);
+      for (int n = 1; n <= 8; ++n) classes[c].time_s.push_back(classes[c].time_s.back() + static_cast<double>(random() % 3));
+      class_of.insert(class_of.end(), static_cast<std::size_t>(classes[c].devices), c);
+      caps.insert(caps.end(), static_cast<std::size_t>(classes[c].devices), classes[c].cap);
+    }
+    const auto time_s = [](const equal_devices& c, int share) { return c.time_s[static_cast<std::size_t>(share)]; };
+    const auto one_by_one = allocate(samples, caps, [&](std::size_t d, int share) { return time_s(classes[class_of[d]], share); });
+    INFO("round " << round);
+    REQUIRE(hetplan::partition::hand_out(samples, classes, time_s) == one_by_one.has_value());
+    if (!one_by_one) continue;
+    std::vector<int> shares;
+    for (const equal_devices& c : classes) {
+      REQUIRE(c.largest_share() <= c.cap);
+      for (int i = 0; i < c.devices; ++i) shares.push_back(c.share(i));
+    }
+    REQUIRE(shares == *one_by_one);
   }
 }
 

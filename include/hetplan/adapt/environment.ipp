@@ -148,7 +148,7 @@ HETPLAN_INLINE std::vector<double> environment::transfers_alone(double now, doub
   b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
   simulator_options o = options(now, until);
   o.until.reset();
-  return simulate(std::move(b).build(), cluster_->network(), policy_of_plan{}, o).background_left;
+  return simulate(std::move(b).build(), cluster_->network(), policy_of_plan{sharing::fair_share}, o).background_left;
 }
 
 HETPLAN_INLINE std::array<environment::carried, 2> environment::settle(const std::vector<double>& left, double now) {

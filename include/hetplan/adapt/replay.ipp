@@ -162,7 +162,7 @@ class replay_maker {
                         running_.microbatches * table_->cache_bytes(first, last);
     std::vector<int> most;
     for (const assignment& a : left_[k].devices) {
-      const double room = memory_limit(problem_.cluster[a.device]) - table_->state_bytes(first, last);
+      const double room = memory_limit_bytes(problem_.cluster[a.device]) - table_->state_bytes(first, last);
       most.push_back(count_that_fits(room, each, running_.microbatch_size));
     }
     return most;

@@ -25,7 +25,7 @@ struct migration_run {
 /// Adds a migration to other work on the same network; rounds are joined by barriers.
 ///
 /// @param start           what the first round waits for, if anything.
-/// @param fetch_priority  of its transfers, for runs under by_priority: smaller first.
+/// @param fetch_priority  of its transfers, for runs under `sharing::priority`: smaller first.
 /// @return                what work that waits for the migration depends on: the barrier behind the last round, or `start` if
 ///                        nothing moves.
 /// Complexity             O(fetches).

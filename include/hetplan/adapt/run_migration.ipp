@@ -41,7 +41,7 @@ HETPLAN_INLINE migration_run run_migration(const migration& m, const cluster& c,
   tasks::task_graph_builder b(c.size());
   static_cast<void>(add_migration(b, m, c));
   const tasks::task_graph g = std::move(b).build();
-  const trace t = simulate(g, c.network(), policy_of_plan{}, options);
+  const trace t = simulate(g, c.network(), policy_of_plan{sharing::fair_share}, options);
   const evaluation e = measure(g, t, c, energy);
   migration_run run{.ended = t.status.ok(), .time = t.latency, .moved = m.volume()};
   run.carried = e.resource_bytes;

@@ -56,7 +56,7 @@ class any_observer {
     static_assert(check_observer<std::remove_reference_t<O>, Event>());
   }
 
-  /// Is there one? Whoever asks first need not make events for nobody.
+  /// Is anybody observing? Ask before making an event that costs something.
   explicit operator bool() const { return tell_ != nullptr; }
   control operator()(const Event& e) const { return tell_ != nullptr ? tell_(observer_, e) : control::go; }
 

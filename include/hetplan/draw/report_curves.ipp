@@ -114,8 +114,7 @@ HETPLAN_INLINE std::string memory_chart(const report_run& run) {
     const double limit = box.level(usable / full);
     chart.plot.line(chart.axis().left, limit, chart.axis().left + chart.axis().width, limit, palette::alarm, 1,
                     " stroke-dasharray=\"6 3\"");
-    chart.number("peak " + engineering(peak, "B"), y + height / 2 - 3,
-                 peak > usable * (1 + limit_tolerance) ? palette::alarm : palette::ink);
+    chart.number("peak " + engineering(peak, "B"), y + height / 2 - 3, peak > memory_limit_bytes(d) ? palette::alarm : palette::ink);
     chart.number("limit " + engineering(usable, "B"), y + height / 2 + 12, palette::quiet);
     y += height + 14;
   }

@@ -54,7 +54,7 @@ HETPLAN_INLINE std::string plan_table(const report_run& run, const planning_grap
       const double busy = run.latency_s() > 0 ? run.judgement.trace.busy_s[a.device.index()] / run.latency_s() : 0;
       text += cell(d.name) + cell(std::to_string(a.samples) + " of " + std::to_string(p.size_of(here)), " class=\"n\"");
       if (parallel) text += cell(std::to_string(a.tensor_parallel), " class=\"n\"");
-      text += meter(peak / usable, peak > usable * (1 + limit_tolerance), engineering(peak, "B") + " of " + engineering(usable, "B"));
+      text += meter(peak / usable, peak > memory_limit_bytes(d), engineering(peak, "B") + " of " + engineering(usable, "B"));
       text += meter(busy, false, fixed(100 * busy, 0) + " %") + "</tr>\n";
     }
   }

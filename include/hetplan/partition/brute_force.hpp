@@ -183,7 +183,7 @@ class plan_enumerator {
     }
   }
 
-  /// The most samples of a microbatch that a device has memory for.
+  /// The most samples of a microbatch that a device has memory for. Counted, not asked of count_that_fits: this is the oracle.
   [[nodiscard]] int cap(std::size_t s, device_id d) const {
     const double limit = cluster_[d].usable_memory().value() * (1 + limit_tolerance);
     int fits = 0;

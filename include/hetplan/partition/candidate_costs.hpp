@@ -9,8 +9,8 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/partition/allocate.hpp>
 #include <hetplan/partition/device_space.hpp>
+#include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
@@ -50,7 +50,7 @@ struct stage_budget {
 /// Asks a table about stages on groups of a device space, for one microbatch size; no share is larger than the table's.
 ///
 /// Shares: each sample to the device that finishes it first within memory, which minimises the slowest device (see
-/// allocate); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
+/// hand_out); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
 /// the same group without it is.
 ///
 /// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.

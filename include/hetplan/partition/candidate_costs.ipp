@@ -16,7 +16,7 @@ HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const
       keep_budgets_(keep_budgets), repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
   for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
   for (const auto& members : space.classes) {
-    limit_.push_back(memory_limit(c[members.front()]));
+    limit_.push_back(memory_limit_bytes(c[members.front()]));
   }
 }
 

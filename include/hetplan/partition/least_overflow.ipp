@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/partition/allocate.hpp>
+#include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {

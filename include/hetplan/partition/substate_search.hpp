@@ -31,7 +31,7 @@ class substate_search {
  public:
   substate_search(const search_tables& t, const device_space& space, const plan& blank, const any_objective& o, const Policy& policy,
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score,
-                  const any_observer<cell_filled>& watch = {})
+                  any_observer<cell_filled> watch = {})
       : t_(t), space_(space), blank_(blank), objective_(o), options_(options), watch_(watch), boundaries_(std::move(boundaries)),
         serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
         rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
@@ -319,7 +319,7 @@ class substate_search {
   const plan& blank_;
   const any_objective& objective_;
   const search_options& options_;
-  const any_observer<cell_filled> watch_;
+  any_observer<cell_filled> watch_;
   std::vector<std::size_t> boundaries_;
   bool serial_;
   warmup_levels warmup_;

@@ -19,59 +19,33 @@ namespace detail {
 /// Ends of chains, and of the boundaries inside chains about `wanted` that split the work evenly.
 [[nodiscard]] std::vector<std::size_t> even_boundaries(const search_tables& t, std::size_t wanted);
 
-/// An objective that says it is monotone is asked on a grid whether it is. Throws invalid_model with the two points.
-void probe(const any_objective& o);
+/// Throws invalid_input for what no search can be asked; invalid_model where an objective that says it is monotone is not, on a
+/// grid of points. Returns the options with prune where the objective allows it.
+[[nodiscard]] search_options checked(search_options options, const plan& blank, const any_objective& objective, std::size_t capacity,
+                                     bool drops);
 
-/// Ever finer runs that keep few partial plans per cell find plans to prune with; then the run over all boundaries.
+/// What runs over few boundaries, ever more of them, tell the run over all: plans to prune with.
+struct coarse_runs {
+  search_result found = {};  ///< by the last of them
+  double known_score = std::numeric_limits<double>::infinity();
+  search_options left = {};  ///< what one run weighs is not there for the next
+};
+[[nodiscard]] coarse_runs run_coarse(const search_tables& tables, const device_space& space, const plan& blank,
+                                     const any_objective& objective, const search_options& options);
+
+/// The answer: what coarse runs know and a cell of limited capacity lost is not lost.
+[[nodiscard]] search_result joined(search_result last, coarse_runs coarse, const search_options& options);
+
 template <cell_policy Policy>
 [[nodiscard]] search_result ever_finer_runs(const search_tables& tables, const device_space& space, const plan& blank,
                                             const any_objective& objective, const Policy& policy, search_options options,
                                             const any_observer<cell_filled>& watch) {
-  const auto require = [](bool ok, const char* what, double given, const char* expected) {
-    if (!ok) throw invalid_input(std::string("two_substate_dp: ") + what + " = " + to_text(given) + "; expected " + expected);
-  };
-  require(options.plans >= 1, "plans", options.plans, "an integer >= 1");
-  require(options.max_stages >= 1, "max_stages", options.max_stages, "an integer >= 1");
-  require(policy.capacity() >= 1, "the cell policy's capacity", 0, "an integer >= 1");
-  require(blank.microbatch_size >= 1, "microbatch_size", blank.microbatch_size, "an integer >= 1");
-  require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
-  if (blank.schedule.kind == schedule_kind::explicit_orders)
-    throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
-  if (!objective.monotone() && !std::same_as<Policy, exhaustive>)
-    throw invalid_input("two_substate_dp: the objective is not monotone; expected one that is, or the cell policy exhaustive");
-  probe(objective);
-  options.prune = options.prune && objective.monotone();
-
+  options = checked(options, blank, objective, policy.capacity(), !std::same_as<Policy, exhaustive>);
+  coarse_runs coarse = run_coarse(tables, space, blank, objective, options);
   std::vector<std::size_t> all(tables.sequence.size() + 1);
   std::iota(all.begin(), all.end(), std::size_t{0});
-  search_result coarse;
-  double known = std::numeric_limits<double>::infinity();
-  search_options left = options;  // what one run weighs is not there for the next
-  long long weighed = 0;
-  for (std::size_t wanted = options.coarse_boundaries; options.prune && wanted > 0 && wanted < all.size(); wanted *= 3) {
-    auto few = even_boundaries(tables, wanted);
-    if (few.size() * 5 > all.size() * 4) break;
-    const top_k few_each{3};
-    search_result next = substate_search(tables, space, blank, objective, few_each, left, std::move(few), known).run();
-    weighed += next.counts.extended;
-    left.most_extensions = std::max(0LL, options.most_extensions - weighed);
-    if (next.plans.empty()) break;
-    coarse = std::move(next);
-    if (coarse.plans.size() == static_cast<std::size_t>(options.plans)) known = std::min(known, coarse.plans.back().score);
-  }
-  search_result r = substate_search(tables, space, blank, objective, policy, left, std::move(all), known, watch).run();
-  r.counts.extended += weighed;
-  // What the coarse run knows and a cell of limited capacity lost is not lost.
-  for (found_plan& f : coarse.plans) {
-    const auto same = [&](const found_plan& x) { return x.plan.stages == f.plan.stages; };
-    if (std::none_of(r.plans.begin(), r.plans.end(), same)) r.plans.push_back(std::move(f));
-  }
-  std::stable_sort(r.plans.begin(), r.plans.end(), [](const found_plan& a, const found_plan& b) {
-    return std::pair(a.score, a.plan.stages.size()) < std::pair(b.score, b.plan.stages.size());
-  });
-  if (r.plans.size() > static_cast<std::size_t>(options.plans)) r.plans.resize(static_cast<std::size_t>(options.plans));
-  if (!r.plans.empty() && r.status.result == outcome::infeasible) r.status = {};
-  return r;
+  return joined(substate_search(tables, space, blank, objective, policy, coarse.left, std::move(all), coarse.known_score, watch).run(),
+                std::move(coarse), options);
 }
 
 #ifdef HETPLAN_COMPILED
@@ -89,6 +63,7 @@ extern template search_result ever_finer_runs(const search_tables&, const device
 /// groups that the device space allows, for one microbatch size; shares by candidate_costs, none larger than the tables cover.
 ///
 /// @param blank    the job's plan with nothing decided: workload, microbatch size and count, schedule.
+/// @param objective copied (any_objective): its own type, not a base of it.
 /// @param policy   what cells keep. `exhaustive` and `dominance` are exact under the estimate; top_k{K} keeps K per cell.
 /// @return         options.plans plans, best first by (score, stages), with their estimates.
 /// Complexity      O(cells' plans x boundaries x moves) extensions, cells = boundaries x states x levels, before pruning

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace HETPLAN_NAMESPACE::partition::detail {
@@ -24,10 +25,25 @@ HETPLAN_INLINE std::vector<std::size_t> even_boundaries(const search_tables& t, 
   return chosen;
 }
 
-HETPLAN_INLINE void probe(const any_objective& o) {
-  if (!o.monotone()) return;
+HETPLAN_INLINE search_options checked(search_options options, const plan& blank, const any_objective& objective, std::size_t capacity,
+                                      bool drops) {
+  const auto require = [](bool ok, const char* what, double given, const char* expected) {
+    if (!ok) throw invalid_input(std::string("two_substate_dp: ") + what + " = " + to_text(given) + "; expected " + expected);
+  };
+  require(options.plans >= 1, "plans", options.plans, "an integer >= 1");
+  require(options.max_stages >= 1, "max_stages", options.max_stages, "an integer >= 1");
+  require(capacity >= 1, "the cell policy's capacity", 0, "an integer >= 1");
+  require(blank.microbatch_size >= 1, "microbatch_size", blank.microbatch_size, "an integer >= 1");
+  require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
+  if (blank.schedule.kind == schedule_kind::explicit_orders)
+    throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
+  if (!objective.monotone()) {
+    if (drops) throw invalid_input("two_substate_dp: the objective is not monotone; expected one that is, or the cell policy exhaustive");
+    options.prune = false;
+    return options;
+  }
   const double points[] = {0, 1e-3, 1, 30, 1e3, 1e6};
-  const auto ask = [&](double t, double e) { return checked_score(o, t, e); };
+  const auto ask = [&](double t, double e) { return checked_score(objective, t, e); };
   const auto fell = [&](double t, double e, double t2, double e2) {
     throw invalid_model("objective: score(" + to_text(t) + " s, " + to_text(e) + " J) = " + to_text(ask(t, e)) + " falls to " +
                         to_text(ask(t2, e2)) + " at " + to_text(t2) + " s, " + to_text(e2) + " J; expected non-decreasing in both");
@@ -39,6 +55,41 @@ HETPLAN_INLINE void probe(const any_objective& o) {
       if (ask(x, low) > ask(x, high)) fell(x, low, x, high);
     }
   }
+  return options;
+}
+
+HETPLAN_INLINE coarse_runs run_coarse(const search_tables& tables, const device_space& space, const plan& blank,
+                                      const any_objective& objective, const search_options& options) {
+  coarse_runs r{.left = options};
+  const std::size_t all = tables.sequence.size() + 1;
+  long long weighed = 0;
+  for (std::size_t wanted = options.coarse_boundaries; options.prune && wanted > 0 && wanted < all; wanted *= 3) {
+    auto few = even_boundaries(tables, wanted);
+    if (few.size() * 5 > all * 4) break;
+    search_result next = substate_search(tables, space, blank, objective, top_k{3}, r.left, std::move(few), r.known_score).run();
+    weighed += next.counts.extended;
+    r.left.most_extensions = std::max(0LL, options.most_extensions - weighed);
+    if (next.plans.empty()) break;
+    r.found = std::move(next);
+    if (r.found.plans.size() == static_cast<std::size_t>(options.plans))
+      r.known_score = std::min(r.known_score, r.found.plans.back().score);
+  }
+  r.found.counts.extended = weighed;
+  return r;
+}
+
+HETPLAN_INLINE search_result joined(search_result last, coarse_runs coarse, const search_options& options) {
+  last.counts.extended += coarse.found.counts.extended;
+  for (found_plan& f : coarse.found.plans) {
+    const auto same = [&](const found_plan& x) { return x.plan.stages == f.plan.stages; };
+    if (std::none_of(last.plans.begin(), last.plans.end(), same)) last.plans.push_back(std::move(f));
+  }
+  std::stable_sort(last.plans.begin(), last.plans.end(), [](const found_plan& a, const found_plan& b) {
+    return std::pair(a.score, a.plan.stages.size()) < std::pair(b.score, b.plan.stages.size());
+  });
+  if (last.plans.size() > static_cast<std::size_t>(options.plans)) last.plans.resize(static_cast<std::size_t>(options.plans));
+  if (!last.plans.empty() && last.status.result == outcome::infeasible) last.status = {};
+  return last;
 }
 
 #ifdef HETPLAN_COMPILED

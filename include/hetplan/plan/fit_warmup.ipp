@@ -18,9 +18,9 @@ HETPLAN_INLINE void fit_warmup(plan& p, const planning_graph& model, const clust
   for (const stage_id s : graph.topological) {
     int most = warmup_of(warmup_rule::hide_communication, graph[s].depth);
     for (const assignment& a : p[s].devices) {
-      const double room = memory_limit(c[a.device]) - stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
+      const double room = memory_limit_bytes(c[a.device]) - stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
       const share_memory kept = stage_share_memory(memory, model, p[s], a, p.workload, input_bytes(graph, s));
-      if (kept.forward > 0) most = std::min(most, std::max(1, count_that_fits(room - kept.backward, kept.forward, most)));
+      if (kept.forward > 0) most = std::max(1, count_that_fits(room - kept.backward, kept.forward, most));
     }
     for (const std::size_t e : graph[s].in) {
       if (graph.edges[e].backward_cut.value() > 0) most = std::min(most, p.schedule.warmup[graph.edges[e].from.index()]);

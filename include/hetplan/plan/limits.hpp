@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Does an evaluated plan keep the devices' limits, and if not: which, where, by how much?
+/// Does an evaluated plan keep the devices' limits, and if not: which, where, by how much? And how much would fit?
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -27,14 +26,11 @@ struct broken_limit {
 /// Checks use a relative tolerance: sums of the same numbers in another order are no violation.
 inline constexpr double limit_tolerance = 1e-9;
 
-/// Bytes that a plan may take of a device: its usable memory and the tolerance.
-[[nodiscard]] inline double memory_limit(const device& d) { return d.usable_memory().value() * (1 + limit_tolerance); }
+/// What a plan may take of a device: its usable memory and the tolerance.
+[[nodiscard]] double memory_limit_bytes(const device& d);
 
 /// How many things of so many bytes each fit into the room that is left, at most `most`; none where less than nothing is left.
-[[nodiscard]] inline int count_that_fits(double room, double each, int most) {
-  if (room < 0) return 0;
-  return each > 0 ? static_cast<int>(std::min<double>(most, room / each)) : most;
-}
+[[nodiscard]] int count_that_fits(double room_bytes, double each_bytes, int most);
 
 /// Does every used device keep its memory?
 [[nodiscard]] bool within_memory(const evaluation& e, const cluster& c);

@@ -3,14 +3,22 @@
 
 #include <hetplan/plan/limits.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace HETPLAN_NAMESPACE {
 
+HETPLAN_INLINE double memory_limit_bytes(const device& d) { return d.usable_memory().value() * (1 + limit_tolerance); }
+
+HETPLAN_INLINE int count_that_fits(double room_bytes, double each_bytes, int most) {
+  if (room_bytes < 0) return 0;
+  return each_bytes > 0 ? static_cast<int>(std::min<double>(most, room_bytes / each_bytes)) : most;
+}
+
 HETPLAN_INLINE bool within_memory(const evaluation& e, const cluster& c) {
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
-    if (x.used && x.peak_memory.value() > memory_limit(d)) return false;
+    if (x.used && x.peak_memory.value() > memory_limit_bytes(d)) return false;
   }
   return true;
 }

@@ -29,7 +29,7 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
       const double each = in_flight * stage_share_memory(problem.models.memory, problem.model, s, one, w, 0).forward;
       const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
       const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
-      caps.push_back(count_that_fits(memory_limit(d) - fixed, each + cache, largest));
+      caps.push_back(count_that_fits(memory_limit_bytes(d) - fixed, each + cache, largest));
     }
     const auto time_s = [&](std::size_t d, int share) {
       double total = 0;

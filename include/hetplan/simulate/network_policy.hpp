@@ -38,7 +38,7 @@ struct unlimited {
   [[nodiscard]] route_access access() const { return route_access::unlimited; }
 };
 
-/// The policy that a plan names.
+/// The policy that a plan or a schedule names. The library itself simulates with no other of these: one event loop to compile.
 struct policy_of_plan {
   sharing kind = sharing::fair_share;
   [[nodiscard]] int tier(const tasks::transfer& t) const { return kind == sharing::priority ? t.priority : 0; }
