@@ -17,9 +17,9 @@ namespace HETPLAN_NAMESPACE {
 ///                   busy and transfers as bytes as far as they came, but have no end.
 /// Complexity        O(log) per event; a transfer that starts or ends costs the size of the set of transfers
 ///                   that its resources connect (times the number of distinct fair shares in it).
-/// Throws            invalid_input if capacities change and transfers block (their time was counted into tasks), if the run can never end
-/// (cyclic orders, a capacity or speed that stays 0), or if a prescribed
-///                   rate is no rate, passes a capacity or leaves volume behind.
+/// Throws            invalid_input if capacities change and transfers block (their time was counted into tasks), if the run
+///                   can never end (cyclic orders, a capacity or speed that stays 0), or if a prescribed rate is no rate,
+///                   passes a capacity or leaves volume behind.
 /// Determinism       same input, same bytes. Ends within 1e-12 (relative) of each other happen together; then
 ///                   ends before starts, memory is released before it is taken, ties by index.
 /// Source            semantics, sections 6 and 10.
@@ -32,4 +32,16 @@ template <network_policy Policy = fair_share, observer<task_ended, transfer_ende
   return detail::event_loop<Policy, std::remove_reference_t<Observers>...>(g, net, policy, options, observers...).run();
 }
 
+#ifdef HETPLAN_COMPILED
+extern template trace simulate(const tasks::task_graph&, const network&, const fair_share&, const simulator_options&);
+extern template trace simulate(const tasks::task_graph&, const network&, const by_priority&, const simulator_options&);
+extern template trace simulate(const tasks::task_graph&, const network&, const policy_of_plan&, const simulator_options&);
+extern template trace simulate(const tasks::task_graph&, const network&, const prescribed&, const simulator_options&);
+extern template trace simulate(const tasks::task_graph&, const network&, const any_network_policy&, const simulator_options&);
+#endif
+
 }  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/simulate/simulator.ipp>
+#endif
