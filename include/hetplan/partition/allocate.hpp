@@ -16,9 +16,12 @@ namespace HETPLAN_NAMESPACE::partition {
 /// Shares of the samples for devices that all differ: hand_out with one device each.
 ///
 /// @param caps      by device: the most samples it has memory for.
-/// @param time_s    (device index, share >= 1) -> seconds; non-decreasing in the share.
+/// @param time_s    (device index, share >= 1) -> seconds; finite, non-decreasing in the share.
 /// @return          shares by device (0 = not used), or nothing if the caps hold fewer samples.
+/// Complexity       O(samples x devices).
 /// Throws           invalid_input (no device).
+/// Determinism      ties: the smaller share, then the smaller index.
+/// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily (hand_out).
 template <std::invocable<std::size_t, int> Time>
 [[nodiscard]] std::optional<std::vector<int>> allocate(int samples, const std::vector<int>& caps, Time&& time_s) {
   if (caps.empty()) throw invalid_input("allocate: no devices for " + std::to_string(samples) + " samples; expected at least one");

@@ -29,7 +29,7 @@ struct sample_taker {
 /// within the caps (an exchange argument: each step takes the smallest possible next maximum).
 ///
 /// @param samples   to hand out, on top of what the takers have.
-/// @param takers    not empty; gives them their samples. A user's own adds what identifies it.
+/// @param takers    not empty; gives them their samples. A derived type adds what identifies it.
 /// @param time_s    (taker, share >= 1) -> seconds; finite, non-decreasing in the share. Asked once for each share that the devices of a
 ///                  taker reach, and for one more.
 /// @return          false if the caps hold fewer samples; the takers then have what did fit.

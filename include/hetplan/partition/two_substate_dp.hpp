@@ -21,8 +21,8 @@ namespace detail {
 
 /// Throws invalid_input for what no search can be asked; invalid_model where an objective that says it is monotone is not, on a
 /// grid of points. Returns the options with prune where the objective allows it.
-[[nodiscard]] search_options checked(search_options options, const plan& blank, const any_objective& objective, std::size_t capacity,
-                                     bool drops);
+[[nodiscard]] search_options checked_options(search_options options, const plan& blank, const any_objective& objective,
+                                             std::size_t capacity, bool drops);
 
 /// What runs over few boundaries, ever more of them, tell the run over all: plans to prune with.
 struct coarse_runs {
@@ -34,18 +34,19 @@ struct coarse_runs {
                                      const any_objective& objective, const search_options& options);
 
 /// The answer: what coarse runs know and a cell of limited capacity lost is not lost.
-[[nodiscard]] search_result joined(search_result last, coarse_runs coarse, const search_options& options);
+[[nodiscard]] search_result merge_runs(search_result last, coarse_runs coarse, const search_options& options);
 
 template <cell_policy Policy>
 [[nodiscard]] search_result ever_finer_runs(const search_tables& tables, const device_space& space, const plan& blank,
                                             const any_objective& objective, const Policy& policy, search_options options,
                                             const any_observer<cell_filled>& watch) {
-  options = checked(options, blank, objective, policy.capacity(), !std::same_as<Policy, exhaustive>);
+  options = checked_options(options, blank, objective, policy.capacity(), !std::same_as<Policy, exhaustive>);
   coarse_runs coarse = run_coarse(tables, space, blank, objective, options);
   std::vector<std::size_t> all(tables.sequence.size() + 1);
   std::iota(all.begin(), all.end(), std::size_t{0});
-  return joined(substate_search(tables, space, blank, objective, policy, coarse.left, std::move(all), coarse.known_score, watch).run(),
-                std::move(coarse), options);
+  search_result last =
+      substate_search(tables, space, blank, objective, policy, coarse.left, std::move(all), coarse.known_score, watch).run();
+  return merge_runs(std::move(last), std::move(coarse), options);
 }
 
 #ifdef HETPLAN_COMPILED

@@ -25,8 +25,8 @@ HETPLAN_INLINE std::vector<std::size_t> even_boundaries(const search_tables& t, 
   return chosen;
 }
 
-HETPLAN_INLINE search_options checked(search_options options, const plan& blank, const any_objective& objective, std::size_t capacity,
-                                      bool drops) {
+HETPLAN_INLINE search_options checked_options(search_options options, const plan& blank, const any_objective& objective,
+                                              std::size_t capacity, bool drops) {
   const auto require = [](bool ok, const char* what, double given, const char* expected) {
     if (!ok) throw invalid_input(std::string("two_substate_dp: ") + what + " = " + to_text(given) + "; expected " + expected);
   };
@@ -78,7 +78,7 @@ HETPLAN_INLINE coarse_runs run_coarse(const search_tables& tables, const device_
   return r;
 }
 
-HETPLAN_INLINE search_result joined(search_result last, coarse_runs coarse, const search_options& options) {
+HETPLAN_INLINE search_result merge_runs(search_result last, coarse_runs coarse, const search_options& options) {
   last.counts.extended += coarse.found.counts.extended;
   for (found_plan& f : coarse.found.plans) {
     const auto same = [&](const found_plan& x) { return x.plan.stages == f.plan.stages; };
