@@ -3,6 +3,8 @@
 
 #include <hetplan/cluster/topology.hpp>
 
+#include <algorithm>
+
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE {

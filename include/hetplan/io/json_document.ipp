@@ -4,6 +4,7 @@
 #include <hetplan/io/json_document.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Who names something of the standard library includes its header, or a header of ours that does.
+
+Compiling each file alone cannot find this: there the standard library is precompiled as a whole, and where it is not, its headers
+include each other as one version of it happens to.
+"""
+
+import os
+import pathlib
+import re
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+INCLUDE = SOURCE / "include"
+
+# What each header is included for. A name stands in every header that the standard promises it in, as far as we include that.
+NAMES = {
+    "algorithm": """all_of any_of binary_search clamp copy copy_n count count_if equal fill find find_if find_if_not for_each
+        lexicographical_compare lower_bound make_heap max max_element min min_element move none_of nth_element partition_point pop_heap
+        push_heap remove remove_if reverse rotate set_union sort stable_partition stable_sort transform unique upper_bound""",
+    "array": "array get size",
+    "atomic": "atomic",
+    "bit": "bit_cast",
+    "cctype": "isalnum isdigit",
+    "charconv": "chars_format from_chars to_chars",
+    "chrono": "duration duration_cast nanoseconds steady_clock",
+    "cmath": """abs ceil floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
+    "compare": "strong_ordering partial_ordering",
+    "concepts": "derived_from integral invocable predicate same_as",
+    "condition_variable": "condition_variable",
+    "csetjmp": "jmp_buf longjmp",
+    "cstddef": "ptrdiff_t size_t",
+    "cstdint": "int32_t int64_t uint8_t uint32_t uint64_t",
+    "cstdio": "FILE fclose ferror fflush fopen fprintf fread fwrite snprintf size_t remove",
+    "cstdlib": "abort abs size_t",
+    "cstring": "memchr size_t",
+    "exception": "current_exception exception_ptr rethrow_exception",
+    "filesystem": "filesystem is_directory path rename",
+    "functional": "function greater hash",
+    "initializer_list": "initializer_list",
+    "iterator": "back_inserter prev size ssize",
+    "limits": "numeric_limits",
+    "list": "erase_if list",
+    "map": "erase_if map",
+    "memory": "addressof hash make_shared make_unique shared_ptr unique_ptr",
+    "mutex": "lock_guard mutex unique_lock",
+    "new": "bad_alloc",
+    "numeric": "accumulate gcd inner_product iota partial_sum",
+    "optional": "nullopt optional",
+    "queue": "priority_queue",
+    "random": "mt19937_64",
+    "set": "erase_if set",
+    "span": "size span ssize",
+    "sstream": "istringstream",
+    "stdexcept": "invalid_argument runtime_error",
+    "string": "erase_if hash size stoi string to_string",
+    "string_view": "hash size string_view",
+    "system_error": "errc error_code generic_category system_error",
+    "thread": "thread",
+    "tuple": "apply get tie tuple",
+    "type_traits": "conditional_t invoke_result_t is_same_v remove_cvref_t remove_reference_t",
+    "unordered_map": "erase_if unordered_map",
+    "unordered_set": "erase_if unordered_set",
+    "utility": "as_const exchange get move pair swap",
+    "variant": "get get_if holds_alternative variant visit",
+    "vector": "erase_if size ssize vector",
+}
+HEADERS_OF = {}
+for header, names in NAMES.items():
+    for name in names.split():
+        HEADERS_OF.setdefault(name, set()).add(header)
+
+INCLUDED = re.compile(r"^#include <([^>]+)>", re.M)
+NO_CODE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"')
+NAMED = re.compile(r"\bstd::(?:(?:ranges|chrono|filesystem)::)?(\w+)")
+
+
+def standard_headers(tree, file, reached):
+    """What the file includes of the standard library and other people's, itself or through ours, without any .ipp."""
+    reached.add(file)
+    found = set()
+    for included in INCLUDED.findall((tree / file).read_text()):
+        if not included.startswith("hetplan/"):
+            found.add(included)
+        elif not included.endswith(".ipp") and included not in reached:
+            found |= standard_headers(tree, included, reached)
+    return found
+
+
+def faults(tree):
+    for path in sorted([*tree.glob("**/*.hpp"), *tree.glob("**/*.ipp")]):
+        file = path.relative_to(tree).as_posix()
+        included = standard_headers(tree, file, set())
+        for name in sorted(set(NAMED.findall(NO_CODE.sub("", path.read_text())))):
+            known = HEADERS_OF.get(name)
+            if known is None:
+                yield f"{file}: std::{name} is not in the table of {pathlib.Path(__file__).name}"
+            elif not known & included:
+                yield f"{file}: std::{name} without {' or '.join(f'<{h}>' for h in sorted(known))}"
+
+
+class StandardLibrary(unittest.TestCase):
+    def test_each_name_has_its_header(self):
+        self.assertEqual([], list(faults(INCLUDE)))
+
+    def test_the_precompiled_header_holds_every_header_that_we_include(self):
+        pass
+
+
+if __name__ == "__main__":
+    unittest.main()
