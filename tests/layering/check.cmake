@@ -98,7 +98,7 @@ foreach(header IN LISTS headers)
       fault("the first include is not <${unit}.hpp>")
     endif()
     list(PREPEND includes "${first_include}")
-    # Header-only, such a function is defined in every source that includes the header: the odr test finds the macro missing.
+    # Header-only, such a function is defined in every source that includes the header: the header_only test finds the macro missing.
     # Compiled, `inline` leaves it out of the library.
     string(REGEX REPLACE "\ninline constexpr " "\n" without_constants "${text}")
     if(without_constants MATCHES "\n(inline [^(\n]*)")
