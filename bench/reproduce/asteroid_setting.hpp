@@ -14,8 +14,8 @@
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/graph/chain_view.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/step_sums.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
@@ -167,8 +167,7 @@ inline hetplan::plan_result balanced_pipeline(const edge_problem& p) {
   const planning_graph chain = chain_view(p.model);
   const cluster view = without_network_costs(p.cluster);
   plan chosen = recipes::choose_on_view(
-      p, "pp", chain, view,
-      {.steps = latency_rule::largest_step, .warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .largest_group = 1});
+      p, "pp", chain, view, {.law = largest_step{}, .warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .largest_group = 1});
   return recipes::judge_choice(p, minimize_latency{}, std::move(chosen));
 }
 /// Data parallelism whose gradients meet at a server, one of the devices.

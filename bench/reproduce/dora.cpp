@@ -248,8 +248,11 @@ std::string searched_harder(const std::vector<comparison>& all, field comparison
     problem p = problem_of(model, devices, job_of(c.how, c.model));
     if (of == &comparison::in_time) p.job.qoe = within(c.target_s);
     row r{std::string(to_string(c.how)), c.setting, c.model, text(range->first), dora.best ? text(value(dora)) : "OOM"};
-    for (const recipes::partitioner_options& how :
-         {recipes::partitioner_options{.k = 30}, {.merge_share = 0.01}, {.merge_share = 0.01, .k = 30}}) {
+    recipes::partitioner_options fine;
+    fine.rows = {decompose::joined_chains{0.01}, decompose::light_row{}};
+    recipes::partitioner_options more = fine;
+    more.k = 30;
+    for (const recipes::partitioner_options& how : {recipes::partitioner_options{.k = 30}, fine, more}) {
       const answer other(recipes::dora(p, by_response(p.job), 1, recipes::dora_options{.partitioner = how}));
       r.push_back(other.best ? text(value(other)) : "OOM");
     }
@@ -479,12 +482,10 @@ std::string parts(bool quick) {
     const char* name;
     recipes::partitioner_options how;
   };
-  const variant variants[] = {{"K 1", {.k = 1}},
-                              {"K 3", {.k = 3}},
-                              {"K 20", {}},
-                              {"K 30", {.k = 30}},
-                              {"blocks of 3 %", {.merge_share = 0.03}},
-                              {"two substates only", {.across_chains = false}}};
+  variant variants[] = {{"K 1", {.k = 1}},   {"K 3", {.k = 3}},     {"K 20", {}},
+                        {"K 30", {.k = 30}}, {"blocks of 3 %", {}}, {"two substates only", {}}};
+  variants[4].how.rows = {decompose::joined_chains{0.03}, decompose::light_row{}};
+  variants[5].how.rows = {decompose::serial_chains{}};
   row headings{"setting", "model"};
   for (const variant& v : variants) headings.emplace_back(v.name);
   std::vector<row> rows{headings};

@@ -4,8 +4,8 @@
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/hypervolume.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/estimate.hpp>
-#include <hetplan/plan/step_sums.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
@@ -235,7 +235,7 @@ static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
                                        const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster);
-  plan chosen = recipes::choose_on_view(problem, "shortest-way", chain, view, {.steps = latency_rule::sum_and_largest, .largest_group = 1});
+  plan chosen = recipes::choose_on_view(problem, "shortest-way", chain, view, {.law = sum_and_largest{}, .largest_group = 1});
   return recipes::judge_choice(problem, objective, std::move(chosen), observer);
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
     const plan blank = one_batch_at_a_time();
     const partition::search_tables tables(model, sequence, boards, cost, plain_memory{}, linear_power{}, blank.workload, batch);
     REQUIRE(tables.classes.size() == 2);
-    const partition::search_options options{.plans = 1, .steps = latency_rule::largest_step};
+    const partition::search_options options{.plans = 1, .law = largest_step{}};
     const partition::search_result found = partition::two_substate_dp(tables, partition::every_order(tables.classes, 1), blank,
                                                                       minimize_latency{}, partition::dominance{}, options);
     REQUIRE(found.plans.size() == 1);

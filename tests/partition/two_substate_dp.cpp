@@ -3,6 +3,7 @@
 
 #include <hetplan/partition/two_substate_dp.hpp>
 
+#include "support/closed_form_latency.hpp"
 #include "support/search_instance.hpp"
 
 using namespace hetplan;
@@ -10,9 +11,9 @@ using namespace hetplan::partition;
 
 namespace {
 
-template <class Objective, class Estimator = dominant_step>
+template <class Objective, class Estimator = test::closed_dominant_step>
 void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible,
-                              latency_rule steps = latency_rule::dominant_step, const Estimator& estimator = {}, int largest_share = 100) {
+                              const std::optional<any_step_law>& law = {}, const Estimator& estimator = {}, int largest_share = 100) {
   const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload,
                              std::min(largest_share, i.blank.microbatch_size));
   space_options space;
@@ -21,7 +22,7 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
   const auto best =
       brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, estimator, 1);
-  const search_options options{.plans = 1, .warmup = rule, .steps = steps, .coarse_boundaries = 2};
+  const search_options options{.plans = 1, .warmup = rule, .law = law, .coarse_boundaries = 2};
   const search_result found = two_substate_dp(tables, test::any_order(tables, i.blank), i.blank, objective, dominance{}, options);
   search_options unpruned = options;
   unpruned.prune = false;
@@ -78,9 +79,9 @@ TEST_CASE("the search minimises the other estimates as exactly as the dominant s
     INFO(i.what);
     const warmup_rule rule = warmup_rules[seed % 3];
     if (seed % 2 == 0) {
-      compare_with_brute_force(i, minimize_latency{}, rule, feasible, latency_rule::sum_and_largest, sum_and_largest{});
+      compare_with_brute_force(i, minimize_latency{}, rule, feasible, sum_and_largest{}, test::closed_sum_and_largest{});
     } else {
-      compare_with_brute_force(i, keep_qoe{seconds(0.05), 20}, rule, feasible, latency_rule::largest_step, largest_step{});
+      compare_with_brute_force(i, keep_qoe{seconds(0.05), 20}, rule, feasible, largest_step{}, test::closed_largest_step{});
     }
   }
   REQUIRE(feasible > 300);
@@ -93,7 +94,7 @@ TEST_CASE("a microbatch may be larger than what one device takes of it") {
     i.blank.microbatch_size += 2;
     INFO(i.what);
     const int largest_share = 1 + static_cast<int>(seed % 3);
-    compare_with_brute_force(i, minimize_latency{}, warmup_rules[seed % 3], feasible, latency_rule::dominant_step, dominant_step{},
+    compare_with_brute_force(i, minimize_latency{}, warmup_rules[seed % 3], feasible, std::nullopt, test::closed_dominant_step{},
                              largest_share);
   }
   REQUIRE(feasible > 60);

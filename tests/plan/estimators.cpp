@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/step_sums.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"
@@ -294,7 +294,7 @@ TEST_CASE("a cap on the busy share stretches the iteration until it holds") {
 
 TEST_CASE("sum and largest by hand: every step once, the largest again for each further microbatch") {
   const auto latency = [](const plan& p, const planning_graph& m, const cluster& c) {
-    return estimate<sum_and_largest>(p, m, c, roofline{}).latency.value();
+    return estimate(p, m, c, roofline{}, {}, {}, any_step_law(sum_and_largest{})).latency.value();
   };
   // Stages of 3 and 4 s, a link of 3.5 s each way: the link is largest.
   CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 2}, {2, 2}}, 3), wired(2, 0.5)) == near(3 + 7 + 4 + 3 * 7));
@@ -322,7 +322,7 @@ TEST_CASE("sum and largest by hand: every step once, the largest again for each 
 
 TEST_CASE("the largest step by hand: a stage's work of the iteration, its reduction beside it, or a link's whole traffic") {
   const auto latency = [](const plan& p, const planning_graph& m, const cluster& c) {
-    return estimate<largest_step>(p, m, c, roofline{}).latency.value();
+    return estimate(p, m, c, roofline{}, {}, {}, any_step_law(largest_step{})).latency.value();
   };
   // Work 4 x 3 and 4 x 4 s. The link takes its latency once each way: 7 + 3 x 3 s in full duplex, 7 + 3 x 6 s where it shares the air.
   const planning_graph m = chain_of({{1, 2}, {2, 2}}, 3);
@@ -355,8 +355,10 @@ TEST_CASE("a missing route makes the estimate infinite, never a NaN") {
     CHECK(e.latency.value() == std::numeric_limits<double>::infinity());
     CHECK(e.devices[0].energy.value() == std::numeric_limits<double>::infinity());
     CHECK(critical_s(p, m, islands) == std::numeric_limits<double>::infinity());
-    CHECK(estimate<sum_and_largest>(p, m, islands, roofline{}).latency.value() == std::numeric_limits<double>::infinity());
-    CHECK(estimate<largest_step>(p, m, islands, roofline{}).latency.value() == std::numeric_limits<double>::infinity());
+    CHECK(estimate(p, m, islands, roofline{}, {}, {}, any_step_law(sum_and_largest{})).latency.value() ==
+          std::numeric_limits<double>::infinity());
+    CHECK(estimate(p, m, islands, roofline{}, {}, {}, any_step_law(largest_step{})).latency.value() ==
+          std::numeric_limits<double>::infinity());
   }
   plan forward_only = one_way;
   forward_only.workload.mode = mode::inference;

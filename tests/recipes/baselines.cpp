@@ -83,18 +83,13 @@ template <class F>
 
 /// A planner on its view, and the space that it is the best of.
 struct planner_space {
-  latency_rule steps;
+  std::optional<any_step_law> law = {};
   warmup_rule warmup = warmup_rule::depth;
   schedule_kind schedule = schedule_kind::one_f_one_b;
   int largest_group = std::numeric_limits<int>::max();
 };
-[[nodiscard]] double steps_s(latency_rule rule, const pipeline_steps& steps) {
-  switch (rule) {
-    case latency_rule::sum_and_largest: return sum_and_largest{}.latency(steps).value();
-    case latency_rule::largest_step: return largest_step{}.latency(steps).value();
-    case latency_rule::dominant_step: break;
-  }
-  return dominant_step{}.latency(steps).value();
+[[nodiscard]] double steps_s(const planner_space& how, const pipeline_steps& steps) {
+  return how.law.value_or(any_step_law(steps.mode)).latency(steps).value();
 }
 /// The least estimate of all plans of a view, groups in any order, for one microbatch size; nothing where none fits.
 template <class Problem>
@@ -109,7 +104,7 @@ std::optional<double> least_by_exhaustion(const Problem& problem, const planning
     for (const stage& s : p.stages) {
       if (s.devices.size() > static_cast<std::size_t>(how.largest_group)) return;
     }
-    const double t = steps_s(how.steps, make_steps(p, chain, view, problem.cost));
+    const double t = steps_s(how, make_steps(p, chain, view, problem.cost));
     if (!(t < std::numeric_limits<double>::infinity()) || (least && t >= *least)) return;
     if (within_memory(estimate(p, chain, view, problem.cost, problem.models.memory), view)) least = t;
   });
@@ -134,7 +129,7 @@ void compare_with_exhaustion(const Planner& planner, const View& view_of, const 
     const int size = s.job.microbatch_sizes.front();
     planner_space space = how;
     // EdgeShard adds up the steps of a microbatch that is alone.
-    if (how.largest_group == 1 && how.schedule != schedule_kind::gpipe && size == s.job.batch) space.steps = latency_rule::sum_and_largest;
+    if (how.largest_group == 1 && how.schedule != schedule_kind::gpipe && size == s.job.batch) space.law = sum_and_largest{};
     const auto best = least_by_exhaustion(problem, chain, view, size, space);
     const plan_result r = planner(problem, minimize_latency{});
     REQUIRE(r.candidates == 1);
@@ -149,7 +144,7 @@ void compare_with_exhaustion(const Planner& planner, const View& view_of, const 
     ++found;
     require_sound(r, problem, minimize_latency{});
     const plan& p = r.plans.front();
-    REQUIRE(steps_s(space.steps, make_steps(p, chain, view, problem.cost)) == Approx(*best).epsilon(1e-9));
+    REQUIRE(steps_s(space, make_steps(p, chain, view, problem.cost)) == Approx(*best).epsilon(1e-9));
     REQUIRE(p.schedule.kind == how.schedule);
     for (const stage& st : p.stages) hybrid += st.devices.size() > 1;
   }
@@ -163,28 +158,28 @@ void compare_with_exhaustion(const Planner& planner, const View& view_of, const 
 }  // namespace
 
 TEST_CASE("PipeDream is the best by its largest step of all plans of equal devices without memory limits") {
-  compare_with_exhaustion([](auto&&... args) { return recipes::pipedream(args...); }, equal_and_roomy,
-                          {.steps = latency_rule::largest_step}, memory_seen::none);
+  compare_with_exhaustion([](auto&&... args) { return recipes::pipedream(args...); }, equal_and_roomy, {.law = largest_step{}},
+                          memory_seen::none);
 }
 
 TEST_CASE("Dapple is the best by its dominant step of all plans of equal devices without memory limits") {
   compare_with_exhaustion([](auto&&... args) { return recipes::dapple(args...); }, equal_and_roomy,
-                          {.steps = latency_rule::dominant_step, .warmup = warmup_rule::hide_communication}, memory_seen::none);
+                          {.warmup = warmup_rule::hide_communication}, memory_seen::none);
 }
 
 TEST_CASE("Alpa is the best by sum and largest of all plans of equal devices within the least memory") {
   compare_with_exhaustion([](auto&&... args) { return recipes::alpa(args...); }, [](const cluster& c) { return homogeneous(c); },
-                          {.steps = latency_rule::sum_and_largest}, memory_seen::least);
+                          {.law = sum_and_largest{}}, memory_seen::least);
 }
 
 TEST_CASE("Metis is the best by sum and largest of all plans of unequal devices within their memories") {
   compare_with_exhaustion([](auto&&... args) { return recipes::metis(args...); }, [](const cluster& c) { return uncontended(c); },
-                          {.steps = latency_rule::sum_and_largest}, memory_seen::own);
+                          {.law = sum_and_largest{}}, memory_seen::own);
 }
 
 TEST_CASE("EdgeShard is the best by its largest step of all pipelines of single unequal devices within their memories") {
   compare_with_exhaustion([](auto&&... args) { return recipes::edgeshard(args...); }, [](const cluster& c) { return uncontended(c); },
-                          {.steps = latency_rule::largest_step, .largest_group = 1}, memory_seen::own);
+                          {.law = largest_step{}, .largest_group = 1}, memory_seen::own);
 }
 
 TEST_CASE("no cut of the chain into stages on single equal devices has a smaller largest stage than GPipe's") {

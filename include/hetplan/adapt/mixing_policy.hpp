@@ -14,6 +14,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 struct mixing_options {
   policy_options common = {};
   mix::progress_options progress = {};
+  mix::any_mixing_controller mixing = mix::exact_mixing{};
 };
 
 /// Uniform progress over the plans of a Pareto set: what they do under present conditions gives their rates, delta

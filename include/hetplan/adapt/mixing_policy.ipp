@@ -17,6 +17,7 @@ HETPLAN_INLINE mixing_policy::mixing_policy(const planning_problem& problem, any
       changes_(options.common) {
   static_cast<void>(checked_options(options.common, "mixing_policy"));
   controller_.options = options.progress;
+  controller_.mixing = std::move(options.mixing);
 }
 
 HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {

@@ -9,6 +9,7 @@
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/mix/mixing.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/plan_rates.hpp>
 
 namespace HETPLAN_NAMESPACE::mix {
@@ -65,6 +66,7 @@ struct decision {
 struct uniform_progress {
   plan_rates rates = {};  ///< as known now; may be changed between decisions
   progress_options options = {};
+  any_mixing_controller mixing = exact_mixing{};  ///< fills each horizon
 
   /// Status      ok, or infeasible where the deadline has passed with work left.
   /// Complexity  O(n^2) for n plans.

@@ -33,11 +33,11 @@ HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
     return d;
   }
   begin_or_go_on(d, now);
-  d.mixture = mix(rates, {.horizon_s = d.horizon_s,
-                          .progress = d.progress,
-                          .running = now.running,
-                          .shortfall_J = options.shortfall_J,
-                          .order = turn_order::faster_first});
+  d.mixture = mixing(rates, {.horizon_s = d.horizon_s,
+                             .progress = d.progress,
+                             .running = now.running,
+                             .shortfall_J = options.shortfall_J,
+                             .order = turn_order::faster_first});
   if (d.mixture.parts.empty()) {
     d.seconds = std::min({d.mixture.idle_s, options.period_s, now.time_left_s});
   } else {

@@ -2,6 +2,7 @@
 #pragma once
 /// What one stage on one group of devices adds to a plan: step times, reductions, memory, energy.
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -41,10 +42,19 @@ struct device_part {
 
 /// What the devices of a stage add to energy and limits.
 struct stage_budget {
-  double energy_J = 0;  ///< dynamic, one iteration (one whole run in generation)
-  double idle_W = 0;    ///< J per second of response
-  double limit_s = std::numeric_limits<double>::infinity();
-  double stretch_s = 0;
+  double energy_J = 0;                                       ///< dynamic, one iteration (one whole run in generation)
+  double idle_W = 0;                                         ///< J per second of response
+  double limit_s = std::numeric_limits<double>::infinity();  ///< the largest response that they allow
+  double stretch_s = 0;                                      ///< the least
+
+  /// What both stages add.
+  stage_budget& operator+=(const stage_budget& other) {
+    energy_J += other.energy_J;
+    idle_W += other.idle_W;
+    limit_s = std::min(limit_s, other.limit_s);
+    stretch_s = std::max(stretch_s, other.stretch_s);
+    return *this;
+  }
 };
 
 /// Asks a table about stages on groups of a device space, for one microbatch size; no share is larger than the table's.

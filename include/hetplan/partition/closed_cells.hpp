@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hetplan/partition/partial_store.hpp>
-#include <hetplan/partition/step_rule.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -20,12 +20,12 @@ struct closed_cells {
   struct range {
     std::size_t begin, end;
     int stages;
-    step_rule::suffix best = {};  ///< behind the link to the group at hand
+    pipeline_tail best = {};  ///< behind the link to the group at hand
     partial_plan ideal = {};
   };
   std::vector<range> ranges;
-  std::vector<step_rule::suffix> suffixes;  ///< by member of the ranges, which follow one another
-  step_rule::suffix best;
+  std::vector<pipeline_tail> suffixes;  ///< by member of the ranges, which follow one another
+  pipeline_tail best;
   double best_energy_J = 0, best_idle_W = 0;
 
   /// Serial sequences: what each partial plan amounts to behind the link to a group. False if no link is possible.
@@ -33,8 +33,8 @@ struct closed_cells {
   /// @param link_to  the link to the group at hand from the group of a partial plan.
   /// @param uniform  all links are alike.
   /// Complexity      O(partial plans of the ranges).
-  template <class Store, class LinkTo>
-  bool look_through_links(const Store& store, const step_rule& rule, bool uniform, LinkTo&& link_to) {
+  template <step_law Law, class Store, class LinkTo>
+  bool look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     suffixes.clear();
     best = {inf, inf};
@@ -42,11 +42,11 @@ struct closed_cells {
     for (range& r : ranges) {
       r.best = {inf, inf};
       r.ideal = store[r.begin];
-      link_step step;
+      link_times step;
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const partial_node& old = store[n];
         if (r.stages > 0 && (n == r.begin || (!uniform && old.group != store[n - 1].group))) step = link_to(old.group);
-        suffixes.push_back(r.stages > 0 ? rule.through(step, old.finished.reach_s, old.finished.rest_s) : rule.empty_suffix());
+        suffixes.push_back(r.stages > 0 ? law.extend(p, step, pipeline_tail{old.finished.reach_s, old.finished.rest_s}) : pipeline_tail{});
         r.best = {std::min(r.best.reach_s, suffixes.back().reach_s), std::min(r.best.rest_s, suffixes.back().rest_s)};
         r.ideal.energy_J = std::min(r.ideal.energy_J, old.energy_J);
         r.ideal.idle_W = std::min(r.ideal.idle_W, old.idle_W);
@@ -60,7 +60,7 @@ struct closed_cells {
     }
     return best.reach_s < inf;
   }
-  [[nodiscard]] const step_rule::suffix& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
+  [[nodiscard]] const pipeline_tail& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
 };
 
 }  // namespace HETPLAN_NAMESPACE::partition

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// In which orders a search takes the devices of a cluster.
+/// In which orders a search takes the devices of a cluster: the door for orderings, and the ones that ship.
 
+#include <concepts>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include <hetplan/partition/device_space.hpp>
@@ -23,6 +26,55 @@ inline constexpr double affordable_moves = 2000;
 /// Complexity  see every_order and in_class_order.
 /// Source      Dora, section 4.1, searches one order; ours.
 [[nodiscard]] std::vector<device_space> orders_to_search(const search_tables& t, int largest_group, double most_moves = affordable_moves);
+
+/// A callable that makes device spaces, at least one, of the classes of the tables: what a search takes one after the other. No group
+/// is larger than largest_group. Pure.
+template <class O>
+concept device_ordering = requires(const O& o, const search_tables& t, int largest_group) {
+  { o(t, largest_group) } -> std::same_as<std::vector<device_space>>;
+};
+
+template <class O>
+consteval bool check_device_ordering() {
+  static_assert(device_ordering<O>,
+                "device_ordering needs: std::vector<hetplan::partition::device_space> operator()(const hetplan::partition::search_tables&, "
+                "int largest_group) const");
+  return device_ordering<O>;
+}
+
+/// orders_to_search.
+struct affordable_orders {
+  double most_moves = affordable_moves;
+  [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const {
+    return orders_to_search(t, largest_group, most_moves);
+  }
+};
+/// by_memory alone.
+struct memory_first {
+  [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const {
+    return {by_memory(t, largest_group)};
+  }
+};
+
+/// Holds any ordering by value.
+class any_device_ordering {
+ public:
+  template <class O>
+    requires(!std::same_as<O, any_device_ordering>)
+  any_device_ordering(O o) {
+    static_assert(check_device_ordering<O>());
+    if constexpr (device_ordering<O>) orders_ = std::move(o);
+  }
+
+  /// Throws  invalid_model (no device space, or one of other classes than the tables').
+  [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const;
+
+ private:
+  std::function<std::vector<device_space>(const search_tables&, int)> orders_;
+};
+
+static_assert(check_device_ordering<affordable_orders>() && check_device_ordering<memory_first>() &&
+              check_device_ordering<any_device_ordering>());
 
 }  // namespace HETPLAN_NAMESPACE::partition
 

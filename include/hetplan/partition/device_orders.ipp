@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <string>
+
+#include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -30,6 +33,17 @@ HETPLAN_INLINE std::vector<device_space> orders_to_search(const search_tables& t
     if (std::find(seen.begin(), seen.end(), order) != seen.end()) continue;
     seen.push_back(order);
     spaces.push_back(in_class_order(t.classes, order, largest_group));
+  }
+  return spaces;
+}
+
+HETPLAN_INLINE std::vector<device_space> any_device_ordering::operator()(const search_tables& t, int largest_group) const {
+  std::vector<device_space> spaces = orders_(t, largest_group);
+  if (spaces.empty()) throw invalid_model("device ordering: no device space; expected at least one");
+  for (const device_space& s : spaces) {
+    if (s.classes != t.classes)
+      throw invalid_model("device ordering: a device space of " + std::to_string(s.classes.size()) +
+                          " classes that are not those of the search tables; expected search_tables::classes");
   }
   return spaces;
 }

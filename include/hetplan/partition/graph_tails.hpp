@@ -2,6 +2,7 @@
 #pragma once
 /// A stage before a graph of stages: what it sends to each of them, and which ports it opens and closes.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -9,13 +10,13 @@
 
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/group_links.hpp>
-#include <hetplan/partition/step_rule.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
 /// What a new stage sees behind it. Source: own.
 struct seen_suffix {
-  step_rule::suffix tails;
+  pipeline_tail tails;
   int depth = 0;
   std::pair<double, double> out = {};  ///< bytes per sample to all stages behind, and gradients that come back
 };
@@ -23,14 +24,31 @@ struct seen_suffix {
 /// Extends the ports of partial plans; buffers are reused.
 ///
 /// Complexity  a call: O(crossings x ports + ports^2) of the boundary.
-/// Source      own: the step_rule of chains on a graph of stages, which Dora's plans are (section 4.1).
+/// Source      own: the step law of chains on a graph of stages, which Dora's plans are (section 4.1).
 class graph_tails {
  public:
-  graph_tails(const crossing_table& cuts, const group_links& links, const step_rule& rule) : cuts_(cuts), links_(links), rule_(rule) {}
+  graph_tails(const crossing_table& cuts, const group_links& links) : cuts_(cuts), links_(links) {}
 
   /// A stage of blocks [first, last) on a group before a partial plan that begins at `last`. A tensor goes to each
   /// stage that reads it once, with the most bytes that it reads.
-  [[nodiscard]] seen_suffix look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports);
+  template <step_law Law>
+  [[nodiscard]] seen_suffix look(const Law& law, const pipelining& p, std::size_t first, std::size_t last, std::size_t group,
+                                 std::span<const tail> ports) {
+    add_traffic(first, last, ports);
+    seen_suffix seen;
+    for (std::size_t i = 0; i < traffic_.size(); ++i) {
+      const traffic_to& f = traffic_[i];
+      if (!f.used) continue;
+      const tail& t = ports[i];
+      const link_times link = links_.time(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes);
+      const pipeline_tail through = law.extend(p, link, pipeline_tail{t.reach_s, t.rest_s});
+      seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
+      seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
+      seen.out.first += f.forward_bytes;
+      seen.out.second += f.gradient_bytes;
+    }
+    return seen;
+  }
 
   /// The ports once the stage, itself `mine`, is placed. Valid until the next call.
   [[nodiscard]] std::span<const tail> extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine);
@@ -42,9 +60,11 @@ class graph_tails {
     bool used = false;
   };
 
+  /// Fills traffic_: what the stage sends to each stage behind.
+  void add_traffic(std::size_t first, std::size_t last, std::span<const tail> ports);
+
   const crossing_table& cuts_;
   const group_links& links_;
-  const step_rule& rule_;
   std::vector<traffic_to> traffic_;  ///< by port, at the first port of each stage
   std::vector<crossing> most_;
   std::vector<tail> tails_;

@@ -7,7 +7,7 @@
 
 namespace HETPLAN_NAMESPACE::partition {
 
-HETPLAN_INLINE seen_suffix graph_tails::look(std::size_t first, std::size_t last, std::size_t group, std::span<const tail> ports) {
+HETPLAN_INLINE void graph_tails::add_traffic(std::size_t first, std::size_t last, std::span<const tail> ports) {
   traffic_.assign(ports.size(), {});
   const auto& all = cuts_.crossings(last);
   for (std::size_t i = 0; i < all.size() && all[i].from >= first;) {
@@ -25,18 +25,6 @@ HETPLAN_INLINE seen_suffix graph_tails::look(std::size_t first, std::size_t last
       f = {f.forward_bytes + x.forward_bytes, f.gradient_bytes + x.gradient_bytes, true};
     }
   }
-  seen_suffix seen{.tails = rule_.empty_suffix()};
-  for (std::size_t i = 0; i < traffic_.size(); ++i) {
-    const traffic_to& f = traffic_[i];
-    if (!f.used) continue;
-    const tail& t = ports[i];
-    const auto through = rule_.through(rule_.link(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes), t.reach_s, t.rest_s);
-    seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
-    seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
-    seen.out.first += f.forward_bytes;
-    seen.out.second += f.gradient_bytes;
-  }
-  return seen;
 }
 
 HETPLAN_INLINE std::span<const tail> graph_tails::extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine) {

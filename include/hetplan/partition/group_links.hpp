@@ -10,6 +10,9 @@
 
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/partition/device_space.hpp>
+#include <hetplan/plan/pipeline_steps.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -20,7 +23,8 @@ namespace HETPLAN_NAMESPACE::partition {
 ///             its groups (peak_exchange). Own: by classes instead of devices, which exchange_test allows.
 class group_links {
  public:
-  group_links(const device_space& space, const network& net) : space_(space) {
+  group_links(const device_space& space, const network& net, const plan& blank)
+      : space_(space), size_(blank.microbatch_size), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     const std::size_t n = space.classes.size();
     by_class_.resize(n * n);
@@ -55,11 +59,18 @@ class group_links {
     }
     return all;
   }
+  /// A link that all microbatches of the job cross with so many bytes per sample, gradients in training.
+  [[nodiscard]] link_times time(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
+    const auto t = time_link(x, size_, microbatches_, forward_bytes, training_ ? gradient_bytes : 0);
+    return {t.total_s, t.backward_s, t.own_s};
+  }
   /// No link costs less.
   [[nodiscard]] const exchange_cost& best() const { return best_; }
 
  private:
   const device_space& space_;
+  int size_, microbatches_;
+  bool training_;
   std::vector<exchange_cost> by_class_;
   exchange_cost alike_, best_;
   bool uniform_ = true;

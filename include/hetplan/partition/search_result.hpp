@@ -6,14 +6,15 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/step_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
 
@@ -34,7 +35,7 @@ struct search_options {
   int plans = 10;  ///< how many to return
   int max_stages = 16;
   warmup_rule warmup = warmup_rule::hide_communication;
-  latency_rule steps = latency_rule::dominant_step;                   ///< the estimate that is minimised
+  std::optional<any_step_law> law = {};                               ///< whose latency is minimised; none: the dominant step's
   bool keep_budgets = true;                                           ///< energy and busy share; memory is always kept
   bool prune = true;                                                  ///< by the best plans known and what completions cost at least
   long long most_extensions = std::numeric_limits<long long>::max();  ///< weighed by all runs, about; then it stops with the best so far
@@ -62,6 +63,12 @@ class warmup_levels {
   int max_stages_;
   warmup_rule rule_;
 };
+
+/// How a search believes that the microbatches of a job pass: in turn where warm-up lets in one at a time.
+[[nodiscard]] inline pipelining pipelining_of(const plan& blank, warmup_rule r) {
+  const bool in_turn = r == warmup_rule::one && blank.schedule.kind != schedule_kind::gpipe;
+  return {blank.microbatches, in_turn ? blank.microbatches : 1};
+}
 
 /// A plan as the search sees it: its own estimate, which bounds nothing.
 struct found_plan {

@@ -13,12 +13,14 @@
 #include <hetplan/partition/closed_cells.hpp>
 #include <hetplan/partition/completion_bounds.hpp>
 #include <hetplan/partition/graph_tails.hpp>
+#include <hetplan/partition/incumbents.hpp>
 #include <hetplan/partition/memory_reach.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/rebuild_plan.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/stage_memo.hpp>
 #include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 
 namespace HETPLAN_NAMESPACE::partition::detail {
 
@@ -33,16 +35,15 @@ class substate_search {
                   const search_options& options, std::vector<std::size_t> boundaries, double known_score,
                   any_observer<cell_filled> watch = {})
       : t_(t), space_(space), blank_(blank), objective_(o), options_(options), watch_(watch), boundaries_(std::move(boundaries)),
-        serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), energy_matters_(asks_for_energy()),
-        rule_(blank.workload.mode, blank.microbatch_size, blank.microbatches, gpipe(blank) ? warmup_rule::depth : options.warmup,
-              options.steps),
-        costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets), bounds_(t, space, boundaries_, blank, serial_),
-        links_(space, t.cluster.network()), tails_(t.crossings, links_, rule_), memo_(costs_, boundaries_, space.groups.size()),
-        store_(policy, boundaries_.size() * space.states() * levels_),
+        serial_(t.cuts.serial()), warmup_(blank, options), levels_(warmup_.levels()), best_(o, options, known_score),
+        energy_matters_(asks_for_energy()), law_(options.law.value_or(any_step_law(blank.workload.mode))),
+        pipelining_(pipelining_of(blank, options.warmup)), costs_(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets),
+        bounds_(t, space, boundaries_, blank, serial_), links_(space, t.cluster.network(), blank), tails_(t.crossings, links_),
+        memo_(costs_, boundaries_, space.groups.size()), store_(policy, boundaries_.size() * space.states() * levels_),
         reach_(costs_, space, boundaries_, options.max_stages, [&](int depth) { return in_flight(serial_ ? depth : 1); }),
-        threshold_(known_score), start_(space.states()) {
+        start_(space.states()) {
     for (std::size_t s = 0; s < start_.size(); ++s) start_[s] = reach_.last(s, 1);
-    for (const std::size_t b : boundaries_) least_links_.push_back(b == 0 ? link_step{} : serial_link(links_.best(), b));
+    for (const std::size_t b : boundaries_) least_links_.push_back(b == 0 ? link_times{} : serial_link(links_.best(), b));
   }
 
   search_result run() {
@@ -56,17 +57,16 @@ class substate_search {
       lower_starts();
       for (std::size_t s = 0; s < space_.states() && !stopped; ++s) stopped = extend_from(p, s, r.counts) == control::stop;
     }
-    for (const partial_node& whole : whole_) r.plans.push_back(rebuild(whole));
+    for (const partial_node& whole : best_.all()) r.plans.push_back(rebuild(whole));
     r.counts.extended = extended_;
     const bool spent = extended_ >= options_.most_extensions;
     if (stopped) r.status = {outcome::stopped, spent ? "stopped by the limit of extensions" : "stopped by an observer"};
-    else if (whole_.empty()) r.status = {outcome::infeasible, "no plan of the searched space keeps the limits"};
+    else if (best_.all().empty()) r.status = {outcome::infeasible, "no plan of the searched space keeps the limits"};
     return r;
   }
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
-  static bool gpipe(const plan& p) { return p.schedule.kind == schedule_kind::gpipe; }
 
   [[nodiscard]] int in_flight(int depth) const { return warmup_.in_flight(depth); }
   [[nodiscard]] std::size_t cell(std::size_t boundary, std::size_t state, int stages) const {
@@ -79,19 +79,25 @@ class substate_search {
       if (options_.keep_budgets && (d.energy_budget || d.max_busy < 1)) return true;
     }
     for (const double t : {0.0, 1e-3, 1.0, 1e3, 1e6, 1e9}) {
-      if (score_of(t, 0) != score_of(t, 1e30)) return true;
+      if (best_.score(t, 0) != best_.score(t, 1e30)) return true;
     }
     return false;
   }
-  [[nodiscard]] double score_of(double response_s, double energy_J) const { return checked_score(objective_, response_s, energy_J); }
-  /// The largest score that still matters, with room for rounding.
-  [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
+
+  /// T at least, when these are to come before a tail: see tells_bound.
+  template <step_law Law>
+  [[nodiscard]] double bound_s(const Law& law, const pipeline_tail& x, const link_times& least, double path_s, double busiest_s) const {
+    if constexpr (tells_bound<Law>) return law.bound_s(pipelining_, x, least, path_s, busiest_s);
+    else return law.response_s(pipelining_, x);
+  }
+  [[nodiscard]] double least_s(double busiest_s) const {
+    return law_.visit([&](const auto& law) { return bound_s(law, {}, {}, 0, busiest_s); });
+  }
 
   /// Beyond its start, what is left for a state costs too much whatever lies behind.
   void lower_starts() {
     const auto too_late = [&](std::size_t s, std::size_t a) {
-      return options_.prune &&
-             score_of(rule_.response_at_least_s(0, 0, {}, 0, bounds_.busiest_s(s, a)), bounds_.energy_J(a)) > worth_keeping();
+      return options_.prune && best_.score(least_s(bounds_.busiest_s(s, a)), bounds_.energy_J(a)) > best_.worth_keeping();
     };
     for (std::size_t s = 0; s < start_.size(); ++s) {
       while (start_[s] > 0 && too_late(s, start_[s])) --start_[s];
@@ -115,8 +121,8 @@ class substate_search {
       }
     }
     if (suffixes_.ranges.empty()) return control::go;
-    rule_.dispatch([&]<step_rule::law How>() {
-      for (const device_space::move& m : space_.moves[state]) extend_by<How>(p, m);
+    law_.visit([&](const auto& law) {
+      for (const device_space::move& m : space_.moves[state]) extend_by(law, p, m);
     });
     return control::go;
   }
@@ -127,9 +133,9 @@ class substate_search {
     return watch_(cell_filled{boundaries_[p], t_.sequence.size(), state, stages, kept});
   }
 
-  template <step_rule::law How>
-  void extend_by(std::size_t p, const device_space::move& m) {
-    if (serial_ && !prepare_links(p, m.group)) return;
+  template <step_law Law>
+  void extend_by(const Law& law, std::size_t p, const device_space::move& m) {
+    if (serial_ && !prepare_links(law, p, m.group)) return;
     const std::size_t chain = t_.sequence.chain_of(boundaries_[p] - 1);
     const bool at_end = t_.sequence.chain_end(chain) == boundaries_[p];
     for (std::size_t a = std::min(p - 1, start_[m.to]);; --a) {
@@ -137,11 +143,12 @@ class substate_search {
       if (!inside && !at_end) return;
       if (inside || t_.sequence.is_stage(boundaries_[a], boundaries_[p])) {
         const double least_s = bounds_.stage_s(m.group, a, p);
-        if (options_.prune && score_of(rule_.template response_at_least_s<How>(0, 0, {}, 0, least_s), 0) > worth_keeping()) return;
-        if (!serial_ || !options_.prune || !hopeless<How>(rule_.template extend<How>(suffixes_.best, least_s, least_s, 0), a, m.to)) {
+        if (options_.prune && best_.score(bound_s(law, {}, {}, 0, least_s), 0) > best_.worth_keeping()) return;
+        if (!serial_ || !options_.prune ||
+            !hopeless(law, law.extend(pipelining_, stage_times{least_s, least_s, 0}, suffixes_.best), a, m.to)) {
           if (!memo_.may_hold(a, p, m.group)) return;
-          if (serial_) extend_serial<How>(p, a, m);
-          else extend_graph(p, a, m);
+          if (serial_) extend_serial(law, p, a, m);
+          else extend_graph(law, p, a, m);
         }
       }
       if (a == 0) return;
@@ -149,70 +156,71 @@ class substate_search {
   }
 
   /// T at least, for a partial plan that begins at a boundary and leaves a state.
-  template <step_rule::law How>
-  [[nodiscard]] double response_s(const step_rule::suffix& x, std::size_t a, std::size_t state) const {
-    if (a == 0) return rule_.template response_s<How>(x.reach_s, x.rest_s);
-    return rule_.template response_at_least_s<How>(x.reach_s, x.rest_s, least_links_[a], bounds_.path_s(state, a),
-                                                   bounds_.busiest_s(state, a));
+  template <step_law Law>
+  [[nodiscard]] double response_s(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
+    if (a == 0) return law.response_s(pipelining_, x);
+    return bound_s(law, x, least_links_[a], bounds_.path_s(state, a), bounds_.busiest_s(state, a));
   }
   [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
     if (!(response_s < inf)) return inf;  // a route is missing; nobody is asked what that is worth
-    return energy_matters_ ? score_of(response_s, energy_J + bounds_.energy_J(a) + idle_W * response_s) : score_of(response_s, 0);
+    return energy_matters_ ? best_.score(response_s, energy_J + bounds_.energy_J(a) + idle_W * response_s) : best_.score(response_s, 0);
   }
   /// Can nothing come of extensions that are no better than this?
-  template <step_rule::law How>
-  [[nodiscard]] bool hopeless(const step_rule::suffix& x, std::size_t a, std::size_t state) const {
-    const double rank = rank_of(response_s<How>(x, a, state), suffixes_.best_energy_J, suffixes_.best_idle_W, a);
-    if (rank > worth_keeping()) return true;
+  template <step_law Law>
+  [[nodiscard]] bool hopeless(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
+    const double rank = rank_of(response_s(law, x, a, state), suffixes_.best_energy_J, suffixes_.best_idle_W, a);
+    if (rank > best_.worth_keeping()) return true;
     const auto closed = [&](const closed_cells::range& r) { return rank >= store_.bar(cell(a, state, r.stages + 1)); };
     return a > 0 && std::all_of(suffixes_.ranges.begin(), suffixes_.ranges.end(), closed);
   }
 
-  [[nodiscard]] link_step serial_link(const exchange_cost& x, std::size_t block) const {
+  [[nodiscard]] link_times serial_link(const exchange_cost& x, std::size_t block) const {
     double forward = 0, gradient = 0;
     for (const crossing& c : t_.crossings.crossings(block)) {
       forward += c.forward_bytes;
       gradient += c.gradient_bytes;
     }
-    return rule_.link(x, forward, gradient);
+    return links_.time(x, forward, gradient);
   }
-  bool prepare_links(std::size_t p, std::size_t group) {
-    return suffixes_.look_through_links(store_, rule_, links_.uniform(),
+  template <step_law Law>
+  bool prepare_links(const Law& law, std::size_t p, std::size_t group) {
+    return suffixes_.look_through_links(store_, law, pipelining_, links_.uniform(),
                                         [&](std::size_t other) { return serial_link(links_.between(group, other), boundaries_[p]); });
   }
 
-  template <step_rule::law How>
-  void extend_serial(std::size_t p, std::size_t a, const device_space::move& m) {
-    const double worth = worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
+  template <step_law Law>
+  void extend_serial(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
+    const double worth = best_.worth_keeping(), unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
     for (const closed_cells::range& r : suffixes_.ranges) {
       if (a > reach_.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
       const std::size_t target = cell(a, m.to, r.stages + 1);
       const double bar = a > 0 ? store_.bar(target) : inf;
       /// Could an extension this good of a member of the range matter, and beat what a full cell holds?
-      const auto may_enter = [&](const step_rule::suffix& x, const stage_budget& b) {
-        const double rank = rank_of(response_s<How>(x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
+      const auto may_enter = [&](const pipeline_tail& x, const stage_budget& b) {
+        const double rank = rank_of(response_s(law, x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
         return rank <= worth && rank < bar;
       };
-      if (options_.prune && !may_enter(rule_.template extend<How>(r.best, unlimited_s, unlimited_s, 0), {})) continue;
+      if (options_.prune && !may_enter(law.extend(pipelining_, stage_times{unlimited_s, unlimited_s, 0}, r.best), {})) continue;
       stage_memo::entry& e = memo_.at(a, p, m.group, in_flight(r.stages + 1));
       const placed_stage& s = e.placed;
       if (!s.exists) continue;
+      const stage_times times{s.total_s, s.backward_s, s.collective_s};
       const stage_budget b = energy_matters_ ? serial_budget(e, a, p, m.group, in_flight(r.stages + 1)) : stage_budget{};
       if (options_.prune) {
-        const auto best = rule_.template extend<How>(r.best, s.total_s, s.backward_s, s.collective_s);
+        const pipeline_tail best = law.extend(pipelining_, times, r.best);
         if (!may_enter(best, b)) continue;
         if (a > 0 && !store_.cell(target).empty() && store_.covered(target, extended(r.ideal, best, b, m.group))) continue;
       }
       for (std::size_t n = r.begin; n < r.end; ++n) {
-        const step_rule::suffix x = rule_.template extend<How>(suffixes_.suffix_of(n), s.total_s, s.backward_s, s.collective_s);
+        const pipeline_tail x = law.extend(pipelining_, times, suffixes_.suffix_of(n));
         ++extended_;
-        offer(store_[n], n, b, response_s<How>(x, a, m.to), a, m, r.stages + 1, [&](partial_node& next) {
+        offer(store_[n], n, b, response_s(law, x, a, m.to), a, m, r.stages + 1, [&](partial_node& next) {
           next.finished = {x.reach_s, x.rest_s, 0, links_.key(m.group), 0};
         });
       }
     }
   }
-  [[nodiscard]] partial_plan extended(const partial_plan& old, const step_rule::suffix& x, const stage_budget& b, std::size_t group) const {
+  [[nodiscard]] partial_plan extended(const partial_plan& old, const pipeline_tail& x, const stage_budget& b, std::size_t group) const {
     partial_plan next;
     next.finished = {x.reach_s, x.rest_s, 0, links_.key(group), 0};
     next.energy_J = old.energy_J + b.energy_J;
@@ -223,7 +231,8 @@ class substate_search {
     return next;
   }
 
-  void extend_graph(std::size_t p, std::size_t a, const device_space::move& m) {
+  template <step_law Law>
+  void extend_graph(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
     const std::size_t first = boundaries_[a], last = boundaries_[p];
     const auto in = t_.cuts.bytes_in(first, last);
     const bool is_source = !t_.cuts.reads_from_before(first, last);
@@ -231,25 +240,21 @@ class substate_search {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         ++extended_;
         const partial_node& old = store_[n];
-        const seen_suffix seen = tails_.look(first, last, m.group, old.ports);
+        const seen_suffix seen = tails_.look(law, pipelining_, first, last, m.group, old.ports);
         const int depth = seen.depth + 1;
         const placed_stage& s = memo_.at(a, p, m.group, in_flight(depth)).placed;
         if (!s.exists || !(seen.tails.reach_s < inf)) continue;
-        const auto [reach, rest] = rule_.extend(seen.tails, s.total_s, s.backward_s, s.collective_s);
+        const auto [reach, rest] = law.extend(pipelining_, stage_times{s.total_s, s.backward_s, s.collective_s}, seen.tails);
         const auto level = static_cast<std::uint32_t>(std::min(static_cast<std::size_t>(depth), levels_));
         tail finished = old.finished;
         if (is_source) finished = {std::max(finished.reach_s, reach), std::max(finished.rest_s, rest), 0, 0, 0};
         const auto ports = tails_.extend(first, last, old.ports, {reach, rest, level, links_.key(m.group), 0});
         // What is to come lies before some of the tails only: no way through it is certain.
-        double response = rule_.response_s(finished.reach_s, finished.rest_s);
+        double response = law.response_s(pipelining_, {finished.reach_s, finished.rest_s});
         if (a > 0) {
-          double least_reach = finished.reach_s, least_rest = finished.rest_s;
-          for (const tail& t : ports) {
-            least_reach = std::max(least_reach, t.reach_s);
-            least_rest = std::max(least_rest, t.rest_s);
-          }
-          const double rest_then = rule_.how() == step_rule::law::generation ? least_rest : 0;
-          response = rule_.response_at_least_s(least_reach, rest_then, {}, 0, bounds_.busiest_s(m.to, a));
+          double least_reach = finished.reach_s;
+          for (const tail& t : ports) least_reach = std::max(least_reach, t.reach_s);
+          response = bound_s(law, {least_reach, 0}, {}, 0, bounds_.busiest_s(m.to, a));
         }
         const stage_budget b =
             energy_matters_ ? costs_.budget(first, last, m.group, in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
@@ -272,7 +277,7 @@ class substate_search {
     }
     const double rank = rank_of(response_s, old.energy_J + b.energy_J, old.idle_W + b.idle_W, a);
     const std::size_t target = a > 0 ? cell(a, m.to, old.stages + 1) : 0;
-    if ((options_.prune && rank > worth_keeping()) || (a > 0 && rank >= store_.bar(target))) return;
+    if ((options_.prune && rank > best_.worth_keeping()) || (a > 0 && rank >= store_.bar(target))) return;
     partial_node next;
     static_cast<partial_plan&>(next) = extended(old, {}, b, m.group);
     tell_tails(next);
@@ -282,21 +287,14 @@ class substate_search {
     next.boundary = static_cast<std::uint32_t>(a);
     next.in_flight = in_flight(depth);
     if (a > 0) store_.keep(next, target);
-    else finish(next);
-  }
-  void finish(const partial_node& whole) {
-    const auto better = [](const partial_node& x, const partial_node& y) {
-      return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
-    };
-    whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
-    if (!objective_.monotone()) return;  // scored when all are known
-    const auto wanted = static_cast<std::size_t>(options_.plans);
-    if (whole_.size() > wanted) whole_.pop_back();
-    if (whole_.size() == wanted) threshold_ = std::min(threshold_, whole_.back().rank);
+    else best_.add(next);
   }
 
   [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
-    const double response_s = std::max(rule_.response_s(whole.finished.reach_s, whole.finished.rest_s), whole.stretch_s);
+    const double by_law_s = law_.visit([&](const auto& law) {
+      return law.response_s(pipelining_, {whole.finished.reach_s, whole.finished.rest_s});
+    });
+    const double response_s = std::max(by_law_s, whole.stretch_s);
     found_plan f = rebuild_plan(whole, store_, boundaries_, t_, space_, costs_, blank_, options_, response_s);
     if (!objective_.monotone()) {
       f.score = score(objective_, f.estimate);
@@ -324,8 +322,10 @@ class substate_search {
   bool serial_;
   warmup_levels warmup_;
   std::size_t levels_;
+  incumbents best_;
   bool energy_matters_;
-  step_rule rule_;
+  any_step_law law_;
+  pipelining pipelining_;
   candidate_costs costs_;
   completion_bounds bounds_;
   group_links links_;
@@ -333,11 +333,9 @@ class substate_search {
   stage_memo memo_;
   partial_store<Policy> store_;
   memory_reach reach_;
-  double threshold_;
-  std::vector<std::size_t> start_;      ///< by state: stages that lead to it begin here or before
-  std::vector<link_step> least_links_;  ///< by boundary
-  closed_cells suffixes_;               ///< of the boundary and state at hand
-  std::vector<partial_node> whole_;     ///< the best whole plans
+  std::vector<std::size_t> start_;       ///< by state: stages that lead to it begin here or before
+  std::vector<link_times> least_links_;  ///< by boundary
+  closed_cells suffixes_;                ///< of the boundary and state at hand
   long long extended_ = 0;
 };
 

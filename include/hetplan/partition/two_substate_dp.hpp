@@ -19,8 +19,8 @@ namespace detail {
 /// Ends of chains, and of the boundaries inside chains about `wanted` that split the work evenly.
 [[nodiscard]] std::vector<std::size_t> even_boundaries(const search_tables& t, std::size_t wanted);
 
-/// Throws invalid_input for what no search can be asked; invalid_model where an objective that says it is monotone is not, on a
-/// grid of points. Returns the options with prune where the objective allows it.
+/// Throws invalid_input for what no search can be asked; invalid_model where a step law, or an objective that says so, is not
+/// monotone on a grid of points. Returns the options with prune where the objective allows it.
 [[nodiscard]] search_options checked_options(search_options options, const plan& blank, const any_objective& objective,
                                              std::size_t capacity, bool drops);
 
@@ -69,7 +69,7 @@ extern template search_result ever_finer_runs(const search_tables&, const device
 /// @return         options.plans plans, best first by (score, stages), with their estimates.
 /// Complexity      O(cells' plans x boundaries x moves) extensions, cells = boundaries x states x levels, before pruning
 ///                 (measured in docs/performance.md). Memory: kept partial plans.
-/// Throws          invalid_input (options, a policy of capacity 0); invalid_model (a model or the objective misbehaves).
+/// Throws          invalid_input (options, a policy of capacity 0); invalid_model (a model, the objective or the step law misbehaves).
 /// Determinism     yes: ties by fewer stages, then first found.
 /// Source          Dora, section 4.1, eqs. 3-5, from the sinks (memory depends on how many stages follow), with the
 ///                 exact state (D, R, X, C) per port of the boundary instead of one latency. Deviation: stages may

@@ -37,6 +37,7 @@ HETPLAN_INLINE search_options checked_options(search_options options, const plan
   require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
   if (blank.schedule.kind == schedule_kind::explicit_orders)
     throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
+  if (options.law && options.law->is_users()) check_law(*options.law, pipelining_of(blank, options.warmup));
   if (!objective.monotone()) {
     if (drops) throw invalid_input("two_substate_dp: the objective is not monotone; expected one that is, or the cell policy exhaustive");
     options.prune = false;

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The door for latency estimators, and the two that ship: dominant step and critical path.
+/// The latency estimators that ship: dominant step and critical path.
 
-#include <concepts>
 #include <cstddef>
 #include <vector>
 
+#include <hetplan/plan/latency_estimator.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>
 
 namespace HETPLAN_NAMESPACE {
-
-template <class E>
-concept estimates_latency = requires(const E& e, const pipeline_steps& s) {
-  { e.latency(s) } -> std::same_as<seconds>;  // >= 0; infinite where a route is missing; pure
-};
-/// Seconds of an iteration (training, inference) or between two tokens of a sequence (generation).
-template <class E>
-concept latency_estimator = estimates_latency<E>;
-
-template <class E>
-consteval bool check_latency_estimator() {
-  static_assert(estimates_latency<E>, "latency_estimator needs: hetplan::seconds latency(const hetplan::pipeline_steps&) const");
-  return latency_estimator<E>;
-}
 
 /// The step whose work over all microbatches, begun when the first microbatch reaches it, ends last.
 ///
@@ -37,7 +23,8 @@ consteval bool check_latency_estimator() {
 ///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S): a full pipeline's period
 ///                 or a token's way, whichever is longer
 ///
-/// D' and R' grow with D, R, e and own: a part of a pipeline that is no worse in both is no worse in any whole.
+/// The law of the plan's mode (step_laws.hpp), from the sinks. D' and R' grow with D, R, e and own: a part of a pipeline that is no worse
+/// in both is no worse in any whole.
 ///
 /// Complexity   O(stages + links).
 /// Source       Asteroid, section 3.2, eqs. 4-6: on a chain of single devices with own = M e this is its
@@ -45,16 +32,6 @@ consteval bool check_latency_estimator() {
 ///              and generation, where the token's way back is left out.
 struct dominant_step {
   [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
-
- private:
-  [[nodiscard]] static double training_s(const pipeline_steps& steps);
-
-  /// The way of one microbatch from each stage to the end [s].
-  [[nodiscard]] static std::vector<double> ways_s(const pipeline_steps& steps);
-
-  [[nodiscard]] static double inference_s(const pipeline_steps& steps);
-
-  [[nodiscard]] static double generation_s(const pipeline_steps& steps);
 };
 
 /// Warm-up, steady state and drain of a 1F1B pipeline around its dominant step d.

@@ -4,80 +4,12 @@
 #include <hetplan/plan/estimators.hpp>
 
 #include <algorithm>
-#include <limits>
+
+#include <hetplan/plan/any_step_law.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE seconds dominant_step::latency(const pipeline_steps& steps) const {
-  if (!steps.connected()) return seconds(std::numeric_limits<double>::infinity());
-  switch (steps.mode) {
-    case mode::training: return seconds(training_s(steps));
-    case mode::inference: return seconds(inference_s(steps));
-    case mode::generation: return seconds(generation_s(steps));
-  }
-  return {};
-}
-
-HETPLAN_INLINE double dominant_step::training_s(const pipeline_steps& steps) {
-  const double M = steps.microbatches;
-  const bool one_at_a_time = std::all_of(steps.stages.begin(), steps.stages.end(), [](const auto& s) { return s.in_flight == 1; });
-  const double serial_microbatches = one_at_a_time ? M : 1;
-  std::vector<double> D(steps.stages.size()), R(steps.stages.size());
-  double worst_D = 0, worst_R = 0;
-  for (std::size_t h = steps.stages.size(); h-- > 0;) {
-    const auto& stage = steps.stages[h];
-    D[h] = M * stage.total_s;
-    R[h] = stage.collective_s;
-    for (const std::size_t l : stage.out) {
-      const auto& link = steps.links[l];
-      D[h] = std::max(D[h], serial_microbatches * stage.total_s + std::max(link.own_s, serial_microbatches * link.total_s + D[link.to]));
-      R[h] = std::max(R[h], R[link.to] - link.backward_s - stage.backward_s);
-    }
-    if (!stage.in.empty()) continue;
-    worst_D = std::max(worst_D, D[h]);
-    worst_R = std::max(worst_R, R[h]);
-  }
-  return worst_D + worst_R;
-}
-
-HETPLAN_INLINE std::vector<double> dominant_step::ways_s(const pipeline_steps& steps) {
-  std::vector<double> S(steps.stages.size());
-  for (std::size_t h = S.size(); h-- > 0;) {
-    double longest_after_s = 0;
-    for (const std::size_t l : steps.stages[h].out)
-      longest_after_s = std::max(longest_after_s, steps.links[l].total_s + S[steps.links[l].to]);
-    S[h] = steps.stages[h].total_s + longest_after_s;
-  }
-  return S;
-}
-
-HETPLAN_INLINE double dominant_step::inference_s(const pipeline_steps& steps) {
-  const double M = steps.microbatches;
-  const std::vector<double> S = ways_s(steps);
-  std::vector<double> Z(S.size());
-  double worst = 0;
-  for (std::size_t h = S.size(); h-- > 0;) {
-    const auto& stage = steps.stages[h];
-    Z[h] = M * stage.total_s + (S[h] - stage.total_s);
-    for (const std::size_t l : stage.out) {
-      const auto& link = steps.links[l];
-      Z[h] = std::max(Z[h], stage.total_s + std::max(link.own_s + S[link.to], link.total_s + Z[link.to]));
-    }
-    if (stage.in.empty()) worst = std::max(worst, Z[h]);
-  }
-  return worst;
-}
-
-HETPLAN_INLINE double dominant_step::generation_s(const pipeline_steps& steps) {
-  const std::vector<double> S = ways_s(steps);
-  double worst = 0;
-  for (std::size_t h = 0; h < S.size(); ++h) {  // every stage and link lies behind some source
-    worst = std::max(worst, steps.microbatches * steps.stages[h].total_s);
-    if (steps.stages[h].in.empty()) worst = std::max(worst, S[h]);
-  }
-  for (const auto& link : steps.links) worst = std::max(worst, link.own_s);
-  return worst;
-}
+HETPLAN_INLINE seconds dominant_step::latency(const pipeline_steps& steps) const { return any_step_law(steps.mode).latency(steps); }
 
 HETPLAN_INLINE seconds critical_path::latency(const pipeline_steps& steps) const {
   if (steps.mode != mode::training || !steps.connected()) return dominant_step{}.latency(steps);

@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::recipes {
                                       const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(problem.cluster);
-  return plan_on_view(problem, objective, "alpa", chain, view, {.steps = latency_rule::sum_and_largest}, observer);
+  return plan_on_view(problem, objective, "alpa", chain, view, {.law = sum_and_largest{}}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -11,8 +11,7 @@
 namespace HETPLAN_NAMESPACE::recipes {
 
 /// How Asteroid searches its view.
-inline const view_search asteroid_search{
-    .steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true};
+inline const view_search asteroid_search{.warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true};
 
 /// Sees a chain, unequal devices with their memories, and bandwidths between pairs, each for both directions; no contention.
 ///

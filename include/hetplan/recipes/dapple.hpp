@@ -23,8 +23,7 @@ namespace HETPLAN_NAMESPACE::recipes {
                                         const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  return plan_on_view(problem, objective, "dapple", chain, view,
-                      {.steps = latency_rule::dominant_step, .warmups = {warmup_rule::hide_communication}}, observer);
+  return plan_on_view(problem, objective, "dapple", chain, view, {.warmups = {warmup_rule::hide_communication}}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

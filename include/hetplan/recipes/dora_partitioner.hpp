@@ -2,24 +2,31 @@
 #pragma once
 /// Dora's model partitioner (phase 1): coarsen, decompose into serial chains, search both substates, let the simulator choose.
 
+#include <optional>
+#include <vector>
+
 #include <hetplan/core/observer.hpp>
-#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/polish.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
+/// joined_chains, then light_row.
+[[nodiscard]] std::vector<decompose::any_decomposition> usual_rows();
+
 struct partitioner_options {
-  bool across_chains = true;  ///< a stage may also hold pieces of neighbouring chains
-  double merge_share = 0.05;  ///< Delta: blocks stay below this share of all parameters and of all FLOP
-  int k = 20;                 ///< partial plans per cell, and plans per search that the simulator judges
+  /// What is cut, one after the other: behind the first only for microbatch sizes that some of the best plans so far have.
+  std::vector<decompose::any_decomposition> rows = usual_rows();
+  std::optional<any_step_law> law = {};  ///< whose latency is minimised; none: the dominant step's
+  partition::any_device_ordering orders = partition::affordable_orders{};
+  int k = 20;  ///< partial plans per cell, and plans per search that the simulator judges
   int max_stages = 16;
-  double most_moves = partition::affordable_moves;  ///< device orders: all of them up to so many moves of the search, else a few
-  std::size_t light_blocks = 200;                   ///< of a second row: the model's own numbering, cut where little crosses; 0: none
-  polish_options polish = {};                       ///< of the best plans found
+  polish_options polish = {};  ///< of the best plans found
 };
 
 /// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/decompose/serial.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/blank_plan.hpp>
@@ -17,14 +15,16 @@
 
 namespace HETPLAN_NAMESPACE::recipes {
 
+HETPLAN_INLINE std::vector<decompose::any_decomposition> usual_rows() { return {decompose::joined_chains{}, decompose::light_row{}}; }
+
 HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep,
                                             const partitioner_options& options, const candidate_observer& observer) {
   using namespace partition;
   check_keep(keep, "dora_partitioner");
-  const layer_sequence chains = decompose::serial(problem.model, coarsen::merge_small(problem.model, {.share = options.merge_share}));
   auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
-  std::vector<layer_sequence> rows{options.across_chains ? chains.joined() : chains};
-  if (options.across_chains && options.light_blocks > 0) rows.push_back(light_blocks(problem.model, options.light_blocks));
+  if (options.rows.empty()) throw invalid_input("dora_partitioner: no rows; expected at least one decomposition");
+  std::vector<layer_sequence> rows;
+  for (const decompose::any_decomposition& row_of : options.rows) rows.push_back(row_of(problem.model));
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   ranking best(problem, objective, std::max(keep, options.k));
   const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
@@ -33,6 +33,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     const search_options how{.plans = options.k,
                              .max_stages = options.max_stages,
                              .warmup = warmup,
+                             .law = options.law,
                              .keep_budgets = keep_budgets,
                              .most_extensions = best.budget().extensions_left()};
     search_result found = two_substate_dp(tables, space, blank, steering, top_k{options.k}, how);
@@ -64,7 +65,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     for (const int size : sizes) {
       if (best.any_fitted() && best.out_of_steps()) break;
       const plan blank = blank_plan(problem, "dora", size);
-      for (const device_space& space : orders_to_search(tables, size, options.most_moves)) {
+      for (const device_space& space : options.orders(tables, size)) {
         for (const warmup_rule warmup : warmup_rules) {
           if (judge_all(search(tables, space, blank, warmup, true)) == control::stop) return std::move(best).result(keep);
           if (!warms_up) break;
@@ -80,7 +81,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       continue;
     }
     const plan blank = blank_plan(problem, "dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
-    const device_space space = std::move(orders_to_search(tables, sizes.front(), options.most_moves).front());
+    const device_space space = std::move(options.orders(tables, sizes.front()).front());
     if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == control::stop) return std::move(best).result(keep);
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }

@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::recipes {
   const cluster view = uncontended(problem.cluster);
   const bool one_microbatch = problem.job.candidate_microbatch_sizes().front() == problem.job.batch;
   return plan_on_view(problem, objective, "edgeshard", chain, view,
-                      {.steps = one_microbatch ? latency_rule::sum_and_largest : latency_rule::largest_step, .largest_group = 1}, observer);
+                      {.law = one_microbatch ? any_step_law(sum_and_largest{}) : largest_step{}, .largest_group = 1}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::recipes {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = without_network_costs(homogeneous(without_memory_limits(problem.cluster)));
   return plan_on_view(problem, objective, "gpipe", chain, view,
-                      {.steps = latency_rule::largest_step, .schedule = schedule_kind::gpipe, .largest_group = 1}, observer);
+                      {.law = largest_step{}, .schedule = schedule_kind::gpipe, .largest_group = 1}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::recipes {
                                            const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  return plan_on_view(problem, objective, "pipedream", chain, view, {.steps = latency_rule::largest_step}, observer);
+  return plan_on_view(problem, objective, "pipedream", chain, view, {.law = largest_step{}}, observer);
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -3,22 +3,22 @@
 /// What planners that do not ask the judge have in common: they search a view, believe their own estimate, and have one answer.
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/any_objective.hpp>
-#include <hetplan/plan/estimators.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_sums.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
 /// How a planner searches.
 struct view_search {
-  latency_rule steps = latency_rule::dominant_step;         ///< what its search minimises
+  std::optional<any_step_law> law = {};                     ///< what its search minimises; none: the dominant step's
   std::vector<warmup_rule> warmups = {warmup_rule::depth};  ///< the next one only where nothing fitted under those before
   schedule_kind schedule = schedule_kind::one_f_one_b;
   int largest_group = std::numeric_limits<int>::max();  ///< devices of a stage

@@ -50,7 +50,7 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
   std::optional<plan> best;
   seconds shortest;
   for (const warmup_rule warmup : how.warmups) {
-    search_options options{.plans = 1, .warmup = warmup, .steps = how.steps, .keep_budgets = false};
+    search_options options{.plans = 1, .warmup = warmup, .law = how.law, .keep_budgets = false};
     for (const int size : sizes) {
       for (const device_space& space : spaces(size)) {
         if (budget.spent()) break;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Where a search may cut a model: the door for decompositions, and the ones that ship.
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+
+namespace HETPLAN_NAMESPACE::decompose {
+
+/// A callable that puts all layers of a model into blocks in a row, and the row into chains: every layer in one block, every edge
+/// forward or inside a block. A stage is a piece of one chain or a run of whole chains. Pure.
+template <class D>
+concept decomposition = requires(const D& d, const planning_graph& model) {
+  { d(model) } -> std::same_as<layer_sequence>;
+};
+
+template <class D>
+consteval bool check_decomposition() {
+  static_assert(decomposition<D>, "decomposition needs: hetplan::layer_sequence operator()(const hetplan::planning_graph&) const");
+  return decomposition<D>;
+}
+
+/// Maximal serial chains of blocks below `merge_share` of all parameters and of all FLOP: the paper's two substates.
+///
+/// Source  Dora, section 4.1. Deviation: blocks merge by parameters and FLOP (coarsen/merge_small.hpp).
+struct serial_chains {
+  double merge_share = 0.05;
+  [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
+};
+
+/// The same row as one chain: a stage may also hold pieces of neighbouring chains. Source: ours.
+struct joined_chains {
+  double merge_share = 0.05;
+  [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
+};
+
+/// The model's own numbering in at most `most` blocks that end where little crosses (graph/light_boundaries.hpp). Source: ours.
+struct light_row {
+  std::size_t most = 200;
+  [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
+};
+
+/// The sequence if it is one of the model's.
+///
+/// Throws      invalid_model: which layer is lost or stands twice, which edge leads back, which chain begins where.
+/// Complexity  O(layers + edges).
+[[nodiscard]] layer_sequence checked(layer_sequence sequence, const planning_graph& model);
+
+/// Holds any decomposition by value; what it answers is checked.
+class any_decomposition {
+ public:
+  template <class D>
+    requires(!std::same_as<D, any_decomposition>)
+  any_decomposition(D d) {
+    static_assert(check_decomposition<D>());
+    if constexpr (decomposition<D>) decompose_ = std::move(d);
+  }
+
+  /// Throws  invalid_model: see checked.
+  [[nodiscard]] layer_sequence operator()(const planning_graph& model) const { return checked(decompose_(model), model); }
+
+ private:
+  std::function<layer_sequence(const planning_graph&)> decompose_;
+};
+
+static_assert(check_decomposition<serial_chains>() && check_decomposition<joined_chains>() && check_decomposition<light_row>() &&
+              check_decomposition<any_decomposition>());
+
+}  // namespace HETPLAN_NAMESPACE::decompose
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/decompose/decomposition.ipp>
+#endif

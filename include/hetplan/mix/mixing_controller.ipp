@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/mix/mixing_controller.hpp>
+
+#include <string>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::mix {
+
+HETPLAN_INLINE mixture any_mixing_controller::operator()(const plan_rates& rates, const mixing_goal& goal) const {
+  check_mixing(rates, goal);
+  mixture m = mix_(rates, goal);
+  const auto fail = [](const std::string& what) { throw invalid_model("mixing controller: " + what); };
+  const auto check_time = [&](const std::string& what, double s) {
+    if (!(s >= 0)) fail(what + " takes " + to_text(s) + " s; expected a number >= 0");
+  };
+  double total_s = m.idle_s;
+  check_time("idling", m.idle_s);
+  for (std::size_t i = 0; i < m.parts.size(); ++i) {
+    const mixture_part& p = m.parts[i];
+    const std::string part = "part " + std::to_string(i);
+    if (p.plan >= rates.plans.size())
+      fail(part + " is plan " + std::to_string(p.plan) + "; expected one below " + std::to_string(rates.plans.size()));
+    check_time(part, p.seconds);
+    check_time("the pause of " + part, p.pause_s);
+    total_s += p.pause_s + p.seconds;
+  }
+  if (m.status.ok() && total_s > goal.horizon_s * (1 + 1e-9))
+    fail("parts and idling take " + to_text(total_s) + " s; expected at most the horizon, " + to_text(goal.horizon_s) + " s");
+  return m;
+}
+
+}  // namespace HETPLAN_NAMESPACE::mix

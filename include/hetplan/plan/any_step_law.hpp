@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A step law chosen at run time, and what it says of a whole plan.
+
+#include <concepts>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include <hetplan/plan/latency_estimator.hpp>
+#include <hetplan/plan/pipeline_steps.hpp>
+#include <hetplan/plan/step_laws.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+namespace detail {
+
+/// A user's law: one virtual call per question.
+class erased_step_law {
+ public:
+  template <class L>
+  explicit erased_step_law(L law) : law_(std::make_shared<holder<L>>(std::move(law))) {}
+
+  [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
+    return law_->extend(p, s, behind);
+  }
+  [[nodiscard]] pipeline_tail extend(const pipelining& p, const link_times& c, const pipeline_tail& behind) const {
+    return law_->extend(p, c, behind);
+  }
+  [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const { return law_->response_s(p, whole); }
+  [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double path_s, double busiest_s) const {
+    return law_->bound_s(p, t, c, path_s, busiest_s);
+  }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual pipeline_tail extend(const pipelining&, const stage_times&, const pipeline_tail&) const = 0;
+    [[nodiscard]] virtual pipeline_tail extend(const pipelining&, const link_times&, const pipeline_tail&) const = 0;
+    [[nodiscard]] virtual double response_s(const pipelining&, const pipeline_tail&) const = 0;
+    [[nodiscard]] virtual double bound_s(const pipelining&, const pipeline_tail&, const link_times&, double, double) const = 0;
+  };
+  template <class L>
+  struct holder final : interface {
+    explicit holder(L l) : law(std::move(l)) {}
+    [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const override {
+      return law.extend(p, s, behind);
+    }
+    [[nodiscard]] pipeline_tail extend(const pipelining& p, const link_times& c, const pipeline_tail& behind) const override {
+      return law.extend(p, c, behind);
+    }
+    [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const override { return law.response_s(p, whole); }
+    [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, [[maybe_unused]] const link_times& c,
+                                 [[maybe_unused]] double path_s, [[maybe_unused]] double busiest_s) const override {
+      if constexpr (tells_bound<L>) return law.bound_s(p, t, c, path_s, busiest_s);
+      else return law.response_s(p, t);
+    }
+    L law;
+  };
+  std::shared_ptr<const interface> law_;
+};
+
+static_assert(check_step_law<erased_step_law>());
+
+}  // namespace detail
+
+/// Holds any step law by value; copies share a user's. A search asks those that ship by their own types, any other by one virtual
+/// call per question: nothing of the search is compiled anew for it.
+class any_step_law {
+ public:
+  /// The dominant step's law of a mode.
+  explicit any_step_law(mode m);
+  template <class L>
+    requires(!std::same_as<L, any_step_law> && !std::same_as<L, mode>)
+  any_step_law(L law) : law_(held(std::move(law))) {}
+
+  /// Is it none of those that ship?
+  [[nodiscard]] bool is_users() const { return std::holds_alternative<detail::erased_step_law>(law_); }
+  /// Calls f with the law.
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return std::visit(std::forward<F>(f), law_);
+  }
+
+  /// Of a whole plan: a latency_estimator. Tails behind one stage, and at last all sources, count as the larger of both numbers.
+  ///
+  /// Complexity  O(stages + links).
+  [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
+
+ private:
+  using held_law =
+      std::variant<training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step, detail::erased_step_law>;
+  template <class L>
+  static held_law held(L law) {
+    static_assert(check_step_law<L>());
+    if constexpr (ships<L, training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step>) return law;
+    else if constexpr (step_law<L>) return detail::erased_step_law(std::move(law));
+    else return {};
+  }
+  template <class L, class... Laws>
+  static constexpr bool ships = (std::same_as<L, Laws> || ...);
+
+  held_law law_;
+};
+
+static_assert(check_latency_estimator<any_step_law>());
+
+/// How a plan's microbatches pass: all in turn where every stage holds one at a time.
+[[nodiscard]] pipelining pipelining_of(const pipeline_steps& steps);
+
+/// Throws invalid_model where, on a grid of points, an answer is not a number, falls where it must not (see step_law), or the bound
+/// exceeds the response of a pipeline that it should bound: with the two points.
+///
+/// Complexity  some thousand questions.
+void check_law(const any_step_law& law, const pipelining& p);
+
+}  // namespace HETPLAN_NAMESPACE
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/any_step_law.ipp>
+#endif
