@@ -30,7 +30,7 @@ void add_replicas(bench::report& table, const char* name, const Network& net, in
         {.name = "s" + std::to_string(s), .layers = {layer_id(s)}, .devices = {{device_id(2 * s), 2}, {device_id(2 * s + 1), 1}}});
   }
   const schedule::cep_graph cep(tasks::expand(p, std::move(layers).build(), c, roofline{}), c.network());
-  const schedule::network_schedule alone = schedule::uncontrolled(cep), best = schedule::schedule_transfers(cep);
+  const schedule::network_schedule alone = schedule::uncontrolled(cep), best = schedule::searched_transfers{}(cep);
   char gain[32], gap[32];
   std::snprintf(gain, sizeof gain, "%.1f %%", 100 * (1 - best.latency / alone.latency));
   std::snprintf(gap, sizeof gap, "%.2f %%", std::max(0.0, 100 * best.gap));

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     table.run_within(size + "list schedule, 4 chunks", 21, 0,
                      [&](std::size_t) { return schedule::list_schedule(cep, schedule::critical_path_first{}, {.chunks = 4}); });
     table.run_within(size + "refinement", 5, wanted ? 0.200 : 0,
-                     [&](std::size_t) { return schedule::schedule_transfers(cep, schedule::refine_options{}, glpk_lp{}); });
+                     [&](std::size_t) { return schedule::searched_transfers{}(cep, {.lp = glpk_lp{}}); });
   }
   for (const char* setting : {"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"}) {
     const cluster place = zoo::cluster(setting);

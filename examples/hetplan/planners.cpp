@@ -82,8 +82,9 @@ plan_result run_planner(const common_options& options, const std::string& name, 
                         dora_phase phase) {
   const objective_of_job objective(p.job);
   const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
+  const schedule::searched_transfers scheduler{.search = {.seed = seed}, .orders = {.seed = seed}};
   const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},
-                                  .network = {.threads = options.threads.value_or(1), .search = {.seed = seed}, .orders = {.seed = seed}}};
+                                  .network = {.threads = options.threads.value_or(1), .scheduler = scheduler}};
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);

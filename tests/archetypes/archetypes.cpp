@@ -374,7 +374,7 @@ TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers"
   const schedule::network_schedule exact = schedule::exact_schedule(cep, listed, milp_solver_archetype(0), {.most_transfers = 100});
   CHECK(exact.status.result == outcome::stopped);
   CHECK(exact.latency == listed.latency);
-  CHECK(schedule::schedule_transfers(cep, {}, solver_archetype(0)).latency <= listed.latency);
+  CHECK(schedule::searched_transfers{}(cep, {.lp = solver_archetype(0)}).latency <= listed.latency);
 }
 
 TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refine plans") {

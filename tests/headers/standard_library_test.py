@@ -58,11 +58,11 @@ NAMES = {
     "string_view": "hash size string_view",
     "system_error": "errc error_code generic_category system_error",
     "thread": "thread",
-    "tuple": "apply get tie tuple",
+    "tuple": "apply get tie tuple tuple_size_v",
     "type_traits": "conditional_t invoke_result_t is_same_v remove_cvref_t remove_reference_t",
     "unordered_map": "erase_if unordered_map",
     "unordered_set": "erase_if unordered_set",
-    "utility": "as_const exchange get move pair swap",
+    "utility": "as_const exchange forward get move pair swap",
     "variant": "get get_if holds_alternative variant visit",
     "vector": "erase_if size ssize vector",
 }

@@ -57,7 +57,7 @@ struct liar : test::no_flush {
   using no_flush::extend;
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
     pipeline_tail t = no_flush::extend(p, s, behind);
-    if (what == fault::falls_with_tail) t.rest_s = -behind.reach_s;
+    if (what == fault::falls_with_tail) t.rest_s = 1 - behind.reach_s;
     if (what == fault::falls_with_stage && s.total_s > 10) t.reach_s = behind.reach_s;
     if (what == fault::grows_with_backward) t.rest_s = s.backward_s;
     if (what == fault::not_a_number && s.total_s > 10) t.rest_s = std::numeric_limits<double>::quiet_NaN();
@@ -114,8 +114,8 @@ TEST_CASE("laws that ship are what a law must be, and so is one without a bound"
 TEST_CASE("a law that lies is refused with the two points") {
   CHECK(refusal(fault::none).empty());
   CHECK(refusal(fault::falls_with_tail) ==
-        "step law, 4 microbatches: stage (0, 0, 0) before tail (0, 0) gives tail (0, 0), stage (0, 0, 0) before tail (0.5, 0) gives tail "
-        "(0.5, -0.5); expected no less of either number");
+        "step law, 4 microbatches: stage (0, 0, 0) before tail (0, 0) gives tail (0, 1), stage (0, 0, 0) before tail (0.5, 0) gives tail "
+        "(0.5, 0.5); expected no less of either number");
   for (const fault what : {fault::falls_with_stage, fault::grows_with_backward})
     CHECK_THAT(refusal(what), Catch::Contains("expected no less of either"));
   CHECK_THAT(refusal(fault::response_falls), Catch::Contains("tail (0, 0) takes 1000 s, tail (0.5, 0) takes 999.5 s; expected no less"));

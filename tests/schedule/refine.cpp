@@ -43,7 +43,7 @@ struct small_problem {
 };
 
 schedule::refine_options quick(int threads = 1, std::uint64_t seed = 1) {
-  return {.threads = threads, .search = {.steps = 40, .seed = seed}, .orders = {.solves = 3}};
+  return {.threads = threads, .scheduler = schedule::searched_transfers{.search = {.steps = 40, .seed = seed}, .orders = {.solves = 3}}};
 }
 
 /// The same but for how its transfers run.
@@ -175,7 +175,7 @@ TEST_CASE("refined plans are the same for any number of threads, and the seed de
     const planning_problem random_one{model, c, roofline{},
                                       job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
     const auto with = [&](std::uint64_t seed) {
-      return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1, {.search = {.steps = 12, .seed = seed}});
+      return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1, {.scheduler = schedule::searched_transfers{.search = {.steps = 12, .seed = seed}}});
     };
     const plan_result first = with(1);
     REQUIRE(equal(with(1), first));
@@ -310,7 +310,7 @@ TEST_CASE("candidates over their memory are out, and where all are, the limit is
   CHECK(none.binding->kind == limit_kind::memory);
 }
 
-TEST_CASE("schedule_transfers gives a schedule that devices can follow, no worse than local search") {
+TEST_CASE("searched transfers make a schedule that devices can follow, no worse than local search") {
   int by_orders = 0;
   for_random_instances(6, [&](const instance& i) {
     plan alone = i.plan;
@@ -318,21 +318,21 @@ TEST_CASE("schedule_transfers gives a schedule that devices can follow, no worse
     alone.schedule.transfers.clear();
     const cluster c = i.cluster();
     const schedule::cep_graph cep(tasks::expand(alone, i.model(), c, roofline{}), c.network());
-    const schedule::refine_options o{.search = {.steps = 10, .most_chunks = 1}, .orders = {.solves = 3, .most_rows = 150}};
-    const schedule::network_schedule local = schedule::local_search(cep, o.search), s = schedule::schedule_transfers(cep, o, glpk_lp{});
+    const schedule::searched_transfers o{.search = {.steps = 10, .most_chunks = 1}, .orders = {.solves = 3, .most_rows = 150}};
+    const schedule::network_schedule local = schedule::local_search(cep, o.search), s = o(cep, {.lp = glpk_lp{}});
     REQUIRE_FALSE(s.is_prescribed());
     REQUIRE(s.latency <= local.latency);
     REQUIRE(s.latency == schedule::run(cep, s).latency);
     REQUIRE(s.latency.value() >= cep.bound().value() * (1 - 1e-9));
-    REQUIRE(schedule::schedule_transfers(cep, o).latency == local.latency);  // no solver, no orders
+    REQUIRE(o(cep).latency == local.latency);  // no solver, no orders
     by_orders += s.latency < local.latency;
   });
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
     INFO("seed " << seed);
     const random_cep r = random_small_cep(seed, 6, 12);
     const schedule::cep_graph cep(r.graph, r.cluster.network());
-    const schedule::refine_options o{.search = {.steps = 1}};  // leaves the order to the program
-    const schedule::network_schedule local = schedule::local_search(cep, o.search), s = schedule::schedule_transfers(cep, o, glpk_lp{});
+    const schedule::searched_transfers o{.search = {.steps = 1}};  // leaves the order to the program
+    const schedule::network_schedule local = schedule::local_search(cep, o.search), s = o(cep, {.lp = glpk_lp{}});
     REQUIRE(s.latency <= local.latency);
     REQUIRE(s.latency == schedule::run(cep, s).latency);
     by_orders += s.latency < local.latency;
@@ -347,7 +347,7 @@ TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and 
     const cluster c = zoo::cluster(setting);
     const planning_graph model = zoo::model(name, {});
     const planning_problem problem{model, c, roofline{}, what};
-    const recipes::dora_options o{.partitioner = {.k = 3}, .network = {.search = {.steps = 100}}};
+    const recipes::dora_options o{.partitioner = {.k = 3}, .network = {.scheduler = schedule::searched_transfers{.search = {.steps = 100}}}};
     const plan_result first = recipes::dora_partitioner(problem, minimize_latency{}, 3, o.partitioner);
     const plan_result both = recipes::dora(problem, minimize_latency{}, 3, o);
     require_sound(both, problem, minimize_latency{});

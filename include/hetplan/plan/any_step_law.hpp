@@ -3,9 +3,10 @@
 /// A step law chosen at run time, and what it says of a whole plan.
 
 #include <concepts>
+#include <cstddef>
 #include <memory>
+#include <tuple>
 #include <utility>
-#include <variant>
 
 #include <hetplan/plan/latency_estimator.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>
@@ -18,6 +19,7 @@ namespace detail {
 /// A user's law: one virtual call per question.
 class erased_step_law {
  public:
+  erased_step_law() = default;
   template <class L>
   explicit erased_step_law(L law) : law_(std::make_shared<holder<L>>(std::move(law))) {}
 
@@ -69,17 +71,29 @@ static_assert(check_step_law<erased_step_law>());
 class any_step_law {
  public:
   /// The dominant step's law of a mode.
-  explicit any_step_law(mode m);
+  explicit any_step_law(mode m) : number_(m == mode::training ? 0 : m == mode::inference ? 1 : 2) {}
   template <class L>
     requires(!std::same_as<L, any_step_law> && !std::same_as<L, mode>)
-  any_step_law(L law) : law_(held(std::move(law))) {}
+  any_step_law(L law) : number_(number_of<L>(shipped{})) {
+    static_assert(check_step_law<L>());
+    if constexpr (step_law<L>) {
+      if (is_users()) users_ = detail::erased_step_law(std::move(law));
+    }
+  }
 
   /// Is it none of those that ship?
-  [[nodiscard]] bool is_users() const { return std::holds_alternative<detail::erased_step_law>(law_); }
+  [[nodiscard]] bool is_users() const { return number_ == std::tuple_size_v<shipped>; }
   /// Calls f with the law.
   template <class F>
   decltype(auto) visit(F&& f) const {
-    return std::visit(std::forward<F>(f), law_);
+    switch (number_) {
+      case 0: return f(training_pipeline{});
+      case 1: return f(inference_pipeline{});
+      case 2: return f(generation_pipeline{});
+      case 3: return f(sum_and_largest{});
+      case 4: return f(largest_step{});
+      default: return f(users_);
+    }
   }
 
   /// Of a whole plan: a latency_estimator. Tails behind one stage, and at last all sources, count as the larger of both numbers.
@@ -88,19 +102,17 @@ class any_step_law {
   [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
 
  private:
-  using held_law =
-      std::variant<training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step, detail::erased_step_law>;
-  template <class L>
-  static held_law held(L law) {
-    static_assert(check_step_law<L>());
-    if constexpr (ships<L, training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step>) return law;
-    else if constexpr (step_law<L>) return detail::erased_step_law(std::move(law));
-    else return {};
-  }
+  using shipped = std::tuple<training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step>;
+  /// The law's place among those that ship; their number for any other.
   template <class L, class... Laws>
-  static constexpr bool ships = (std::same_as<L, Laws> || ...);
+  static constexpr std::size_t number_of(std::tuple<Laws...>) {
+    std::size_t n = 0;
+    static_cast<void>(((std::same_as<L, Laws> || (++n, false)) || ...));
+    return n;
+  }
 
-  held_law law_;
+  std::size_t number_;
+  detail::erased_step_law users_ = {};
 };
 
 static_assert(check_latency_estimator<any_step_law>());

@@ -14,11 +14,6 @@
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE any_step_law::any_step_law(mode m) {
-  if (m == mode::inference) law_ = inference_pipeline{};
-  if (m == mode::generation) law_ = generation_pipeline{};
-}
-
 HETPLAN_INLINE pipelining pipelining_of(const pipeline_steps& steps) {
   const bool in_turn =
       steps.mode == mode::training && std::all_of(steps.stages.begin(), steps.stages.end(), [](const auto& s) { return s.in_flight == 1; });

@@ -27,7 +27,7 @@ struct network_schedule {
   seconds bound = {};                            ///< no schedule of these transfers ends earlier
   double gap = 0;                                ///< latency / bound - 1
   long long steps = 0;                           ///< simulated runs or solver iterations that it took
-  long long work = 0;                            ///< the same in steps of a step_budget, about; of schedule_transfers
+  long long work = 0;                            ///< the same in steps of a step_budget, about; of a transfer_scheduler
   bool out_of_steps = false;                     ///< stopped by a limit on that
 
   [[nodiscard]] bool is_prescribed() const { return !rates.rates.empty(); }

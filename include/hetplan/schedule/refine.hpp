@@ -9,28 +9,17 @@
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/schedule/local_search.hpp>
-#include <hetplan/schedule/order_search.hpp>
-#include <hetplan/solve/any_lp_solver.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
 
 struct refine_options {
-  int threads = 1;                                                 ///< 0: as many as the machine runs at once; never changes the answer
-  local_search_options search = {};                                ///< of each candidate
-  order_search_options orders = {.solves = 10, .most_rows = 250};  ///< of each candidate that keeps a gap; solves = 0: none
-  long long transfers_per_solve = 400;                      ///< orders are left alone where that many each are more than the solves reach
+  int threads = 1;  ///< 0: as many as the machine runs at once; never changes the answer
+  any_transfer_scheduler scheduler = searched_transfers{};  ///< of each candidate
   long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, for each candidate, about
   bool predicted = false;                  ///< the candidates' predictions are of this very problem, and need no second judgement
-  std::optional<seconds> time_limit = {};  ///< on the wall clock, for all local searches; reached, the answer is `stopped`
+  std::optional<seconds> time_limit = {};  ///< on the wall clock, for all schedules; reached, the answer is `stopped`
 };
-
-/// A schedule that devices can follow: local_search's; where that leaves a gap and cuts no transfer, also the order of ends
-/// that order_search finds, as priorities.
-///
-/// @return      never slower than transfers left alone; status as local_search's, or stopped by options.steps.
-/// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  the seeds decide, but for a time limit.
-[[nodiscard]] network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options = {}, const any_lp_solver& lp = {});
 
 namespace detail {
 
@@ -57,10 +46,10 @@ struct refined_plan {
 /// @return            the `keep` best; no candidate is worse than it was given. Stopped by an observer: only the candidates
 ///                    judged so far compete. Stopped by the time limit: the rest compete as given, or left alone. Stopped by the
 ///                    problem's budget of steps: the rest compete as given where `options.predicted`, else they are left out.
-/// Complexity         per candidate see schedule_transfers; candidates side by side.
+/// Complexity         per candidate see the scheduler; candidates side by side.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
 /// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers receive candidates in their
-///                    order, on the caller's thread. Models, objective and solver are called from all threads at once.
+///                    order, on the caller's thread. Models, objective, scheduler and solver are called from all threads at once.
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
 [[nodiscard]] plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
                                  int keep, const refine_options& options = {}, const candidate_observer& observer = {});

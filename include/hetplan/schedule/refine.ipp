@@ -16,38 +16,6 @@
 
 namespace HETPLAN_NAMESPACE::schedule {
 
-HETPLAN_INLINE network_schedule schedule_transfers(const cep_graph& cep, const refine_options& options, const any_lp_solver& lp) {
-  constexpr double optimal = 1e-9;
-  // A run with rules of its own takes about twice the work of one without, a solve ten times, and what its rows take.
-  const auto nodes = static_cast<long long>(cep.tasks().size()), of_run = 2 * std::max(1LL, nodes), of_solve = 10 * nodes + 10'000;
-  local_search_options search = options.search;
-  search.steps = std::min(search.steps, std::max(1LL, options.steps / of_run));
-  network_schedule best = local_search(cep, search);
-  best.work = best.steps * of_run;
-  const auto out_of_steps = [&] {
-    best.out_of_steps = true;
-    best.status = {outcome::stopped, "schedule_transfers: stopped by its limit of " + std::to_string(options.steps) + " steps"};
-    return best;
-  };
-  if (best.gap <= optimal || !best.status.ok()) return best;
-  if (best.steps >= search.steps && search.steps < options.search.steps) return out_of_steps();
-  const bool whole = std::all_of(best.rules.begin(), best.rules.end(), [](const auto& chunks) { return chunks.size() == 1; });
-  if (!lp.exists() || !whole || options.orders.solves < 1) return best;
-  if (static_cast<long long>(cep.tasks().transfers.size()) > options.transfers_per_solve * options.orders.solves) return best;
-  order_search_options orders = options.orders;
-  orders.solves = std::min(orders.solves, (options.steps - best.work) / of_solve);
-  if (orders.solves < 1) return out_of_steps();
-  const order_search_result solved = order_search(cep, best, lp, orders);
-  best.work += solved.schedule.steps * of_solve;
-  if (solved.order.empty()) return best;
-  network_schedule followed = follow(cep, rules_of_sequence(cep.messages(), sequence_of_order(cep, solved.order)));
-  const long long steps = best.steps + solved.schedule.steps + followed.steps, work = best.work + of_run;
-  if (followed.latency < best.latency) best = std::move(followed);
-  best.steps = steps;
-  best.work = work;
-  return best;
-}
-
 namespace detail {
 
 /// A plan as it was judged, without bounds over all plans.
@@ -84,7 +52,7 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   alone.sharing_policy = sharing::fair_share;
   alone.schedule.transfers.clear();
   const cep_graph cep(tasks::expand(staged(problem, alone)), problem.cluster.network());
-  const network_schedule s = schedule_transfers(cep, options, problem.lp);
+  const network_schedule s = options.scheduler(cep, {.steps = options.steps, .time_limit = options.time_limit, .lp = problem.lp});
   best.cut = s.out_of_steps;
   best.late = !s.status.ok() && !best.cut;
   best.steps = steps += s.work;
@@ -119,8 +87,7 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
       refine_options mine = options;
       mine.steps = std::min(options.steps, std::max(1LL, problem.steps / 4));  // one candidate does not take what all need
       if (options.time_limit) {
-        const seconds left(std::max(0.0, seconds_left()));
-        mine.search.time_limit = std::min(left, mine.search.time_limit.value_or(left));
+        mine.time_limit = seconds(std::max(0.0, seconds_left()));
       }
       return detail::refine_one(problem, objective, candidates[i], mine);
     };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Who decides when a plan's transfers run: the door for transfer schedulers, and the ones that ship.
+
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/schedule/local_search.hpp>
+#include <hetplan/schedule/network_schedule.hpp>
+#include <hetplan/schedule/order_search.hpp>
+#include <hetplan/solve/any_lp_solver.hpp>
+
+namespace HETPLAN_NAMESPACE::schedule {
+
+/// What a scheduler may use.
+struct scheduling_limits {
+  long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, about: network_schedule::work says what was used
+  std::optional<seconds> time_limit = {};                   ///< on the wall clock; reached, the answer is `stopped`
+  any_lp_solver lp = {};                                    ///< may hold none
+};
+
+/// A callable that schedules the transfers of a CEP graph by rules that devices can follow. Pure, but for a time limit; candidates
+/// are scheduled side by side, so it is called from several threads at once.
+template <class S>
+concept transfer_scheduler = requires(const S& s, const cep_graph& cep, const scheduling_limits& limits) {
+  { s(cep, limits) } -> std::same_as<network_schedule>;
+};
+
+template <class S>
+consteval bool check_transfer_scheduler() {
+  static_assert(transfer_scheduler<S>,
+                "transfer_scheduler needs: hetplan::schedule::network_schedule operator()(const hetplan::schedule::cep_graph&, const "
+                "hetplan::schedule::scheduling_limits&) const");
+  return transfer_scheduler<S>;
+}
+
+/// local_search's schedule; where that leaves a gap and cuts no transfer, also the order of ends that order_search finds, as
+/// priorities.
+///
+/// @return      never slower than transfers left alone; status as local_search's, or stopped by the limit of steps.
+/// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  the seeds decide, but for a time limit.
+/// Source       Dora, section 4.2.
+struct searched_transfers {
+  local_search_options search = {};
+  order_search_options orders = {.solves = 10, .most_rows = 250};  ///< solves = 0: none
+  long long transfers_per_solve = 400;                             ///< orders are left alone where that many each are more than the solves reach
+
+  [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& limits = {}) const;
+};
+
+/// list_schedule by one priority, or transfers left alone where that is no slower.
+template <transfer_priority Priority = critical_path_first>
+struct listed_transfers {
+  Priority priority = {};
+  list_options options = {};
+
+  [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& = {}) const {
+    network_schedule alone = uncontrolled(cep), listed = list_schedule(cep, priority, options);
+    network_schedule& better = listed.latency < alone.latency ? listed : alone;
+    better.steps = 2;
+    better.work = 3 * static_cast<long long>(cep.tasks().size());
+    return std::move(better);
+  }
+};
+
+/// Holds any scheduler by value; what it answers is checked.
+class any_transfer_scheduler {
+ public:
+  template <class S>
+    requires(!std::same_as<S, any_transfer_scheduler>)
+  any_transfer_scheduler(S s) {
+    static_assert(check_transfer_scheduler<S>());
+    if constexpr (transfer_scheduler<S>) schedule_ = std::move(s);
+  }
+
+  /// Throws  invalid_model: rules that forget a message, or leave one without a chunk; a solver's rates, which devices cannot follow.
+  [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& limits = {}) const;
+
+ private:
+  std::function<network_schedule(const cep_graph&, const scheduling_limits&)> schedule_;
+};
+
+static_assert(check_transfer_scheduler<searched_transfers>() && check_transfer_scheduler<listed_transfers<>>() &&
+              check_transfer_scheduler<any_transfer_scheduler>());
+
+}  // namespace HETPLAN_NAMESPACE::schedule
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/schedule/transfer_scheduler.ipp>
+#endif
