@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/graph/sequence_cuts.hpp>
+#include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/partition/group_links.hpp>
 #include <hetplan/plan/step_law.hpp>
 

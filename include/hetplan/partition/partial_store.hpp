@@ -22,7 +22,34 @@ struct partial_node : partial_plan {
   int in_flight = 0;           ///< microbatches that its first stage holds
 };
 
+/// Copies of lists of ports. Those of dropped partial plans serve others. Not for two threads at once.
+class port_lists {
+ public:
+  [[nodiscard]] std::span<const tail> own(std::span<const tail> ports) {
+    if (free_.size() <= ports.size()) free_.resize(ports.size() + 1);
+    auto& free = free_[ports.size()];
+    if (free.empty()) {
+      lists_.push_back(std::make_unique<tail[]>(ports.size()));
+      free.push_back(lists_.back().get());
+    }
+    tail* mine = free.back();
+    free.pop_back();
+    std::copy(ports.begin(), ports.end(), mine);
+    return {mine, ports.size()};
+  }
+  void release(std::span<const tail> ports) {
+    if (!ports.empty()) free_[ports.size()].push_back(const_cast<tail*>(ports.data()));  // from own(), which made it
+  }
+  /// Lists that were ever allocated.
+  [[nodiscard]] std::size_t size() const { return lists_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<tail[]>> lists_;
+  std::vector<std::vector<tail*>> free_;  ///< lists of dropped partial plans, by length
+};
+
 /// Cells fill as a policy says until they are closed; closed ones are never touched again.
+/// Several threads may fill cells, each its own.
 ///
 /// Complexity   keep: O(partial plans of the cell x ports).
 /// Determinism  equal ranks stay in the order in which they came.
@@ -45,25 +72,25 @@ class partial_store {
     return std::any_of(c.begin(), c.end(), [&](const partial_node& n) { return policy_.covers(n, p) && comparable(n, p); });
   }
   /// Puts a partial plan into a cell unless it is covered, and drops what it covers.
-  void keep(const partial_node& next, std::size_t cell) {
+  ///
+  /// @param lists  the same for all that a cell ever keeps.
+  void keep(const partial_node& next, std::size_t cell, port_lists& lists) {
     if (covered(cell, next)) return;
     auto& c = cells_[cell].kept;
     std::erase_if(c, [&](const partial_node& n) {
       const bool gone = policy_.covers(next, n) && comparable(next, n);
-      if (gone) release(n.ports);
+      if (gone) lists.release(n.ports);
       return gone;
     });
     if (c.size() >= capacity_) {
-      release(c.back().ports);
+      lists.release(c.back().ports);
       c.pop_back();
     }
     const auto at = std::upper_bound(c.begin(), c.end(), next.rank, [](double rank, const partial_node& n) { return rank < n.rank; });
     partial_node& mine = *c.insert(at, next);
-    if (!next.ports.empty()) mine.ports = own(next.ports);
+    if (!next.ports.empty()) mine.ports = lists.own(next.ports);
     cells_[cell].bar = c.size() < capacity_ ? std::numeric_limits<double>::infinity() : c.back().rank;
   }
-  /// Lists of ports that were ever allocated: those of dropped partial plans serve others.
-  [[nodiscard]] std::size_t lists_of_ports() const { return ports_.size(); }
   [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c].kept; }
   /// Moves a cell's partial plans, by rank, to their final place: [first, second) of the closed ones.
   std::pair<std::size_t, std::size_t> close(std::size_t cell) {
@@ -75,22 +102,6 @@ class partial_store {
   }
 
  private:
-  [[nodiscard]] std::span<const tail> own(std::span<const tail> ports) {
-    if (free_.size() <= ports.size()) free_.resize(ports.size() + 1);
-    auto& free = free_[ports.size()];
-    if (free.empty()) {
-      ports_.push_back(std::make_unique<tail[]>(ports.size()));
-      free.push_back(ports_.back().get());
-    }
-    tail* mine = free.back();
-    free.pop_back();
-    std::copy(ports.begin(), ports.end(), mine);
-    return {mine, ports.size()};
-  }
-  void release(std::span<const tail> ports) {
-    if (!ports.empty()) free_[ports.size()].push_back(const_cast<tail*>(ports.data()));  // from own(), which made it
-  }
-
   /// Does whatever is put before them cost both the same?
   [[nodiscard]] static bool comparable(const partial_plan& x, const partial_plan& y) {
     if (x.finished.group != y.finished.group) return false;
@@ -111,8 +122,6 @@ class partial_store {
   std::size_t capacity_;
   std::vector<filling> cells_;
   std::vector<partial_node> closed_;
-  std::vector<std::unique_ptr<tail[]>> ports_;
-  std::vector<std::vector<tail*>> free_;  ///< lists of dropped partial plans, by length
 };
 
 }  // namespace HETPLAN_NAMESPACE::partition

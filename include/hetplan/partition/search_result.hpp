@@ -34,6 +34,7 @@ namespace detail {
 struct search_options {
   int plans = 10;  ///< how many to return
   int max_stages = 16;
+  int threads = 1;  ///< that search together; no answer depends on them
   warmup_rule warmup = warmup_rule::hide_communication;
   std::optional<any_step_law> law = {};                               ///< whose latency is minimised; none: the dominant step's
   bool keep_budgets = true;                                           ///< energy and busy share; memory is always kept

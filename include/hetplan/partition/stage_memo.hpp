@@ -22,8 +22,9 @@ class stage_memo {
     stage_budget budget = {.energy_J = -1};  ///< < 0: not asked for yet
   };
 
-  stage_memo(const candidate_costs& costs, const std::vector<std::size_t>& boundaries, std::size_t groups)
-      : costs_(costs), boundaries_(boundaries), unlimited_(groups * boundaries.size()), limited_(groups) {}
+  /// @param unlimited  by group, then begin: of all who share out the begins among each other.
+  stage_memo(const candidate_costs& costs, const std::vector<std::size_t>& boundaries, std::vector<entry>& unlimited)
+      : costs_(costs), boundaries_(boundaries), unlimited_(unlimited), limited_(unlimited.size() / boundaries.size()) {}
 
   /// The stage between two boundaries on a group, with memory for `in_flight` microbatches.
   entry& at(std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
@@ -51,7 +52,7 @@ class stage_memo {
 
   const candidate_costs& costs_;
   const std::vector<std::size_t>& boundaries_;
-  std::vector<entry> unlimited_;                                          ///< by group, then begin; most questions need no other
+  std::vector<entry>& unlimited_;                                         ///< most questions need no other
   std::vector<std::vector<std::pair<int, std::vector<entry>>>> limited_;  ///< by group, microbatches in flight, begin
 };
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The same few workers, called together again and again.
+
+#include <algorithm>
+#include <barrier>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+/// Worker i of n does work(i) whenever all are called; whoever calls is worker 0 and goes on when all have done.
+///
+///     crew c(2, [&](std::size_t i) { sums[i] = ...; });
+///     for (...) c.call();
+///
+/// What a worker throws the call throws, of several the one of least number. Where the machine has no thread left, the caller does
+/// what is missing. Determinism: as that of the work.
+class crew {
+ public:
+  /// @param workers  >= 1.
+  crew(std::size_t workers, std::function<void(std::size_t)> work)
+      : work_(std::move(work)), failures_(std::max<std::size_t>(1, workers)), meeting_(static_cast<std::ptrdiff_t>(failures_.size())) {
+    try {
+      while (others_.size() + 1 < failures_.size()) others_.emplace_back([this, i = others_.size() + 1] { serve(i); });
+    } catch (const std::system_error&) {
+      for (std::size_t i = others_.size() + 1; i < failures_.size(); ++i) meeting_.arrive_and_drop();
+    }
+  }
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+  ~crew() {
+    if (others_.empty()) return;
+    over_ = true;
+    meeting_.arrive_and_wait();
+    for (std::thread& t : others_) t.join();
+  }
+
+  [[nodiscard]] std::size_t size() const { return failures_.size(); }
+
+  void call() {
+    if (!others_.empty()) meeting_.arrive_and_wait();
+    attempt(0);
+    for (std::size_t i = others_.size() + 1; i < failures_.size(); ++i) attempt(i);
+    if (!others_.empty()) meeting_.arrive_and_wait();
+    for (std::exception_ptr& f : failures_) {
+      if (f) std::rethrow_exception(std::exchange(f, nullptr));
+    }
+  }
+
+ private:
+  void serve(std::size_t i) {
+    for (;;) {
+      meeting_.arrive_and_wait();
+      if (over_) return;
+      attempt(i);
+      meeting_.arrive_and_wait();
+    }
+  }
+  void attempt(std::size_t i) {
+    try {
+      work_(i);
+    } catch (...) {
+      failures_[i] = std::current_exception();
+    }
+  }
+
+  std::function<void(std::size_t)> work_;
+  std::vector<std::exception_ptr> failures_;  ///< by worker
+  std::barrier<> meeting_;                    ///< of the caller and the others
+  std::vector<std::thread> others_;
+  bool over_ = false;  ///< written before a meeting, read after it
+};
+
+}  // namespace HETPLAN_NAMESPACE
