@@ -341,7 +341,7 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
-  CHECK(place::contiguous_partition(boost_graph(g), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
+  CHECK(place::contiguous_partition(g, std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {
