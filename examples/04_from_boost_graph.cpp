@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 // A graph that lives in Boost.Graph becomes a planning graph in one call, and Boost's algorithms run on that one too.
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -44,11 +43,10 @@ int main() {
   // [longest]
   // The longest path in FLOP, by Boost, on the planning graph: its edges are `layer_edge`s, its vertices layer ids.
   const auto work = [&](layer_id l) { return model[l].forward_flops.value(); };
+  const auto weight = boost::make_function_property_map<layer_edge>([&](const layer_edge& e) { return -work(e.to); });
   std::vector<double> distance(model.size());
-  boost::dag_shortest_paths(model, model.find("stem"),
-                            boost::weight_map(boost::make_function_property_map<layer_edge>([&](const layer_edge& e) {
-                              return -work(e.to);
-                            })).distance_map(boost::make_iterator_property_map(distance.begin(), get(boost::vertex_index, model))));
+  const auto by_layer = boost::make_iterator_property_map(distance.begin(), get(boost::vertex_index, model));
+  boost::dag_shortest_paths(model, model.find("stem"), boost::weight_map(weight).distance_map(by_layer));
   // [longest]
   const double longest = work(model.find("stem")) - distance[model.find("join").index()];
   std::printf("%zu layers, %zu edges, longest path %.0f GFLOP\n", model.size(), model.edges().size(), longest / 1e9);

@@ -23,13 +23,17 @@ struct tensor_spec {
 };
 
 template <class Graph>
-concept lists_directed_edges = std::convertible_to<typename boost::graph_traits<Graph>::directed_category, boost::directed_tag> &&
-                               requires(const Graph& g, const typename boost::graph_traits<Graph>::edge_descriptor& e) {
-                                 { *vertices(g).first } -> std::convertible_to<typename boost::graph_traits<Graph>::vertex_descriptor>;
-                                 { *edges(g).first } -> std::convertible_to<typename boost::graph_traits<Graph>::edge_descriptor>;
-                                 { source(e, g) } -> std::convertible_to<typename boost::graph_traits<Graph>::vertex_descriptor>;
-                                 { target(e, g) } -> std::convertible_to<typename boost::graph_traits<Graph>::vertex_descriptor>;
-                               };
+concept lists_directed_edges =
+    requires(const Graph& g) {
+      vertices(g);
+      edges(g);
+    } && std::convertible_to<typename boost::graph_traits<Graph>::directed_category, boost::directed_tag> &&
+    requires(const Graph& g, const typename boost::graph_traits<Graph>::edge_descriptor& e) {
+      { *vertices(g).first } -> std::convertible_to<typename boost::graph_traits<Graph>::vertex_descriptor>;
+      { *edges(g).first } -> std::convertible_to<typename boost::graph_traits<Graph>::edge_descriptor>;
+      { source(e, g) } -> std::convertible_to<typename boost::graph_traits<Graph>::vertex_descriptor>;
+      { target(e, g) } -> std::convertible_to<typename boost::graph_traits<Graph>::vertex_descriptor>;
+    };
 template <class F, class Graph>
 concept tells_layers = requires(const F& layer_of, const typename boost::graph_traits<Graph>::vertex_descriptor& v) {
   { layer_of(v) } -> std::same_as<layer_spec>;  // asked once per vertex
