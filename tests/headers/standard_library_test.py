@@ -27,7 +27,7 @@ NAMES = {
     "chrono": "duration duration_cast nanoseconds steady_clock",
     "cmath": """abs ceil floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
     "compare": "strong_ordering partial_ordering",
-    "concepts": "derived_from integral invocable predicate same_as",
+    "concepts": "convertible_to derived_from integral invocable predicate same_as",
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "ptrdiff_t size_t",
@@ -62,7 +62,7 @@ NAMES = {
     "type_traits": "conditional_t invoke_result_t is_same_v remove_cvref_t remove_reference_t",
     "unordered_map": "erase_if unordered_map",
     "unordered_set": "erase_if unordered_set",
-    "utility": "as_const exchange get move pair swap",
+    "utility": "as_const exchange forward get move pair swap",
     "variant": "get get_if holds_alternative variant visit",
     "vector": "erase_if size ssize vector",
 }
