@@ -51,7 +51,7 @@ int main() {
   const planning_graph model = std::move(layers).build();
 
   const std::array devices{2, 1};
-  const place::ideal_partition found = place::contiguous_partition(boost_graph(model), devices, battery_share{model});
+  const place::ideal_partition found = place::contiguous_partition(model, devices, battery_share{model});
   std::printf("%s, gap %.1f %%: the emptiest battery lasts for %.0f images\n", found.status.ok() ? "feasible" : found.status.reason.c_str(),
               100 * found.gap(), 1 / found.value);
   for (const place::ideal_part& part : found.parts) {

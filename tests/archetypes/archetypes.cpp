@@ -13,10 +13,11 @@
 
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/graph/bgl.hpp>
+#include <hetplan/graph/layer_dag.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing_program.hpp>
 #include <hetplan/mix/pareto_set.hpp>
+#include <hetplan/mix/progress.hpp>
 #include <hetplan/partition/cell_policy.hpp>
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
@@ -136,6 +137,42 @@ struct candidate_observer_archetype : bare {
   control operator()(const candidate_judged&) { return ++seen < 2 ? control::go : control::stop; }
 };
 
+/// 3 -> 5 -> 7. Its vertices are numbers that begin nowhere, its edges are named by their source.
+struct graph_archetype : bare {
+  using bare::bare;
+  struct edge_list {};
+  using vertex_descriptor = int;
+  using edge_descriptor = int;
+  using directed_category = boost::directed_tag;
+  using edge_parallel_category = boost::disallow_parallel_edge_tag;
+  using traversal_category = edge_list;
+  std::array<int, 3> all{3, 5, 7};
+
+  using range = std::pair<const int*, const int*>;
+  friend range vertices(const graph_archetype& g) { return {g.all.data(), g.all.data() + 3}; }
+  friend range edges(const graph_archetype& g) { return {g.all.data(), g.all.data() + 2}; }
+  friend int source(int e, const graph_archetype&) { return e; }
+  friend int target(int e, const graph_archetype&) { return e + 2; }
+};
+struct layers_archetype : bare {
+  using bare::bare;
+  layer_spec operator()(int v) const { return {.name = std::to_string(v), .forward_flops = 1_GFLOP}; }
+};
+struct tensors_archetype : bare {
+  using bare::bare;
+  bytes operator()(int e) const { return bytes(e); }
+};
+struct decomposition_archetype : bare_value {
+  using bare_value::bare_value;
+  layer_sequence operator()(const planning_graph& model) const { return sequence_of(model); }
+};
+/// The first plan all the time.
+struct mixing_controller_archetype : bare_value {
+  using bare_value::bare_value;
+  mix::mixture operator()(const mix::plan_rates& rates, const mix::mixing_goal& goal) const {
+    return {.parts = {{0, 0, goal.horizon_s}}, .progress = rates.plans[0].rate * goal.horizon_s};
+  }
+};
 struct cell_policy_archetype : bare {
   using bare::bare;
   [[nodiscard]] std::size_t capacity() const { return 2; }
@@ -207,7 +244,9 @@ static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_ar
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
-static_assert(mix::check_criterion<criterion_archetype>());
+static_assert(check_layer_dag<graph_archetype, layers_archetype, tensors_archetype>());
+static_assert(decompose::check_decomposition<decomposition_archetype>());
+static_assert(mix::check_criterion<criterion_archetype>() && mix::check_mixing_controller<mixing_controller_archetype>());
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>());
@@ -241,6 +280,12 @@ TEST_CASE("a bare network makes a cluster") {
   const cluster c = pair();
   REQUIRE(c.network().find(device_id(0), device_id(1)) != nullptr);
   CHECK(c.network().peak_bandwidth(device_id(0), device_id(1)) == 0.1_MB_per_s);
+}
+
+TEST_CASE("a bare graph makes a planning graph") {
+  const auto [model, vertex_of] = planning_graph_from(graph_archetype(0), layers_archetype(0), tensors_archetype(0));
+  CHECK(model.edges()[1] == layer_edge{layer_id(1), layer_id(2), 5_B, 5_B});
+  CHECK(vertex_of == std::vector{3, 5, 7});
 }
 
 TEST_CASE("bare models, a bare solver and a bare observer evaluate a plan in every mode") {
@@ -318,6 +363,20 @@ TEST_CASE("bare models, a bare objective and a bare observer plan") {
   CHECK(stopped.status.result == outcome::stopped);
 }
 
+TEST_CASE("a bare decomposition cuts for Dora, and a bare controller mixes for uniform progress") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem problem{g, c, cost_archetype(0), job{.batch = 4}};
+  recipes::partitioner_options options;
+  options.rows = {decomposition_archetype(0)};
+  CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 3, options).status.ok());
+
+  mix::uniform_progress controller{.rates = {.plans = {{2, 9}, {1, 1}}}, .mixing = mixing_controller_archetype(0)};
+  CHECK(controller.decide({.work_left = 10, .time_left_s = 100}).plan == 0);
+  controller.mixing = mix::exact_mixing{};
+  CHECK(controller.decide({.work_left = 10, .time_left_s = 100}).plan == 1);
+}
+
 TEST_CASE("a move-only cost model is held by value and adapted from plain seconds") {
   struct plain_seconds {
     std::unique_ptr<double> per_sample;
@@ -341,7 +400,7 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
-  CHECK(place::contiguous_partition(boost_graph(g), std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
+  CHECK(place::contiguous_partition(g, std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect-ok
 // The twins of the wrong models in this folder, each with the one fault mended.
+#include <boost/graph/adjacency_list.hpp>
+
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/slowed.hpp>
+#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/objective.hpp>
@@ -74,6 +79,13 @@ struct my_priority {
 struct my_observer {
   control operator()(const task_ended&) { return control::go; }
 };
+struct my_row {
+  layer_sequence operator()(const planning_graph& model) const { return sequence_of(model); }
+};
+struct my_controller {
+  mix::mixture operator()(const mix::plan_rates&, const mix::mixing_goal& goal) const { return {.parts = {{0, 0, goal.horizon_s}}}; }
+};
+using my_graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && check_memory_model<my_memory>());
 static_assert(times_optimizer_step<my_cost_with_overloads> && check_cost_model<my_cost_with_overloads>());
 static_assert(!names_optimizer_step<my_cost> && check_cost_model<my_final_cost>());
@@ -90,6 +102,12 @@ const device_id d = device_id(0);
 const any_cost_model models[] = {my_cost{}, my_cost_with_overloads{}, my_final_cost{}, assume_si<my_plain_cost>{},
                                  slow_down(my_cost_with_overloads{}, {0.5})};
 const auto sum = 5_ms + 3_s;
+const decompose::any_decomposition row = my_row{};
+const mix::any_mixing_controller controller = my_controller{};
+auto make(const my_graph& mine) {
+  return planning_graph_from(
+      mine, [](auto v) { return layer_spec{.name = std::to_string(v), .forward_flops = 1_GFLOP}; }, [](auto) { return 1_MB; });
+}
 const device phone{.name = "phone", .memory = 8_GB};
 const device& right(const cluster& c) { return c[d]; }
 trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }

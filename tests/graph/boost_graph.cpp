@@ -9,8 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/dag_shortest_paths.hpp>
+#include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <boost/graph/filtered_graph.hpp>
+#include <boost/graph/graph_concepts.hpp>
 #include <boost/graph/reverse_graph.hpp>
+#include <boost/graph/strong_components.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <boost/property_map/function_property_map.hpp>
 #include <boost/range/iterator_range.hpp>
@@ -21,6 +26,13 @@
 #include <hetplan/graph/topological_order.hpp>
 
 using namespace hetplan;
+
+BOOST_CONCEPT_ASSERT((boost::VertexListGraphConcept<planning_graph>));
+BOOST_CONCEPT_ASSERT((boost::EdgeListGraphConcept<planning_graph>));
+BOOST_CONCEPT_ASSERT((boost::AdjacencyGraphConcept<planning_graph>));
+BOOST_CONCEPT_ASSERT((boost::BidirectionalGraphConcept<planning_graph>));
+BOOST_CONCEPT_ASSERT((boost::ReadablePropertyGraphConcept<planning_graph, layer_id, boost::vertex_index_t>));
+BOOST_CONCEPT_ASSERT((boost::ReadablePropertyGraphConcept<planning_graph, layer_edge, boost::edge_index_t>));
 
 namespace {
 
@@ -88,73 +100,92 @@ TEST_CASE("random DAGs given in random order come out topological, with the same
   }
 }
 
-TEST_CASE("in- and out-edges, edge index and Boost.Graph's own view agree") {
+TEST_CASE("in- and out-edges, neighbours, degrees and both indices are those of the planning graph") {
   const unsigned seed = 99;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 60; ++trial) {
     const planning_graph g = shuffled_dag(random, 12, 0.35).build(random);
-    const csr_graph b = boost_graph(g);
-    REQUIRE(boost::num_vertices(b) == g.size());
-    REQUIRE(boost::num_edges(b) == g.edges().size());
-    for (const layer& l : g.layers()) {
-      const std::size_t v = l.id.index();
-      std::vector<std::size_t> entering, leaving;
-      for (const auto& e : boost::make_iterator_range(boost::in_edges(v, b))) entering.push_back(boost::get(boost::edge_index, b, e));
-      for (const auto& e : boost::make_iterator_range(boost::out_edges(v, b))) leaving.push_back(boost::get(boost::edge_index, b, e));
-      std::sort(entering.begin(), entering.end());
-      const auto in = g.in_edges(l.id);
-      CHECK(entering == std::vector<std::size_t>(in.begin(), in.end()));  // ordered by source, as edges() is
-      CHECK(boost::in_degree(v, b) == in.size());
-      for (const std::uint32_t e : in) CHECK(g.edges()[e].to == l.id);
-
-      const auto out = g.out_edges(l.id);
-      REQUIRE(leaving.size() == out.size());
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        CHECK(&g.edges()[leaving[i]] == &out[i]);
-        CHECK(out[i].from == l.id);
-        if (i > 0) CHECK(out[i - 1].to < out[i].to);
+    REQUIRE(num_vertices(g) == g.size());
+    REQUIRE(num_edges(g) == g.edges().size());
+    std::size_t entering = 0, leaving = 0;
+    layer_id next(0);
+    for (const layer_id l : boost::make_iterator_range(vertices(g))) {
+      CHECK(l == next);
+      next = layer_id(l.value + 1);
+      CHECK(get(boost::vertex_index, g, l) == l.index());
+      for (const layer_edge& e : boost::make_iterator_range(in_edges(l, g))) {
+        CHECK(target(e, g) == l);
+        ++entering;
       }
+      for (const layer_edge& e : boost::make_iterator_range(out_edges(l, g))) {
+        CHECK(source(e, g) == l);
+        ++leaving;
+      }
+      const auto [first, last] = adjacent_vertices(l, g);
+      CHECK(std::equal(first, last, g.out_edges(l).begin(), g.out_edges(l).end(),
+                       [](layer_id to, const layer_edge& e) { return to == e.to; }));
+      CHECK(in_degree(l, g) + out_degree(l, g) == degree(l, g));
+      CHECK(in_degree(l, g) == g.in_edges(l).size());
     }
-    for (const auto& e : boost::make_iterator_range(boost::edges(b))) {
-      const layer_edge& mine = g.edges()[boost::get(boost::edge_index, b, e)];
-      CHECK(boost::source(e, b) == mine.from.index());
-      CHECK(boost::target(e, b) == mine.to.index());
-    }
+    CHECK(next.index() == g.size());
+    CHECK(entering == g.edges().size());
+    CHECK(leaving == g.edges().size());
+    for (const layer_edge& e : boost::make_iterator_range(edges(g))) CHECK(g.edges()[get(boost::edge_index, g, e)] == e);
   }
 }
 
-TEST_CASE("Boost.Graph's topological sort and longest paths run on a planning graph directly") {
+TEST_CASE("Boost.Graph's sorts, searches and shortest paths run on a planning graph directly") {
   std::mt19937_64 random(5);
   for (int trial = 0; trial < 40; ++trial) {
     const planning_graph g = shuffled_dag(random, 10, 0.3).build(random);
-    const csr_graph b = boost_graph(g);
-    std::vector<std::size_t> reversed;
-    boost::topological_sort(b, std::back_inserter(reversed), boost::vertex_index_map(boost::get(boost::vertex_index, b)));
+    std::vector<layer_id> reversed;
+    boost::topological_sort(g, std::back_inserter(reversed));
     std::vector<std::size_t> position(g.size());
-    for (std::size_t i = 0; i < reversed.size(); ++i) position[reversed[i]] = reversed.size() - i;
+    for (std::size_t i = 0; i < reversed.size(); ++i) position[reversed[i].index()] = reversed.size() - i;
     for (const layer_edge& e : g.edges()) CHECK(position[e.from.index()] < position[e.to.index()]);
 
-    // Hops on the longest path from layer 0, by in_edges() here and as lengths of -1 there.
-    std::vector<int> hops(g.size(), -1);
+    // Hops on the longest path from layer 0, and bytes on the cheapest, both by in_edges().
+    const int far = std::numeric_limits<int>::max();
+    std::vector<int> hops(g.size(), far);
+    std::vector<double> sent(g.size(), std::numeric_limits<double>::max());
     hops[0] = 0;
+    sent[0] = 0;
     for (const layer& l : g.layers()) {
-      for (const std::uint32_t e : g.in_edges(l.id)) {
-        const int before = hops[g.edges()[e].from.index()];
-        if (before >= 0) hops[l.id.index()] = std::max(hops[l.id.index()], before + 1);
+      for (const std::uint32_t i : g.in_edges(l.id)) {
+        const layer_edge& e = g.edges()[i];
+        if (hops[e.from.index()] == far) continue;
+        hops[l.id.index()] = std::min(hops[l.id.index()], hops[e.from.index()] - 1);
+        sent[l.id.index()] = std::min(sent[l.id.index()], sent[e.from.index()] + e.forward.value());
       }
     }
-    using edge = boost::graph_traits<csr_graph>::edge_descriptor;
-    std::vector<int> theirs(g.size());
-    boost::dag_shortest_paths(
-        b, 0UL, boost::distance_map(theirs.data()).weight_map(boost::make_function_property_map<edge>([](const edge&) { return -1; })));
-    for (std::size_t v = 0; v < g.size(); ++v) {
-      CHECK(theirs[v] == (hops[v] >= 0 ? -hops[v] : std::numeric_limits<int>::max()));
-    }
+    const auto by_layer = [&](auto& all) { return boost::make_iterator_property_map(all.begin(), get(boost::vertex_index, g)); };
+    const auto weight = [](auto f) { return boost::weight_map(boost::make_function_property_map<layer_edge>(f)); };
+    std::vector<int> their_hops(g.size());
+    boost::dag_shortest_paths(g, layer_id(0), weight([](const layer_edge&) { return -1; }).distance_map(by_layer(their_hops)));
+    CHECK(their_hops == hops);
+    std::vector<double> their_sent(g.size());
+    std::vector<layer_id> before(g.size());
+    boost::dijkstra_shortest_paths(
+        g, layer_id(0),
+        weight([](const layer_edge& e) { return e.forward.value(); }).distance_map(by_layer(their_sent)).predecessor_map(by_layer(before)));
+    CHECK(their_sent == sent);
+
+    std::size_t reached = 0;
+    struct count : boost::default_bfs_visitor {
+      std::size_t* n;
+      explicit count(std::size_t* seen) : n(seen) {}
+      void discover_vertex(layer_id, const planning_graph&) const { ++*n; }
+    };
+    boost::breadth_first_search(g, layer_id(0), boost::visitor(count(&reached)));
+    CHECK(reached == static_cast<std::size_t>(std::count_if(hops.begin(), hops.end(), [&](int h) { return h != far; })));
+
+    std::vector<int> component(g.size());
+    CHECK(boost::strong_components(g, by_layer(component)) == static_cast<int>(g.size()));
   }
 }
 
-TEST_CASE("a planning graph is bidirectional: algorithms run against the edges too") {
+TEST_CASE("a planning graph is bidirectional: algorithms run against the edges too, and on a part of it") {
   planning_graph_builder b("diamond");
   for (const char* name : {"a", "b", "c", "d"}) b.add_layer({.name = name, .forward_flops = 1_FLOP});
   b.add_edge("a", "b", 1_B);
@@ -162,13 +193,16 @@ TEST_CASE("a planning graph is bidirectional: algorithms run against the edges t
   b.add_edge("b", "d", 1_B);
   b.add_edge("c", "d", 1_B);
   const planning_graph g = std::move(b).build();
-  const csr_graph theirs = boost_graph(g);
-  std::vector<std::size_t> order;
-  const auto reversed = boost::make_reverse_graph(theirs);
-  boost::topological_sort(reversed, std::back_inserter(order), boost::vertex_index_map(boost::get(boost::vertex_index, theirs)));
+  std::vector<layer_id> order;
+  const auto reversed = boost::make_reverse_graph(g);
+  boost::topological_sort(reversed, std::back_inserter(order));
   REQUIRE(order.size() == 4);
-  CHECK(order.front() == 0);  // the reverse graph's last is our source
-  CHECK(order.back() == 3);
+  CHECK(order.front() == layer_id(0));  // the reverse graph's last is our source
+  CHECK(order.back() == layer_id(3));
+
+  const auto around_b = [](layer_id l) { return l != layer_id(1); };
+  const boost::filtered_graph<planning_graph, boost::keep_all, decltype(around_b)> without_b(g, {}, around_b);
+  CHECK(boost::distance(edges(without_b)) == 2);
 }
 
 TEST_CASE("the topological order takes the smallest ready node each time, and stops before a cycle") {

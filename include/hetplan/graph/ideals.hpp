@@ -3,6 +3,7 @@
 /// The ideals of a DAG: the sets of nodes that hold every predecessor of their members.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -61,12 +62,16 @@ class ideal_family {
 };
 
 namespace detail {
-/// The edges of a Boost graph whose vertices are 0 ... n-1. Throws invalid_input if they close a cycle.
+/// The edges of a graph as ideals_of takes it. Throws invalid_input if they close a cycle.
 template <class Graph>
 [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> edges_of_dag(const Graph& g) {
+  const auto number = [](auto v) -> std::size_t {
+    if constexpr (std::integral<decltype(v)>) return static_cast<std::size_t>(v);
+    else return v.index();
+  };
   std::vector<std::pair<std::size_t, std::size_t>> all;
   for (auto [v, last] = vertices(g); v != last; ++v) {
-    for (auto [e, end] = out_edges(*v, g); e != end; ++e) all.emplace_back(*v, target(*e, g));
+    for (auto [e, end] = out_edges(*v, g); e != end; ++e) all.emplace_back(number(*v), number(target(*e, g)));
   }
   if (const auto order = topological_order(num_vertices(g), all); order.size() < num_vertices(g)) {
     const auto [from, to] = edge_on_cycle(num_vertices(g), all, order);
@@ -78,7 +83,7 @@ template <class Graph>
 
 /// All ideals, if there are no more than `limit`.
 ///
-/// @param g      a Boost graph (vertex list, incidence) whose vertices are 0 ... n-1: `boost_graph` of a planning graph (graph/bgl.hpp).
+/// @param g      a Boost graph (vertex list, incidence) whose vertices are 0 ... n-1, or ids: a planning graph with graph/bgl.hpp.
 /// @return       nothing where there are more than `limit`.
 /// Complexity    O(I (w + n / 64)) expected for I ideals that can each grow by w nodes at most (w <= the DAG's width); as much memory.
 /// Throws        invalid_input: the graph has a cycle.

@@ -26,7 +26,7 @@ struct layer_edge {
 /// The planning graph G_M = (V, E). Made by `planning_graph_builder`, which does all validation.
 ///
 /// Layers are numbered so that every edge goes from a smaller to a larger id (the builder keeps the
-/// caller's order where it already is topological). `graph/bgl.hpp` makes it a graph of Boost's.
+/// caller's order where it already is topological). With `graph/bgl.hpp` it is a graph of Boost's.
 class planning_graph {
  public:
   [[nodiscard]] const std::string& name() const { return name_; }

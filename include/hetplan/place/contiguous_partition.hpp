@@ -37,7 +37,7 @@ template <part_load Load>
 
 /// The best partition along the linear orders of a graph, and how far it can be from the best of all.
 ///
-/// @param g       a Boost graph whose vertices are 0 ... n-1: `boost_graph` of a planning graph (graph/bgl.hpp).
+/// @param g       a graph as ideals_of takes it: a planning graph with graph/bgl.hpp.
 /// @return        `bound` is partition_bound. Infeasible: none of these orders has a partition that fits, which does not
 ///                say that the graph has none.
 /// Complexity     of ideal_dp with n + 1 ideals, for each order.
@@ -67,7 +67,7 @@ struct contiguous_options {
 
 /// The contiguous partition with the smallest largest load.
 ///
-/// @param g       a Boost graph whose vertices are 0 ... n-1: `boost_graph` of a planning graph (graph/bgl.hpp).
+/// @param g       a graph as ideals_of takes it: a planning graph with graph/bgl.hpp.
 /// @param devices how many there are of each kind.
 /// @param load    what a part costs; a model of part_load.
 /// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals or pairs than the options allow; the

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+// Where may a model be cut? Between the modules of one's own code: a layer "l3.attn" stays with all of "l3".
+#include <cstdio>
+#include <string>
+
+#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/hetplan.hpp>
+#include <hetplan/recipes/dora.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
+
+using namespace hetplan;
+
+// [decomposition]
+std::string module_of(const layer& l) { return l.name.substr(0, l.name.find('.')); }
+
+// Neighbours of one module are one block, and all blocks one chain: any cut between modules makes a stage.
+struct by_module {
+  layer_sequence operator()(const planning_graph& model) const {
+    layer_sequence row;
+    for (const layer& l : model.layers()) {
+      if (row.blocks.empty() || module_of(model[row.blocks.back().back()]) != module_of(l)) row.blocks.emplace_back();
+      row.blocks.back().push_back(l.id);
+    }
+    return row;
+  }
+};
+static_assert(decompose::check_decomposition<by_module>());
+// [decomposition]
+
+void print(const char* name, const planning_problem& problem, const plan& best) {
+  std::printf("%s: %s\n", name, readable(best.predicted->latency).c_str());
+  for (const stage& s : best.stages) {
+    const layer &first = problem.model[s.layers.front()], &last = problem.model[s.layers.back()];
+    std::printf("  %-10s %s ... %s\n", problem.cluster[s.devices.front().device].name.c_str(), first.name.c_str(), last.name.c_str());
+  }
+}
+
+int main() {
+  const planning_graph model = zoo::model("qwen3-0.6b");
+  const cluster home = zoo::cluster("smart-home-2");
+  const planning_problem problem{model, home, roofline{}};
+  std::printf("%zu layers, %zu modules\n", model.size(), by_module{}(model).size());
+  print("cut anywhere", problem, recipes::dora(problem, minimize_latency{}).plans.front());
+
+  // [use]
+  recipes::dora_options options;
+  options.partitioner.rows = {by_module{}};
+  options.partitioner.polish.plans = 0;  // it moves the cuts layer by layer
+  const plan_result result = recipes::dora(problem, minimize_latency{}, 10, options);
+  // [use]
+  print("cut between modules", problem, result.plans.front());
+}
