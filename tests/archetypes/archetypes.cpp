@@ -166,6 +166,29 @@ struct decomposition_archetype : bare_value {
   using bare_value::bare_value;
   layer_sequence operator()(const planning_graph& model) const { return sequence_of(model); }
 };
+/// All stages and links in turn.
+struct law_archetype : bare_value {
+  using bare_value::bare_value;
+  [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
+    return {p.microbatches * s.total_s + behind.reach_s, 0};
+  }
+  [[nodiscard]] pipeline_tail extend(const pipelining&, const link_times& c, const pipeline_tail& behind) const {
+    return {c.own_s + behind.reach_s, 0};
+  }
+  [[nodiscard]] double response_s(const pipelining&, const pipeline_tail& whole) const { return whole.reach_s; }
+};
+struct ordering_archetype : bare_value {
+  using bare_value::bare_value;
+  std::vector<partition::device_space> operator()(const partition::search_tables& t, int largest_group) const {
+    return {partition::by_memory(t, largest_group)};
+  }
+};
+struct scheduler_archetype : bare_value {
+  using bare_value::bare_value;
+  schedule::network_schedule operator()(const schedule::cep_graph& cep, const schedule::scheduling_limits&) const {
+    return schedule::list_schedule(cep);
+  }
+};
 /// The first plan all the time.
 struct mixing_controller_archetype : bare_value {
   using bare_value::bare_value;
@@ -245,7 +268,8 @@ static_assert(check_network_model<network_archetype>() && check_network_policy<p
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
 static_assert(check_layer_dag<graph_archetype, layers_archetype, tensors_archetype>());
-static_assert(decompose::check_decomposition<decomposition_archetype>());
+static_assert(decompose::check_decomposition<decomposition_archetype>() && check_step_law<law_archetype>());
+static_assert(partition::check_device_ordering<ordering_archetype>() && schedule::check_transfer_scheduler<scheduler_archetype>());
 static_assert(mix::check_criterion<criterion_archetype>() && mix::check_mixing_controller<mixing_controller_archetype>());
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
@@ -363,13 +387,17 @@ TEST_CASE("bare models, a bare objective and a bare observer plan") {
   CHECK(stopped.status.result == outcome::stopped);
 }
 
-TEST_CASE("a bare decomposition cuts for Dora, and a bare controller mixes for uniform progress") {
+TEST_CASE("Dora takes a bare decomposition, law, ordering and scheduler, and uniform progress a bare controller") {
   const planning_graph g = three_layers();
   const cluster c = pair();
   const planning_problem problem{g, c, cost_archetype(0), job{.batch = 4}};
   recipes::partitioner_options options;
   options.rows = {decomposition_archetype(0)};
+  options.law = law_archetype(0);
+  options.orders = ordering_archetype(0);
   CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 3, options).status.ok());
+  recipes::dora_options both{.partitioner = options, .network = {.scheduler = scheduler_archetype(0)}};
+  CHECK(recipes::dora(problem, minimize_latency{}, 3, both).status.ok());
 
   mix::uniform_progress controller{.rates = {.plans = {{2, 9}, {1, 1}}}, .mixing = mixing_controller_archetype(0)};
   CHECK(controller.decide({.work_left = 10, .time_left_s = 100}).plan == 0);

@@ -13,9 +13,12 @@
 #include <hetplan/graph/layer_dag.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
+#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
@@ -104,6 +107,28 @@ const any_cost_model models[] = {my_cost{}, my_cost_with_overloads{}, my_final_c
 const auto sum = 5_ms + 3_s;
 const decompose::any_decomposition row = my_row{};
 const mix::any_mixing_controller controller = my_controller{};
+struct my_law {
+  pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
+    return {p.microbatches * s.total_s + behind.reach_s, 0};
+  }
+  pipeline_tail extend(const pipelining&, const link_times& c, const pipeline_tail& behind) const {
+    return {c.total_s + behind.reach_s, 0};
+  }
+  double response_s(const pipelining&, const pipeline_tail& whole) const { return whole.reach_s; }
+};
+const any_step_law own_law = my_law{};
+struct my_scheduler {
+  schedule::network_schedule operator()(const schedule::cep_graph& cep, const schedule::scheduling_limits&) const {
+    return schedule::uncontrolled(cep);
+  }
+};
+const schedule::any_transfer_scheduler scheduler = my_scheduler{};
+struct my_ordering {
+  std::vector<partition::device_space> operator()(const partition::search_tables& t, int largest_group) const {
+    return {partition::by_memory(t, largest_group)};
+  }
+};
+const partition::any_device_ordering ordering = my_ordering{};
 auto make(const my_graph& mine) {
   return planning_graph_from(
       mine, [](auto v) { return layer_spec{.name = std::to_string(v), .forward_flops = 1_GFLOP}; }, [](auto) { return 1_MB; });

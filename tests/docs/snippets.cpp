@@ -296,6 +296,26 @@ TEST_CASE("the minimal models plan and judge") {
   CHECK(t.latency.value() > 0);
 }
 
+TEST_CASE("Dora takes device orderings and schedulers as options") {
+  const planning_graph model = blocks(4);
+  const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
+  const planning_problem problem{model, home, roofline{}, job{.batch = 4}};
+  // The cluster's classes as the tables list them, last first.
+  const auto least_memory_first = [](const partition::search_tables& t, int largest_group) {
+    std::vector<std::size_t> order(t.classes.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
+    return std::vector{partition::in_class_order(t.classes, order, largest_group)};
+  };
+  recipes::partitioner_options how;
+  how.orders = least_memory_first;
+  CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).status.ok());
+  // Oldest first: whoever may start earliest on a network of its own.
+  recipes::dora_options oldest_first;
+  oldest_first.network.scheduler = schedule::listed_transfers{schedule::earliest_first{}};
+  const plan_result by_age = recipes::dora(problem, minimize_latency{}, 1, oldest_first);
+  CHECK(by_age.status.ok());
+}
+
 TEST_CASE("a graph, a cluster and a plan are values that are made in one expression each") {
   planning_graph_builder b("toy");
   const layer_id stem = b.add_layer({.name = "stem", .forward_flops = 4_GFLOP, .weight = 8_MB, .activation = 2_MB});

@@ -175,7 +175,8 @@ TEST_CASE("refined plans are the same for any number of threads, and the seed de
     const planning_problem random_one{model, c, roofline{},
                                       job{.workload = i.plan.workload, .batch = i.plan.microbatch_size * i.plan.microbatches}};
     const auto with = [&](std::uint64_t seed) {
-      return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1, {.scheduler = schedule::searched_transfers{.search = {.steps = 12, .seed = seed}}});
+      return schedule::refine(random_one, minimize_latency{}, std::span(&i.plan, 1), 1,
+                              {.scheduler = schedule::searched_transfers{.search = {.steps = 12, .seed = seed}}});
     };
     const plan_result first = with(1);
     REQUIRE(equal(with(1), first));
@@ -347,7 +348,8 @@ TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and 
     const cluster c = zoo::cluster(setting);
     const planning_graph model = zoo::model(name, {});
     const planning_problem problem{model, c, roofline{}, what};
-    const recipes::dora_options o{.partitioner = {.k = 3}, .network = {.scheduler = schedule::searched_transfers{.search = {.steps = 100}}}};
+    const recipes::dora_options o{.partitioner = {.k = 3},
+                                  .network = {.scheduler = schedule::searched_transfers{.search = {.steps = 100}}}};
     const plan_result first = recipes::dora_partitioner(problem, minimize_latency{}, 3, o.partitioner);
     const plan_result both = recipes::dora(problem, minimize_latency{}, 3, o);
     require_sound(both, problem, minimize_latency{});
@@ -365,4 +367,35 @@ TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and 
     for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) check(name, setting, job{.batch = 16, .microbatch_sizes = {1, 2, 4}});
   }
   CHECK(better >= 1);
+}
+
+TEST_CASE("a scheduler that forgets a message, leaves one without a chunk or answers a solver's rates is refused") {
+  const random_cep r = random_small_cep(3, 6, 12);
+  const schedule::cep_graph cep(r.graph, r.cluster.network());
+  REQUIRE(cep.messages() > 1);
+  const auto refusal = [&](const schedule::any_transfer_scheduler& s) -> std::string {
+    try {
+      static_cast<void>(s(cep));
+    } catch (const invalid_model& e) {
+      return e.what();
+    }
+    return {};
+  };
+  const auto with_rules = [](auto change) {
+    return [change](const schedule::cep_graph& g, const schedule::scheduling_limits&) {
+      schedule::network_schedule s = schedule::list_schedule(g);
+      change(s);
+      return s;
+    };
+  };
+  const std::string all = std::to_string(cep.messages());
+  CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.rules.pop_back(); })) ==
+        "transfer scheduler: rules for " + std::to_string(cep.messages() - 1) + " messages; expected all " + all);
+  CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.rules[1].clear(); })) ==
+        "transfer scheduler: no chunk of message 1; expected at least one");
+  CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.rates.rates.resize(1); })) ==
+        "transfer scheduler: the schedule has a solver's rates, which devices cannot follow; expected rules");
+  CHECK(refusal(schedule::listed_transfers<>{}).empty());
+  CHECK(refusal(schedule::searched_transfers{}).empty());
+  CHECK(schedule::listed_transfers<>{}(cep).latency <= schedule::uncontrolled(cep).latency);
 }

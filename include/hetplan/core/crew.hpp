@@ -50,9 +50,11 @@ class crew {
     attempt(0);
     for (std::size_t i = others_.size() + 1; i < failures_.size(); ++i) attempt(i);
     if (!others_.empty()) meeting_.arrive_and_wait();
+    std::exception_ptr first;
     for (std::exception_ptr& f : failures_) {
-      if (f) std::rethrow_exception(std::exchange(f, nullptr));
+      if (std::exception_ptr thrown = std::exchange(f, nullptr); thrown && !first) first = thrown;
     }
+    if (first) std::rethrow_exception(first);
   }
 
  private:
