@@ -47,7 +47,7 @@ consteval bool check_transfer_scheduler() {
 struct searched_transfers {
   local_search_options search = {};
   order_search_options orders = {.solves = 10, .most_rows = 250};  ///< solves = 0: none
-  long long transfers_per_solve = 400;                             ///< orders are left alone where that many each are more than the solves reach
+  long long transfers_per_solve = 400;                             ///< orders are left alone where that many each are more than they reach
 
   [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& limits = {}) const;
 };
