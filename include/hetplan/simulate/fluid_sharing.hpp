@@ -18,7 +18,7 @@ class fluid_sharing {
  public:
   /// @param tells_all  update tells every changed rate, those of very many equal transfers too, which costs their number.
   fluid_sharing(const network& net, const Policy& policy, bool tells_all = true)
-      : policy_(&policy), access_(policy.access()), fluid_(net.resources()) {
+      : policy_(policy), access_(policy.access()), fluid_(net.resources()) {
     if (access_ == route_access::unlimited) fluid_.stop_sharing();
     if (tells_all) fluid_.report_crowds();
   }
@@ -26,7 +26,7 @@ class fluid_sharing {
   [[nodiscard]] route_access access() const { return access_; }
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
     if (flow_of_.size() <= number) flow_of_.resize(number + 1);
-    flow_of_[number] = fluid_.start(now_s, t.volume_bytes, route, policy_->tier(t), number);
+    flow_of_[number] = fluid_.start(now_s, t.volume_bytes, route, policy_.tier(t), number);
   }
   void set_capacity(std::size_t r, double capacity) { fluid_.set_capacity(r, capacity); }
   template <class Changed>
@@ -42,7 +42,7 @@ class fluid_sharing {
   [[nodiscard]] double left(std::uint32_t number, double now_s) const { return fluid_.left(flow_of_[number], now_s); }
 
  private:
-  const Policy* policy_;
+  const Policy& policy_;
   route_access access_;
   fluid_network fluid_;
   std::vector<fluid_network::flow_id> flow_of_;  ///< by number, of those under way
