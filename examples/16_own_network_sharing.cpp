@@ -11,7 +11,7 @@
 using namespace hetplan;
 
 // [sharing]
-/// One medium: every sender after the first costs 15 % of it, and transfers get equal parts of the rest.
+/// One medium, of which n senders get 1 / (1 + 0.3 (n - 1)) together; transfers get equal parts of that.
 struct crowded_air {
   bytes_per_second capacity;
   transfers_under_way flows = {};  // the books: who has how much left, and who ends next
@@ -26,7 +26,7 @@ struct crowded_air {
       senders.insert(f.transfer->from);
       parts += f.route.front().weight;
     }
-    const double usable = capacity.value() / (1 + 0.15 * (static_cast<double>(senders.size()) - 1));
+    const double usable = capacity.value() / (1 + 0.3 * (static_cast<double>(senders.size()) - 1));
     for (const auto& f : flows) flows.set_rate(now_s, f.number, usable / parts, changed);
   }
   double next_end() const { return flows.next_end(); }

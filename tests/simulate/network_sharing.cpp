@@ -124,8 +124,8 @@ TEST_CASE("a run under a sharing of one's own that is cut off counts what has mo
 TEST_CASE("fair sharing of one medium, written by a user, gives what the fluid network gives") {
   std::size_t compared = 0;
   for_random_instances(12, [&](const instance& i) {
-    const cluster c(i.cluster().name(), {i.cluster().devices().begin(), i.cluster().devices().end()},
-                    shared_medium{bytes_per_second(1e6), 1_ms});
+    const cluster given = i.cluster();
+    const cluster c("one medium", {given.devices().begin(), given.devices().end()}, shared_medium{bytes_per_second(1e6), 1_ms});
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
     const trace shipped = simulate(g, c.network()), own = simulate(g, c.network(), air{1e6});
     compared += g.transfers.size();
