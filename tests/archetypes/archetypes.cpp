@@ -89,6 +89,18 @@ struct policy_archetype : bare_value {
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
   [[nodiscard]] route_access access() const { return route_access::shared; }
 };
+struct sharing_archetype : bare_value {  // one medium of 100 kB/s; the books are no part of the door
+  using bare_value::bare_value;
+  transfers_under_way flows;
+  void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
+    flows.start(now_s, number, t, route);
+  }
+  void update(double now_s, const rate_changed& changed) {
+    for (const auto& f : flows) flows.set_rate(now_s, f.number, 1e5 / static_cast<double>(flows.size()), changed);
+  }
+  [[nodiscard]] double next_end() { return flows.next_end(); }
+  void finish_until(double time_s, const transfer_finished& finished) { flows.finish_until(time_s, finished); }
+};
 struct objective_archetype : bare_value {
   using bare_value::bare_value;
   [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
@@ -264,7 +276,8 @@ struct planner_archetype {
 static_assert(adapt::check_adaptation_policy<adaptation_policy_archetype>() && adapt::check_failure_detector<failure_detector_archetype>());
 static_assert(check_observer<run_observer_archetype, adapt::run_progress>());
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
-static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>());
+static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>() &&
+              check_network_sharing<sharing_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
 static_assert(check_objective<monotone_objective_archetype>() && monotone_objective<monotone_objective_archetype>);
 static_assert(check_layer_dag<graph_archetype, layers_archetype, tensors_archetype>());
@@ -336,6 +349,14 @@ TEST_CASE("a bare policy simulates a task graph") {
   const policy_archetype policy(0);
   const trace bare_run = simulate(work, c.network(), policy, {}, task_observer_archetype(0));
   CHECK(bare_run == simulate(work, c.network(), fair_share{}));
+}
+
+TEST_CASE("a bare sharing simulates a task graph") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const tasks::task_graph work = tasks::expand(two_stages(), g, c, cost_archetype(0), memory_archetype(0));
+  const trace bare_run = simulate(work, c.network(), sharing_archetype(0), {}, task_observer_archetype(0));
+  CHECK(bare_run.latency.value() == Approx(simulate(work, c.network()).latency.value()));
 }
 
 TEST_CASE("a bare policy of the user's judges a plan instead of the one that the plan names") {

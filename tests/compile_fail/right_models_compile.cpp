@@ -56,6 +56,16 @@ struct my_policy {
   int tier(const tasks::transfer& t) const { return t.microbatch; }
   route_access access() const { return route_access::shared; }
 };
+struct my_sharing {
+  void start(double, std::uint32_t, const tasks::transfer&, std::span<const resource_use>) {}
+  void update(double, const rate_changed&) {}
+  double next_end() { return 0; }
+  void finish_until(double, const transfer_finished&) {}
+};
+struct my_sharing_with_capacities : my_sharing {
+  void set_capacity(std::size_t, double) {}
+  route_access access() const { return route_access::exclusive_ports; }
+};
 struct my_objective {
   double score(const evaluation& e) const { return e.latency.value(); }
 };
@@ -94,6 +104,8 @@ static_assert(times_optimizer_step<my_cost_with_overloads> && check_cost_model<m
 static_assert(!names_optimizer_step<my_cost> && check_cost_model<my_final_cost>());
 static_assert(times_optimizer_step<assume_si<my_plain_cost>>);
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
+static_assert(check_network_sharing<my_sharing>() && !follows_capacities<my_sharing>);
+static_assert(check_network_sharing<my_sharing_with_capacities>() && follows_capacities<my_sharing_with_capacities>);
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
 static_assert(mix::check_criterion<my_criterion>());

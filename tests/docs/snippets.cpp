@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -50,6 +51,14 @@ struct least_policy {
   route_access access() const { return route_access::shared; }
 };
 static_assert(check_network_policy<least_policy>());
+
+struct least_sharing {
+  void start(double, std::uint32_t, const tasks::transfer&, std::span<const resource_use>) {}
+  void update(double, const rate_changed&) {}
+  double next_end() { return std::numeric_limits<double>::infinity(); }
+  void finish_until(double, const transfer_finished&) {}
+};
+static_assert(check_network_sharing<least_sharing>());
 
 struct least_objective {
   double score(seconds, joules) const { return 0; }

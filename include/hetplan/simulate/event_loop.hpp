@@ -8,32 +8,26 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/grant_queue.hpp>
-#include <hetplan/simulate/network_policy.hpp>
-#include <hetplan/simulate/prescribed.hpp>
+#include <hetplan/simulate/network_sharing.hpp>
 #include <hetplan/simulate/run_state.hpp>
 #include <hetplan/simulate/trace.hpp>
 
 namespace HETPLAN_NAMESPACE::detail {
 
 /// One run of a task graph.  Source: semantics, sections 6 and 10.
-template <network_policy Policy, class... Observers>
+///
+/// @tparam Sharing  a model of network_sharing with its optional members, which also tells what a transfer under way has left.
+template <network_sharing Sharing, class... Observers>
 class event_loop {
  public:
-  event_loop(const tasks::task_graph& g, const network& net, const Policy& policy, const simulator_options& options,
-             Observers&... observers)
-      : g_(g), policy_(policy), options_(options), observers_(observers...), fluid_(net.resources()), access_(policy.access()),
+  event_loop(const tasks::task_graph& g, const network& net, Sharing sharing, const simulator_options& options, Observers&... observers)
+      : g_(g), options_(options), observers_(observers...), sharing_(std::move(sharing)), access_(sharing_.access()),
         waiting_(g.predecessors), devices_(g.device_order.size()), queue_(g, access_, net.resources().size()), background_(options, net) {
-    if constexpr (!rates_are_given) {
-      if (access_ == route_access::unlimited) fluid_.stop_sharing();
-      if (options.record) fluid_.report_crowds();
-    }
     for (std::size_t d = 0; d < devices_.size(); ++d) devices_[d].held_bytes = g.static_bytes[d];
     out_.access = access_;
     out_.computes.resize(g.computes.size());
@@ -44,15 +38,12 @@ class event_loop {
     out_.received_bytes.assign(devices_.size(), 0);
     out_.resource_bytes.assign(net.resources().size(), 0);
     for (const tasks::transfer& b : background_.transfers) out_.background_left.push_back(b.volume_bytes);
-    flow_of_.assign(g.transfers.size() + background_.transfers.size(), no_flow);
+    drains_.assign(g.transfers.size() + background_.transfers.size(), 0);
   }
 
   [[nodiscard]] trace run() {
     for (std::size_t i = 0; i < options_.capacities.size(); ++i) push(options_.capacities[i].at.value(), event::capacity, i);
     for (std::size_t i = 0; i < options_.speeds.size(); ++i) push(options_.speeds[i].at.value(), event::speed, i);
-    if constexpr (rates_are_given) {
-      for (std::size_t i = 0; i < policy_.rates.size(); ++i) push(policy_.rates[i].at_s, event::rate, i);
-    }
     for (std::size_t i = 0; i < background_.transfers.size(); ++i)
       push(background_.transfers[i].release_s, event::latency_end, g_.transfers.size() + i);
     const double until = options_.until ? options_.until->value() : never;
@@ -63,7 +54,7 @@ class event_loop {
     for (std::size_t d = 0; d < devices_.size(); ++d) wake_.push_back(d);
     settle();
     while (!stopped_ && done_ < g_.size()) {
-      const double next = std::min(events_.empty() ? never : events_.top().at, fluid_.next_end());
+      const double next = std::min(events_.empty() ? never : events_.top().at, sharing_.next_end());
       if (next > until) {
         cut_off(until);
         break;
@@ -80,8 +71,6 @@ class event_loop {
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr std::uint32_t no_flow = ~std::uint32_t{0};
-  static constexpr bool rates_are_given = std::is_same_v<Policy, prescribed>;
   /// Ends that only rounding tells apart happen together (relative).
   static constexpr double same_time = 1e-12;
 
@@ -94,10 +83,10 @@ class event_loop {
     const double until = std::min(now_ * (1 + same_time), std::numeric_limits<double>::max());  // never beyond `never`
     for (bool again = true; again && !stopped_;) {
       again = false;
-      if (const double end = fluid_.next_end(); end <= until) {
+      if (const double end = sharing_.next_end(); end <= until) {
         again = true;
         now_ = std::max(now_, end);
-        fluid_.finish_until(until, [&](std::uint32_t t) { end_transfer(t); });
+        sharing_.finish_until(until, [&](std::uint32_t t) { end_transfer(t); });
       }
       while (!events_.empty() && events_.top().at <= until) {
         const event e = events_.top();
@@ -112,7 +101,7 @@ class event_loop {
       }
       if (!again) again = queue_.grant([&](std::uint32_t t) { send(t); });
     }
-    fluid_.update(now_, [&](std::uint32_t t, double rate) {
+    sharing_.update(now_, [&](std::uint32_t t, double rate) {
       if (options_.record && !is_background(t)) out_.rates.push_back({now_, t, rate});
     });
   }
@@ -120,12 +109,9 @@ class event_loop {
   void handle(const event& e) {
     switch (e.kind) {
       case event::capacity:
-        fluid_.set_capacity(options_.capacities[e.what].resource.index(), options_.capacities[e.what].capacity.value());
+        sharing_.set_capacity(options_.capacities[e.what].resource.index(), options_.capacities[e.what].capacity.value());
         break;
       case event::speed: change_speed(options_.speeds[e.what].device.index(), options_.speeds[e.what].speed); break;
-      case event::rate:
-        if constexpr (rates_are_given) fluid_.set_rate(policy_.rates[e.what].transfer, policy_.rates[e.what].rate);
-        break;
       case event::compute_end: end_task(e.what, e.version); break;
       case event::release: offer(e.what); break;
       case event::latency_end: drain(e.what); break;
@@ -245,8 +231,8 @@ class event_loop {
     const tasks::transfer& x = transfer_of(t);
     const auto via = via_of(t);
     if (x.volume_bytes > 0 && !via.empty()) {
-      if constexpr (rates_are_given) fluid_.start(now_, x.volume_bytes, via, policy_.tier(x), t);
-      else flow_of_[t] = fluid_.start(now_, x.volume_bytes, via, policy_.tier(x), t);
+      sharing_.start(now_, t, x, via);
+      drains_[t] = 1;
     } else {
       push(now_, event::transfer_end, t);
     }
@@ -261,7 +247,7 @@ class event_loop {
   }
 
   void end_transfer(std::uint32_t t) {
-    flow_of_[t] = no_flow;
+    drains_[t] = 0;
     if (is_background(t)) {
       out_.background_left[t - g_.transfers.size()] = 0;
       return;
@@ -292,21 +278,17 @@ class event_loop {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (devices_[d].running != no_task) out_.busy_s[d] += now_ - out_.computes[devices_[d].running].start_s;
     }
-    if constexpr (!rates_are_given) {
-      for (std::uint32_t t = 0; t < g_.transfers.size(); ++t) {
-        if (flow_of_[t] != no_flow) count(t, g_.transfers[t].volume_bytes - fluid_.left(flow_of_[t], now_));
-      }
+    for (std::uint32_t t = 0; t < g_.transfers.size(); ++t) {
+      if (drains_[t]) count(t, g_.transfers[t].volume_bytes - sharing_.left(t, now_));
     }
     out_.latency = seconds(now_);
     out_.status = {outcome::stopped, "stopped at " + to_text(now_) + " s"};
   }
 
   void leave_background() {
-    if constexpr (!rates_are_given) {
-      for (std::size_t i = 0; i < background_.transfers.size(); ++i) {
-        const std::uint32_t f = flow_of_[g_.transfers.size() + i];
-        if (f != no_flow) out_.background_left[i] = fluid_.left(f, now_);
-      }
+    for (std::size_t i = 0; i < background_.transfers.size(); ++i) {
+      const auto t = static_cast<std::uint32_t>(g_.transfers.size() + i);
+      if (drains_[t]) out_.background_left[i] = sharing_.left(t, now_);
     }
   }
 
@@ -323,15 +305,14 @@ class event_loop {
                           std::to_string(g_.device_order[d].size()) + " in its order; the order is cyclic, or a capacity or speed stays 0");
     }
     throw invalid_input(
-        "simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its prescribed rates do not move all of "
-        "it");
+        "simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its network sharing or its prescribed "
+        "rates do not move all of it");
   }
 
   const tasks::task_graph& g_;
-  const Policy& policy_;
   const simulator_options& options_;
   std::tuple<Observers&...> observers_;
-  std::conditional_t<rates_are_given, prescribed_network, fluid_network> fluid_;
+  Sharing sharing_;
   route_access access_;
   std::priority_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
@@ -340,7 +321,7 @@ class event_loop {
   std::vector<tasks::node_id> joined_;  ///< ended nodes whose successors are not told yet
   grant_queue queue_;                   ///< transfers that wait for ports or resources
   background_traffic background_;       ///< numbered after the graph's own transfers
-  std::vector<std::uint32_t> flow_of_;  ///< by transfer, background included; no_flow: not draining
+  std::vector<char> drains_;            ///< by transfer, background included: the sharing has it
   double now_ = 0, last_end_ = 0;
   std::size_t done_ = 0;
   bool stopped_ = false;

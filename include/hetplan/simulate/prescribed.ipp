@@ -3,41 +3,46 @@
 
 #include <hetplan/simulate/prescribed.hpp>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <string>
+
+#include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE prescribed_network::prescribed_network(std::span<const resource> resources)
-    : capacity_(resources.size()), used_(resources.size(), 0) {
-  for (std::size_t r = 0; r < resources.size(); ++r) capacity_[r] = resources[r].capacity.value();
+HETPLAN_INLINE prescribed_sharing::prescribed_sharing(const network& net, const prescribed& given)
+    : rates_(given.rates), load_(net.resources()) {
+  std::stable_sort(rates_.begin(), rates_.end(), [](const rate_change& a, const rate_change& b) { return a.at_s < b.at_s; });
+  std::uint32_t numbers = 0;
+  for (const rate_change& r : rates_) numbers = std::max(numbers, r.transfer + 1);
+  rate_of_.assign(numbers, 0);
 }
 
-HETPLAN_INLINE void prescribed_network::start(double now, double volume_bytes, std::span<const resource_use> via, int /*tier*/,
-                                              std::uint32_t tag) {
-  active_.push_back({via, volume_bytes, volume_bytes, 0, now, tag});
+HETPLAN_INLINE void prescribed_sharing::update(double now_s, const rate_changed& changed) {
+  for (const auto& f : flows_) {
+    flows_.set_rate(now_s, f.number, f.number < rate_of_.size() ? rate_of_[f.number] : 0, changed);
+  }
+  if (const auto excess = load_.exceeded_by(flows_)) {
+    throw invalid_input("simulate: at " + to_text(now_s) + " s the prescribed rates take " + to_text(excess->taken) + " B/s of resource " +
+                        std::to_string(excess->resource) + ", which has " + to_text(excess->capacity) + " B/s");
+  }
 }
 
-HETPLAN_INLINE void prescribed_network::set_rate(std::uint32_t tag, double rate) {
-  if (rate_of_.size() <= tag) rate_of_.resize(tag + 1, 0);
-  rate_of_[tag] = rate;
+HETPLAN_INLINE double prescribed_sharing::next_end() const {
+  const double end_s = flows_.next_end();
+  return next_ < rates_.size() ? std::min(end_s, rates_[next_].at_s) : end_s;
 }
 
-HETPLAN_INLINE double prescribed_network::next_end() const {
-  double next = std::numeric_limits<double>::infinity();
-  for (const transfer& x : active_) next = std::min(next, end_of(x));
-  return next;
-}
-
-HETPLAN_INLINE double prescribed_network::end_of(const transfer& x) const {
-  const double next = x.tag < rate_of_.size() ? rate_of_[x.tag] : 0;
-  if (next == 0 && x.remaining <= forgiven * x.volume) return x.since;
-  return x.rate > 0 ? x.since + x.remaining / x.rate : std::numeric_limits<double>::infinity();
+HETPLAN_INLINE void prescribed_sharing::finish_until(double time_s, const transfer_finished& finished) {
+  flows_.finish_until(time_s, finished);
+  for (; next_ < rates_.size() && rates_[next_].at_s <= time_s; ++next_) rate_of_[rates_[next_].transfer] = rates_[next_].rate;
 }
 
 namespace detail {
 
-HETPLAN_INLINE void check_rates(const prescribed& p, std::size_t transfers) {
+HETPLAN_INLINE void check_rates(const prescribed& p, std::size_t transfers, const simulator_options& options) {
+  if (!options.background.empty()) throw invalid_input("simulate: background transfers under prescribed rates, which leave them none");
   for (std::size_t i = 0; i < p.rates.size(); ++i) {
     const rate_change& r = p.rates[i];
     if (r.transfer < transfers && std::isfinite(r.at_s) && std::isfinite(r.rate) && r.rate >= 0) continue;

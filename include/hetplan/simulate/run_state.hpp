@@ -16,7 +16,7 @@ inline constexpr tasks::node_id no_task = ~tasks::node_id{0};
 
 /// Something that will happen; a queue keeps the earliest on top, ends before starts.
 struct event {
-  enum kind_type : std::uint8_t { capacity, speed, rate, compute_end, release, latency_end, transfer_end };
+  enum kind_type : std::uint8_t { capacity, speed, compute_end, release, latency_end, transfer_end };
   double at;
   kind_type kind;
   std::uint32_t what;

@@ -56,8 +56,11 @@ namespace detail {
 /// Throws invalid_input where capacities change and transfers are part of tasks: their time was fixed when they were expanded.
 void check_blocking(const tasks::task_graph& g, const simulator_options& o);
 
+/// Throws invalid_input where capacities change under a network sharing that cannot be told.
+void check_follows(bool follows_capacities, const simulator_options& o);
+
 /// Throws invalid_input for a change that names nothing or is no number.
-void check_options(const simulator_options& o, const network& net, std::size_t devices, bool rates_are_given);
+void check_options(const simulator_options& o, const network& net, std::size_t devices);
 
 }  // namespace detail
 

@@ -18,7 +18,13 @@ HETPLAN_INLINE void check_blocking(const tasks::task_graph& g, const simulator_o
                       " capacity changes for a plan whose transfers block; expected transfers that overlap computing");
 }
 
-HETPLAN_INLINE void check_options(const simulator_options& o, const network& net, std::size_t devices, bool rates_are_given) {
+HETPLAN_INLINE void check_follows(bool follows_capacities, const simulator_options& o) {
+  if (follows_capacities || o.capacities.empty()) return;
+  throw invalid_input("simulate: " + std::to_string(o.capacities.size()) +
+                      " capacity changes under a network sharing that has no set_capacity");
+}
+
+HETPLAN_INLINE void check_options(const simulator_options& o, const network& net, std::size_t devices) {
   const std::size_t resources = net.resources().size();
   const auto require = [](bool ok, const char* what, std::size_t i) {
     if (!ok)
@@ -37,8 +43,6 @@ HETPLAN_INLINE void check_options(const simulator_options& o, const network& net
   }
   if (o.until && !amount(o.until->value()))
     throw invalid_input("simulate: until = " + to_text(o.until->value()) + " s; expected a finite time >= 0");
-  if (rates_are_given && !o.background.empty())
-    throw invalid_input("simulate: background transfers under prescribed rates, which leave them none");
   for (std::size_t i = 0; i < o.background.size(); ++i) {
     const background_transfer& b = o.background[i];
     const auto known = [&](device_id d) { return d.valid() && d.index() < devices; };

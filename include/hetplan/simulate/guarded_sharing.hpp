@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A user's network sharing in a run: what it says is checked against what the network has.
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/simulate/transfers_under_way.hpp>
+
+namespace HETPLAN_NAMESPACE::detail {
+
+/// What a sharing has said so far. All members throw invalid_model where it cannot be so.
+class sharing_ledger {
+ public:
+  explicit sharing_ledger(const network& net) : net_(&net), load_(net.resources()) {}
+
+  void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
+    flows_.start(now_s, number, t, route);
+  }
+  void set_capacity(std::size_t r, double capacity) { load_.set_capacity(r, capacity); }
+  void set_rate(double now_s, std::uint32_t number, double rate, const rate_changed& changed);
+  /// All rates together are within all capacities.
+  void check_load(double now_s);
+  /// A transfer ends: nothing of it is left.
+  void end(double time_s, std::uint32_t number);
+  static void check_next_end(double time_s, double next_s);
+  [[nodiscard]] double left(std::uint32_t number, double now_s) const { return flows_.find(number)->left(now_s); }
+
+ private:
+  const network* net_;
+  transfers_under_way flows_;
+  resource_load load_;
+};
+
+/// A user's sharing with all that a run asks, optional or not; it is told of nothing while it is asked.
+///
+/// Complexity  on top of the sharing's, the transfers under way and their resources per update.
+template <network_sharing Sharing>
+class guarded_sharing {
+ public:
+  guarded_sharing(const Sharing& sharing, const network& net) : sharing_(sharing), ledger_(net) {}
+
+  [[nodiscard]] route_access access() const {
+    if constexpr (opens_routes<Sharing>) return sharing_.access();
+    else return route_access::shared;
+  }
+  void start(double now_s, std::uint32_t number, const tasks::transfer& t, const std::span<const resource_use>& route) {
+    ledger_.start(now_s, number, t, route);
+    sharing_.start(now_s, number, t, route);
+  }
+  void set_capacity(std::size_t r, double capacity) {
+    ledger_.set_capacity(r, capacity);
+    if constexpr (follows_capacities<Sharing>) sharing_.set_capacity(r, capacity);
+  }
+  void update(double now_s, const rate_changed& changed) {
+    const rate_changed noted = [&](std::uint32_t number, double rate) { ledger_.set_rate(now_s, number, rate, changed); };
+    sharing_.update(now_s, noted);
+    ledger_.check_load(now_s);
+  }
+  [[nodiscard]] double next_end() { return sharing_.next_end(); }
+  void finish_until(double time_s, const transfer_finished& finished) {
+    std::vector<std::uint32_t> ended;
+    const transfer_finished noted = [&](std::uint32_t number) {
+      ledger_.end(time_s, number);
+      ended.push_back(number);
+    };
+    sharing_.finish_until(time_s, noted);
+    ledger_.check_next_end(time_s, sharing_.next_end());
+    std::sort(ended.begin(), ended.end());
+    for (const std::uint32_t number : ended) finished(number);
+  }
+  [[nodiscard]] double left(std::uint32_t number, double now_s) const { return ledger_.left(number, now_s); }
+
+ private:
+  Sharing sharing_;
+  sharing_ledger ledger_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::detail
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/simulate/guarded_sharing.ipp>
+#endif
