@@ -85,6 +85,8 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   const schedule::searched_transfers scheduler{.search = {.seed = seed}, .orders = {.seed = seed}};
   const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},
                                   .network = {.threads = options.threads.value_or(1), .scheduler = scheduler}};
+  const bool all = name == "dora-with-baselines", one_phase = phase == dora_phase::partitioner;
+  observer.expect(all ? static_cast<int>(std::size(plain_planners)) + 2 : name == "dora" && !one_phase ? 2 : 1, objective);
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);

@@ -127,6 +127,10 @@ class asked(toy_problem.folder_test):
         self.assertIn("--planner: expected one of", self.refused(*self.plan[:-1], "dra"))
         self.assertIn('did you mean "dora"?', self.refused(*self.plan[:-1], "dra"))
 
+    def test_a_built_in_name_that_is_none_is_named(self):
+        self.assertIn('there is neither; did you mean "resnet50"?', self.refused("plan", "resnet5O", "smart-home-1"))
+        self.assertIn('there is neither; did you mean "smart-home-1"?', self.refused("plan", "resnet50", "smarthome-1"))
+
     def test_fields_of_a_job_that_nobody_looks_at(self):
         def plan(**fields):
             self.write("j.json", {**JOB, **fields})

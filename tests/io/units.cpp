@@ -91,7 +91,12 @@ TEST_CASE("a slip of the unit is met with the unit that was meant") {
   CHECK(meant("9 sec", dimension_of<seconds>) == "9 s");
   CHECK(meant("9 MS", dimension_of<seconds>) == "9 ms");
   CHECK(meant("9 watts", dimension_of<watts>) == "9 W");
+  CHECK(meant("400 Mbit", rate) == "400 Mbit/s");
+  CHECK(meant("400 mbits", rate) == "400 Mbit/s");
+  CHECK(meant("50 GB", rate) == "50 GB/s");
+  CHECK(meant("9 TFLOP", dimension_of<flops_per_second>) == "9 TFLOP/s");
   CHECK(meant("9 apples", data).empty());
+  CHECK(meant("9 apples", rate).empty());
   CHECK(meant("six", data).empty());
 }
 

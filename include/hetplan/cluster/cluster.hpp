@@ -19,10 +19,11 @@ namespace HETPLAN_NAMESPACE {
 /// Throws  invalid_input (a device breaks a rule, a name twice, none at all); invalid_model (the network does).
 class cluster {
  public:
-  template <network_model M>
+  template <class M>
   cluster(std::string name, std::vector<device> devices, const M& net) : name_(std::move(name)), devices_(std::move(devices)) {
+    static_assert(check_network_model<M>());
     number_devices();
-    network_ = hetplan::network(net, std::span<const device>(devices_));
+    if constexpr (network_model<M>) network_ = hetplan::network(net, std::span<const device>(devices_));
   }
   /// A single device needs no network.
   cluster(std::string name, device only) : name_(std::move(name)), devices_{std::move(only)} { number_devices(); }

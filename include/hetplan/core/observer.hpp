@@ -51,9 +51,10 @@ class any_observer {
   template <class O>
     requires(!std::same_as<std::remove_cvref_t<O>, any_observer>)
   any_observer(O&& observer)  // NOLINT(bugprone-forwarding-reference-overload)
-      : observer_(const_cast<void*>(static_cast<const void*>(std::addressof(observer)))),
-        tell_([](void* o, const Event& e) { return (*static_cast<std::remove_reference_t<O>*>(o))(e); }) {
-    static_assert(check_observer<std::remove_reference_t<O>, Event>());
+      : observer_(const_cast<void*>(static_cast<const void*>(std::addressof(observer)))) {
+    using type = std::remove_reference_t<O>;
+    static_assert(check_observer<type, Event>());
+    if constexpr (observes<type, Event>) tell_ = [](void* o, const Event& e) { return (*static_cast<type*>(o))(e); };
   }
 
   /// Is anybody observing? Ask before making an event that costs something.

@@ -18,7 +18,8 @@ concept times_work = requires(const M& m, const work& w, const device& d) {
   { m.time(w, d) } -> std::same_as<seconds>;  // finite, >= 0; pure: the same question has the same answer
 };
 
-/// Seconds of a piece of work on a device. Batch and time are not proportional: nothing may assume it.
+/// Seconds of a piece of work on a device. Batch and time are not proportional: nothing may assume it. A layer is priced alone: a stage
+/// takes the sum of its layers, whichever of them follow each other.
 template <class M>
 concept cost_model = times_work<M>;
 

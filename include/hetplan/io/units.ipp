@@ -162,7 +162,8 @@ HETPLAN_INLINE parsed_quantity parse_quantity(std::string_view text, const dimen
   if (unit.starts_with(' ')) unit.remove_prefix(1);
   const auto meaning = detail::parse_unit(unit);
   if (!meaning || meaning->dim != d) {
-    const std::string meant = detail::meant_unit(unit, d);
+    std::string meant = detail::meant_unit(unit, d);
+    if (meant.empty() && d.time < 0) meant = detail::meant_unit(std::string(unit) + "/s", d);  // an amount where a rate is asked
     return {{}, meant.empty() ? meant : std::string(text.substr(0, length)) + " " + meant};
   }
   int exponent = 0;

@@ -113,7 +113,8 @@ template <class StageCost, class CutCost>
 
 }  // namespace detail
 
-/// Balanced times: the largest step of a stage, or of both transfers of a boundary at peak bandwidth, is smallest.
+/// Balanced times: the largest step of a stage, or of both transfers of a boundary at peak bandwidth, is smallest. Stages take devices
+/// in the order in which the cluster lists them, some left out; no other order is tried: list them in the one that you mean.
 ///
 /// Complexity  see detail::cut_chain.
 /// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention.

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Several planners on one problem, side by side.
+
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+/// A planner and what its row is called: a recipe, or any callable of problem and objective.
+struct named_planner {
+  using recipe = plan_result (*)(const planning_problem&, const any_objective&, int keep, const candidate_observer&);
+
+  std::string name;
+  std::function<plan_result(const planning_problem&, const any_objective&)> plan;
+
+  named_planner(std::string n, recipe r)
+      : name(std::move(n)), plan([r](const planning_problem& p, const any_objective& o) { return r(p, o, 1, {}); }) {}
+  template <class P>
+  named_planner(std::string n, P p) : name(std::move(n)) {
+    constexpr bool plans = std::is_invocable_r_v<plan_result, const P&, const planning_problem&, const any_objective&>;
+    static_assert(plans,
+                  "compare needs: hetplan::plan_result operator()(const hetplan::planning_problem&, const hetplan::any_objective&) const");
+    if constexpr (plans) plan = std::move(p);
+  }
+};
+
+/// A planner's answer and how good it is.
+struct comparison {
+  std::string planner;
+  plan_result result;  ///< status, plans, candidates, elapsed
+  double score = 0;    ///< of its best plan; infinite where it has none
+  double ratio = 0;    ///< to the least score of all: 1 for the best; NaN where that is not above 0 and finite
+};
+
+/// Every planner's answer, in the order given.
+///
+///     const auto rows = recipes::compare(problem, minimize_latency{}, {{"pipeline", recipes::pipeline}, {"dora", recipes::dora}});
+///     std::cout << recipes::to_table(rows);
+///
+/// Complexity   the sum of the planners'.
+/// Throws       invalid_model (a score is NaN); what the planners throw.
+/// Determinism  as theirs, but for `elapsed`.
+[[nodiscard]] std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
+                                              const std::vector<named_planner>& planners);
+
+/// A line per planner: latency, energy, ratio, candidates, elapsed; without a plan, why there is none. Columns are aligned.
+[[nodiscard]] std::string to_table(const std::vector<comparison>& rows);
+
+}  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/compare.ipp>
+#endif

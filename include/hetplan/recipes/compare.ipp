@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/recipes/compare.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <limits>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/escaped.hpp>
+#include <hetplan/plan/describe.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+HETPLAN_INLINE std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
+                                               const std::vector<named_planner>& planners) {
+  std::vector<comparison> rows;
+  double least = std::numeric_limits<double>::infinity();
+  for (const named_planner& p : planners) {
+    comparison row{.planner = p.name, .result = p.plan(problem, objective), .score = std::numeric_limits<double>::infinity()};
+    if (!row.result.plans.empty() && row.result.plans.front().predicted)
+      row.score = hetplan::score(objective, *row.result.plans.front().predicted);
+    if (std::isnan(row.score)) throw invalid_model("objective: score(the plan of " + p.name + ") = nan; expected a number");
+    least = std::min(least, row.score);
+    rows.push_back(std::move(row));
+  }
+  for (comparison& row : rows) row.ratio = least > 0 ? row.score / least : std::numeric_limits<double>::quiet_NaN();
+  return rows;
+}
+
+HETPLAN_INLINE std::string to_table(const std::vector<comparison>& rows) {
+  constexpr std::size_t columns = 6;
+  std::vector<std::array<std::string, columns>> cells{{"planner", "latency", "energy", "ratio", "candidates", "elapsed"}};
+  for (const comparison& row : rows) {
+    std::array<std::string, columns>& c = cells.emplace_back();
+    c[0] = escaped(row.planner);
+    if (row.result.plans.empty() || !row.result.plans.front().predicted) continue;
+    const evaluation& e = *row.result.plans.front().predicted;
+    std::array<char, 32> ratio{};
+    std::snprintf(ratio.data(), ratio.size(), "%.3f", row.ratio);
+    c = {
+        c[0], readable(e.latency), readable(e.energy()), ratio.data(), std::to_string(row.result.candidates), readable(row.result.elapsed)};
+  }
+  std::array<std::size_t, columns> width{};
+  for (const auto& line : cells) {
+    for (std::size_t i = 0; i < columns; ++i) width[i] = std::max(width[i], line[i].size());
+  }
+  std::string text;
+  for (std::size_t l = 0; l < cells.size(); ++l) {
+    const auto& line = cells[l];
+    text += line[0] + std::string(width[0] - line[0].size(), ' ');
+    if (l > 0 && line[1].empty()) {
+      const status& s = rows[l - 1].result.status;
+      text += "  " + std::string(to_string(s.result)) + ": " + escaped(s.reason);
+    } else {
+      for (std::size_t i = 1; i < columns; ++i) text += "  " + std::string(width[i] - line[i].size(), ' ') + line[i];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace HETPLAN_NAMESPACE::recipes
