@@ -128,8 +128,7 @@ int adapt(const common_options& options, const adapt_options& o) {
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
   const schedule::searched_transfers scheduler{.search = {.seed = seed}, .orders = {.seed = seed}};
-  const recipes::dora_planner planner{
-      .options = {.network = {.threads = options.threads.value_or(1), .scheduler = scheduler}}};
+  const recipes::dora_planner planner{.options = {.network = {.threads = options.threads.value_or(1), .scheduler = scheduler}}};
   const auto any_planner = [&](const auto& q) {
     return q.job.qoe.deadline && q.job.qoe.iterations ? adapt::plan_menu{planner}(q) : planner(q);
   };

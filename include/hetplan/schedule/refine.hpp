@@ -14,7 +14,7 @@
 namespace HETPLAN_NAMESPACE::schedule {
 
 struct refine_options {
-  int threads = 1;  ///< 0: as many as the machine runs at once; never changes the answer
+  int threads = 1;                                          ///< 0: as many as the machine runs at once; never changes the answer
   any_transfer_scheduler scheduler = searched_transfers{};  ///< of each candidate
   long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, for each candidate, about
   bool predicted = false;                  ///< the candidates' predictions are of this very problem, and need no second judgement
