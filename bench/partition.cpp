@@ -94,10 +94,10 @@ device_space one_order(const search_tables& t) {
 device_space all_orders(const search_tables& t) { return every_order(t.classes, t.table.max_share()); }
 
 template <class Objective, class Space>
-search_result search(const instance& x, const Objective& o, const Space& space, int kept = 10) {
+search_result search(const instance& x, const Objective& o, const Space& space, int kept = 10, int threads = 1) {
   const search_tables t(x.model, x.sequence, x.devices, roofline{}, plain_memory{}, linear_power{}, x.blank.workload,
                         x.blank.microbatch_size);
-  return two_substate_dp(t, space(t), x.blank, o, top_k{kept});
+  return two_substate_dp(t, space(t), x.blank, o, top_k{kept}, {.threads = threads});
 }
 
 std::string name_of(const size& s) { return std::to_string(s.layers) + " layers x " + std::to_string(s.devices) + " devices"; }
@@ -109,6 +109,8 @@ void chains(bench::table& table, const size& s, int seeds, double limit_s) {
   std::vector<double> best(all.size());
   table.run_within(name_of(s), all.size(), limit_s,
                    [&](std::size_t i) { best[i] = search(all[i], minimize_latency{}, one_order).plans.at(0).estimate.response().value(); });
+  if (s.layers == 1000)
+    table.run_within("  on two threads", all.size(), 0, [&](std::size_t i) { search(all[i], minimize_latency{}, one_order, 10, 2); });
   table.run_within("  with energy", all.size(), 3 * limit_s, [&](std::size_t i) {
     search(all[i], keep_qoe{seconds(1.25 * best[i]), 1000}, one_order).plans.at(0);
   });
