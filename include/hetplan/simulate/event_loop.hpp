@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/grant_queue.hpp>
 #include <hetplan/simulate/network_sharing.hpp>
