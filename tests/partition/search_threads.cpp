@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <cstdint>
+#include <utility>
+
 #include <catch2/catch.hpp>
 
 #include <hetplan/partition/two_substate_dp.hpp>
@@ -16,10 +19,10 @@ TEST_CASE("a search gives the same plans, counts and cells whatever its threads"
     const search_tables tables = test::tables_of(i);
     const device_space space = test::any_order(tables, i.blank);
     const auto search = [&](int threads) {
-      long long kept = 0;
+      std::uint64_t kept = 0;
       search_result r = two_substate_dp(tables, space, i.blank, keep_qoe{seconds(0.05), 20}, top_k{3},
                                         {.plans = 4, .threads = threads, .coarse_boundaries = 5}, [&](const cell_filled& c) {
-                                          for (const partial_plan* p : c.kept) kept = kept * 31 + p->stages;
+                                          for (const partial_plan* p : c.kept) kept = kept * 31 + static_cast<std::uint64_t>(p->stages);
                                           return control::go;
                                         });
       return std::pair(std::move(r), kept);
