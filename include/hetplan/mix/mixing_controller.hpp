@@ -14,6 +14,8 @@
 namespace HETPLAN_NAMESPACE::mix {
 
 /// A callable that says which plans run in a horizon, in which order and for how long. Pure.
+///
+/// Source  Dora, section 4.3, whose linear program is one model of it; the door is our own.
 template <class C>
 concept mixing_controller = requires(const C& c, const plan_rates& rates, const mixing_goal& goal) {
   { c(rates, goal) } -> std::same_as<mixture>;
@@ -42,6 +44,8 @@ struct program_mixing {
 };
 
 /// Holds any controller by value; what it answers is checked.
+///
+/// Complexity  that of the controller, and O(parts) for the check. Determinism: as the controller's.
 class any_mixing_controller {
  public:
   template <class C>

@@ -21,6 +21,8 @@ namespace HETPLAN_NAMESPACE::partition::detail {
 
 /// The tables of a run. Extenders write to cells and stages that begin at boundaries of their own, the one with boundary 0 to the
 /// incumbents; all else changes between their rounds alone.
+///
+/// Source  the tables of Dora, section 4.1 (DP by boundary, devices and substate). Deviations: see two_substate_dp.
 template <cell_policy Policy>
 struct search_context {
   const search_tables& tables;

@@ -48,6 +48,7 @@ struct comparison {
 /// Complexity   the sum of the planners'.
 /// Throws       invalid_model (a score is NaN); what the planners throw.
 /// Determinism  as theirs, but for `elapsed`.
+/// Source       our own.
 [[nodiscard]] std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
                                               const std::vector<named_planner>& planners);
 

@@ -25,10 +25,11 @@ namespace detail {
 /// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
 /// Observers receive two rounds of candidates: as phase 1 found them, and scheduled.
 ///
-/// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its transfers left
-/// alone. Complexity   that of dora_partitioner, and of schedule::refine for `k` plans. Source       Dora, sections 4.1 and 4.2. Deviation:
-/// a candidate that breaks an energy or busy limit with its transfers left
-///              alone is dropped in phase 1, though a schedule might mend it.
+/// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its
+///              transfers left alone.
+/// Complexity   that of dora_partitioner, and of schedule::refine for `k` plans.
+/// Source       Dora, sections 4.1 and 4.2. Deviation: a candidate that breaks an energy or busy limit with its transfers
+///              left alone is dropped in phase 1, though a schedule might mend it.
 [[nodiscard]] plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                const candidate_observer& observer = {});
 [[nodiscard]] plan_result dora(const planning_problem& problem, const any_objective& objective, int keep = 10,
