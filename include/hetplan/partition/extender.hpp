@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <vector>
 
 #include <hetplan/partition/graph_tails.hpp>
@@ -57,24 +58,32 @@ class extender {
     const auto link_to = [&](std::size_t other) { return c_.serial_link(c_.links.between(group, other), c_.boundaries[p]); };
     return suffixes_.look_through_links(c_.store, law, c_.job, c_.links.uniform(), link_to);
   }
+  /// Where the longest stage on a group up to boundary p begins that is not too slow by itself.
+  template <step_law Law>
+  [[nodiscard]] std::size_t longest_stage(const Law& law, std::size_t p, std::size_t group) const {
+    if (!c_.options.prune) return 0;
+    const auto begins = std::views::iota(std::size_t{0}, p);
+    const auto too_slow = [&](std::size_t a) {
+      return c_.best.score(c_.bound_s(law, {}, {}, 0, c_.bounds.stage_s(group, a, p)), 0) > c_.worth;
+    };
+    return static_cast<std::size_t>(std::ranges::partition_point(begins, too_slow) - begins.begin());
+  }
   template <step_law Law>
   void extend_by(const Law& law, std::size_t p, const device_space::move& m) {
     if (c_.serial && !prepare_links(law, p, m.group)) return;
     const std::size_t chain = c_.tables.sequence.chain_of(c_.boundaries[p] - 1);
     const bool at_end = c_.tables.sequence.chain_end(chain) == c_.boundaries[p];
-    for (std::optional<std::size_t> own = own_up_to(std::min(p - 1, c_.start[m.to])); own; own = next_own(*own)) {
+    const std::size_t longest = longest_stage(law, p, m.group);
+    for (std::optional<std::size_t> own = own_up_to(std::min(p - 1, c_.start[m.to])); own && *own >= longest; own = next_own(*own)) {
       const std::size_t a = *own;
       const bool inside = c_.boundaries[a] >= c_.tables.sequence.chain_first[chain];
       if (!inside && !at_end) return;
       if (inside || c_.tables.sequence.is_stage(c_.boundaries[a], c_.boundaries[p])) {
         const double least_s = c_.bounds.stage_s(m.group, a, p);
-        if (c_.options.prune && c_.best.score(c_.bound_s(law, {}, {}, 0, least_s), 0) > c_.worth) return;
-        if (!c_.serial || !c_.options.prune ||
-            !hopeless(law, law.extend(c_.job, stage_times{least_s, least_s, 0}, suffixes_.best), a, m.to)) {
-          if (!memo_.may_hold(a, p, m.group)) return;
-          if (c_.serial) extend_serial(law, p, a, m);
-          else extend_graph(law, p, a, m);
-        }
+        if (c_.serial && nothing_comes_of(law, stage_times{least_s, least_s, 0}, a, m.to)) continue;
+        if (!memo_.may_hold(a, p, m.group)) return;
+        if (c_.serial) extend_serial(law, p, a, m);
+        else extend_graph(law, p, a, m);
       }
     }
   }
@@ -90,6 +99,11 @@ class extender {
     return c_.energy_matters ? c_.best.score(response_s, energy_J + c_.bounds.energy_J(a) + idle_W * response_s)
                              : c_.best.score(response_s, 0);
   }
+  /// A stage that takes at least so long before any of the partial plans.
+  template <step_law Law>
+  [[nodiscard]] bool nothing_comes_of(const Law& law, const stage_times& least, std::size_t a, std::size_t state) const {
+    return c_.options.prune && hopeless(law, law.extend(c_.job, least, suffixes_.best), a, state);
+  }
   /// Can nothing come of extensions that are no better than this?
   template <step_law Law>
   [[nodiscard]] bool hopeless(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
@@ -101,7 +115,10 @@ class extender {
 
   template <step_law Law>
   void extend_serial(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
-    const double worth = c_.worth, unlimited_s = memo_.unlimited(a, p, m.group).placed.total_s;
+    const double worth = c_.worth;
+    const placed_stage& unlimited = memo_.unlimited(a, p, m.group).placed;
+    const stage_times least{unlimited.total_s, unlimited.total_s, unlimited.collective_s};
+    if (nothing_comes_of(law, least, a, m.to)) return;
     for (const closed_cells::range& r : suffixes_.ranges) {
       if (a > c_.reach.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
       const std::size_t target = c_.cell(a, m.to, r.stages + 1);
@@ -111,23 +128,27 @@ class extender {
         const double rank = rank_of(response_s(law, x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
         return rank <= worth && rank < bar;
       };
-      if (c_.options.prune && !may_enter(law.extend(c_.job, stage_times{unlimited_s, unlimited_s, 0}, r.best), {})) continue;
-      stage_memo::entry& e = memo_.at(a, p, m.group, c_.in_flight(r.stages + 1));
+      if (c_.options.prune && !may_enter(law.extend(c_.job, least, r.best), {})) continue;
+      const int in_flight = c_.in_flight(r.stages + 1);
+      stage_memo::entry& e = memo_.at(a, p, m.group, in_flight);
       const placed_stage& s = e.placed;
       if (!s.exists) continue;
       const stage_times times{s.total_s, s.backward_s, s.collective_s};
-      const stage_budget b = c_.energy_matters ? serial_budget(e, a, p, m.group, c_.in_flight(r.stages + 1)) : stage_budget{};
+      const stage_budget b = c_.energy_matters ? serial_budget(e, a, p, m.group, in_flight) : stage_budget{};
       if (c_.options.prune) {
         const pipeline_tail best = law.extend(c_.job, times, r.best);
         if (!may_enter(best, b)) continue;
         if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, best, b, m.group))) continue;
       }
+      partial_plan last;  // that was offered: kept, or something is that is no worse
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
         ++extended_;
-        offer(c_.store[n], n, b, response_s(law, x, a, m.to), a, m, r.stages + 1, [&](partial_node& next) {
-          next.finished = {x.reach_s, x.rest_s, 0, c_.links.key(m.group), 0};
-        });
+        const partial_plan next = extended(c_.store[n], x, b, m.group);
+        if (a > 0 && n > r.begin && c_.store.covers(last, next)) continue;
+        last = next;
+        offer(c_.store[n], n, b, response_s(law, x, a, m.to), a, m, r.stages + 1,
+              [&](partial_node& node) { node.finished = next.finished; });
       }
     }
   }

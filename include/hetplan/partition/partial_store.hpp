@@ -66,10 +66,14 @@ class partial_store {
   [[nodiscard]] double bar(std::size_t cell) const { return cells_[cell].bar; }
   [[nodiscard]] const partial_node& operator[](std::size_t closed) const { return closed_[closed]; }
 
+  /// May a partial plan be dropped where another is kept in its cell?
+  [[nodiscard]] bool covers(const partial_plan& kept, const partial_plan& other) const {
+    return policy_.covers(kept, other) && comparable(kept, other);
+  }
   /// Is there a partial plan in the cell that covers this one?
   [[nodiscard]] bool covered(std::size_t cell, const partial_plan& p) const {
     const auto& c = cells_[cell].kept;
-    return std::any_of(c.begin(), c.end(), [&](const partial_node& n) { return policy_.covers(n, p) && comparable(n, p); });
+    return std::any_of(c.begin(), c.end(), [&](const partial_node& n) { return covers(n, p); });
   }
   /// Puts a partial plan into a cell unless it is covered, and drops what it covers.
   ///
@@ -78,7 +82,7 @@ class partial_store {
     if (covered(cell, next)) return;
     auto& c = cells_[cell].kept;
     std::erase_if(c, [&](const partial_node& n) {
-      const bool gone = policy_.covers(next, n) && comparable(next, n);
+      const bool gone = covers(next, n);
       if (gone) lists.release(n.ports);
       return gone;
     });

@@ -65,7 +65,7 @@ class substate_search {
 
  private:
   /// So many pairs of a move and a boundary make a round: what is found in one prunes from the next on.
-  static constexpr std::size_t round = 20'000;
+  static constexpr std::size_t round = 100'000;
 
   /// Closes the cells of boundary p from state `first` on, for a round.
   control make_ready(std::size_t p, std::size_t first, std::size_t& last, search_counts& counts) {
