@@ -26,6 +26,7 @@ struct partitioner_options {
   partition::any_device_ordering orders = partition::affordable_orders{};
   int k = 20;  ///< partial plans per cell, and plans per search that the simulator judges
   int max_stages = 16;
+  int threads = 1;  ///< for the searches of a row, side by side; 0: as many as the machine runs at once; no answer depends on them
   polish_options polish = {};  ///< of the best plans found
 };
 
