@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/partition/side_by_side.hpp>
 
 #include "support/search_instance.hpp"
 
@@ -43,4 +48,56 @@ TEST_CASE("a search gives the same plans, counts and cells whatever its threads"
     }
   }
   CHECK(found > 60);
+}
+
+TEST_CASE("searches side by side hand over what each finds alone with what its turn allows, until nobody wants more") {
+  int cut = 0, stopped = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 60; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 12, .most_devices = 4});
+    INFO(i.what);
+    const search_tables tables = test::tables_of(i);
+    const auto space = std::make_shared<const device_space>(test::any_order(tables, i.blank));
+    std::vector<search_variant> variants;
+    for (const warmup_rule warmup : warmup_rules) {
+      for (const int microbatches : {1, 4}) {
+        variants.push_back({i.blank, space, warmup});
+        variants.back().blank.microbatches = microbatches;
+      }
+    }
+    const search_options how{.plans = 4};
+    for (const long long budget : {50LL, 500LL, std::numeric_limits<long long>::max()}) {
+      const auto search_all = [&](int threads) {
+        long long left = budget;
+        std::vector<std::pair<std::vector<plan>, long long>> seen;
+        const search_taker taker{
+            .allowance = [&](const search_variant&) -> std::optional<long long> { return left > 0 ? std::optional(left) : std::nullopt; },
+            .take =
+                [&](const search_result& r) {
+                  left -= r.counts.extended;
+                  seen.push_back({{}, r.counts.extended});
+                  for (const found_plan& f : r.plans) seen.back().first.push_back(f.plan);
+                  return seed % 5 == 0 && seen.size() == 2 ? control::stop : control::go;
+                }};
+        const control end = search_side_by_side(tables, variants, minimize_latency{}, top_k{3}, how, threads, taker);
+        return std::pair(seen, end);
+      };
+      const auto [one, end] = search_all(1);
+      cut += one.size() < variants.size() && end == control::go;
+      stopped += end == control::stop;
+      long long left = budget;
+      for (std::size_t v = 0; v < one.size(); ++v) {
+        search_options alone = how;
+        alone.warmup = variants[v].warmup;
+        alone.most_extensions = left;
+        const search_result r = two_substate_dp(tables, *space, variants[v].blank, minimize_latency{}, top_k{3}, alone);
+        REQUIRE(r.counts.extended == one[v].second);
+        REQUIRE(std::equal(r.plans.begin(), r.plans.end(), one[v].first.begin(), one[v].first.end(),
+                           [](const found_plan& f, const plan& p) { return f.plan == p; }));
+        left -= r.counts.extended;
+      }
+      for (const int threads : {2, 5}) REQUIRE(search_all(threads) == std::pair(one, end));
+    }
+  }
+  CHECK(cut > 20);
+  CHECK(stopped > 10);
 }

@@ -16,11 +16,12 @@
 
 namespace HETPLAN_NAMESPACE::recipes {
 
-/// joined_chains, then light_row.
+/// joined_chains, then serial_chains (Dora's two substates: pieces of one chain, runs of whole chains), then light_row.
 [[nodiscard]] std::vector<decompose::any_decomposition> usual_rows();
 
 struct partitioner_options {
-  /// What is cut, one after the other: behind the first only for microbatch sizes that some of the best plans so far have.
+  /// What is cut, one after the other: behind the first only for microbatch sizes that some of the best plans so far have. Equal
+  /// ones count once.
   std::vector<decompose::any_decomposition> rows = usual_rows();
   std::optional<any_step_law> law = {};  ///< whose latency is minimised; none: the dominant step's
   partition::any_device_ordering orders = partition::affordable_orders{};
@@ -40,9 +41,9 @@ struct partitioner_options {
 ///             of the problem was spent.
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
-///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; stages may
-///             cross chains, for Dora's two substates alone lose up to 3.4 x (docs/reproduction/dora.md); a second, finer row in
-///             the model's own numbering; polishing.
+///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; beside
+///             Dora's two substates a row whose stages may cross chains, without which it loses up to 3.4 x
+///             (docs/reproduction/dora.md), and a finer one in the model's own numbering; polishing.
 [[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep,
                                            const partitioner_options& options, const candidate_observer& observer = {});
 [[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep = 10,

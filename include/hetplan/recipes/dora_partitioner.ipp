@@ -4,41 +4,22 @@
 #include <hetplan/recipes/dora_partitioner.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/numbered_work.hpp>
 #include <hetplan/partition/least_overflow.hpp>
-#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/partition/side_by_side.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
-HETPLAN_INLINE std::vector<decompose::any_decomposition> usual_rows() { return {decompose::joined_chains{}, decompose::light_row{}}; }
-
-namespace detail {
-
-/// One search of a row's.
-struct row_search {
-  plan blank;
-  const partition::device_space* space;
-  warmup_rule warmup;
-  bool keep_budgets = true;
-};
-/// What it found before it had weighed so many extensions.
-struct row_found {
-  partition::search_result found;
-  long long most_extensions = 0;
-
-  /// Would it have found the same with fewer?
-  [[nodiscard]] bool same_with(long long fewer) const { return fewer == most_extensions || found.counts.extended < fewer; }
-};
-
-}  // namespace detail
+HETPLAN_INLINE std::vector<decompose::any_decomposition> usual_rows() {
+  return {decompose::joined_chains{}, decompose::serial_chains{}, decompose::light_row{}};
+}
 
 HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep,
                                             const partitioner_options& options, const candidate_observer& observer) {
@@ -47,7 +28,10 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
   if (options.rows.empty()) throw invalid_input("dora_partitioner: no rows; expected at least one decomposition");
   std::vector<layer_sequence> rows;
-  for (const decompose::any_decomposition& row_of : options.rows) rows.push_back(row_of(problem.model));
+  for (const decompose::any_decomposition& row_of : options.rows) {
+    layer_sequence row = row_of(problem.model);
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
+  }
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   ranking best(problem, objective, std::max(keep, options.k));
   const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
@@ -66,51 +50,37 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     }
     return control::go;
   };
+  const auto judge_found = [&](const search_result& found) {
+    best.budget().spend_extensions(found.counts.extended);
+    if (found.status.result == outcome::stopped) static_cast<void>(best.out_of_steps());
+    return judge_all(found.plans);
+  };
   // Warm-up is a matter of 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
   for (const layer_sequence& row : rows) {
+    search_options how{.plans = options.k, .max_stages = options.max_stages, .law = options.law};
     const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
                                problem.job.workload, problem.job.largest_share());
-    const auto search = [&](const detail::row_search& r, long long most_extensions) {
-      const search_options how{.plans = options.k,
-                               .max_stages = options.max_stages,
-                               .warmup = r.warmup,
-                               .law = options.law,
-                               .keep_budgets = r.keep_budgets,
-                               .most_extensions = most_extensions};
-      return detail::row_found{two_substate_dp(tables, *r.space, r.blank, steering, top_k{options.k}, how), most_extensions};
-    };
-    const auto judge_found = [&](const search_result& found) {
-      best.budget().spend_extensions(found.counts.extended);
-      if (found.status.result == outcome::stopped) static_cast<void>(best.out_of_steps());
-      return judge_all(found.plans);
-    };
-    std::deque<device_space> spaces;
-    std::vector<detail::row_search> searches;
+    std::vector<search_variant> variants;
     for (const int size : sizes) {
-      const plan blank = blank_plan(problem, "dora", size);
       for (device_space& space : options.orders(tables, size)) {
-        spaces.push_back(std::move(space));
+        const auto shared = std::make_shared<const device_space>(std::move(space));
         for (const warmup_rule warmup : warmup_rules) {
-          searches.push_back({blank, &spaces.back(), warmup});
+          variants.push_back({blank_plan(problem, "dora", size), shared, warmup});
           if (!warms_up) break;
         }
       }
     }
-    {
-      // Side by side with what is left when one begins; which had less when its turn came, by what was judged meanwhile, begins again.
-      std::atomic<long long> left = best.budget().extensions_left();
-      numbered_work crew(searches.size(), options.threads, [&](std::size_t i) { return search(searches[i], left); });
-      for (std::size_t i = 0; i < searches.size(); ++i) {
-        const bool next_size = i == 0 || searches[i].blank.microbatch_size != searches[i - 1].blank.microbatch_size;
-        if (next_size && best.any_fitted() && best.out_of_steps()) break;
-        left = best.budget().extensions_left();
-        detail::row_found r = crew.take(i);
-        if (!r.same_with(left)) r = search(searches[i], left);
-        if (judge_found(r.found) == control::stop) return std::move(best).result(keep);
-      }
-    }
+    search_taker taker{
+        .allowance = [&, size = 0](const search_variant& v) mutable -> std::optional<long long> {
+          if (std::exchange(size, v.blank.microbatch_size) != v.blank.microbatch_size && best.any_fitted() && best.out_of_steps())
+            return {};
+          return best.budget().extensions_left();
+        },
+        .take = judge_found};
+    if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop)
+      return std::move(best).result(keep);
     // The next row only for microbatch sizes that some of the best plans have.
     if (best.any_fitted()) {
       const auto promising = [kept = best.kept()](int b) {
@@ -119,11 +89,13 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       std::erase_if(sizes, [&](int b) { return !promising(b); });
       continue;
     }
-    const plan blank = blank_plan(problem, "dora", sizes.front());  // judge what comes nearest, so that the answer says what is missing
-    const device_space space = std::move(options.orders(tables, sizes.front()).front());
-    const detail::row_search whatever_it_takes{blank, &space, warmup_rule::one, false};
-    if (judge_found(search(whatever_it_takes, best.budget().extensions_left()).found) == control::stop) return std::move(best).result(keep);
-    static_cast<void>(judge_new(least_overflow(tables, space, blank)));
+    // Judge what comes nearest, so that the answer says what is missing.
+    const auto space = std::make_shared<const device_space>(std::move(options.orders(tables, sizes.front()).front()));
+    const search_variant whatever_it_takes{blank_plan(problem, "dora", sizes.front()), space, warmup_rule::one};
+    how.keep_budgets = false;
+    if (search_side_by_side(tables, {whatever_it_takes}, steering, top_k{options.k}, how, 1, taker) == control::stop)
+      return std::move(best).result(keep);
+    static_cast<void>(judge_new(least_overflow(tables, *space, whatever_it_takes.blank)));
   }
   for (plan& p : polish(problem, objective, best.kept(), rows, options.polish, best.budget())) {
     if (judge_new(std::move(p)) == control::stop) break;
