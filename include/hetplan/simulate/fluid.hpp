@@ -66,14 +66,14 @@ class fluid_network {
   }
 
   /// The time of the next end at the present rates; infinite if none.
-  [[nodiscard]] double next_end() const { return crowded_ ? crowd_.next_end() : ends_.earliest(); }
+  [[nodiscard]] double next_end() { return crowded_ ? crowd_.next_end() : ends_.earliest(); }
 
   /// Takes the flows that end by then and calls done(tag), in order of tags.
   template <class Done>
   void finish_until(double time, Done&& done) {
     finished_.clear();
     if (crowded_) crowd_.take_until(time, finished_);
-    else ends_.take_until(time, finished_);
+    else find_due(time);
     std::sort(finished_.begin(), finished_.end(), [&](flow_id a, flow_id b) { return flows_[a].tag < flows_[b].tag; });
     for (const flow_id f : finished_) {
       const std::uint32_t tag = flows_[f].tag;
@@ -94,6 +94,7 @@ class fluid_network {
   using flow = detail::fluid_flow;
   using state = detail::fluid_resource;
 
+  void find_due(double time);
   void forget(flow_id f);
 
   // --- groups of equal flows (detail::crowd) ---
@@ -127,8 +128,9 @@ class fluid_network {
   /// Few changes in a large network of one tier: sets the rates that they reach. False: too many.
   template <class Changed>
   bool settle(double now, Changed&& changed) {
-    if (!one_tier_ || dirty_.size() * least_quiet > used_.size() || pause_ > 0) {
-      if (pause_ > 0) --pause_;
+    if (!one_tier_ || used_.size() < least_large || dirty_.size() * least_quiet > used_.size()) return false;
+    if (pause_ > 0) {
+      --pause_;
       return false;
     }
     if (!levels_.update(dirty_, flows_, resources_, most_looks * active_.size())) {
@@ -173,7 +175,7 @@ class fluid_network {
     x.remaining = std::max(0.0, x.remaining - x.rate * (now - x.since));
     x.since = now;
     x.rate = rate;
-    ends_.set(f, rate > 0 ? now + x.remaining / rate : never);
+    ends_.set(x.slot, rate > 0 ? now + x.remaining / rate : never);
     changed(x.tag, rate);
   }
 
@@ -183,8 +185,9 @@ class fluid_network {
 
   static constexpr std::size_t least_crowd = 512;  ///< it comes together at twice as many
 
-  static constexpr std::size_t least_quiet = 8;       ///< resources in use for each that changed, where rates are settled locally
-  static constexpr std::size_t most_looks = 2;        ///< at each flow, then filling is faster
+  static constexpr std::size_t least_large = 32;      ///< resources in use, where rates are settled locally
+  static constexpr std::size_t least_quiet = 8;       ///< and in use for each that changed
+  static constexpr std::size_t most_looks = 4;        ///< at each flow, then filling is faster
   static constexpr std::uint32_t longest_pause = 64;  ///< updates without trying again after looks in vain
 
   std::vector<state> resources_;
@@ -196,7 +199,7 @@ class fluid_network {
   std::vector<std::uint32_t> used_;  ///< resources with flows
   std::vector<flow_id> active_, free_, members_, finished_;
   std::vector<flow_id> fresh_;  ///< where nobody shares: started and without a rate yet
-  detail::end_times ends_;
+  detail::end_times ends_;      ///< beside active_
   std::vector<std::uint32_t> dirty_, component_;
   detail::max_min filler_;
 };

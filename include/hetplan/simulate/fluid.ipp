@@ -30,6 +30,7 @@ HETPLAN_INLINE fluid_network::flow_id fluid_network::start(double now, double vo
   x.tag = tag;
   x.slot = static_cast<std::uint32_t>(active_.size());
   active_.push_back(f);
+  ends_.add();
   if (!shares_) {
     fresh_.push_back(f);
     return f;
@@ -67,6 +68,11 @@ HETPLAN_INLINE double fluid_network::left(flow_id f, double now) const {
   return std::max(0.0, flows_[f].remaining - flows_[f].rate * (now - flows_[f].since));
 }
 
+HETPLAN_INLINE void fluid_network::find_due(double time) {
+  ends_.find_due(time, finished_);
+  for (flow_id& f : finished_) f = active_[f];
+}
+
 HETPLAN_INLINE void fluid_network::forget(flow_id f) {
   flow& x = flows_[f];
   for (std::size_t k = 0; shares_ && k < x.via.size(); ++k) {
@@ -84,14 +90,13 @@ HETPLAN_INLINE void fluid_network::forget(flow_id f) {
       resources_[used_.back()].place = s.place;
       used_[s.place] = used_.back();
       used_.pop_back();
-      levels_.set(r, never);
     }
     touch(r);
   }
   active_[x.slot] = active_.back();
   flows_[active_[x.slot]].slot = x.slot;
   active_.pop_back();
-  ends_.set(f, never);
+  ends_.remove(x.slot);
   free_.push_back(f);
   one_tier_ = one_tier_ || active_.empty();
 }
@@ -121,7 +126,7 @@ HETPLAN_INLINE void fluid_network::scatter(double now) {
     x.remaining = crowd_.left(f, now);
     x.since = now;
     x.rate = crowd_.rate();
-    ends_.set(f, x.rate > 0 ? now + x.remaining / x.rate : never);
+    ends_.set(x.slot, x.rate > 0 ? now + x.remaining / x.rate : never);
   }
   for (const std::uint32_t r : used_) touch(r);
 }
