@@ -21,10 +21,16 @@ namespace HETPLAN_NAMESPACE {
 ///
 /// Where sharing has stopped, every flow has the peak rate of its route, whatever others do.
 ///
-/// Flows keep their rate until something that can reach it over shared resources changes, so a change
-/// costs the size of its connected component, and rates of other flows keep every bit. Where a thousand flows and more all
-/// cross the resource that limits them, they have one rate, and a change costs a logarithm (detail::crowd).
-/// Units  seconds, bytes, B/s.  Determinism  independent of anything but the order of calls.
+/// Flows keep their rate until something that can reach it over shared resources changes, and rates of other flows keep every bit.
+///
+/// Units        seconds, bytes, B/s.
+/// Complexity   of a change: where 32 resources and more are in use, all of one tier, and few of them change, what its rates reach
+///              (detail::max_min_levels). Else, and where that is most of the network, the size of the connected component times its
+///              distinct rates (detail::max_min). Where a thousand flows and more all cross the resource that limits them, they have
+///              one rate, and a change costs a logarithm (detail::crowd). Ends: O(log flows) for each rate that changes
+///              (detail::end_times).
+/// Determinism  independent of anything but the order of calls. Which of these ways a rate was found tells in its last bits alone.
+/// Source       max-min fairness by progressive filling (textbook); settled locally: see detail::max_min_levels.
 class fluid_network {
  public:
   using flow_id = std::uint32_t;
@@ -125,7 +131,7 @@ class fluid_network {
 
   void touch(std::size_t r);
 
-  /// Few changes in a large network of one tier: sets the rates that they reach. False: too many.
+  /// Few changes in a large network of one tier: sets the rates that they reach. False: nothing is set, all have to be filled.
   template <class Changed>
   bool settle(double now, Changed&& changed) {
     if (!one_tier_ || used_.size() < least_large || dirty_.size() * least_quiet > used_.size()) return false;
@@ -183,8 +189,7 @@ class fluid_network {
 
   void forget_changes();
 
-  static constexpr std::size_t least_crowd = 512;  ///< it comes together at twice as many
-
+  static constexpr std::size_t least_crowd = 512;     ///< it comes together at twice as many
   static constexpr std::size_t least_large = 32;      ///< resources in use, where rates are settled locally
   static constexpr std::size_t least_quiet = 8;       ///< and in use for each that changed
   static constexpr std::size_t most_looks = 4;        ///< at each flow, then filling is faster
@@ -194,7 +199,7 @@ class fluid_network {
   std::vector<flow> flows_;
   bool shares_ = true, reports_ = false, crowded_ = false, one_tier_ = true, whole_weights_ = true;
   detail::crowd crowd_;
-  detail::max_min_levels levels_;  ///< of resources whose flows are of one tier, known unless crowded
+  detail::max_min_levels levels_;  ///< settled where all flows are of one tier, but in a crowd
   std::uint32_t pause_ = 0, next_pause_ = 1;
   std::vector<std::uint32_t> used_;  ///< resources with flows
   std::vector<flow_id> active_, free_, members_, finished_;

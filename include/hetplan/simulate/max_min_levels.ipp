@@ -53,13 +53,11 @@ HETPLAN_INLINE double max_min_levels::level_beside_others(std::uint32_t r, const
   looks_ += s.flows.size();
   limited_.clear();
   double weight = 0, smallest = none;
-  for (std::size_t i = 0; i < s.flows.size(); ++i) {
-    const fluid_flow& x = flows[s.flows[i]];
+  for (const std::uint32_t f : s.flows) {
     part mine{none, 0};
-    for (std::size_t k = 0; k < x.via.size(); ++k) {
-      const std::size_t other = x.via[k].resource.index();
-      if (other != r) mine.rate = std::min(mine.rate, level_[other]);
-      else if (x.at[k] == i) mine.weight = x.via[k].weight;
+    for (const resource_use& u : flows[f].via) {
+      if (u.resource.index() == r) mine.weight = u.weight;
+      else mine.rate = std::min(mine.rate, level_[u.resource.index()]);
     }
     weight += mine.weight;
     if (mine.rate == none) continue;
