@@ -39,13 +39,13 @@ double random_capacity(random_source& random) { return random.chance(0.7) ? rand
 
 /// Flows and resources as fluid_network keeps them.
 struct crossing {
-  std::vector<detail::fluid_flow> flows;
-  std::vector<detail::fluid_resource> resources;
+  std::vector<hetplan::detail::fluid_flow> flows;
+  std::vector<hetplan::detail::fluid_resource> resources;
 
   crossing(const std::vector<double>& capacity, const std::vector<std::vector<resource_use>>& routes) : resources(capacity.size()) {
     for (std::size_t r = 0; r < capacity.size(); ++r) resources[r].capacity = resources[r].left = capacity[r];
     for (const std::vector<resource_use>& via : routes) {
-      detail::fluid_flow x;
+      hetplan::detail::fluid_flow x;
       x.via = via;
       for (const resource_use& u : via) {
         std::vector<std::uint32_t>& on = resources[u.resource.index()].flows;
@@ -58,9 +58,9 @@ struct crossing {
   std::vector<double> filled() {
     std::vector<std::uint32_t> all;
     for (std::uint32_t f = 0; f < flows.size(); ++f) all.push_back(f);
-    if (!all.empty()) detail::max_min().fill(all, flows, resources);
+    if (!all.empty()) hetplan::detail::max_min().fill(all, flows, resources);
     std::vector<double> rates;
-    for (const detail::fluid_flow& x : flows) rates.push_back(x.next_rate);
+    for (const hetplan::detail::fluid_flow& x : flows) rates.push_back(x.next_rate);
     return rates;
   }
 };
@@ -75,7 +75,7 @@ TEST_CASE("levels that are settled after any change give the rates of filling") 
     const int n = random.integer(1, 30);
     std::vector<double> capacity;
     for (int r = 0; r < n; ++r) capacity.push_back(random_capacity(random));
-    detail::max_min_levels levels(capacity.size());
+    hetplan::detail::max_min_levels levels(capacity.size());
     std::vector<std::vector<resource_use>> routes;
     double worst = 0;
     for (int steps = random.integer(3, 20); steps > 0; --steps) {
@@ -119,12 +119,12 @@ TEST_CASE("a resource whose level does not change passes nothing on, and few loo
     capacity.push_back(10 + r);
     routes.push_back({{resource_id(r), 1}, {resource_id(r + 1), 1}});
   }
-  detail::max_min_levels levels(capacity.size());
+  hetplan::detail::max_min_levels levels(capacity.size());
   std::vector<std::uint32_t> all;
   for (std::uint32_t r = 0; r < capacity.size(); ++r) all.push_back(r);
   crossing now(capacity, routes);
   CHECK_FALSE(levels.update(all, now.flows, now.resources, 3));
-  for (const std::uint32_t r : all) levels.set(r, detail::max_min_levels::none);
+  for (const std::uint32_t r : all) levels.set(r, hetplan::detail::max_min_levels::none);
   REQUIRE(levels.update(all, now.flows, now.resources, 1000));
   CHECK(levels.rate(now.flows[0]) == 1);
   CHECK(levels.rate(now.flows[1]) == 5.5);  // half of 11, though 9 are left on the wire before
@@ -201,16 +201,16 @@ TEST_CASE("the earliest end and those that are due are found among few and among
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 300; ++seed) {
     INFO("seed " << seed);
     random_source random(seed);
-    detail::end_times ends;
+    hetplan::detail::end_times ends;
     std::vector<double> expected;
     bool good = true;
     const int most = random.integer(1, 200);
     for (int step = 0; step < 400; ++step) {
       for (int changes = random.chance(0.05) ? most : random.integer(0, 3); changes > 0; --changes) {
-        const double time = random.chance(0.2) ? detail::end_times::never : random.integer(0, 50);
+        const double time = random.chance(0.2) ? hetplan::detail::end_times::never : random.integer(0, 50);
         if (expected.empty() || (random.chance(0.4) && static_cast<int>(expected.size()) < most)) {
           ends.add();
-          expected.push_back(detail::end_times::never);
+          expected.push_back(hetplan::detail::end_times::never);
         } else if (random.chance(0.3)) {
           const std::size_t f = random.index(expected.size());
           ends.remove(static_cast<std::uint32_t>(f));
@@ -222,7 +222,7 @@ TEST_CASE("the earliest end and those that are due are found among few and among
         ends.set(static_cast<std::uint32_t>(f), time);
         expected[f] = time;
       }
-      const double first = expected.empty() ? detail::end_times::never : *std::min_element(expected.begin(), expected.end());
+      const double first = expected.empty() ? hetplan::detail::end_times::never : *std::min_element(expected.begin(), expected.end());
       good = good && ends.earliest() == first;
       std::vector<std::uint32_t> due, expected_due;
       const double time = random.integer(0, 20);
