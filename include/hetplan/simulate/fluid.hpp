@@ -10,7 +10,9 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/simulate/crowd.hpp>
+#include <hetplan/simulate/end_times.hpp>
 #include <hetplan/simulate/max_min.hpp>
+#include <hetplan/simulate/max_min_levels.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -19,10 +21,16 @@ namespace HETPLAN_NAMESPACE {
 ///
 /// Where sharing has stopped, every flow has the peak rate of its route, whatever others do.
 ///
-/// Flows keep their rate until something that can reach it over shared resources changes, so a change
-/// costs the size of its connected component, and rates of other flows keep every bit. Where a thousand flows and more all
-/// cross the resource that limits them, they have one rate, and a change costs a logarithm (detail::crowd).
-/// Units  seconds, bytes, B/s.  Determinism  independent of anything but the order of calls.
+/// Flows keep their rate until something that can reach it over shared resources changes, and rates of other flows keep every bit.
+///
+/// Units        seconds, bytes, B/s.
+/// Complexity   of a change: where 32 resources and more are in use, all of one tier, and few of them change, what its rates reach
+///              (detail::max_min_levels). Else, and where that is most of the network, the size of the connected component times its
+///              distinct rates (detail::max_min). Where a thousand flows and more all cross the resource that limits them, they have
+///              one rate, and a change costs a logarithm (detail::crowd). Ends: O(log flows) for each rate that changes
+///              (detail::end_times).
+/// Determinism  independent of anything but the order of calls. Which of these ways a rate was found tells in its last bits alone.
+/// Source       max-min fairness by progressive filling (textbook); settled locally: see detail::max_min_levels.
 class fluid_network {
  public:
   using flow_id = std::uint32_t;
@@ -55,6 +63,7 @@ class fluid_network {
     }
     if (active_.size() >= least_crowd && go_together(now, changed)) return forget_changes();
     if (crowded_) scatter(now);
+    if (settle(now, changed)) return forget_changes();
     for (const std::uint32_t r : dirty_) {
       if (resources_[r].dirty) collect(r);
       if (!component_.empty()) fill(now, changed);
@@ -63,16 +72,14 @@ class fluid_network {
   }
 
   /// The time of the next end at the present rates; infinite if none.
-  [[nodiscard]] double next_end();
+  [[nodiscard]] double next_end() { return crowded_ ? crowd_.next_end() : ends_.earliest(); }
 
   /// Takes the flows that end by then and calls done(tag), in order of tags.
   template <class Done>
   void finish_until(double time, Done&& done) {
     finished_.clear();
     if (crowded_) crowd_.take_until(time, finished_);
-    for (std::size_t i = 0; i < ends_.size() && !crowded_; ++i) {
-      if (ends_[i] <= time) finished_.push_back(active_[i]);
-    }
+    else find_due(time);
     std::sort(finished_.begin(), finished_.end(), [&](flow_id a, flow_id b) { return flows_[a].tag < flows_[b].tag; });
     for (const flow_id f : finished_) {
       const std::uint32_t tag = flows_[f].tag;
@@ -93,6 +100,7 @@ class fluid_network {
   using flow = detail::fluid_flow;
   using state = detail::fluid_resource;
 
+  void find_due(double time);
   void forget(flow_id f);
 
   // --- groups of equal flows (detail::crowd) ---
@@ -123,16 +131,39 @@ class fluid_network {
 
   void touch(std::size_t r);
 
+  /// Few changes in a large network of one tier: sets the rates that they reach. False: nothing is set, all have to be filled.
+  template <class Changed>
+  bool settle(double now, Changed&& changed) {
+    if (!one_tier_ || used_.size() < least_large || dirty_.size() * least_quiet > used_.size()) return false;
+    if (pause_ > 0) {
+      --pause_;
+      return false;
+    }
+    if (!levels_.update(dirty_, flows_, resources_, most_looks * active_.size())) {
+      pause_ = next_pause_ = std::min(2 * next_pause_, longest_pause);
+      return false;
+    }
+    next_pause_ = 1;
+    for (const std::uint32_t r : levels_.reached()) {
+      for (const flow_id f : resources_[r].flows) set_rate(f, levels_.rate(flows_[f]), now, changed);
+    }
+    return true;
+  }
+
   /// The flows and resources that a change of resource r can reach.
   void collect(std::size_t r);
 
   template <class Changed>
   void fill(double now, Changed&& changed) {
-    for (const std::uint32_t c : component_) resources_[c].left = resources_[c].capacity;
+    for (const std::uint32_t c : component_) {
+      resources_[c].left = resources_[c].capacity;
+      levels_.set(c, never);
+    }
     for (std::size_t begin = 0; begin < members_.size();) {
       std::size_t end = begin;
       while (end < members_.size() && flows_[members_[end]].tier == flows_[members_[begin]].tier) ++end;
       filler_.fill(std::span(members_).subspan(begin, end - begin), flows_, resources_);
+      for (const detail::limit& l : filler_.limits()) levels_.set(l.resource, l.rate);
       begin = end;
     }
     for (const flow_id f : members_) {
@@ -150,8 +181,7 @@ class fluid_network {
     x.remaining = std::max(0.0, x.remaining - x.rate * (now - x.since));
     x.since = now;
     x.rate = rate;
-    ends_[x.slot] = rate > 0 ? now + x.remaining / rate : never;
-    next_end_known_ = false;
+    ends_.set(x.slot, rate > 0 ? now + x.remaining / rate : never);
     changed(x.tag, rate);
   }
 
@@ -159,18 +189,22 @@ class fluid_network {
 
   void forget_changes();
 
-  static constexpr std::size_t least_crowd = 512;  ///< it comes together at twice as many
+  static constexpr std::size_t least_crowd = 512;     ///< it comes together at twice as many
+  static constexpr std::size_t least_large = 32;      ///< resources in use, where rates are settled locally
+  static constexpr std::size_t least_quiet = 8;       ///< and in use for each that changed
+  static constexpr std::size_t most_looks = 4;        ///< at each flow, then filling is faster
+  static constexpr std::uint32_t longest_pause = 64;  ///< updates without trying again after looks in vain
 
   std::vector<state> resources_;
   std::vector<flow> flows_;
   bool shares_ = true, reports_ = false, crowded_ = false, one_tier_ = true, whole_weights_ = true;
   detail::crowd crowd_;
+  detail::max_min_levels levels_;  ///< settled where all flows are of one tier, but in a crowd
+  std::uint32_t pause_ = 0, next_pause_ = 1;
   std::vector<std::uint32_t> used_;  ///< resources with flows
   std::vector<flow_id> active_, free_, members_, finished_;
   std::vector<flow_id> fresh_;  ///< where nobody shares: started and without a rate yet
-  std::vector<double> ends_;    ///< beside active_
-  double next_end_ = never;     ///< the smallest of ends_, if known
-  bool next_end_known_ = true;
+  detail::end_times ends_;      ///< beside active_
   std::vector<std::uint32_t> dirty_, component_;
   detail::max_min filler_;
 };

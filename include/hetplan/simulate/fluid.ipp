@@ -7,7 +7,7 @@
 
 namespace HETPLAN_NAMESPACE {
 
-HETPLAN_INLINE fluid_network::fluid_network(std::span<const resource> resources) : resources_(resources.size()) {
+HETPLAN_INLINE fluid_network::fluid_network(std::span<const resource> resources) : resources_(resources.size()), levels_(resources.size()) {
   for (std::size_t r = 0; r < resources.size(); ++r) resources_[r].capacity = resources[r].capacity.value();
 }
 
@@ -30,7 +30,7 @@ HETPLAN_INLINE fluid_network::flow_id fluid_network::start(double now, double vo
   x.tag = tag;
   x.slot = static_cast<std::uint32_t>(active_.size());
   active_.push_back(f);
-  ends_.push_back(never);
+  ends_.add();
   if (!shares_) {
     fresh_.push_back(f);
     return f;
@@ -38,7 +38,10 @@ HETPLAN_INLINE fluid_network::flow_id fluid_network::start(double now, double vo
   x.at.clear();
   for (const resource_use& u : via) {
     state& s = resources_[u.resource.index()];
-    if (s.flows.empty()) used_.push_back(static_cast<std::uint32_t>(u.resource.index()));
+    if (s.flows.empty()) {
+      s.place = static_cast<std::uint32_t>(used_.size());
+      used_.push_back(static_cast<std::uint32_t>(u.resource.index()));
+    }
     x.at.push_back(static_cast<std::uint32_t>(s.flows.size()));
     s.flows.push_back(f);
     s.total += u.weight;
@@ -60,19 +63,14 @@ HETPLAN_INLINE void fluid_network::set_capacity(std::size_t r, double capacity) 
   touch(r);
 }
 
-HETPLAN_INLINE double fluid_network::next_end() {
-  if (crowded_) return crowd_.next_end();
-  if (!next_end_known_) {
-    next_end_ = never;
-    for (const double end : ends_) next_end_ = std::min(next_end_, end);
-    next_end_known_ = true;
-  }
-  return next_end_;
-}
-
 HETPLAN_INLINE double fluid_network::left(flow_id f, double now) const {
   if (crowded_) return crowd_.left(f, now);
   return std::max(0.0, flows_[f].remaining - flows_[f].rate * (now - flows_[f].since));
+}
+
+HETPLAN_INLINE void fluid_network::find_due(double time) {
+  ends_.find_due(time, finished_);
+  for (flow_id& f : finished_) f = active_[f];
 }
 
 HETPLAN_INLINE void fluid_network::forget(flow_id f) {
@@ -88,21 +86,28 @@ HETPLAN_INLINE void fluid_network::forget(flow_id f) {
     s.flows[x.at[k]] = moved;
     s.flows.pop_back();
     s.total -= x.via[k].weight;
-    if (s.flows.empty()) used_.erase(std::find(used_.begin(), used_.end(), static_cast<std::uint32_t>(r)));
+    if (s.flows.empty()) {
+      resources_[used_.back()].place = s.place;
+      used_[s.place] = used_.back();
+      used_.pop_back();
+    }
     touch(r);
   }
   active_[x.slot] = active_.back();
-  ends_[x.slot] = ends_.back();
   flows_[active_[x.slot]].slot = x.slot;
   active_.pop_back();
-  ends_.pop_back();
-  next_end_known_ = false;
+  ends_.remove(x.slot);
   free_.push_back(f);
   one_tier_ = one_tier_ || active_.empty();
 }
 
 HETPLAN_INLINE double fluid_network::common_rate() const {
   if (!whole_weights_ || !one_tier_) return unset;
+  const auto first = flows_[active_.front()].via;
+  if (std::none_of(first.begin(), first.end(),
+                   [&](const resource_use& u) { return resources_[u.resource.index()].flows.size() == active_.size(); })) {
+    return unset;  // no resource has them all
+  }
   double share = never;
   bool common = false;
   for (const std::uint32_t r : used_) {
@@ -121,9 +126,8 @@ HETPLAN_INLINE void fluid_network::scatter(double now) {
     x.remaining = crowd_.left(f, now);
     x.since = now;
     x.rate = crowd_.rate();
-    ends_[x.slot] = x.rate > 0 ? now + x.remaining / x.rate : never;
+    ends_.set(x.slot, x.rate > 0 ? now + x.remaining / x.rate : never);
   }
-  next_end_known_ = false;
   for (const std::uint32_t r : used_) touch(r);
 }
 

@@ -28,7 +28,14 @@ struct fluid_resource {
   double left = 0, weight = 0;  ///< while filling: capacity not given out, weight of flows not fixed
   std::size_t pending = 0;      ///< while filling: flows not fixed
   std::vector<std::uint32_t> flows;
+  std::uint32_t place = 0;  ///< among the resources with flows
   bool dirty = false, visited = false;
+};
+
+/// A resource that limits flows, and the rate that it leaves to them.
+struct limit {
+  std::uint32_t resource;
+  double rate;
 };
 
 /// Fills what is left of resources with the rates of flows, all of one tier. Keeps its scratch between calls.
@@ -39,6 +46,9 @@ class max_min {
   /// Progressive filling: the resource with the smallest fair share fixes its flows; repeat.
   void fill(std::span<const std::uint32_t> tier, std::vector<fluid_flow>& flows, std::vector<fluid_resource>& resources);
 
+  /// The resources that limited the flows of the last filling.
+  [[nodiscard]] std::span<const limit> limits() const { return limits_; }
+
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr double saturated = 1e-12;  ///< of a capacity: rounding, not bandwidth, for the tiers below
@@ -47,6 +57,7 @@ class max_min {
   void fill_alone(fluid_flow& x, std::vector<fluid_resource>& resources);
 
   std::vector<std::uint32_t> open_;
+  std::vector<limit> limits_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::detail

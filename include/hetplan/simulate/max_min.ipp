@@ -9,6 +9,7 @@ namespace HETPLAN_NAMESPACE::detail {
 
 HETPLAN_INLINE void max_min::fill(std::span<const std::uint32_t> tier, std::vector<fluid_flow>& flows,
                                   std::vector<fluid_resource>& resources) {
+  limits_.clear();
   if (tier.size() == 1) return fill_alone(flows[tier.front()], resources);
   open_.clear();
   for (const std::uint32_t f : tier) {
@@ -38,6 +39,7 @@ HETPLAN_INLINE void max_min::fill(std::span<const std::uint32_t> tier, std::vect
     }
     open_.resize(kept);
     level = std::max(level, share);  // rounding may not lower it
+    limits_.push_back({bottleneck, level});
     for (const std::uint32_t f : resources[bottleneck].flows) {
       fluid_flow& x = flows[f];
       if (x.next_rate != unset) continue;
@@ -55,12 +57,14 @@ HETPLAN_INLINE void max_min::fill(std::span<const std::uint32_t> tier, std::vect
 }
 
 HETPLAN_INLINE void max_min::fill_alone(fluid_flow& x, std::vector<fluid_resource>& resources) {
-  double share = never;
+  limit least{static_cast<std::uint32_t>(x.via.front().resource.index()), never};
   for (const resource_use& u : x.via) {
     const fluid_resource& s = resources[u.resource.index()];
-    if (s.left < share * u.weight) share = s.left / u.weight;
+    if (s.left < least.rate * u.weight) least = {static_cast<std::uint32_t>(u.resource.index()), s.left / u.weight};
   }
-  x.next_rate = std::max(0.0, share);
+  least.rate = std::max(0.0, least.rate);
+  limits_.push_back(least);
+  x.next_rate = least.rate;
   for (const resource_use& u : x.via) {
     fluid_resource& s = resources[u.resource.index()];
     s.left -= u.weight * x.next_rate;
