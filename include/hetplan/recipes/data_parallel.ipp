@@ -3,8 +3,6 @@
 
 #include <hetplan/recipes/data_parallel.hpp>
 
-#include <range/v3/view/zip.hpp>
-
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/limits.hpp>
@@ -43,8 +41,8 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
     };
     auto shares = partition::allocate(size, caps, time_s);
     if (!shares) shares = partition::allocate(size, std::vector<int>(devices.size(), size), time_s);
-    for (const auto& [d, share] : ranges::views::zip(devices, *shares)) {
-      if (share > 0) s.devices.push_back({d.id, share});
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      if ((*shares)[d] > 0) s.devices.push_back({devices[d].id, (*shares)[d]});
     }
     p.stages = {std::move(s)};
     if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == control::stop) break;

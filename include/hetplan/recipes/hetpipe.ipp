@@ -10,10 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <range/v3/range/conversion.hpp>
-#include <range/v3/view/enumerate.hpp>
-#include <range/v3/view/transform.hpp>
-
 #include <hetplan/cluster/part.hpp>
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cluster/without.hpp>
@@ -40,7 +36,8 @@ namespace detail {
 namespace HETPLAN_NAMESPACE::recipes::detail {
 
 HETPLAN_INLINE std::vector<device_id> fastest_first(const cluster& c) {
-  auto by_rate = c.devices() | ranges::views::transform(&device::id) | ranges::to<std::vector>();
+  std::vector<device_id> by_rate;
+  for (const device& d : c.devices()) by_rate.push_back(d.id);
   std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() > c[b].total_compute(); });
   return by_rate;
 }
@@ -48,7 +45,7 @@ HETPLAN_INLINE std::vector<device_id> fastest_first(const cluster& c) {
 HETPLAN_INLINE std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers) {
   const std::vector<device_id> by_rate = fastest_first(c);
   std::vector<std::vector<char>> members(workers, std::vector<char>(c.size(), 0));
-  for (const auto& [i, d] : ranges::views::enumerate(by_rate)) members[i % workers][d.index()] = 1;
+  for (std::size_t i = 0; i < by_rate.size(); ++i) members[i % workers][by_rate[i].index()] = 1;
   return members;
 }
 
@@ -60,7 +57,8 @@ HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_ob
                                    const candidate_observer& observer) {
   const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(without_memory_limits(problem.cluster));
-  const auto rates = view.network().resources() | ranges::views::transform(&resource::capacity) | ranges::to<std::vector>();
+  std::vector<bytes_per_second> rates;
+  for (const resource& r : view.network().resources()) rates.push_back(r.capacity);
   const device_id server = detail::fastest_first(view).front();
   double slowest_rate = std::numeric_limits<double>::infinity();
   for (const bytes_per_second r : rates) slowest_rate = std::min(slowest_rate, r.value());
