@@ -5,7 +5,7 @@ add_library(hetplan_hetplan INTERFACE)
 target_include_directories(
   hetplan_hetplan INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
 target_compile_features(hetplan_hetplan INTERFACE cxx_std_20)
-target_link_libraries(hetplan_hetplan INTERFACE Boost::headers Threads::Threads)
+target_link_libraries(hetplan_hetplan INTERFACE Boost::headers range-v3::range-v3 Threads::Threads)
 
 # These exist even where their dependency does not, so that the installed package can offer them on a machine
 # that has it; the names with :: appear only where they can be used.

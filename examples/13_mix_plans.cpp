@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <range/v3/view/enumerate.hpp>
+
 #include <hetplan/adapt/switch_estimate.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/pareto_set.hpp>
@@ -40,7 +42,7 @@ int main() {
     }
   }
   // [pareto]
-  for (const auto& e : front.entries()) std::printf("plan %zu: %.2f s, %.0f J\n", &e - front.entries().data(), e.point[0], e.point[1]);
+  for (const auto& [i, e] : ranges::views::enumerate(front.entries())) std::printf("plan %zu: %.2f s, %.0f J\n", i, e.point[0], e.point[1]);
 
   const double work = 600, deadline_s = 3600;
   const mix::mixture m = mix::mix(rates, {.horizon_s = deadline_s, .progress = work});

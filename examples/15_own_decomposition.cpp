@@ -2,6 +2,11 @@
 // Where may a model be cut? Between the modules of one's own code: a layer "l3.attn" stays with all of "l3".
 #include <cstdio>
 #include <string>
+#include <vector>
+
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/chunk_by.hpp>
+#include <range/v3/view/transform.hpp>
 
 #include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/hetplan.hpp>
@@ -18,9 +23,9 @@ std::string module_of(const layer& l) { return l.name.substr(0, l.name.find('.')
 struct by_module {
   layer_sequence operator()(const planning_graph& model) const {
     layer_sequence row;
-    for (const layer& l : model.layers()) {
-      if (row.blocks.empty() || module_of(model[row.blocks.back().back()]) != module_of(l)) row.blocks.emplace_back();
-      row.blocks.back().push_back(l.id);
+    const auto together = [](const layer& a, const layer& b) { return module_of(a) == module_of(b); };
+    for (auto&& block : ranges::views::chunk_by(model.layers(), together)) {
+      row.blocks.push_back(block | ranges::views::transform(&layer::id) | ranges::to<std::vector>());
     }
     return row;
   }

@@ -3,7 +3,7 @@
 # Sourced by the scripts that build: finds out what is missing and, on Debian 12, installs it.
 # POSIX sh. Package names are Debian's; what is looked for is the thing itself, so other systems are served too.
 
-build_packages="cmake ninja-build g++ libboost-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev"
+build_packages="cmake ninja-build g++ libboost-dev librange-v3-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev"
 # Each brings an executor or lets one measure better; without them the others run.
 executor_packages="libopenmpi-dev openmpi-bin python3-torch libopenblas0-pthread iproute2"
 test_packages="catch2 python3 coinor-libclp-dev coinor-libcbc-dev"
@@ -28,6 +28,7 @@ is_present() {
     clang-16) command -v clang++-16 >/dev/null ;;
     libclang-rt-16-dev) has_file /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-*.a ;;
     libboost-dev) has_header boost/graph/adjacency_list.hpp ;;
+    librange-v3-dev) has_header range/v3/version.hpp ;;
     libeigen3-dev) has_header eigen3/Eigen/Core ;;
     libglpk-dev) has_header glpk.h ;;
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;

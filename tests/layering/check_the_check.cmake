@@ -36,7 +36,7 @@ write(exchange/yaml_document.hpp "${start}#include <yaml-cpp/yaml.h>\n")
 end(cost/a end)
 write(cost/a.hpp "${start}// ${wide}\n${end}")
 string(CONCAT text "${start}#include <hetplan/cost/a.hpp>\n#include <boost/graph/graph_traits.hpp>\n"
-              "#include <hetplan/cost/b.hpp>\ninline constexpr int n = 3;\n")
+              "#include <range/v3/view/zip.hpp>\n#include <hetplan/cost/b.hpp>\ninline constexpr int n = 3;\n")
 write(cost/a.ipp "${text}")
 write(cost/b.hpp "${start}")
 
@@ -59,6 +59,7 @@ write(plan/long.hpp "${start}${many_lines}")
 write(plan/homeless.hpp "${start}namespace HETPLAN_NAMESPACE {}\n")
 write(plan/wide.hpp "${start}\n// ä${wide}\n")
 write(plan/csr.hpp "${start}#include <boost/graph/compressed_sparse_row_graph.hpp>\n")
+write(plan/zipped.hpp "${start}#include <range/v3/view/zip.hpp>\n")
 write(plan/matrix.hpp "${start}#include <Eigen/Dense>\n")
 write(io/json.hpp "${start}#include <nlohmann/json.hpp>\n")
 write(io/yaml.hpp "${start}#include <yaml-cpp/yaml.h>\n")
@@ -88,6 +89,9 @@ write(core/tall.ipp "${start}#include <hetplan/core/tall.hpp>\n${many_lines}")
 end(core/up end)
 write(core/up.hpp "${start}${end}")
 write(core/up.ipp "${start}#include <hetplan/core/up.hpp>\n#include <hetplan/plan/b.hpp>\n")
+end(core/all_views end)
+write(core/all_views.hpp "${start}${end}")
+write(core/all_views.ipp "${start}#include <hetplan/core/all_views.hpp>\n#include <range/v3/all.hpp>\n")
 end(core/inlined end)
 write(core/inlined.hpp "${start}${end}")
 write(core/inlined.ipp "${start}#include <hetplan/core/inlined.hpp>\ninline int f() { return 3; }\n")
@@ -118,6 +122,7 @@ set(expected
     "plan/homeless.hpp: HETPLAN_NAMESPACE: include <hetplan/core/linkage.hpp>"
     "plan/wide.hpp: line 4 has more than 140 columns"
     "plan/csr.hpp: <boost/graph/compressed_sparse_row_graph.hpp> belongs into an .ipp or a bgl.hpp"
+    "plan/zipped.hpp: <range/v3/view/zip.hpp> belongs into an .ipp"
     "plan/matrix.hpp: <Eigen/Dense>: CMake's targets do not bring Eigen"
     "io/json.hpp: <nlohmann/json.hpp> belongs into an .ipp"
     "io/yaml.hpp: <yaml-cpp/yaml.h> belongs into an .ipp"
@@ -130,6 +135,7 @@ set(expected
     "core/twice.ipp: the first directive is not"
     "core/tall.ipp: 352 lines, more than 350"
     "core/up.ipp: <hetplan/plan/b.hpp> comes after core"
+    "core/all_views.ipp: <range/v3/all.hpp>: include one view at a time"
     "core/inlined.ipp: 'inline int f': HETPLAN_INLINE, not inline"
     "core/chicken: a circle: hetplan/core/chicken -> hetplan/core/egg -> hetplan/core/chicken")
 list(LENGTH expected count)

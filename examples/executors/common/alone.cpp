@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include <range/v3/view/zip.hpp>
+
 namespace executors {
 
 double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed, tensors* slopes,
@@ -81,11 +83,9 @@ double difference(const Eigen::VectorXd& got, const Eigen::VectorXd& expected) {
 
 double difference(const std::vector<iteration_record>& records, const tensors& held, const training_alone& expected) {
   double most = records.size() == expected.losses.size() ? 0 : std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < std::min(records.size(), expected.losses.size()); ++i) {
-    most = std::max(most, std::abs(records[i].loss / expected.losses[i] - 1));
-  }
-  for (std::size_t t = 0; t < held.size(); ++t) {
-    if (held[t].size() > 0) most = std::max(most, difference(held[t], expected.parameters[t]));
+  for (const auto& [record, loss] : ranges::views::zip(records, expected.losses)) most = std::max(most, std::abs(record.loss / loss - 1));
+  for (const auto& [mine, theirs] : ranges::views::zip(held, expected.parameters)) {
+    if (mine.size() > 0) most = std::max(most, difference(mine, theirs));
   }
   return most;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command_line.hpp"
 
-#include <algorithm>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
+
+#include <range/v3/action/sort.hpp>
+#include <range/v3/action/unique.hpp>
 
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
@@ -74,8 +76,7 @@ std::optional<int> command_line::parse(int argc, char** argv, bool quiet) {
     if (!quiet) std::fprintf(stderr, "%s: %s (see %s --help)\n", app.get_name().c_str(), e.what(), app.get_name().c_str());
     return 2;
   }
-  std::sort(given_.batches.begin(), given_.batches.end());
-  given_.batches.erase(std::unique(given_.batches.begin(), given_.batches.end()), given_.batches.end());
+  given_.batches |= ranges::actions::sort | ranges::actions::unique;
   given_.paced = pace_ == "measured";
   return std::nullopt;
 }

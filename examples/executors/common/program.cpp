@@ -6,6 +6,9 @@
 #include <string>
 #include <utility>
 
+#include <range/v3/action/sort.hpp>
+#include <range/v3/action/unique.hpp>
+
 #include <hetplan/core/error.hpp>
 
 namespace executors {
@@ -97,8 +100,7 @@ class program_maker {
           if (out_.stage_of[from] != s) outside.push_back(from);
         }
       }
-      std::sort(outside.begin(), outside.end());
-      outside.erase(std::unique(outside.begin(), outside.end()), outside.end());
+      outside |= ranges::actions::sort | ranges::actions::unique;
     }
   }
 

@@ -4,6 +4,10 @@
 #include <cstdio>
 #include <utility>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/drop.hpp>
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/io/json_text.hpp>
 
 #include "profile.hpp"
@@ -11,9 +15,7 @@
 namespace executors {
 
 double run_report::measured_s() const {
-  std::vector<double> times;
-  for (std::size_t i = 1; i < iterations.size(); ++i) times.push_back(iterations[i].seconds);
-  return median(std::move(times));
+  return median(iterations | ranges::views::drop(1) | ranges::views::transform(&iteration_record::seconds) | ranges::to<std::vector>());
 }
 
 std::string report_json(const run_report& r) {
@@ -24,7 +26,7 @@ std::string report_json(const run_report& r) {
   o["plan"] = r.plan;
   put(o, "predicted", r.predicted_s);
   o["iterations"] = json::array();
-  for (std::size_t i = 1; i < r.iterations.size(); ++i) o["iterations"].push_back(hetplan::io::json_number(r.iterations[i].seconds));
+  for (const iteration_record& i : r.iterations | ranges::views::drop(1)) o["iterations"].push_back(hetplan::io::json_number(i.seconds));
   put(o, "measured", r.measured_s());
   o["losses"] = json::array();
   for (const iteration_record& i : r.iterations) o["losses"].push_back(i.loss);

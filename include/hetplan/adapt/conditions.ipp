@@ -5,12 +5,17 @@
 
 #include <algorithm>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/indices.hpp>
+#include <range/v3/view/transform.hpp>
+#include <range/v3/view/zip.hpp>
+
 namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE conditions nominal(const cluster& c) {
-  conditions now{std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1), {}};
-  for (const resource& r : c.network().resources()) now.capacity.push_back(r.capacity);
-  return now;
+  return {std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1),
+          c.network().resources() | ranges::views::transform(&resource::capacity) | ranges::to<std::vector>()};
 }
 
 HETPLAN_INLINE void apply(conditions& now, const event& e) {
@@ -25,11 +30,9 @@ HETPLAN_INLINE double change(const conditions& before, const conditions& now) {
   const auto compare = [&](double old_value, double new_value) {
     if (old_value != new_value) most = std::max(most, std::abs(new_value / old_value - 1));
   };
-  for (std::size_t d = 0; d < now.present.size(); ++d) {
-    if (before.present[d] != now.present[d]) most = std::max(most, 1.0);
-    compare(before.speed[d], now.speed[d]);
-  }
-  for (std::size_t r = 0; r < now.capacity.size(); ++r) compare(before.capacity[r].value(), now.capacity[r].value());
+  if (before.present != now.present) most = 1;
+  for (const auto& [a, b] : ranges::views::zip(before.speed, now.speed)) compare(a, b);
+  for (const auto& [a, b] : ranges::views::zip(before.capacity, now.capacity)) compare(a.value(), b.value());
   return most;
 }
 
@@ -44,20 +47,19 @@ HETPLAN_INLINE conditions rounded(conditions now, const cluster& c) {
     return value > 0 && usual > 0 ? rounded_value(usual, std::lround(rounding_steps(value / usual))) : value;
   };
   for (double& s : now.speed) s = round(s, 1);
-  for (std::size_t r = 0; r < now.capacity.size(); ++r) {
-    now.capacity[r] = bytes_per_second(round(now.capacity[r].value(), c.network().resources()[r].capacity.value()));
+  for (auto&& [capacity, usual] : ranges::views::zip(now.capacity, c.network().resources())) {
+    capacity = bytes_per_second(round(capacity.value(), usual.capacity.value()));
   }
   return now;
 }
 
 HETPLAN_INLINE simulator_options from_the_start(const conditions& now, const cluster& c) {
   simulator_options o;
-  for (const resource& r : c.network().resources()) {
-    const resource_id id(&r - c.network().resources().data());
-    if (now.capacity[id.index()] != r.capacity) o.capacities.push_back({{}, id, now.capacity[id.index()]});
+  for (const auto& [r, usual, capacity] : ranges::views::zip(ranges::views::indices, c.network().resources(), now.capacity)) {
+    if (capacity != usual.capacity) o.capacities.push_back({{}, resource_id(r), capacity});
   }
-  for (const device& d : c.devices()) {
-    if (now.speed[d.id.index()] != 1) o.speeds.push_back({{}, d.id, now.speed[d.id.index()]});
+  for (const auto& [d, speed] : ranges::views::enumerate(now.speed)) {
+    if (speed != 1) o.speeds.push_back({{}, device_id(d), speed});
   }
   return o;
 }

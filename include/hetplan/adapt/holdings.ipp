@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <range/v3/action/sort.hpp>
+#include <range/v3/action/unique.hpp>
+#include <range/v3/view/sliding.hpp>
+
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
@@ -72,10 +76,9 @@ HETPLAN_INLINE std::vector<state_part> state_pieces(layer_id tensor, const std::
   };
   cut(needed);
   for (const device_id d : held.holders(tensor)) cut(held.state_of(d, tensor));
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  cuts |= ranges::actions::sort | ranges::actions::unique;
   std::vector<state_part> all;
-  for (std::size_t i = 1; i < cuts.size(); ++i) all.push_back({cuts[i - 1], cuts[i]});
+  for (const auto ends : ranges::views::sliding(cuts, 2)) all.push_back({ends[0], ends[1]});
   return all;
 }
 

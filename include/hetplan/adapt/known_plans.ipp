@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/adapt/present_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -26,8 +29,7 @@ HETPLAN_INLINE std::size_t known_plans::touch(std::size_t i) {
 
 HETPLAN_INLINE bool known_plans::forget(std::size_t most) {
   if (all_.size() <= most) return false;
-  std::vector<long long> uses;
-  for (const entry& e : all_) uses.push_back(e.used);
+  auto uses = all_ | ranges::views::transform(&entry::used) | ranges::to<std::vector>();
   std::nth_element(uses.begin(), uses.end() - static_cast<std::ptrdiff_t>(most), uses.end());
   const long long oldest = uses[uses.size() - most];
   std::vector<std::optional<std::size_t>> now(all_.size());

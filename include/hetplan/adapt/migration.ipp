@@ -8,6 +8,9 @@
 #include <string>
 #include <tuple>
 
+#include <range/v3/action/sort.hpp>
+#include <range/v3/action/unique.hpp>
+
 #include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/core/error.hpp>
 
@@ -114,8 +117,7 @@ class fetch_round {
     for (const request& w : wanted_) pack(w);
     std::vector<fetch> all;
     for (auto& [key, f] : pairs_) {
-      std::sort(f.layers.begin(), f.layers.end());
-      f.layers.erase(std::unique(f.layers.begin(), f.layers.end()), f.layers.end());
+      f.layers |= ranges::actions::sort | ranges::actions::unique;
       all.push_back(std::move(f));
     }
     return all;

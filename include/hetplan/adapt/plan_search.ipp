@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/adapt/present_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -19,7 +21,7 @@ HETPLAN_INLINE double distance(const conditions& a, const conditions& b) {
   for (std::size_t d = 0; d < a.speed.size(); ++d) {
     if (a.works(device_id(d)) && b.works(device_id(d))) compare(a.speed[d], b.speed[d]);
   }
-  for (std::size_t r = 0; r < a.capacity.size(); ++r) compare(a.capacity[r].value(), b.capacity[r].value());
+  for (const auto& [x, y] : ranges::views::zip(a.capacity, b.capacity)) compare(x.value(), y.value());
   return (most - 1) / 0.1;
 }
 

@@ -3,6 +3,10 @@
 
 #include <hetplan/adapt/present_problem.hpp>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
@@ -13,7 +17,7 @@ HETPLAN_INLINE conditions offered(conditions now, std::span<const foreign_traffi
   for (const foreign_traffic& f : traffic) {
     for (const resource_use& u : net.find(f.from, f.to)->via) others[u.resource.index()] += u.weight;
   }
-  for (std::size_t r = 0; r < others.size(); ++r) now.capacity[r] = now.capacity[r] / (1 + others[r]);
+  for (auto&& [capacity, weight] : ranges::views::zip(now.capacity, others)) capacity = capacity / (1 + weight);
   return now;
 }
 
@@ -35,9 +39,7 @@ HETPLAN_INLINE std::vector<char> present_problem::working(const conditions& now)
 }
 
 HETPLAN_INLINE std::vector<double> present_problem::speeds(const conditions& now) const {
-  std::vector<double> s;
-  for (const device_id d : part_.original) s.push_back(now.speed[d.index()]);
-  return s;
+  return part_.original | ranges::views::transform([&](device_id d) { return now.speed[d.index()]; }) | ranges::to<std::vector>();
 }
 
 HETPLAN_INLINE job present_problem::wanting(job j, const qoe_target& wanted) {

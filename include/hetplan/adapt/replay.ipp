@@ -11,6 +11,10 @@
 #include <string>
 #include <utility>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/adapt/proportional_cut.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
@@ -80,9 +84,7 @@ class replay_maker {
         if (cut.exists() && !known) cuts.push_back(std::move(cut));
       }
     }
-    std::vector<plan> plans;
-    for (const proportional_cut& cut : cuts) plans.push_back(to_plan(cut, rule));
-    return plans;
+    return cuts | ranges::views::transform([&](const proportional_cut& cut) { return to_plan(cut, rule); }) | ranges::to<std::vector>();
   }
 
  private:
@@ -190,8 +192,8 @@ class replay_maker {
       return seconds_of(s, {devices[d].device, samples, degree(s, devices[d])});
     });
     HETPLAN_ASSERT(shares);
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      if ((*shares)[d] > 0) s.devices.push_back({devices[d].device, (*shares)[d], degree(s, devices[d])});
+    for (const auto& [a, share] : ranges::views::zip(devices, *shares)) {
+      if (share > 0) s.devices.push_back({a.device, share, degree(s, a)});
     }
     return s;
   }

@@ -5,6 +5,11 @@
 
 #include <algorithm>
 
+#include <range/v3/action/sort.hpp>
+#include <range/v3/action/unique.hpp>
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_sums.hpp>
@@ -71,9 +76,8 @@ HETPLAN_INLINE replication replicate_by_topology(const plan& p, const planning_g
       continue;
     }
     backup b{.stage = stage_id(s), .from = mine.devices.front().device};
-    for (const layer_id l : mine.layers) b.layers.push_back(held.tensor_of(l));
-    std::sort(b.layers.begin(), b.layers.end());
-    b.layers.erase(std::unique(b.layers.begin(), b.layers.end()), b.layers.end());
+    b.layers = mine.layers | ranges::views::transform([&](layer_id l) { return held.tensor_of(l); }) | ranges::to<std::vector>() |
+               ranges::actions::sort | ranges::actions::unique;
     std::erase_if(b.layers, [&](layer_id l) { return model[l].weight.value() == 0 || held.holders(l).size() > 1; });
     for (const layer_id l : b.layers) {
       const bytes size = content == backup_content::weights ? model[l].weight : moved_bytes(model[l], p.workload);

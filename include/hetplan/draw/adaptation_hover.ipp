@@ -9,6 +9,9 @@
 #include <limits>
 #include <vector>
 
+#include <range/v3/view/drop.hpp>
+#include <range/v3/view/zip.hpp>
+
 namespace HETPLAN_NAMESPACE::draw::detail {
 
 HETPLAN_INLINE std::string explain_adoption(const adaptation_view& view, std::size_t p, const adapt::adoption& a) {
@@ -78,12 +81,12 @@ HETPLAN_INLINE void explain_spans(adaptation_canvas& k, std::size_t p, row_box b
   }
   cuts.push_back(stretches.back().end_s);
   std::size_t i = 0;
-  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+  for (const auto& [from, to] : ranges::views::zip(cuts, cuts | ranges::views::drop(1))) {
     span_summary sum;
-    while (i < stretches.size() && stretches[i].end_s <= cuts[c]) ++i;
-    for (std::size_t j = i; j < stretches.size() && stretches[j].start_s < cuts[c + 1]; ++j)
-      sum.add(stretches[j], std::max(cuts[c], stretches[j].start_s), std::min(cuts[c + 1], stretches[j].end_s));
-    k.cell(cuts[c], cuts[c + 1], box, explain_span(k.view, p, sum, cuts[c], cuts[c + 1]));
+    while (i < stretches.size() && stretches[i].end_s <= from) ++i;
+    for (std::size_t j = i; j < stretches.size() && stretches[j].start_s < to; ++j)
+      sum.add(stretches[j], std::max(from, stretches[j].start_s), std::min(to, stretches[j].end_s));
+    k.cell(from, to, box, explain_span(k.view, p, sum, from, to));
   }
 }
 

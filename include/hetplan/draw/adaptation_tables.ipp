@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/report_tables.hpp>
 
@@ -68,10 +71,10 @@ HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& 
   for (const policy_column& c : columns) text += "<th class=\"n\" title=\"" + xml_text(c.about) + "\">" + std::string(c.title) + "</th>";
   text += "</tr></thead>\n<tbody>\n";
   std::vector<std::pair<double, double>> range(columns.size(), {INFINITY, -INFINITY});
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+  for (auto&& [column, r] : ranges::views::zip(columns, range)) {
     for (const io::policy_history& p : view.policies) {
-      const double v = columns[i].value(p.history);
-      if (std::isfinite(v)) range[i] = {std::min(range[i].first, v), std::max(range[i].second, v)};
+      const double v = column.value(p.history);
+      if (std::isfinite(v)) r = {std::min(r.first, v), std::max(r.second, v)};
     }
   }
   for (const io::policy_history& p : view.policies) {
@@ -79,11 +82,10 @@ HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& 
     if (!p.history.status.ok()) note = std::string(to_string(p.history.status.result)) + ": " + p.history.status.reason;
     if (p.history.missed_deadline) note += (note.empty() ? "" : "; ") + std::string("missed the deadline");
     text += "<tr><td>" + xml_text(p.policy) + (note.empty() ? "" : "<br><span class=\"alarm\">" + xml_text(note) + "</span>") + "</td>";
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const double v = columns[i].value(p.history),
-                   best = columns[i].best == policy_column::better::less ? range[i].first : range[i].second;
-      const bool marked = columns[i].best != policy_column::better::neither && v == best && range[i].first < range[i].second;
-      const std::string shown = xml_text(std::isfinite(v) ? columns[i].text(v) : std::string("–"));
+    for (const auto& [column, r] : ranges::views::zip(columns, range)) {
+      const double v = column.value(p.history), best = column.best == policy_column::better::less ? r.first : r.second;
+      const bool marked = column.best != policy_column::better::neither && v == best && r.first < r.second;
+      const std::string shown = xml_text(std::isfinite(v) ? column.text(v) : std::string("–"));
       text += "<td class=\"n\">" + (marked ? "<b title=\"best\">★ " + shown + "</b>" : shown) + "</td>";
     }
     text += "</tr>\n";
@@ -155,13 +157,13 @@ HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planni
       "<div class=\"scroll\"><table id=\"plans-table\"><thead><tr><th>Plan</th><th>Stages</th><th "
       "class=\"n\">Microbatches</th><th>Schedule, "
       "network</th><th class=\"n\">Predicted</th><th>Ran under</th></tr></thead>\n<tbody>\n";
-  for (std::size_t l = 0; l < view.layouts.size(); ++l) {
-    for (std::size_t v = 0; v < view.layouts[l].size(); ++v) {
+  for (const auto& [l, variants] : ranges::views::enumerate(view.layouts)) {
+    for (const auto& [v, made] : ranges::views::enumerate(variants)) {
       if (++rows > most) {
         ++hidden;
         continue;
       }
-      const plan& p = *view.layouts[l][v];
+      const plan& p = *made;
       std::string who;
       for (const auto& [policy, s] : ran_s[{l, v}]) who += (who.empty() ? "" : ", ") + view.policies[policy].policy + " " + clock_text(s);
       std::string network = std::string(to_string(p.schedule.kind)) + ", " + std::string(to_string(p.sharing_policy));

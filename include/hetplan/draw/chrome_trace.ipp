@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/draw/trace_view.hpp>
+#include <hetplan/io/text.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::draw {
@@ -39,9 +42,7 @@ class chrome_trace_writer {
     event(head(title, "C", process, 0) + ",\"ts\":" + microseconds(nanoseconds(at_s)) + arguments(values));
   }
   [[nodiscard]] std::string document(const members& about) && {
-    std::string text = "{\"displayTimeUnit\":\"ms\",\"otherData\":{";
-    for (std::size_t i = 0; i < about.size(); ++i) text += (i == 0 ? "" : ",") + json_string(about[i].first) + ":" + about[i].second;
-    return text + "},\"traceEvents\":[\n" + std::move(events_) + "\n]}\n";
+    return "{\"displayTimeUnit\":\"ms\",\"otherData\":" + object(about) + ",\"traceEvents\":[\n" + std::move(events_) + "\n]}\n";
   }
 
  private:
@@ -54,10 +55,10 @@ class chrome_trace_writer {
     return "{\"name\":" + json_string(title) + ",\"ph\":" + json_string(kind) + ",\"pid\":" + std::to_string(process) +
            ",\"tid\":" + std::to_string(thread);
   }
-  static std::string arguments(const members& args) {
-    std::string text;
-    for (const auto& [key, value] : args) text += (text.empty() ? ",\"args\":{" : ",") + json_string(key) + ":" + value;
-    return text.empty() ? text : text + "}";
+  static std::string arguments(const members& args) { return args.empty() ? "" : ",\"args\":" + object(args); }
+  static std::string object(const members& all) {
+    const auto member = [](const auto& m) { return json_string(m.first) + ":" + m.second; };
+    return "{" + io::joined(all | ranges::views::transform(member), ",") + "}";
   }
   void event(const std::string& text) {
     if (!events_.empty()) events_ += ",\n";

@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/sliding.hpp>
+
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
@@ -73,8 +76,7 @@ HETPLAN_INLINE std::string dot(const plan& p, const planning_graph& model, const
   const auto layer_node = [&](int pipeline, layer_id l) {
     return detail::dot_writer::id('l', static_cast<std::size_t>(pipeline) * model.size() + l.index());
   };
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const stage& st = p.stages[s];
+  for (const auto& [s, st] : ranges::views::enumerate(p.stages)) {
     const std::string name = st.name.empty() ? "s" + std::to_string(s) : st.name, devices = detail::devices_label(st, c);
     const color fill = palette::category_color(st.devices.front().device.index());
     if (show_layers) {
@@ -115,11 +117,11 @@ namespace detail {
   std::size_t stages = 1;
   for (const tasks::compute_task& t : g.computes) stages = std::max(stages, t.stage.valid() ? t.stage.index() + 1 : 0);
   std::vector<std::vector<std::size_t>> on(g.device_order.size());
-  for (std::size_t n = 0; n < g.computes.size(); ++n) on[g.computes[n].device.index()].push_back(n);
-  for (std::size_t d = 0; d < on.size(); ++d) {
-    if (on[d].empty()) continue;
+  for (const auto& [n, t] : ranges::views::enumerate(g.computes)) on[t.device.index()].push_back(n);
+  for (const auto& [d, mine] : ranges::views::enumerate(on)) {
+    if (mine.empty()) continue;
     out.open_box(d, device_name(device_id(d)));
-    for (const std::size_t n : on[d]) {
+    for (const std::size_t n : mine) {
       const tasks::compute_task& t = g.computes[n];
       const std::string place =
           (t.stage.valid() ? " s" + std::to_string(t.stage.value) : std::string()) + " " + std::to_string(t.microbatch);
@@ -130,8 +132,7 @@ namespace detail {
     }
     out.close_box();
   }
-  for (std::size_t i = 0; i < g.transfers.size(); ++i) {
-    const tasks::transfer& t = g.transfers[i];
+  for (const auto& [i, t] : ranges::views::enumerate(g.transfers)) {
     out.node(id(g.computes.size() + i), device_name(t.from) + " → " + device_name(t.to) + "\n" + engineering(t.volume_bytes, "B"),
              ", shape=ellipse" + dot_writer::fill(palette::transfer_color(t.kind)));
   }
@@ -140,7 +141,7 @@ namespace detail {
     for (const tasks::node_id m : g.successors_of(n)) out.edge(id(n), id(m));
   }
   for (const auto& order : g.device_order) {
-    for (std::size_t i = 1; i < order.size(); ++i) out.edge(id(order[i - 1]), id(order[i]), {}, ", style=dotted, constraint=false");
+    for (const auto pair : ranges::views::sliding(order, 2)) out.edge(id(pair[0]), id(pair[1]), {}, ", style=dotted, constraint=false");
   }
   return std::move(out).document();
 }

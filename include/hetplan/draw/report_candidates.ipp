@@ -8,9 +8,13 @@
 #include <cmath>
 #include <utility>
 
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/ticks.hpp>
+#include <hetplan/io/text.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace HETPLAN_NAMESPACE::draw::detail {
@@ -66,8 +70,8 @@ HETPLAN_INLINE std::string energy_chart(const report_run& run, const evaluation&
 
 HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<plan>& plans) {
   std::vector<candidate_point> all;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].predicted) all.push_back({i, plans[i].predicted->response().value(), plans[i].predicted->energy().value()});
+  for (const auto& [i, p] : ranges::views::enumerate(plans)) {
+    if (p.predicted) all.push_back({i, p.predicted->response().value(), p.predicted->energy().value()});
   }
   for (candidate_point& a : all) {
     a.dominated = std::any_of(all.begin(), all.end(), [&](const candidate_point& b) {
@@ -82,7 +86,7 @@ HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<p
                      (p.predicted->time_between_tokens ? " per token, " : ", ") + engineering(c.energy_J, "J");
   for (const stage& s : p.stages) {
     text += "\n" + std::to_string(s.layers.size()) + (s.layers.size() == 1 ? " layer on " : " layers on ");
-    for (std::size_t i = 0; i < s.devices.size(); ++i) text += (i > 0 ? ", " : "") + devices[s.devices[i].device].name;
+    text += io::joined(s.devices | ranges::views::transform([&](const assignment& a) { return devices[a.device].name; }));
   }
   return text + "\n" + std::to_string(p.microbatches) + (p.microbatches == 1 ? " microbatch of " : " microbatches of ") +
          std::to_string(p.microbatch_size) +

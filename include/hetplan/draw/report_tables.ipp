@@ -8,6 +8,11 @@
 #include <cstddef>
 #include <vector>
 
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/slice.hpp>
+#include <range/v3/view/take.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/plan/limits.hpp>
 
@@ -32,11 +37,9 @@ HETPLAN_INLINE std::string plan_table(const report_run& run, const planning_grap
   });
   if (parallel) text += "<th class=\"n\">Tensor parallel</th>";
   text += "<th>Memory of the device</th><th>Busy</th></tr></thead>\n<tbody>\n";
-  for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const stage& here = p.stages[s];
+  for (const auto& [s, here] : ranges::views::enumerate(p.stages)) {
     const std::string rows = " rowspan=\"" + std::to_string(here.devices.size()) + "\"";
-    for (std::size_t i = 0; i < here.devices.size(); ++i) {
-      const assignment& a = here.devices[i];
+    for (const auto& [i, a] : ranges::views::enumerate(here.devices)) {
       const device& d = run.cluster[a.device];
       text += "<tr>";
       if (i == 0) {
@@ -73,8 +76,7 @@ struct chain_row {
 [[nodiscard]] HETPLAN_INLINE std::vector<chain_row> chain_rows(const report_run& run) {
   std::vector<chain_row> rows;
   const auto& g = run.judgement.graph;
-  for (std::size_t i = 0; i < run.chain.size(); ++i) {
-    const critical_link& l = run.chain[i];
+  for (const auto& [i, l] : ranges::views::enumerate(run.chain)) {
     const bool follows =
         i > 0 && g.is_compute(l.node) && g.is_compute(l.because) && g.computes[l.node].device == g.computes[l.because].device;
     if (follows) ++rows.back().count;
@@ -89,7 +91,7 @@ HETPLAN_INLINE std::string critical_section(const report_run& run) {
   std::array<double, critical_part_count> total{};
   for (const critical_link& l : run.chain) {
     const auto parts = parts_of(l, g.is_compute(l.node));
-    for (std::size_t p = 0; p < critical_part_count; ++p) total[p] += parts[p];
+    for (auto&& [sum, part] : ranges::views::zip(total, parts)) sum += part;
   }
   std::string bar = "<div class=\"share\" role=\"img\" aria-label=\"shares of the critical path\">",
               legend = "<table id=\"critical-totals\"><tbody>\n";
@@ -109,15 +111,15 @@ HETPLAN_INLINE std::string critical_section(const report_run& run) {
                      "class=\"n\">From</th><th class=\"n\">Lasts</th>"
                      "<th>What</th><th>Why it did not start earlier</th><th class=\"n\">Latency</th><th class=\"n\">Lost to "
                      "sharing</th></tr></thead>\n<tbody>\n";
-  for (std::size_t r = 0; r < std::min(rows.size(), most_rows); ++r) {
-    const critical_link &first = run.chain[rows[r].first], &last = run.chain[rows[r].first + rows[r].count - 1];
+  for (const chain_row& row : rows | ranges::views::take(most_rows)) {
+    const auto links = run.chain | ranges::views::slice(row.first, row.first + row.count);
+    const critical_link &first = links.front(), &last = links.back();
     double latency_s = 0, lost_s = 0;
-    for (std::size_t i = 0; i < rows[r].count; ++i)
-      latency_s += run.chain[rows[r].first + i].latency_s, lost_s += run.chain[rows[r].first + i].lost_s;
+    for (const critical_link& l : links) latency_s += l.latency_s, lost_s += l.lost_s;
     const bool compute = g.is_compute(first.node);
     std::string what = run.view.node_name(first.node);
-    if (rows[r].count > 1) {
-      what = std::to_string(rows[r].count) + " tasks on " + run.view.device_name(g.computes[first.node].device) + ": " +
+    if (row.count > 1) {
+      what = std::to_string(row.count) + " tasks on " + run.view.device_name(g.computes[first.node].device) + ": " +
              run.view.compute_name(first.node) + " … " + run.view.compute_name(last.node);
     }
     std::string why = run.why(first.node);

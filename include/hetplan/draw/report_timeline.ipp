@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <range/v3/view/zip.hpp>
+
 namespace HETPLAN_NAMESPACE::draw::detail {
 
 HETPLAN_INLINE critical_part_style style_of(critical_part p) {
@@ -199,7 +201,7 @@ HETPLAN_INLINE std::string report_timeline::legend() const {
   std::array<double, critical_part_count> total{};
   for (const critical_link& l : run_.chain) {
     const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
-    for (std::size_t p = 0; p < critical_part_count; ++p) total[p] += parts[p];
+    for (auto&& [sum, part] : ranges::views::zip(total, parts)) sum += part;
   }
   text += "</div>\n<div class=\"legend\"><span>critical path:</span>";
   for (std::size_t p = 0; p < critical_part_count; ++p) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <range/v3/view/enumerate.hpp>
+
 #include <hetplan/draw/svg.hpp>
 
 namespace HETPLAN_NAMESPACE::draw {
@@ -73,8 +75,7 @@ class search_table_painter {
     std::size_t state = 0;
     for (auto s = p.stages.rbegin(); s != p.stages.rend(); ++s) {
       partition::device_space::device_group g;
-      for (std::size_t c = 0; c < space_.classes.size(); ++c) {
-        const auto& members = space_.classes[c];
+      for (const auto& [c, members] : ranges::views::enumerate(space_.classes)) {
         const auto n = std::count_if(s->devices.begin(), s->devices.end(),
                                      [&](const assignment& a) { return std::count(members.begin(), members.end(), a.device); });
         if (n > 0) g.push_back({c, static_cast<int>(n)});

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/exchange/runtime_stages.hpp>
 #include <hetplan/exchange/shell_word.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
@@ -32,8 +35,9 @@ HETPLAN_INLINE std::string prima_cpp_commands(const plan& p, const planning_grap
   const prima_cpp_split split = split_for_prima_cpp(p, model);
   const std::size_t world = split.devices.size();
   const auto name = [&](std::size_t rank) -> const std::string& { return detail::address_of(c[split.devices[rank % world]], "prima.cpp"); };
-  std::string windows, text;
-  for (const std::size_t w : split.layer_windows) windows += (windows.empty() ? "" : ",") + std::to_string(w);
+  std::string text;
+  const auto number = [](std::size_t n) { return std::to_string(n); };
+  const std::string windows = io::joined(split.layer_windows | ranges::views::transform(number), ",");
   for (std::size_t rank = 0; rank < world; ++rank) {
     text += "# on " + name(rank) + ":\nllama-cli -m MODEL.gguf --world " + std::to_string(world) + " --rank " + std::to_string(rank) +
             " --master " + shell_word(name(0)) + " --next " + shell_word(name(rank + 1)) + (rank == 0 ? " -lw " + windows : "") + "\n";

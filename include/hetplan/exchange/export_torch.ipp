@@ -3,9 +3,12 @@
 
 #include <hetplan/exchange/export_torch.hpp>
 
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/exchange/runtime_stages.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
@@ -29,8 +32,9 @@ HETPLAN_INLINE torch_split split_for_torch(const plan& p, const planning_graph& 
 
 HETPLAN_INLINE std::string torch_split_spec(const plan& p, const planning_graph& model, const cluster& c, std::string_view blocks) {
   const torch_split split = split_for_torch(p, model);
-  std::string stages, points;
-  for (const device_id d : split.devices) stages += (stages.empty() ? "" : ", ") + escaped(c[d].name);
+  const auto name = [&](device_id d) { return escaped(c[d].name); };
+  const std::string stages = io::joined(split.devices | ranges::views::transform(name));
+  std::string points;
   for (const torch_split_point& x : split.points) {
     const std::string module = io::json_text(std::string(blocks) + "." + std::to_string(x.block));
     points += "    " + module.substr(0, module.size() - 1) + ": SplitPoint." + (x.at_end ? "END" : "BEGINNING") + ",\n";

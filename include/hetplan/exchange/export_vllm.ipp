@@ -3,8 +3,11 @@
 
 #include <hetplan/exchange/export_vllm.hpp>
 
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/exchange/runtime_stages.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
@@ -22,12 +25,10 @@ HETPLAN_INLINE vllm_split split_for_vllm(const plan& p, const planning_graph& mo
 
 HETPLAN_INLINE std::string vllm_command(const plan& p, const planning_graph& model, const cluster& c) {
   const vllm_split split = split_for_vllm(p, model);
-  std::string ranks, partition;
-  for (std::size_t k = 0; k < split.devices.size(); ++k) {
-    ranks += (k == 0 ? "" : ", ") + escaped(c[split.devices[k]].name);
-    partition += (k == 0 ? "" : ",") + std::to_string(split.layer_partition[k]);
-  }
-  return "# on " + escaped(c[split.devices.front()].name) + "; pipeline ranks: " + ranks + "\nVLLM_PP_LAYER_PARTITION=" + partition +
+  const auto name = [&](device_id d) { return escaped(c[d].name); };
+  const auto number = [](std::size_t n) { return std::to_string(n); };
+  return "# on " + name(split.devices.front()) + "; pipeline ranks: " + io::joined(split.devices | ranges::views::transform(name)) +
+         "\nVLLM_PP_LAYER_PARTITION=" + io::joined(split.layer_partition | ranges::views::transform(number), ",") +
          " vllm serve MODEL --pipeline-parallel-size " + std::to_string(split.devices.size()) + "\n";
 }
 

@@ -7,8 +7,11 @@
 #include <array>
 #include <utility>
 
+#include <range/v3/view/map.hpp>
+
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
@@ -120,12 +123,10 @@ HETPLAN_INLINE double bytes_of_dtype(std::string_view dtype) {
                                                                              {"torch.int16", 2},
                                                                              {"torch.int8", 1},
                                                                              {"torch.uint8", 1}}};
-  std::string names;
   for (const auto& [name, size] : known) {
     if (name == dtype) return size;
-    names.append(names.empty() ? "" : ", ").append(name);
   }
-  throw invalid_input("pipeedge: expected a dtype among " + names + ", got " + io::in_quotes(dtype));
+  throw invalid_input("pipeedge: expected a dtype among " + io::joined(known | ranges::views::keys) + ", got " + io::in_quotes(dtype));
 }
 
 HETPLAN_INLINE planning_graph pipeedge_graph(const pipeedge_model& m, std::span<const pipeedge_device_type> types, std::string_view dtype) {

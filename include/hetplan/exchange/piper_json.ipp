@@ -8,6 +8,9 @@
 #include <limits>
 #include <system_error>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
@@ -100,8 +103,8 @@ HETPLAN_INLINE std::string piper_reader::shown(const piper_edge& e) const {
 }
 
 HETPLAN_INLINE void piper_reader::check_cycles() const {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (const piper_edge& e : read_.edges) pairs.emplace_back(e.from, e.to);
+  const auto ends = [](const piper_edge& e) { return std::pair(e.from, e.to); };
+  const auto pairs = read_.edges | ranges::views::transform(ends) | ranges::to<std::vector>();
   if (const auto at = index_on_cycle(read_.nodes.size(), pairs)) {
     places_[*at].fail_with("expected edges without a cycle, got " + shown(read_.edges[*at]) + ", which is on one");
   }

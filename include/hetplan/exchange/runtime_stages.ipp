@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include <range/v3/view/drop.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/runtime_layers.hpp>
@@ -59,10 +62,10 @@ HETPLAN_INLINE std::vector<runtime_stage> runtime_stages(const plan& p, const pl
   }
   const runtime_layers parts = find_runtime_layers(model);
   const auto place_of = [&](const std::vector<layer_id>& part) {
-    for (std::size_t i = 1; i < part.size(); ++i) {
-      if (row.place[part[i].index()] == row.place[part[i - 1].index()]) continue;
-      fail("it cuts a model between blocks; the plan cuts between layers " + io::in_quotes(model[part[i - 1]].name) + " and " +
-           io::in_quotes(model[part[i]].name));
+    for (const auto& [a, b] : ranges::views::zip(part, part | ranges::views::drop(1))) {
+      if (row.place[a.index()] == row.place[b.index()]) continue;
+      fail("it cuts a model between blocks; the plan cuts between layers " + io::in_quotes(model[a].name) + " and " +
+           io::in_quotes(model[b].name));
     }
     return row.place[part.front().index()];
   };

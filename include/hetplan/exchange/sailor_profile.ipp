@@ -6,11 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
+
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/join.hpp>
+#include <range/v3/view/map.hpp>
+#include <range/v3/view/transform.hpp>
 
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
@@ -89,13 +96,9 @@ HETPLAN_INLINE void check_measurement(const sailor_measurement& m, const std::st
     throw invalid_input(where + "expected times of the " + std::to_string(layers) + " layers of model " + io::in_quotes(model) + ", got " +
                         std::to_string(m.profile.layers));
   }
-  std::map<int, int> degrees;
-  for (const auto& [size, of_size] : m.profile.times) {
-    for (const auto& [degree, times] : of_size) ++degrees[degree];
-  }
+  const auto degrees = m.profile.times | ranges::views::values | ranges::views::join | ranges::views::keys | ranges::to<std::set<int>>();
   if (degrees.contains(m.tensor_parallel)) return;
-  std::string known;
-  for (const auto& [degree, count] : degrees) known += (known.empty() ? "" : ", ") + std::to_string(degree);
+  const std::string known = io::joined(degrees | ranges::views::transform([](int degree) { return std::to_string(degree); }));
   throw invalid_input(where + "expected a measured degree of tensor parallelism (" + io::shortened(known, 200) + "), got " +
                       std::to_string(m.tensor_parallel));
 }

@@ -21,9 +21,9 @@ using hetplan::escaped;
 
 /// `a, b, c`.
 template <class Names>
-[[nodiscard]] std::string joined(const Names& names) {
+[[nodiscard]] std::string joined(const Names& names, std::string_view separator = ", ") {
   std::string text;
-  for (const auto& name : names) text.append(text.empty() ? "" : ", ").append(name);
+  for (const auto& name : names) text.append(text.empty() ? "" : separator).append(name);
   return text;
 }
 

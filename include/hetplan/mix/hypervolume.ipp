@@ -11,6 +11,8 @@
 #include <map>
 #include <string>
 
+#include <range/v3/view/enumerate.hpp>
+
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::mix {
@@ -54,8 +56,7 @@ HETPLAN_INLINE double hypervolume(std::span<const std::vector<double>> points, s
     if (!std::isfinite(r)) throw invalid_input("hypervolume: the reference has a coordinate " + to_text(r) + "; expected finite ones");
   }
   std::vector<std::array<double, 3>> inside;  // sorted along the sweep: the last coordinate first
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::vector<double>& p = points[i];
+  for (const auto& [i, p] : ranges::views::enumerate(points)) {
     if (p.size() != n) {
       throw invalid_input("hypervolume: point " + std::to_string(i) + " has " + std::to_string(p.size()) + " coordinates; expected " +
                           std::to_string(n));

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <range/v3/view/enumerate.hpp>
+
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::mix {
@@ -18,8 +20,7 @@ HETPLAN_INLINE mixture any_mixing_controller::operator()(const plan_rates& rates
   };
   double total_s = m.idle_s;
   check_time("idling", m.idle_s);
-  for (std::size_t i = 0; i < m.parts.size(); ++i) {
-    const mixture_part& p = m.parts[i];
+  for (const auto& [i, p] : ranges::views::enumerate(m.parts)) {
     const std::string part = "part " + std::to_string(i);
     if (p.plan >= rates.plans.size())
       fail(part + " is plan " + std::to_string(p.plan) + "; expected one below " + std::to_string(rates.plans.size()));

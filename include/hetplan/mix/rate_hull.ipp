@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include <range/v3/view/enumerate.hpp>
+
 namespace HETPLAN_NAMESPACE::mix {
 
 HETPLAN_INLINE rate_hull::rate_hull(const plan_rates& rates) {
@@ -38,8 +40,8 @@ HETPLAN_INLINE double rate_hull::price_J(double rate) const {
 
 HETPLAN_INLINE void rate_hull::build(const std::vector<plan_rate>& plans, double idle_W) {
   std::vector<corner> points;
-  for (std::size_t p = 0; p < plans.size(); ++p) {
-    if (plans[p].rate > 0) points.push_back({p, plans[p].rate, plans[p].power_W});
+  for (const auto& [p, plan] : ranges::views::enumerate(plans)) {
+    if (plan.rate > 0) points.push_back({p, plan.rate, plan.power_W});
   }
   std::ranges::stable_sort(points,
                            [](const corner& a, const corner& b) { return a.rate < b.rate || (a.rate == b.rate && a.power_W < b.power_W); });

@@ -10,6 +10,9 @@
 #include <cstdio>
 #include <limits>
 
+#include <range/v3/view/drop.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/plan/describe.hpp>
@@ -47,7 +50,7 @@ HETPLAN_INLINE std::string to_table(const std::vector<comparison>& rows) {
   }
   std::array<std::size_t, columns> width{};
   for (const auto& line : cells) {
-    for (std::size_t i = 0; i < columns; ++i) width[i] = std::max(width[i], line[i].size());
+    for (auto&& [w, cell] : ranges::views::zip(width, line)) w = std::max(w, cell.size());
   }
   std::string text;
   for (std::size_t l = 0; l < cells.size(); ++l) {
@@ -57,7 +60,8 @@ HETPLAN_INLINE std::string to_table(const std::vector<comparison>& rows) {
       const status& s = rows[l - 1].result.status;
       text += "  " + std::string(to_string(s.result)) + ": " + escaped(s.reason);
     } else {
-      for (std::size_t i = 1; i < columns; ++i) text += "  " + std::string(width[i] - line[i].size(), ' ') + line[i];
+      for (const auto& [w, cell] : ranges::views::zip(width, line) | ranges::views::drop(1))
+        text += "  " + std::string(w - cell.size(), ' ') + cell;
     }
     text += "\n";
   }
