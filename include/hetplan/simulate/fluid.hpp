@@ -43,7 +43,7 @@ class fluid_network {
   /// Calls for changed rates are wanted for flows in a group of equal flows, too.
   void report_crowds() { reports_ = true; }
 
-  /// Starts a flow now; its route has at least one resource. The handle returns with its end.
+  /// Starts a flow now; its route has at least one resource, each once. The handle returns with its end.
   flow_id start(double now, double volume_bytes, std::span<const resource_use> via, int tier, std::uint32_t tag);
 
   /// Ends a flow, finished or not.
@@ -80,7 +80,9 @@ class fluid_network {
     finished_.clear();
     if (crowded_) crowd_.take_until(time, finished_);
     else find_due(time);
-    std::sort(finished_.begin(), finished_.end(), [&](flow_id a, flow_id b) { return flows_[a].tag < flows_[b].tag; });
+    if (finished_.size() > 1) {
+      std::sort(finished_.begin(), finished_.end(), [&](flow_id a, flow_id b) { return flows_[a].tag < flows_[b].tag; });
+    }
     for (const flow_id f : finished_) {
       const std::uint32_t tag = flows_[f].tag;
       forget(f);

@@ -80,7 +80,7 @@ HETPLAN_INLINE void fluid_network::forget(flow_id f) {
     state& s = resources_[r];
     const flow_id moved = s.flows.back();
     const auto last = static_cast<std::uint32_t>(s.flows.size() - 1);
-    for (std::size_t j = 0; j < flows_[moved].via.size(); ++j) {
+    for (std::size_t j = 0; x.at[k] != last && j < flows_[moved].via.size(); ++j) {
       if (flows_[moved].via[j].resource.index() == r && flows_[moved].at[j] == last) flows_[moved].at[j] = x.at[k];
     }
     s.flows[x.at[k]] = moved;
