@@ -57,7 +57,7 @@ class mixing_policy {
   known_plans known_;
   plan_search plan_;
   std::vector<plan> menu_;  ///< the planner's last answer: not to be forgotten
-  detail::change_classifier changes_;
+  change_classifier changes_;
   mix::uniform_progress controller_;
   std::optional<std::size_t> running_;
   std::optional<question> begun_;  ///< the last one; nothing: a horizon begins
