@@ -27,7 +27,14 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   const change_size changed = changes_.classify(s);
   const bool large = changed == change_size::large;
   for (const plan& p : menu_) known_.add(p);
-  bool look = known_.forget(options_.common.most_plans) || large;
+  const auto drop_turns = [&] {
+    if (begun_) begun_->answer.mixture.parts.clear();
+  };
+  bool look = large;
+  if (known_.forget(options_.common.most_plans)) {
+    look = true;
+    drop_turns();  // plans have other indices
+  }
   if (s.running == nullptr) {
     const plan_result& found = plan_(known_, s, s.wanted);
     take(found);
@@ -57,6 +64,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
     thinking = options_.common.thinking.reschedule * scheduled;
     const auto again = [&](std::size_t known) {
       if (known_.size() == known) return;
+      drop_turns();  // they did not know of these plans
       look_up(s, running);
       d = decide(s, running);
     };
@@ -103,6 +111,7 @@ HETPLAN_INLINE mix::decision mixing_policy::decide(const situation& s, std::opti
     const mix::job_state rest = mix::after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
     job.horizon_left_s = rest.horizon_left_s;
     job.progress_left = rest.progress_left;
+    job.turns_left = rest.turns_left;
   }
   mix::decision d = controller_.decide(job);
   double longest = 0;
