@@ -2,16 +2,19 @@
 #pragma once
 /// The judge, watched: observers receive task_ended and transfer_ended, and may stop the run.
 
+#include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
-/// As simulate_plan without observers.
+/// As simulate_plan without observers. An observer of neither event, or one that answers something else than go or stop, is refused
+/// here, for judge and evaluate too.
 template <class... Observers>
   requires(sizeof...(Observers) > 0)
 [[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
                                   const simulator_options& options, Observers&... observers) {
+  static_assert((check_observer<Observers, task_ended, transfer_ended>() && ...));
   if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options, observers...);
   return simulate(g, net, policy, options, observers...);
 }
