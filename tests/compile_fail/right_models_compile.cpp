@@ -147,6 +147,7 @@ auto make(const my_graph& mine) {
       mine, [](auto v) { return layer_spec{.name = std::to_string(v), .forward_flops = 1_GFLOP}; }, [](auto) { return 1_MB; });
 }
 const device phone{.name = "phone", .memory = 8_GB};
+const judge_models shared{.sharing = my_sharing{}};
 const device& right(const cluster& c) { return c[d]; }
 trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
 partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {

@@ -8,7 +8,7 @@
 
 #include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/network_policy.hpp>
-#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/problem/network_sharing.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/problem/network_sharing.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

@@ -12,11 +12,13 @@ namespace HETPLAN_NAMESPACE {
 /// here, for judge and evaluate too.
 template <class... Observers>
   requires(sizeof...(Observers) > 0)
-[[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
+[[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const judge_models& models,
                                   const simulator_options& options, Observers&... observers) {
   static_assert((check_observer<Observers, task_ended, transfer_ended>() && ...));
-  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options, observers...);
-  return simulate(g, net, policy, options, observers...);
+  detail::check_one_network(models);
+  if (models.sharing) return simulate(g, net, models.sharing, options, observers...);
+  if (models.network.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options, observers...);
+  return simulate(g, net, models.network, options, observers...);
 }
 
 /// As judge without observers.
@@ -27,7 +29,7 @@ template <class... Observers>
   const staged s(p, model, c, cost, models.memory);
   judgement j;
   j.graph = tasks::expand(s);
-  j.trace = simulate_plan(p, j.graph, c.network(), models.network, options, observers...);
+  j.trace = simulate_plan(p, j.graph, c.network(), models, options, observers...);
   detail::complete(j, s, models.energy, options);
   return j;
 }
