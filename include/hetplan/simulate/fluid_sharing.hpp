@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/network_policy.hpp>
-#include <hetplan/problem/network_sharing.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
