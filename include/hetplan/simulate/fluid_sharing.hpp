@@ -9,6 +9,7 @@
 #include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
