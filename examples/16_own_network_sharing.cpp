@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// A network sharing of one's own: Wi-Fi that loses more to collisions the more devices send at once.
+// A network sharing of one's own: Wi-Fi that loses more to collisions the more devices send at once. Plans are made for it.
 #include <cstdio>
 #include <set>
 #include <span>
+#include <utility>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/transfers_under_way.hpp>
 
 using namespace hetplan;
@@ -45,16 +45,16 @@ int main() {
   std::vector<device> boards;
   for (int i = 0; i < 4; ++i) boards.push_back({.name = "board" + std::to_string(i), .memory = 4_GB, .compute = 4_TFLOP_per_s});
   const cluster home("home", std::move(boards), shared_medium{600_Mbit_per_s, 2_ms});
-  const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 
-  for (const plan& p :
-       {recipes::pipeline(problem, minimize_latency{}).plans.front(), recipes::data_parallel(problem, minimize_latency{}).plans.front()}) {
-    // [run]
-    const tasks::task_graph work = tasks::expand(p, model, home, roofline{});
-    const trace fair = simulate(work, home.network());
-    const trace crowded = simulate(work, home.network(), crowded_air{600_Mbit_per_s});
-    // [run]
-    std::printf("%zu stages: %s if the air were a wire, %s with collisions\n", p.stages.size(), readable(fair.latency).c_str(),
-                readable(crowded.latency).c_str());
+  // [plan]
+  const judge_models crowded{.sharing = crowded_air{600_Mbit_per_s}};
+  const planning_problem wire{model, home, roofline{}, job{.batch = 16}}, air{model, home, roofline{}, job{.batch = 16}, crowded};
+  for (const auto& [where, problem] : {std::pair("a wire", &wire), {"the air", &air}}) {
+    const plan p = recipes::dora(*problem, minimize_latency{}).plans.front();
+    const seconds fair = judge(p, model, home, roofline{}).evaluation.latency;
+    const seconds real = judge(p, model, home, roofline{}, crowded).evaluation.latency;
+    // [plan]
+    std::printf("planned for %s, %zu stages: %s if the air were a wire, %s with collisions\n", where, p.stages.size(),
+                readable(fair).c_str(), readable(real).c_str());
   }
 }

@@ -120,27 +120,18 @@ using problem = hetplan::planning_problem;
 /// Prints a planner's answer: the best plan or why there is none, with --json the document. Returns the exit status.
 int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices);
 
-/// Called with every judged candidate: draws a progress line on a terminal, never elsewhere. A planner of several parts counts from 1
-/// in each, and guesses how many there will be; what is drawn never falls, and never passes the end.
+/// Called with every judged candidate: draws a progress line on a terminal, never elsewhere.
 class progress {
  public:
   progress(const common_options& options, std::string label);
   ~progress();
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
-  /// What is to come: parts, alike long, of which the best candidate is the one of least score.
-  void expect(int parts, const hetplan::any_objective& objective);
   hetplan::control operator()(const hetplan::candidate_judged& c);
 
  private:
   std::string label_;
   bool visible_;
-  int parts_ = 1, part_ = 0;
-  std::optional<hetplan::any_objective> objective_;
-  long long before_ = 0, judged_ = 0;  ///< in the parts before this one, and in it
-  double share_ = 0;                   ///< of the whole
-  std::optional<double> best_score_;
-  std::string best_;
 };
 
 /// The planners of this version, in the order of their introduction.

@@ -41,9 +41,10 @@ constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device}, {
 /// Dora's scheduler alone, on an even split.
 plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
                                 progress& observer) {
-  const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), observer);
+  candidate_rounds rounds(2, objective, observer);
+  const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), rounds.part());
   if (!even.status.ok()) return even;
-  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how, observer);
+  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how, rounds.part());
   scheduled.candidates += even.candidates;
   scheduled.elapsed += even.elapsed;
   return scheduled;
@@ -85,8 +86,6 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   const schedule::searched_transfers scheduler{.search = {.seed = seed}, .orders = {.seed = seed}};
   const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},
                                   .network = {.threads = options.threads.value_or(1), .scheduler = scheduler}};
-  const bool all = name == "dora-with-baselines", one_phase = phase == dora_phase::partitioner;
-  observer.expect(all ? static_cast<int>(std::size(plain_planners)) + 2 : name == "dora" && !one_phase ? 2 : 1, objective);
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);

@@ -162,31 +162,13 @@ progress::~progress() {
   if (visible_) std::fprintf(stderr, "\r\033[K");
 }
 
-void progress::expect(int parts, const any_objective& objective) {
-  parts_ = parts;
-  objective_ = objective;
-}
-
 control progress::operator()(const candidate_judged& c) {
   if (!visible_) return control::go;
-  if (c.judged <= judged_) {  // another part begins
-    before_ += judged_;
-    part_ = std::min(part_ + 1, parts_ - 1);
-  }
-  judged_ = c.judged;
-  const double of_part = c.total > 0 ? std::min(1.0, static_cast<double>(c.judged) / static_cast<double>(c.total)) : 0;
-  share_ = std::max(share_, (part_ + of_part) / parts_);
-  if (c.best) {
-    const double score = objective_ ? hetplan::score(*objective_, *c.best->predicted) : c.best->predicted->latency.value();
-    if (!best_score_ || score < *best_score_) {
-      best_score_ = score;
-      best_ = (c.estimated ? ", best about " : ", best ") + readable(c.best->predicted->latency);
-    }
-  }
   constexpr int width = 30;
-  const int filled = static_cast<int>(width * share_);
+  const int filled = static_cast<int>(width * c.judged / c.total);
+  const std::string best = c.best ? (c.estimated ? ", best about " : ", best ") + readable(c.best->predicted->latency) : "";
   std::fprintf(stderr, "\r\033[K%-14s [%.*s%.*s] %lld judged%s", label_.c_str(), filled, "##############################", width - filled,
-               "..............................", before_ + judged_, best_.c_str());
+               "..............................", c.judged, best.c_str());
   std::fflush(stderr);
   return control::go;
 }

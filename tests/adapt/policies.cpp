@@ -576,6 +576,42 @@ TEST_CASE("a horizon that was begun is brought to its end") {
   CHECK(std::abs(adapt::iterations_between(h, 0, end / 2) - 100) <= 3);
 }
 
+TEST_CASE("a mixture of three plans in turn is carried out in order") {
+  home x;
+  const auto plans = adapt::plan_menu{few_plans{}}(x.problem()).plans;
+  REQUIRE(plans.size() >= 3);
+  const double slowest = plans.back().predicted->latency.value(), end = 300 * slowest;
+  const long long work = 300;  // the fastest plan alone would need a part of the time
+  x.what.qoe = {.deadline = seconds(end), .iterations = work};
+  const auto problem = x.problem();
+  int asked = 0;
+  // From the slowest to the fastest: 30 % of the time for the last, a tenth for one between, the rest for the first.
+  const auto in_turn = [&](const mix::plan_rates& rates, const mix::mixing_goal& goal) {
+    ++asked;
+    std::vector<std::size_t> by_rate;
+    for (std::size_t p = 0; p < rates.plans.size(); ++p) {
+      if (rates.plans[p].rate > 0) by_rate.push_back(p);
+    }
+    std::stable_sort(by_rate.begin(), by_rate.end(),
+                     [&](std::size_t a, std::size_t b) { return rates.plans[a].rate > rates.plans[b].rate; });
+    mix::mixture m;
+    for (const auto& [plan, share] : {std::pair(by_rate.back(), 0.3), {by_rate[1], 0.1}, {by_rate[0], 0.5}})
+      m.parts.push_back({plan, 0, share * goal.horizon_s});
+    return m;
+  };
+  adapt::mixing_policy policy(problem, adapt::plan_menu{few_plans{}},
+                              {.progress = {.period_s = end / 100, .pessimism = 0}, .mixing = in_turn});
+  const adapt::history h = adapt::run(problem, {seconds(end), {}}, policy);
+  CHECK(h.iterations == work);
+  CHECK_FALSE(h.missed_deadline);
+  CHECK(asked <= 4);  // each decision asks for the time but one iteration, too
+  REQUIRE(h.switches >= 2);
+  std::vector<double> begins;
+  for (const adapt::adoption& a : h.adoptions) begins.push_back(a.caused_s);
+  CHECK(begins[0] == Approx(0.3 * end).epsilon(0.03));
+  CHECK(begins[1] == Approx(0.4 * end).epsilon(0.05));
+}
+
 TEST_CASE("a mixture is mixed anew when capacities fall") {
   home x;
   x.what.qoe.iterations = 500;

@@ -369,6 +369,9 @@ TEST_CASE("a bare policy of the user's judges a plan instead of the one that the
   CHECK(mine != judge(p, g, c, cost_archetype(0)).trace.transfers);
   p.sharing_policy = sharing::fair_share;
   CHECK(mine == judge(p, g, c, cost_archetype(0)).trace.transfers);
+  const judge_models shared{.memory = memory_archetype(0), .energy = energy_archetype(0), .sharing = sharing_archetype(0)};
+  CHECK(judge(p, g, c, cost_archetype(0), shared).evaluation.latency.value() ==
+        Approx(judge(p, g, c, cost_archetype(0)).evaluation.latency.value()));
 }
 
 TEST_CASE("bare models fill a stage table and the bounds") {

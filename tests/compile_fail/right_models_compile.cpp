@@ -20,6 +20,7 @@
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/simulator.hpp>
+#include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
 
@@ -146,6 +147,7 @@ auto make(const my_graph& mine) {
       mine, [](auto v) { return layer_spec{.name = std::to_string(v), .forward_flops = 1_GFLOP}; }, [](auto) { return 1_MB; });
 }
 const device phone{.name = "phone", .memory = 8_GB};
+const judge_models shared{.sharing = my_sharing{}};
 const device& right(const cluster& c) { return c[d]; }
 trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
 partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
@@ -154,4 +156,7 @@ partition::search_result search(const partition::search_tables& t, const partiti
 mix::pareto_set<std::size_t> keep(std::span<const plan> plans) { return mix::pareto_plans(plans, my_criterion{}, mix::total_energy{}); }
 partition::search_result prune(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_monotone_objective{}, my_cells{});
+}
+judgement watched(const plan& p, const planning_graph& model, const cluster& c) {
+  return judge(p, model, c, my_cost{}, {}, {}, my_observer{});
 }

@@ -28,7 +28,7 @@ NAMES = {
     "chrono": "duration duration_cast nanoseconds steady_clock",
     "cmath": """abs ceil floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
     "compare": "strong_ordering partial_ordering",
-    "concepts": "convertible_to derived_from integral invocable predicate same_as",
+    "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as",
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "ptrdiff_t size_t",

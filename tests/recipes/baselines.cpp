@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -19,6 +20,7 @@
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_with_baselines.hpp>
 #include <hetplan/recipes/edgeshard.hpp>
+#include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/gpipe.hpp>
 #include <hetplan/recipes/hetpipe.hpp>
 #include <hetplan/recipes/metis.hpp>
@@ -512,17 +514,25 @@ TEST_CASE("Dora with baselines is never worse than any of its parts, and has a p
   REQUIRE(none > 3);
 }
 
-TEST_CASE("every recipe reports what it judges, stops when told to, and asks nobody again", "[long]") {
+TEST_CASE("every recipe counts what it judges from one, stops when told to, and asks nobody again", "[long]") {
   const planning_graph model = chain(6);
   const cluster c = three();
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
-  for_each_recipe([&](const std::string& name, const auto& planner) {
+  const auto check = [&](const std::string& name, const auto& planner) {
     INFO(name);
-    long long reported = 0;
+    long long reported = 0, total = 1;
+    double best = std::numeric_limits<double>::infinity();
     const auto count = [&](const candidate_judged& e) {
-      ++reported;
-      REQUIRE(e.judged >= 1);
-      REQUIRE(e.total >= 1);
+      REQUIRE(e.judged == reported + 1);
+      REQUIRE(e.total >= e.judged);
+      REQUIRE(e.judged * total >= reported * e.total);  // no share of the work is taken back
+      if (e.best != nullptr) {
+        REQUIRE(e.best->predicted->latency.value() <= best);
+        best = e.best->predicted->latency.value();
+      }
+      REQUIRE((e.best != nullptr || std::isinf(best)));
+      reported = e.judged;
+      total = e.total;
       return control::go;
     };
     const plan_result whole = planner(problem, minimize_latency{}, 2, count);
@@ -541,7 +551,10 @@ TEST_CASE("every recipe reports what it judges, stops when told to, and asks nob
       REQUIRE(r.plans.size() <= 2);
       if (r.plans.size() == 2) REQUIRE(r.plans[0].predicted->latency <= r.plans[1].predicted->latency);
     }
-  });
+  };
+  for_each_recipe(check);
+  check("dora-partitioner", [](auto&&... args) { return recipes::dora_partitioner(args...); });
+  check("even-split", [](auto&&... args) { return recipes::even_split(args...); });
 }
 
 TEST_CASE("whatever the mode, the model and the cluster, every recipe has a sound plan or a reason for none", "[long]") {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
+#include <vector>
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/gpipe.hpp>
@@ -69,6 +72,54 @@ TEST_CASE("the pipeline is no worse than every contiguous plan with one device a
   const double found = recipes::pipeline(problem, minimize_latency{}).plans.front().predicted->latency.value();
   REQUIRE(found >= best * (1 - 1e-9));
   REQUIRE(found <= best * 1.15);
+}
+
+TEST_CASE("the pipeline tries devices as they are listed and by speed, and the better order wins") {
+  const planning_graph model = chain(6);
+  const cluster given = three();
+  std::vector<int> listed{0, 1, 2};
+  const double never = std::numeric_limits<double>::infinity();
+  const auto balanced_in = [&](const planning_problem& problem, std::vector<std::vector<device_id>> orders) {
+    return recipes::detail::cut_chain(
+        problem, minimize_latency{}, 10, "pipeline", orders, 1,
+        [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
+          return table.time(first, last, d, size).total_s;
+        },
+        [&](double bytes_per_sample, device_id from, device_id to, int size) {
+          const auto rate = problem.cluster.network().peak_bandwidth(from, to);
+          return rate.value() > 0 ? size * bytes_per_sample / rate.value() : never;
+        },
+        {});
+  };
+  int better = 0;
+  double sorted_s = never, least_s = never;
+  do {
+    std::vector<device> devices;
+    for (const int d : listed) devices.push_back(given.devices()[static_cast<std::size_t>(d)]);
+    const cluster c("listed", devices, shared_medium{20000_Mbit_per_s, 1_ms});
+    const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+    const std::vector<device_id> as_listed{device_id(0), device_id(1), device_id(2)},
+        by_speed{c.find("fast"), c.find("middle"), c.find("slow")};
+    long long last_total = 0;
+    const plan_result r = recipes::pipeline(problem, minimize_latency{}, 10, [&](const candidate_judged& e) {
+      if (last_total == 0) last_total = e.total;
+      return control::go;
+    });
+    const plan_result in_list = balanced_in(problem, {as_listed}), in_speed = balanced_in(problem, {by_speed});
+    const auto latency_s = [](const plan_result& x) { return x.plans.front().predicted->latency.value(); };
+    CHECK(latency_s(r) == std::min(latency_s(in_list), latency_s(in_speed)));
+    CHECK(r.candidates <= in_list.candidates + in_speed.candidates);
+    better += latency_s(r) < latency_s(in_list) ? 1 : 0;
+    if (as_listed == by_speed) CHECK(r.plans == in_list.plans);
+    CHECK(last_total == (as_listed == by_speed ? 1 : 2) * 4 * 3);  // orders, sizes, stages
+    for (std::size_t i = 0; i < r.plans.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) CHECK(r.plans[i] != r.plans[j]);
+    }
+    if (as_listed == by_speed) sorted_s = latency_s(in_list);
+    least_s = std::min(least_s, latency_s(r));
+  } while (std::next_permutation(listed.begin(), listed.end()));
+  CHECK(better > 0);
+  CHECK(least_s <= sorted_s);
 }
 
 TEST_CASE("when nothing fits, the answer names the limit, the device and the overflow") {

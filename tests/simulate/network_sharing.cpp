@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Network sharings of a user's: a medium worked by hand, the shipped rule written by a user, and sharings that say what cannot be.
 
-#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/problem/network_sharing.hpp>
 
 #include <cmath>
 #include <limits>
@@ -10,12 +10,15 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/transfers_under_way.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"
 #include "support/random_instance.hpp"
+#include "support/three_devices.hpp"
 
 using namespace hetplan;
 using namespace hetplan::test;
@@ -132,6 +135,54 @@ TEST_CASE("fair sharing of one medium, written by a user, gives what the fluid n
     REQUIRE(own.latency.value() == Approx(shipped.latency.value()).epsilon(1e-9));
   });
   CHECK(compared > 1000);
+}
+
+TEST_CASE("plans are judged and made under a sharing of one's own, each run with its own copy") {
+  const auto medium_of = [](const cluster& given) {
+    return cluster("one medium", {given.devices().begin(), given.devices().end()}, shared_medium{bytes_per_second(1e6), 1_ms});
+  };
+  for_random_instances(6, [&](const instance& i) {
+    const cluster c = medium_of(i.cluster());
+    const planning_graph model = i.model();
+    const judge_models lossy{.sharing = air{1e6, 0.3}};
+    const judgement j = judge(i.plan, model, c, roofline{}, lossy), again = judge(i.plan, model, c, roofline{}, lossy);
+    CHECK(j.trace.transfers == again.trace.transfers);
+    CHECK(j.trace.transfers == simulate(j.graph, c.network(), air{1e6, 0.3}).transfers);
+    const judgement fair = judge(i.plan, model, c, roofline{}, {.sharing = air{1e6}});
+    CHECK(fair.evaluation.latency.value() ==
+          Approx(judge(i.plan, model, c, roofline{}, {.network = fair_share{}}).evaluation.latency.value()));
+    CHECK(j.evaluation.latency.value() >= fair.evaluation.contention_bound.value() * (1 - 1e-9));
+  });
+  const planning_graph model = chain(6);
+  const cluster c = medium_of(three());
+  const judge_models lossy{.sharing = air{1e6, 0.3}};
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}, lossy};
+  const plan_result r = recipes::pipeline(problem, minimize_latency{}, 3);
+  REQUIRE(r.plans.size() == 3);
+  for (const plan& p : r.plans) {
+    CHECK(p.predicted->latency == judge(p, model, c, roofline{}, lossy).evaluation.latency);
+  }
+}
+
+TEST_CASE("a sharing that is held says what it lacks as one that is not") {
+  any_network_sharing held = air{2};
+  const any_network_sharing nobody, told = air_that_is_told{{2}};
+  const simulator_options slower{.capacities = {{1_s, resource_id(0), bytes_per_second(1)}}};
+  CHECK(pair().run(held).transfers == pair().run(air{2}).transfers);
+  CHECK(pair().run(told, slower).transfers == pair().run(air_that_is_told{{2}}, slower).transfers);
+  CHECK_THROWS_WITH(pair().run(held, slower), Contains("1 capacity changes under a network sharing that has no set_capacity"));
+  CHECK(pair().run(any_network_sharing(air_of_one_sender{{2}})).transfers == pair().run(air_of_one_sender{{2}}).transfers);
+  CHECK_THROWS_WITH(pair().run(nobody), "simulate: an any_network_sharing of nothing; expected one that holds a sharing");
+  const any_network_sharing copy = held;
+  const tasks::transfer t{.volume_bytes = 4};
+  const resource_use use[]{{resource_id(0), 1}};
+  held.start(0, 0, t, use);  // the copy does not know
+  CHECK(pair().run(copy).transfers == pair().run(air{2}).transfers);
+  const planning_graph model = chain(2);
+  const cluster c = three();
+  const planning_problem both{model, c, roofline{}, {}, {.network = fair_share{}, .sharing = air{2}}};
+  CHECK_THROWS_WITH(recipes::on_device(both, minimize_latency{}),
+                    "judge_models: a network policy and a network sharing; expected one of them at most");
 }
 
 TEST_CASE("a sharing that hands out more than there is is told so at the first step, by resource") {

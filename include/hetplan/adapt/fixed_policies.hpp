@@ -3,41 +3,15 @@
 /// The policies that others are compared with: never change, change the network's schedule only, always re-plan, and know
 /// everything at no cost.
 
-#include <memory>
-#include <optional>
-#include <span>
-#include <tuple>
 #include <utility>
-#include <vector>
 
+#include <hetplan/adapt/change_classifier.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/plan_search.hpp>
+#include <hetplan/adapt/policy_options.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
-
-/// How long decisions take on the timeline: round numbers near what was measured (docs/performance.md, where a menu and the
-/// largest pipelines take longer), so that a history does not depend on the machine that works it out.
-struct thinking_times {
-  seconds reschedule{0.05};
-  seconds choose{0.001};  ///< among known plans, or a mixture of them
-  seconds replay{0.01};   ///< lightweight re-planning
-  seconds replan{1};
-};
-
-/// What most policies are told.
-struct policy_options {
-  double small = 0.1;  ///< a smaller relative change of the conditions needs no other partition: the network's schedule alone
-                       ///< answers it (Dora, section 5)
-  double ignore = 0;   ///< a smaller one is none at all; ours
-  thinking_times thinking = {};
-  schedule::refine_options network = {};
-  std::size_t most_plans = 40;                   ///< that are remembered
-  std::shared_ptr<planning_memory> memory = {};  ///< shared with others that ask the same planner; none: its own
-};
-
-/// The same options. Throws invalid_input naming the policy, the option, its value and what was expected.
-[[nodiscard]] policy_options checked_options(policy_options o, const char* who);
 
 /// Runs one plan, come what may.
 ///
@@ -50,34 +24,6 @@ class static_plan {
  private:
   plan first_;
 };
-
-namespace detail {
-
-/// What a change calls for: nothing, other transfers, another plan.
-enum class change_size { none, small, large };
-
-/// Tells large changes from small ones and noise: conditions against those of the last large change, and for what is small of the
-/// last change; traffic and targets against the last ones received.
-class change_classifier {
- public:
-  explicit change_classifier(const policy_options& o) : large_(std::max(o.small, o.ignore)), ignore_(o.ignore) {}
-  /// Is there anything to answer? What is answered is remembered.
-  [[nodiscard]] change_size classify(const situation& s);
-
- private:
-  double large_, ignore_;
-  std::optional<conditions> answered_, last_;
-  using traffic_list = std::vector<std::tuple<device_id, device_id, int>>;
-  [[nodiscard]] static traffic_list list(std::span<const foreign_traffic> traffic);
-  traffic_list traffic_;
-  qoe_target wanted_;
-};
-
-/// Phase two alone: the running plan with its transfers in an order that serves better now, where there is one.
-[[nodiscard]] std::optional<reaction> reorder_transfers(const planning_problem& problem, known_plans& known, const situation& s,
-                                                        const policy_options& options);
-
-}  // namespace detail
 
 /// Keeps who computes what, and schedules the transfers anew when conditions change.
 ///
@@ -93,7 +39,7 @@ class network_only {
   plan first_;
   policy_options options_;
   known_plans known_;
-  detail::change_classifier changes_;
+  change_classifier changes_;
 };
 
 /// Plans anew at every change that is not small and switches to the answer, however little it is better: what planners without a
@@ -112,7 +58,7 @@ class replan_always {
   policy_options options_;
   known_plans known_;
   plan_search plan_;
-  detail::change_classifier changes_;
+  change_classifier changes_;
 };
 
 /// Knows every change as it happens, and at once runs the best of all plans it remembers and of those that the planner finds

@@ -59,7 +59,7 @@ HETPLAN_INLINE bool plan_runner::can_run(const conditions& now) const {
 
 HETPLAN_INLINE iteration plan_runner::run(const simulator_options& options) {
   const auto& models = problem_->models;
-  judged_.trace = simulate_plan(plan_, judged_.graph, problem_->cluster.network(), models.network, options);
+  judged_.trace = simulate_plan(plan_, judged_.graph, problem_->cluster.network(), models, options);
   const evaluation e = measure(judged_.graph, judged_.trace, problem_->cluster, models.energy);
   iteration i{.ended = judged_.trace.status.ok(), .took_s = e.latency.value(), .response_s = e.latency.value()};
   if (i.ended && plan_.workload.mode == mode::generation) i.response_s = time_between_tokens(plan_, stages_, judged_).value();

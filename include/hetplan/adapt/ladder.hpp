@@ -91,7 +91,7 @@ class ladder {
   known_plans known_;
   plan_search plan_;
   remembered_replay replay_;
-  detail::change_classifier changes_;
+  change_classifier changes_;
   std::size_t running_ = 0;           ///< where it can run
   double reference_ = 0;              ///< the response when the running plan was adopted
   double best_reference_ = 0;         ///< the least such response so far

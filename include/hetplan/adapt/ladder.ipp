@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include <hetplan/adapt/reorder_transfers.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
 #include <hetplan/plan/same_placement.hpp>
@@ -28,18 +29,18 @@ HETPLAN_INLINE void check_ladder_options(const ladder_options& o) {
 
 HETPLAN_INLINE ladder::ladder(const planning_problem& problem, any_planner planner, ladder_options options)
     : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
-      changes_(options.common) {
+      changes_(checked_options(options.common, "ladder")) {
   check_ladder_options(options);
 }
 
 HETPLAN_INLINE reaction ladder::react(const situation& s) {
-  const detail::change_size changed = changes_.classify(s);
-  const bool large = changed == detail::change_size::large;
+  const change_size changed = changes_.classify(s);
+  const bool large = changed == change_size::large;
   known_.forget(options_.common.most_plans);
   if (!large && !(postponed_ && s.now >= *postponed_)) {
     reaction r;
-    if (changed == detail::change_size::small && s.running != nullptr && s.coming == nullptr) {
-      r = detail::reorder_transfers(*problem_, known_, s, options_.common).value_or(reaction{});
+    if (changed == change_size::small && s.running != nullptr && s.coming == nullptr) {
+      r = reorder_transfers(*problem_, known_, s, options_.common).value_or(reaction{});
     }
     r.ask_again = postponed_;
     return r;

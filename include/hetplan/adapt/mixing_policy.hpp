@@ -21,9 +21,9 @@ struct mixing_options {
 /// migrations between them the costs of switching; the controller says which one runs, and for how long.
 ///
 /// A small change of the conditions has the transfers of the running plan scheduled anew, and nothing else. After any other,
-/// rates and costs are looked up again, which changes the mixture. If no mixture ends in time, the transfers of the fastest plans
-/// are scheduled anew, and if that does not help either the planner is asked for plans for the moment; where asking will not pay
-/// (plan_search), only the plan that runs next is scheduled.
+/// rates and costs are looked up again, and the controller is asked anew, also where its turns run in open loop. If no mixture ends in
+/// time, the transfers of the fastest plans are scheduled anew, and if that does not help either the planner is asked for plans for the
+/// moment; where asking will not pay (plan_search), only the plan that runs next is scheduled.
 ///
 /// With a deadline a latency is not looked at.
 /// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (plan_menu.hpp).
@@ -57,7 +57,7 @@ class mixing_policy {
   known_plans known_;
   plan_search plan_;
   std::vector<plan> menu_;  ///< the planner's last answer: not to be forgotten
-  detail::change_classifier changes_;
+  change_classifier changes_;
   mix::uniform_progress controller_;
   std::optional<std::size_t> running_;
   std::optional<question> begun_;  ///< the last one; nothing: a horizon begins

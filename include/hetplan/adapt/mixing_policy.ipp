@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include <hetplan/adapt/reorder_transfers.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
@@ -14,8 +15,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE mixing_policy::mixing_policy(const planning_problem& problem, any_planner planner, mixing_options options)
     : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
-      changes_(options.common) {
-  static_cast<void>(checked_options(options.common, "mixing_policy"));
+      changes_(checked_options(options.common, "mixing_policy")) {
   controller_.options = options.progress;
   controller_.mixing = std::move(options.mixing);
 }
@@ -24,10 +24,17 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   if (!s.wanted.deadline || !s.wanted.iterations) {
     throw invalid_input("mixing_policy: nothing says when the job should end; expected qoe.deadline and qoe.iterations");
   }
-  const detail::change_size changed = changes_.classify(s);
-  const bool large = changed == detail::change_size::large;
+  const change_size changed = changes_.classify(s);
+  const bool large = changed == change_size::large;
   for (const plan& p : menu_) known_.add(p);
-  bool look = known_.forget(options_.common.most_plans) || large;
+  const auto drop_turns = [&] {
+    if (begun_) begun_->answer.mixture.parts.clear();
+  };
+  bool look = large;
+  if (known_.forget(options_.common.most_plans)) {
+    look = true;
+    drop_turns();  // plans have other indices
+  }
   if (s.running == nullptr) {
     const plan_result& found = plan_(known_, s, s.wanted);
     take(found);
@@ -57,6 +64,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
     thinking = options_.common.thinking.reschedule * scheduled;
     const auto again = [&](std::size_t known) {
       if (known_.size() == known) return;
+      drop_turns();  // they did not know of these plans
       look_up(s, running);
       d = decide(s, running);
     };
@@ -79,8 +87,8 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
              .rest = !d.plan && any,
              .reason = any ? d.status.reason : "no plan can run now"};
   r.cancel = s.coming != nullptr;  // unless it is the answer again
-  if (changed == detail::change_size::small && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
-    if (auto other_order = detail::reorder_transfers(*problem_, known_, s, options_.common)) {
+  if (changed == change_size::small && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
+    if (auto other_order = reorder_transfers(*problem_, known_, s, options_.common)) {
       other_order->ask_again = r.ask_again;
       return *other_order;
     }
@@ -103,6 +111,7 @@ HETPLAN_INLINE mix::decision mixing_policy::decide(const situation& s, std::opti
     const mix::job_state rest = mix::after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
     job.horizon_left_s = rest.horizon_left_s;
     job.progress_left = rest.progress_left;
+    job.turns_left = rest.turns_left;
   }
   mix::decision d = controller_.decide(job);
   double longest = 0;

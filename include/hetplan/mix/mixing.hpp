@@ -37,15 +37,23 @@ struct mixture_part {
   friend bool operator==(const mixture_part&, const mixture_part&) = default;
 };
 
+/// How uniform_progress follows a mixture.
+///
+/// `open_loop`: its turns run in order; the controller is asked again when they are through, when a new horizon begins, when a plan
+/// among them can run no more, and after the reserve has taken a turn. `receding_horizon`: the first turn begins, and the controller
+/// is asked again at every decision, so that what went otherwise than expected is made up for at once.
+enum class mixture_control { open_loop, receding_horizon };
+
 /// Parts in the order in which they run, then idling; together they fill the horizon.
 struct mixture {
   hetplan::status status = {};  ///< infeasible: the horizon has no time left but work; the sentence says since when
   std::vector<mixture_part> parts = {};
   double idle_s = 0;
-  double progress = 0;   ///< promised
-  double shortfall = 0;  ///< asked for and not promised
-  double energy_J = 0;   ///< of the whole horizon, idling included
-  double objective = 0;  ///< energy and priced shortfall; where the price is infinite, the energy alone
+  double progress = 0;                                   ///< promised
+  double shortfall = 0;                                  ///< asked for and not promised
+  double energy_J = 0;                                   ///< of the whole horizon, idling included
+  double objective = 0;                                  ///< energy and priced shortfall; where the price is infinite, the energy alone
+  mixture_control control = mixture_control::open_loop;  ///< mix, mix_on_hull and mix_relaxed ask for the receding horizon
 };
 
 /// Throws invalid_input for bad rates (check_plan_rates) and for a goal with NaN, an infinite horizon, negative progress or
@@ -53,6 +61,9 @@ struct mixture {
 void check_mixing(const plan_rates& rates, const mixing_goal& goal);
 
 namespace detail {
+
+/// mixture::objective.
+[[nodiscard]] double priced(double energy_J, double shortfall, double shortfall_J);
 
 /// The answer where no time is left: nothing runs.
 [[nodiscard]] mixture mixture_without_time(const mixing_goal& goal);

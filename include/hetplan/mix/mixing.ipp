@@ -23,10 +23,14 @@ HETPLAN_INLINE void check_mixing(const plan_rates& rates, const mixing_goal& goa
 
 namespace detail {
 
+HETPLAN_INLINE double priced(double energy_J, double shortfall, double shortfall_J) {
+  return energy_J + (shortfall > 0 && std::isfinite(shortfall_J) ? shortfall_J * shortfall : 0);
+}
+
 HETPLAN_INLINE mixture mixture_without_time(const mixing_goal& goal) {
   mixture m;
   m.shortfall = goal.progress;
-  m.objective = goal.progress > 0 && std::isfinite(goal.shortfall_J) ? goal.shortfall_J * goal.progress : 0;
+  m.objective = priced(0, goal.progress, goal.shortfall_J);
   if (goal.progress > 0) {
     m.status = {outcome::infeasible,
                 "deadline passed " + to_text(-goal.horizon_s) + " s ago with " + to_text(goal.progress) + " units of work left"};
@@ -50,9 +54,7 @@ class best_mixing {
     best_.energy_J = rates.idle_W * goal.horizon_s;
   }
   [[nodiscard]] const mixing_candidate& best() const { return best_; }
-  [[nodiscard]] double objective(const mixing_candidate& c) const {
-    return c.energy_J + (c.shortfall > 0 && std::isfinite(goal_.shortfall_J) ? goal_.shortfall_J * c.shortfall : 0);
-  }
+  [[nodiscard]] double objective(const mixing_candidate& c) const { return priced(c.energy_J, c.shortfall, goal_.shortfall_J); }
 
   /// One plan, until the work is done or the time is over.
   void try_one(std::size_t p) {
@@ -127,7 +129,10 @@ HETPLAN_INLINE mixture mix(const plan_rates& rates, const mixing_goal& goal) {
     }
   }
   const detail::mixing_candidate& best = search.best();
-  mixture m{.shortfall = best.shortfall, .energy_J = best.energy_J, .objective = search.objective(best)};
+  mixture m{.shortfall = best.shortfall,
+            .energy_J = best.energy_J,
+            .objective = search.objective(best),
+            .control = mixture_control::receding_horizon};
   double busy = 0;
   const auto add = [&](std::optional<std::size_t> from, std::size_t p, double seconds) {
     m.parts.push_back({p, rates.cost(from, p).pause_s, seconds});

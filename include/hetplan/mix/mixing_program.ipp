@@ -45,7 +45,7 @@ HETPLAN_INLINE mixture mix_relaxed(const plan_rates& rates, const mixing_goal& g
   check_mixing(rates, goal);
   if (!(goal.horizon_s > 0)) return detail::mixture_without_time(goal);
   const lp_solution s = solver.solve(mixing_program(rates, goal));
-  mixture m;
+  mixture m{.control = mixture_control::receding_horizon};
   if (s.status == lp_status::infeasible) {
     m.status = {outcome::infeasible,
                 "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " + to_text(goal.horizon_s) + " s"};

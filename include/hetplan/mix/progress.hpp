@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/mix/mixing.hpp>
@@ -23,13 +24,14 @@ struct progress_options {
   double shortfall_J = std::numeric_limits<double>::infinity();  ///< mixing_goal's
 };
 
-/// A job between two decisions. The last two fields are the rest of the horizon that was begun; 0 begins a new one.
+/// A job between two decisions. The last three fields are the rest of the horizon that was begun; 0 begins a new one.
 struct job_state {
   double work_left = 0;    ///< W_rem
   double time_left_s = 0;  ///< D_rem, to the deadline
   std::optional<std::size_t> running = {};
   double horizon_left_s = 0;
   double progress_left = 0;
+  std::vector<mixture_part> turns_left = {};  ///< of a mixture in open loop; none: the controller is asked
 };
 
 /// What to do next.
@@ -44,7 +46,7 @@ struct decision {
   mix::mixture mixture = {};  ///< of what is left of the horizon
 };
 
-/// The job after it followed a decision for `seconds`, in which `work` was done.
+/// The job after it followed a decision for `seconds`, in which `work` was done.  Complexity: O(turns).
 [[nodiscard]] job_state after(const job_state& before, const decision& d, double seconds, double work);
 
 /// A horizon of min(Delta, D_rem) should bring its share of the work that is left, EP = horizon / D_rem * W_rem. The
@@ -61,22 +63,29 @@ struct decision {
 /// so at the end, and a horizon whose progress is made early ends early, so all idling gathers before the deadline, where
 /// it still is a reserve.
 ///
+/// The controller fills a horizon anew at every decision, as the paper re-evaluates what is left, or once, and its turns are carried
+/// out in order: which of the two is said by the mixture (mixture_control). The reserve watches over either.
+///
 /// Source  Dora, section 4.3, uniform progress. Deviations: the reserve; the faster plan first, where the paper harvests
-///         the economical plan first; horizons that end early; Delta is infinite unless given.
+///         the economical plan first; horizons that end early; Delta is infinite unless given; turns in open loop, for
+///         controllers that plan more than one ahead.
 struct uniform_progress {
   plan_rates rates = {};  ///< as known now; may be changed between decisions
   progress_options options = {};
   any_mixing_controller mixing = exact_mixing{};  ///< fills each horizon
 
   /// Status      ok, or infeasible where the deadline has passed with work left.
-  /// Complexity  O(n^2) for n plans.
+  /// Complexity  O(n^2) for n plans, or that of `mixing`, if it is asked.
   /// Throws      invalid_input for bad rates (check_plan_rates), options or a state with NaN or negative work.
   [[nodiscard]] decision decide(const job_state& now) const;
 
  private:
   static constexpr double shortest = 0.1;  // of a period, for a turn or the rest of a horizon
 
-  void begin_or_go_on(decision& d, const job_state& now) const;
+  /// True: the same horizon goes on. An infinite one is begun once.
+  [[nodiscard]] bool begin_or_go_on(decision& d, const job_state& now) const;
+  /// The turns that are left, as far as the horizon goes, added up at present rates.
+  [[nodiscard]] mixture rest_of(const job_state& now, double horizon_s, double progress) const;
   void run(decision& d, const job_state& now, std::optional<std::size_t> plan, double seconds) const;
   /// Work until the deadline at rate r, for every plan of rate > 0 the most.
   [[nodiscard]] std::optional<std::size_t> most_work(double time_s, std::optional<std::size_t> running) const;

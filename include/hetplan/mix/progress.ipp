@@ -11,12 +11,27 @@
 
 namespace HETPLAN_NAMESPACE::mix {
 
+namespace detail {
+
+HETPLAN_INLINE std::vector<mixture_part> turns_after(const decision& d, double seconds) {
+  std::vector<mixture_part> turns;
+  const bool followed = !d.mixture.parts.empty() && d.plan == d.mixture.parts.front().plan && !d.reserve;
+  if (d.mixture.control != mixture_control::open_loop || !followed) return turns;
+  turns = d.mixture.parts;
+  turns.front().seconds -= std::max(0.0, seconds - d.pause_s);
+  if (!(turns.front().seconds > 1e-9 * seconds)) turns.erase(turns.begin());  // but for rounding it is over
+  return turns;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE job_state after(const job_state& before, const decision& d, double seconds, double work) {
   return {.work_left = std::max(0.0, before.work_left - work),
           .time_left_s = before.time_left_s - seconds,
           .running = d.plan ? d.plan : before.running,
           .horizon_left_s = std::max(0.0, d.horizon_s - seconds),
-          .progress_left = std::max(0.0, d.progress - work)};
+          .progress_left = std::max(0.0, d.progress - work),
+          .turns_left = detail::turns_after(d, seconds)};
 }
 
 HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
@@ -32,12 +47,18 @@ HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
     run(d, now, first_to_end(now), options.period_s);
     return d;
   }
-  begin_or_go_on(d, now);
-  d.mixture = mixing(rates, {.horizon_s = d.horizon_s,
-                             .progress = d.progress,
-                             .running = now.running,
-                             .shortfall_J = options.shortfall_J,
-                             .order = turn_order::faster_first});
+  const auto runs = [&](const mixture_part& turn) { return rates.plans[turn.plan].rate > 0; };
+  const bool goes_on = begin_or_go_on(d, now) && !now.turns_left.empty();
+  if (goes_on && std::all_of(now.turns_left.begin(), now.turns_left.end(), runs)) {
+    d.mixture = rest_of(now, d.horizon_s, d.progress);
+  }
+  if (d.mixture.parts.empty()) {
+    d.mixture = mixing(rates, {.horizon_s = d.horizon_s,
+                               .progress = d.progress,
+                               .running = now.running,
+                               .shortfall_J = options.shortfall_J,
+                               .order = turn_order::faster_first});
+  }
   if (d.mixture.parts.empty()) {
     d.seconds = std::min({d.mixture.idle_s, options.period_s, now.time_left_s});
   } else {
@@ -55,12 +76,33 @@ HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
   return d;
 }
 
-HETPLAN_INLINE void uniform_progress::begin_or_go_on(decision& d, const job_state& now) const {
+HETPLAN_INLINE bool uniform_progress::begin_or_go_on(decision& d, const job_state& now) const {
   d.horizon_s = std::min(now.horizon_left_s, now.time_left_s);
   d.progress = std::min(now.progress_left, now.work_left);
-  if (d.horizon_s > shortest * options.period_s && d.progress > 1e-9 * now.work_left && std::isfinite(options.horizon_s)) return;
+  if (d.horizon_s > shortest * options.period_s && d.progress > 1e-9 * now.work_left && std::isfinite(options.horizon_s)) return true;
   d.horizon_s = std::min(options.horizon_s, now.time_left_s);
   d.progress = d.horizon_s / now.time_left_s * now.work_left;
+  return std::isinf(options.horizon_s);
+}
+
+HETPLAN_INLINE mixture uniform_progress::rest_of(const job_state& now, double horizon_s, double progress) const {
+  mixture m{.idle_s = horizon_s};
+  std::optional<std::size_t> before = now.running;
+  for (const mixture_part& turn : now.turns_left) {
+    const switch_cost in = rates.cost(before, turn.plan);
+    const double seconds = std::min(turn.seconds, m.idle_s - in.pause_s);  // an earlier one may have taken longer
+    if (!(seconds > 0)) break;
+    m.parts.push_back({turn.plan, in.pause_s, seconds});
+    m.idle_s -= in.pause_s + seconds;
+    m.progress += rates.plans[turn.plan].rate * seconds;
+    m.energy_J += in.energy_J + in.pause_s * rates.idle_W + rates.plans[turn.plan].power_W * seconds;
+    before = turn.plan;
+  }
+  m.energy_J += m.idle_s * rates.idle_W;
+  const double missing = progress - m.progress;
+  m.shortfall = missing > 1e-9 * progress ? missing : 0;
+  m.objective = detail::priced(m.energy_J, m.shortfall, options.shortfall_J);
+  return m;
 }
 
 HETPLAN_INLINE void uniform_progress::run(decision& d, const job_state& now, std::optional<std::size_t> plan, double seconds) const {
@@ -120,6 +162,11 @@ HETPLAN_INLINE void uniform_progress::check(const job_state& now) const {
   if (!(std::isfinite(now.work_left) && now.work_left >= 0))
     fail("work_left is " + to_text(now.work_left) + "; expected a finite number >= 0");
   if (!std::isfinite(now.time_left_s)) fail("time_left_s is " + to_text(now.time_left_s) + "; expected a finite number");
+  for (const mixture_part& turn : now.turns_left) {
+    if (turn.plan < rates.plans.size() && turn.seconds >= 0) continue;
+    fail("a turn of " + to_text(turn.seconds) + " s is left to plan " + std::to_string(turn.plan) + "; expected a number >= 0 and one of " +
+         std::to_string(rates.plans.size()) + " plans");
+  }
   if (!(now.horizon_left_s >= 0 && now.progress_left >= 0)) {
     fail("horizon_left_s is " + to_text(now.horizon_left_s) + ", progress_left " + to_text(now.progress_left) + "; expected numbers >= 0");
   }

@@ -67,7 +67,7 @@ HETPLAN_INLINE mixture mix_on_hull(const plan_rates& rates, const mixing_goal& g
     rate = hull.corners()[k].rate;
     if (k > 0) --k;
   }
-  mixture m;
+  mixture m{.control = mixture_control::receding_horizon};
   if (rate > 0) {
     const rate_hull::corner &low = hull.corners()[k], &high = hull.corners()[k + 1];
     const double share = (rate - low.rate) / (high.rate - low.rate);
@@ -83,7 +83,7 @@ HETPLAN_INLINE mixture mix_on_hull(const plan_rates& rates, const mixing_goal& g
   m.shortfall = rate * goal.horizon_s < goal.progress * (1 - 1e-12) ? goal.progress - rate * goal.horizon_s : 0;
   m.progress = goal.progress - m.shortfall;
   m.energy_J = hull.power_W(rate) * goal.horizon_s;
-  m.objective = m.energy_J + (m.shortfall > 0 && std::isfinite(goal.shortfall_J) ? goal.shortfall_J * m.shortfall : 0);
+  m.objective = detail::priced(m.energy_J, m.shortfall, goal.shortfall_J);
   return m;
 }
 

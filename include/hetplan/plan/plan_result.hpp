@@ -26,10 +26,13 @@ struct plan_result {
 };
 
 /// A planner has judged one more candidate; for progress and for stopping.
+///
+/// Over one call of a planner, whatever parts it has (candidate_rounds): `judged` is 1, 2, 3, ...; `total` is an estimate that is
+/// corrected on the way, never less than `judged`; and judged / total never falls.
 struct candidate_judged {
   long long judged = 0;
   long long total = 0;
-  const plan* best = nullptr;  ///< null until one fits
+  const plan* best = nullptr;  ///< so far, in all parts; null until one fits
   bool estimated = false;      ///< what is predicted of the best so far is an estimate, for it runs long
 };
 using candidate_observer = any_observer<candidate_judged>;

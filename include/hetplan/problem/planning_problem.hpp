@@ -12,6 +12,7 @@
 #include <hetplan/cost/remembered_cost.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/problem/any_network_policy.hpp>
+#include <hetplan/problem/any_network_sharing.hpp>
 #include <hetplan/problem/job.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
@@ -21,7 +22,8 @@ namespace HETPLAN_NAMESPACE {
 struct judge_models {
   any_memory_model memory = {};
   any_energy_model energy = {};
-  any_network_policy network = {};  ///< none: the policy that the plan names
+  any_network_policy network = {};   ///< none: the policy that the plan names
+  any_network_sharing sharing = {};  ///< in place of a policy; with one it is invalid_input
 };
 
 /// Model and cluster must outlive it; the models are copied.

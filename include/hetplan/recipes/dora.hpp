@@ -23,7 +23,7 @@ namespace detail {
 }  // namespace detail
 
 /// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
-/// Observers receive two rounds of candidates: as phase 1 found them, and scheduled.
+/// Observers receive candidates of both phases, as the first found them and then scheduled, in one count.
 ///
 /// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its
 ///              transfers left alone.

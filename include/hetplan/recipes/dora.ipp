@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <hetplan/simulate/candidate_rounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -35,13 +36,14 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   check_keep(keep, "dora");
   planning_problem search = problem;
   search.steps = std::max(1LL, problem.steps / 2);  // the rest is for the transfers
-  plan_result found = dora_partitioner(search, objective, std::max(keep, options.partitioner.k), options.partitioner, observer);
+  candidate_rounds rounds(2, objective, observer);
+  plan_result found = dora_partitioner(search, objective, std::max(keep, options.partitioner.k), options.partitioner, rounds.part());
   if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates);
   if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) {  // nothing fits, or an observer said stop
     if (found.plans.size() > static_cast<std::size_t>(keep)) found.plans.resize(static_cast<std::size_t>(keep));
     return found;
   }
-  return detail::scheduled(problem, objective, std::move(found), keep, options.network, observer);
+  return detail::scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

@@ -4,10 +4,12 @@
 #include <hetplan/recipes/dora_with_baselines.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/compare.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/edgeshard.hpp>
@@ -17,21 +19,25 @@
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/simulate/candidate_rounds.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
 HETPLAN_INLINE plan_result dora_with_baselines(const planning_problem& problem, const any_objective& objective, int keep,
                                                const dora_options& options, const candidate_observer& observer) {
   check_keep(keep, "dora_with_baselines");
+  const named_planner::recipe baselines[] = {on_device, data_parallel, pipeline, gpipe, pipedream, dapple,
+                                             hetpipe,   edgeshard,     alpa,     metis, asteroid};
+  candidate_rounds rounds(static_cast<int>(std::size(baselines)) + 2, objective, observer);  // Dora's two phases
   planning_problem part = problem;
   part.steps = std::max(1LL, problem.steps / 2);
-  plan_result all = dora_partitioner(part, objective, std::max(keep, options.partitioner.k), options.partitioner, observer);
+  plan_result all = dora_partitioner(part, objective, std::max(keep, options.partitioner.k), options.partitioner, rounds.part());
   /// A budget that is spent ends its part only; who said stop is not asked again.
   const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
-  const auto add = [&](const auto& ask) {
+  const auto add = [&](named_planner::recipe baseline) {
     if (told_to_stop(all)) return;
     part.steps = std::max(1LL, (problem.steps - all.steps) / 2);  // the other half is for those behind, and for the transfers
-    plan_result other = ask();
+    plan_result other = baseline(part, objective, 1, rounds.part());
     all.candidates += other.candidates;
     all.elapsed += other.elapsed;
     all.steps += other.steps;
@@ -47,17 +53,7 @@ HETPLAN_INLINE plan_result dora_with_baselines(const planning_problem& problem, 
       all.binding.reset();
     }
   };
-  add([&] { return on_device(part, objective, 1, observer); });
-  add([&] { return data_parallel(part, objective, 1, observer); });
-  add([&] { return pipeline(part, objective, 1, observer); });
-  add([&] { return gpipe(part, objective, 1, observer); });
-  add([&] { return pipedream(part, objective, 1, observer); });
-  add([&] { return dapple(part, objective, 1, observer); });
-  add([&] { return hetpipe(part, objective, 1, observer); });
-  add([&] { return edgeshard(part, objective, 1, observer); });
-  add([&] { return alpa(part, objective, 1, observer); });
-  add([&] { return metis(part, objective, 1, observer); });
-  add([&] { return asteroid(part, objective, 1, observer); });
+  for (const named_planner::recipe each : baselines) add(each);
   if (all.plans.empty() && all.out_of_steps) all.status = {outcome::stopped, out_of_steps(problem.steps, all.candidates)};
   if (!all.status.ok()) {
     std::stable_sort(all.plans.begin(), all.plans.end(), [&](const plan& a, const plan& b) {
@@ -66,7 +62,7 @@ HETPLAN_INLINE plan_result dora_with_baselines(const planning_problem& problem, 
     if (all.plans.size() > static_cast<std::size_t>(keep)) all.plans.resize(static_cast<std::size_t>(keep));
     return all;
   }
-  return detail::scheduled(problem, objective, std::move(all), keep, options.network, observer);
+  return detail::scheduled(problem, objective, std::move(all), keep, options.network, rounds.part());
 }
 
 HETPLAN_INLINE plan_result dora_with_baselines(const planning_problem& problem, const any_objective& objective, int keep,

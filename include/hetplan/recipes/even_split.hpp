@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::recipes {
   std::vector<double> before{0};  // FLOP of the layers before each one
   for (const layer& l : problem.model.layers()) before.push_back(before.back() + l.forward_flops.value());
   return detail::cut_chain(
-      problem, objective, keep, "even-split", static_cast<int>(problem.cluster.size()),
+      problem, objective, keep, "even-split", {detail::as_listed(problem.cluster)}, static_cast<int>(problem.cluster.size()),
       [&](const auto&, std::size_t first, std::size_t last, device_id, int) { return before[last] - before[first]; },
       [](double, device_id, device_id, int) { return 0.0; }, observer);
 }

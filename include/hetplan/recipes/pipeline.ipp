@@ -3,9 +3,12 @@
 
 #include <hetplan/recipes/pipeline.hpp>
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -20,12 +23,32 @@ HETPLAN_INLINE std::vector<std::size_t> cut_positions(const std::vector<double>&
   return positions;
 }
 
+HETPLAN_INLINE std::vector<device_id> as_listed(const cluster& c) {
+  std::vector<device_id> all;
+  for (const device& d : c.devices()) all.push_back(d.id);
+  return all;
+}
+
+HETPLAN_INLINE std::vector<device_id> by_forward_time(const planning_problem& problem) {
+  const stage whole{.name = "s0", .layers = all_layers(problem.model)};
+  const int size = problem.job.candidate_microbatch_sizes().front();
+  std::vector<double> time_s;
+  for (const device& d : problem.cluster.devices()) {
+    time_s.push_back(stage_time_s(problem.cost, problem.model, whole, {d.id, size}, d, phase::forward, problem.job.workload.context));
+  }
+  std::vector<device_id> order = as_listed(problem.cluster);
+  std::stable_sort(order.begin(), order.end(), [&](device_id a, device_id b) { return time_s[a.index()] < time_s[b.index()]; });
+  return order;
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep,
                                     const candidate_observer& observer) {
+  std::vector<std::vector<device_id>> orders{detail::as_listed(problem.cluster)};
+  if (auto by_speed = detail::by_forward_time(problem); by_speed != orders.front()) orders.push_back(std::move(by_speed));
   return detail::cut_chain(
-      problem, objective, keep, "pipeline", 1,
+      problem, objective, keep, "pipeline", orders, 1,
       [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
         return table.time(first, last, d, size).total_s;
       },

@@ -27,11 +27,15 @@ struct judgement {
 /// Energy, memory, busy time and bytes of a trace; no bounds.
 [[nodiscard]] evaluation measure(const tasks::task_graph& g, const trace& t, const cluster& c, const any_energy_model& energy);
 
-/// Simulates the graph of a plan under a policy, or under the one that the plan names.
-[[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
+/// Simulates the graph of a plan under the models' sharing or policy, or under the policy that the plan names.
+///
+/// Throws  invalid_input (both a sharing and a policy).
+[[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const judge_models& models,
                                   const simulator_options& options);
 
 namespace detail {
+
+void check_one_network(const judge_models& models);
 
 /// All of a judgement that follows from its graph and trace.
 void complete(judgement& j, const staged& s, const any_energy_model& energy, const simulator_options& options);

@@ -28,13 +28,20 @@ HETPLAN_INLINE seconds time_between_tokens(const plan& p, const stage_graph& sta
   return seconds(worst);
 }
 
-HETPLAN_INLINE trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const any_network_policy& policy,
+HETPLAN_INLINE trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const judge_models& models,
                                    const simulator_options& options) {
-  if (policy.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options);
-  return simulate(g, net, policy, options);
+  detail::check_one_network(models);
+  if (models.sharing) return simulate(g, net, models.sharing, options);
+  if (models.network.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options);
+  return simulate(g, net, models.network, options);
 }
 
 namespace detail {
+
+HETPLAN_INLINE void check_one_network(const judge_models& models) {
+  if (!models.sharing || models.network.as_planned()) return;
+  throw invalid_input("judge_models: a network policy and a network sharing; expected one of them at most");
+}
 
 HETPLAN_INLINE void complete(judgement& j, const staged& s, const any_energy_model& energy, const simulator_options& options) {
   const cluster& c = s.cluster;
@@ -59,7 +66,7 @@ HETPLAN_INLINE judgement judge(const plan& p, const planning_graph& model, const
 HETPLAN_INLINE judgement judge(const staged& s, const judge_models& models, const simulator_options& options) {
   judgement j;
   j.graph = tasks::expand(s);
-  j.trace = simulate_plan(s.plan, j.graph, s.cluster.network(), models.network, options);
+  j.trace = simulate_plan(s.plan, j.graph, s.cluster.network(), models, options);
   detail::complete(j, s, models.energy, options);
   return j;
 }

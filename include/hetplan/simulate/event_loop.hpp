@@ -13,8 +13,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
+#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/grant_queue.hpp>
-#include <hetplan/simulate/network_sharing.hpp>
 #include <hetplan/simulate/run_state.hpp>
 #include <hetplan/simulate/trace.hpp>
 

@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/fluid.hpp>
 #include <hetplan/simulate/network_policy.hpp>
-#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

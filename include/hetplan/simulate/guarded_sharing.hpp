@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/transfers_under_way.hpp>
 
 namespace HETPLAN_NAMESPACE::detail {
@@ -45,10 +45,7 @@ class guarded_sharing {
  public:
   guarded_sharing(const Sharing& sharing, const network& net) : sharing_(sharing), ledger_(net) {}
 
-  [[nodiscard]] route_access access() const {
-    if constexpr (opens_routes<Sharing>) return sharing_.access();
-    else return route_access::shared;
-  }
+  [[nodiscard]] route_access access() const { return access_of(sharing_); }
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, const std::span<const resource_use>& route) {
     ledger_.start(now_s, number, t, route);
     sharing_.start(now_s, number, t, route);

@@ -14,6 +14,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
+#include <hetplan/simulate/candidate_rounds.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -43,6 +44,8 @@ class ranking {
 
   /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
   /// observers say.
+  ///
+  /// @param total  an estimate of how many there will be; candidate_count corrects it.
   control consider(plan candidate, long long total, const candidate_observer& observer = {});
   /// The same for a candidate that the simulator has judged already.
   control consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
@@ -94,7 +97,7 @@ class ranking {
   std::optional<std::pair<double, plan>> nearest_estimate_;  ///< overflow and candidate
   std::string not_judged_;                                   ///< why the first candidate that could not be simulated could not be
   step_budget budget_{problem_.steps};
-  long long judged_ = 0;
+  candidate_count count_;
   bool last_fitted_ = false, stopped_ = false;
   bool cut_ = false;  ///< by the budget
 };

@@ -33,7 +33,7 @@ HETPLAN_INLINE ranking::ranking(const planning_problem& problem, const any_objec
 }
 
 HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const candidate_observer& observer) {
-  if (judged_ > 0 && out_of_steps()) return control::stop;
+  if (count_.judged > 0 && out_of_steps()) return control::stop;
   const bool estimated = runs_long(candidate);
   std::optional<evaluation> e = judged(candidate, true);
   last_fitted_ = e && take(std::move(candidate), *std::move(e), estimated);
@@ -62,7 +62,7 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
   if (in_full_ != static_cast<int>(best_.size()) || best_.empty()) judge_in_full(keep);
   if (best_.size() > static_cast<std::size_t>(keep)) best_.resize(static_cast<std::size_t>(keep));
   plan_result r;
-  r.candidates = judged_;
+  r.candidates = count_.judged;
   for (auto& [score, p, estimated] : best_) {
     evaluation& e = *p.predicted;
     const auto alike = [&](const plan& other) { return shards_state(other) == shards_state(p); };
@@ -76,9 +76,9 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
     r.plans.push_back(std::move(p));
   }
   if (stopped_) {
-    r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(judged_) + " candidates"};
+    r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(count_.judged) + " candidates"};
   } else if (cut_) {
-    r.status = {outcome::stopped, hetplan::out_of_steps(problem_.steps, judged_)};
+    r.status = {outcome::stopped, hetplan::out_of_steps(problem_.steps, count_.judged)};
     r.out_of_steps = true;
   } else if (r.plans.empty()) {
     r.binding = nearest_;
@@ -91,9 +91,9 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
 }
 
 HETPLAN_INLINE control ranking::tell(long long total, const candidate_observer& observer) {
-  ++judged_;
+  count_.next(total);
   const plan* best = best_.empty() ? nullptr : &best_.front().plan;
-  const control answer = observer(candidate_judged{judged_, total, best, best != nullptr && best_.front().estimated});
+  const control answer = observer(candidate_judged{count_.judged, count_.total, best, best != nullptr && best_.front().estimated});
   stopped_ = stopped_ || answer == control::stop;
   return answer;
 }

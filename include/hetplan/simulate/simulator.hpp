@@ -5,6 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include <hetplan/problem/any_network_sharing.hpp>
 #include <hetplan/simulate/event_loop.hpp>
 #include <hetplan/simulate/fluid_sharing.hpp>
 #include <hetplan/simulate/guarded_sharing.hpp>
@@ -24,6 +25,8 @@ template <network_policy Policy>
   check_rates(given, g.transfers.size(), options);
   return {net, given};
 }
+[[nodiscard]] guarded_sharing<any_network_sharing> sharing_of(const any_network_sharing& sharing, const tasks::task_graph&,
+                                                              const network& net, const simulator_options& options);
 template <network_sharing Sharing>
 [[nodiscard]] guarded_sharing<Sharing> sharing_of(const Sharing& sharing, const tasks::task_graph&, const network& net,
                                                   const simulator_options& options) {
@@ -70,6 +73,7 @@ extern template trace simulate(const tasks::task_graph&, const network&, const b
 extern template trace simulate(const tasks::task_graph&, const network&, const policy_of_plan&, const simulator_options&);
 extern template trace simulate(const tasks::task_graph&, const network&, const prescribed&, const simulator_options&);
 extern template trace simulate(const tasks::task_graph&, const network&, const any_network_policy&, const simulator_options&);
+extern template trace simulate(const tasks::task_graph&, const network&, const any_network_sharing&, const simulator_options&);
 #endif
 
 }  // namespace HETPLAN_NAMESPACE

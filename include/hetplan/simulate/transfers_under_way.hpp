@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <hetplan/simulate/network_sharing.hpp>
+#include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 

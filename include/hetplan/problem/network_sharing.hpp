@@ -10,7 +10,6 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/problem/any_network_policy.hpp>
-#include <hetplan/tasks/task_graph.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -76,6 +75,13 @@ consteval bool check_network_sharing() {
   static_assert(opens_routes<S> || !names_member<S, detail::calls_access>,
                 "network_sharing's optional access is: hetplan::route_access access() const");
   return network_sharing<S>;
+}
+
+/// When transfers may start under a sharing.
+template <network_sharing S>
+[[nodiscard]] route_access access_of([[maybe_unused]] const S& sharing) {
+  if constexpr (opens_routes<S>) return sharing.access();
+  else return route_access::shared;
 }
 
 }  // namespace HETPLAN_NAMESPACE
