@@ -69,7 +69,8 @@ struct largest_batch_call {
 template <class M>
 concept names_optimizer_step = times_optimizer_step<M> || names_member<M, detail::optimizer_step_call, layer, device>;
 template <class M>
-concept names_boundary = times_boundary<M> || names_member<M, detail::boundary_call, layer, work_kind, device>;
+concept names_boundary = detail::calls_member<detail::boundary_call, const M, layer, layer, work_kind, device> ||
+                         names_member<M, detail::boundary_call, layer, work_kind, device>;
 template <class M>
 concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
 
