@@ -67,6 +67,10 @@ struct cost_archetype : bare_value {
   using bare_value::bare_value;
   [[nodiscard]] seconds time(const work& w, const device&) const { return 1_ms * w.batch; }
 };
+struct boundary_archetype : cost_archetype {
+  using cost_archetype::cost_archetype;
+  [[nodiscard]] seconds boundary(const layer&, const layer&, const work_kind&, const device&) const { return 1_s; }
+};
 struct memory_archetype : bare_value {
   using bare_value::bare_value;
   [[nodiscard]] bytes state(const layer&, const workload&) const { return 100_B; }
@@ -276,6 +280,7 @@ struct planner_archetype {
 static_assert(adapt::check_adaptation_policy<adaptation_policy_archetype>() && adapt::check_failure_detector<failure_detector_archetype>());
 static_assert(check_observer<run_observer_archetype, adapt::run_progress>());
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
+static_assert(check_cost_model<boundary_archetype>() && times_boundary<boundary_archetype> && !times_boundary<cost_archetype>);
 static_assert(check_network_model<network_archetype>() && check_network_policy<policy_archetype>() &&
               check_network_sharing<sharing_archetype>());
 static_assert(check_objective<objective_archetype>() && !monotone_objective<objective_archetype>);
@@ -427,6 +432,17 @@ TEST_CASE("Dora takes a bare decomposition, law, ordering and scheduler, and uni
   CHECK(controller.decide({.work_left = 10, .time_left_s = 100}).plan == 0);
   controller.mixing = mix::exact_mixing{};
   CHECK(controller.decide({.work_left = 10, .time_left_s = 100}).plan == 1);
+}
+
+TEST_CASE("a bare price of boundaries reaches Dora's search and the judge: where it is dear, no layer follows another") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const auto best = [&](const any_cost_model& cost) {
+    return recipes::dora(planning_problem{g, c, cost, job{.batch = 4}}, minimize_latency{}, 1).plans.at(0);
+  };
+  CHECK(best(boundary_archetype(0)).stages.size() == 2);  // as many as there are devices: one boundary is left
+  CHECK(best(boundary_archetype(0)).predicted->latency > 3_s);
+  CHECK(best(cost_archetype(0)).predicted->latency < 1_s);
 }
 
 TEST_CASE("a move-only cost model is held by value and adapted from plain seconds") {

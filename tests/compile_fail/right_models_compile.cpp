@@ -40,6 +40,12 @@ struct my_plain_cost {
   double time(const work&, const device&) const { return 1e-3; }
   double optimizer_step(const layer&, const device&) const { return 1e-3; }
 };
+struct my_cost_with_boundaries : my_cost {
+  seconds boundary(const layer&, const layer&, const work_kind&, const device&) const { return 1_us; }
+};
+struct my_plain_cost_with_boundaries : my_plain_cost {
+  double boundary(const layer&, const layer&, const work_kind&, const device&) const { return 1e-6; }
+};
 struct my_energy {
   joules energy(const device_usage& u, const device& d) const { return d.power.active * u.busy; }
 };
@@ -104,6 +110,8 @@ static_assert(check_cost_model<my_cost>() && check_energy_model<my_energy>() && 
 static_assert(times_optimizer_step<my_cost_with_overloads> && check_cost_model<my_cost_with_overloads>());
 static_assert(!names_optimizer_step<my_cost> && check_cost_model<my_final_cost>());
 static_assert(times_optimizer_step<assume_si<my_plain_cost>>);
+static_assert(times_boundary<my_cost_with_boundaries> && check_cost_model<my_cost_with_boundaries>() && !names_boundary<my_cost>);
+static_assert(times_boundary<assume_si<my_plain_cost_with_boundaries>> && !times_boundary<assume_si<my_plain_cost>>);
 static_assert(check_network_model<my_network>() && check_network_policy<my_policy>() && check_objective<my_objective>());
 static_assert(check_network_sharing<my_sharing>() && !follows_capacities<my_sharing>);
 static_assert(check_network_sharing<my_sharing_with_capacities>() && follows_capacities<my_sharing_with_capacities>);
@@ -115,8 +123,13 @@ static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);
-const any_cost_model models[] = {my_cost{}, my_cost_with_overloads{}, my_final_cost{}, assume_si<my_plain_cost>{},
-                                 slow_down(my_cost_with_overloads{}, {0.5})};
+const any_cost_model models[] = {my_cost{},
+                                 my_cost_with_overloads{},
+                                 my_final_cost{},
+                                 assume_si<my_plain_cost>{},
+                                 slow_down(my_cost_with_overloads{}, {0.5}),
+                                 slow_down(my_cost_with_boundaries{}, {0.5}),
+                                 assume_si<my_plain_cost_with_boundaries>{}};
 const auto sum = 5_ms + 3_s;
 const decompose::any_decomposition row = my_row{};
 const mix::any_mixing_controller controller = my_controller{};

@@ -33,6 +33,14 @@ struct jagged {
   }
 };
 
+/// Roofline, and between two layers a price that tells who comes first: at some a cut is worth more than elsewhere.
+struct boundaries_too : roofline {
+  seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
+    test::random_source random(static_cast<std::uint64_t>(before.id.value) * 100 + static_cast<std::uint64_t>(after.id.value));
+    return seconds((random.chance(0.3) ? 0 : random.between(0, 8e9)) * k.batch * (k.phase == phase::forward ? 1 : 0.5) / d.compute.value());
+  }
+};
+
 struct oddities {
   bool tied = false, islands = false, joined = true, free_layers = false, merged = false;
 };
@@ -143,6 +151,15 @@ int compare_all(std::uint64_t offset, int count, const oddities& odd, const Cost
 }
 
 }  // namespace
+
+TEST_CASE("where boundaries between layers cost something, the search has the best plan, its time and its energy: chains and skips") {
+  REQUIRE(compare_all(900000, 400, {}, boundaries_too{}) > 150);
+}
+
+TEST_CASE("and on branches, whose rows are in another order than the layers' numbers, and on merged blocks") {
+  REQUIRE(compare_all(910000, 300, {.islands = true, .joined = false}, boundaries_too{}) > 60);
+  REQUIRE(compare_all(920000, 200, {.merged = true}, boundaries_too{}) > 80);
+}
 
 TEST_CASE("layers that share a tensor are charged as the estimate charges them") {
   REQUIRE(compare_all(200000, 500, {.tied = true}, roofline{}) > 200);

@@ -36,6 +36,7 @@ concept names_member =
     detail::takes_address_of_member<Call, M> || detail::calls_member<Call, M> || detail::calls_member<Call, M, detail::any_argument> ||
     detail::calls_member<Call, M, detail::any_argument, detail::any_argument> ||
     detail::calls_member<Call, M, detail::any_argument, detail::any_argument, detail::any_argument> ||
+    detail::calls_member<Call, M, detail::any_argument, detail::any_argument, detail::any_argument, detail::any_argument> ||
     detail::calls_member<Call, M, double> || detail::calls_member<Call, M, bytes> ||
     (detail::calls_member_with<Call, M, Typical, Typical...> || ...);
 

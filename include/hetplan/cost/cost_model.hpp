@@ -18,8 +18,8 @@ concept times_work = requires(const M& m, const work& w, const device& d) {
   { m.time(w, d) } -> std::same_as<seconds>;  // finite, >= 0; pure: the same question has the same answer
 };
 
-/// Seconds of a piece of work on a device. Batch and time are not proportional: nothing may assume it. A layer is priced alone: a stage
-/// takes the sum of its layers, whichever of them follow each other.
+/// Seconds of a piece of work on a device. Batch and time are not proportional: nothing may assume it. A layer is priced alone, and a
+/// stage takes the sum of its layers; times_boundary adds what two of them cost because one follows the other.
 template <class M>
 concept cost_model = times_work<M>;
 
@@ -28,6 +28,15 @@ template <class M>
 concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer& l, const device& d) {
   { m.optimizer_step(l, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
 };
+
+/// A refinement: seconds on top, in one phase, where a stage runs `after` next behind `before`: a change of layout, a launch that is not
+/// fused, a switch between two runtimes. Asked for neighbours in stage::layers, whether or not a tensor goes from one to the other; the
+/// two keep their places when the backward runs them the other way round. Two stages never pay it between them, on whatever device.
+template <class M>
+concept times_boundary =
+    cost_model<M> && requires(const M& m, const layer& before, const layer& after, const work_kind& k, const device& d) {
+      { m.boundary(before, after, k, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
+    };
 
 /// A refinement: the largest batch whose time the model can tell. Without it bounds over all batch sizes ask for each, and leave out
 /// those that end in unknown_time.
@@ -43,6 +52,12 @@ struct optimizer_step_call {
   template <class M>
   static auto address() -> decltype(&M::optimizer_step);
 };
+struct boundary_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.boundary(a...));
+  template <class M>
+  static auto address() -> decltype(&M::boundary);
+};
 struct largest_batch_call {
   template <class M, class... A>
   auto operator()(M& m, const A&... a) const -> decltype(m.largest_batch(a...));
@@ -54,6 +69,9 @@ struct largest_batch_call {
 template <class M>
 concept names_optimizer_step = times_optimizer_step<M> || names_member<M, detail::optimizer_step_call, layer, device>;
 template <class M>
+concept names_boundary = detail::calls_member<detail::boundary_call, const M, layer, layer, work_kind, device> ||
+                         names_member<M, detail::boundary_call, layer, work_kind, device>;
+template <class M>
 concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
 
 template <class M>
@@ -61,6 +79,9 @@ consteval bool check_cost_model() {
   static_assert(times_work<M>, "cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const");
   static_assert(times_optimizer_step<M> || !names_optimizer_step<M>,
                 "a cost_model's optimizer step is: hetplan::seconds optimizer_step(const hetplan::layer&, const hetplan::device&) const");
+  static_assert(times_boundary<M> || !names_boundary<M>,
+                "a cost_model's boundary is: hetplan::seconds boundary(const hetplan::layer&, const hetplan::layer&, "
+                "const hetplan::work_kind&, const hetplan::device&) const");
   static_assert(limits_batches<M> || !names_largest_batch<M>,
                 "a cost_model's largest batch is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
   return cost_model<M>;
@@ -88,6 +109,19 @@ template <cost_model M>
     throw invalid_model("cost model: time(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
                         std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " + std::to_string(d.id.value) + " \"" +
                         d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
+  }
+  return t;
+}
+
+/// The same for the boundary between two layers; names both.
+template <times_boundary M>
+[[nodiscard]] double checked_boundary_s(const M& model, const layer& before, const layer& after, const work_kind& k, const device& d) {
+  const double t = model.boundary(before, after, k, d).value();
+  if (!(t >= 0) || !std::isfinite(t)) {
+    const auto name = [](const layer& l) { return "layer " + std::to_string(l.id.value) + " \"" + l.name + "\""; };
+    throw invalid_model("cost model: boundary(" + name(before) + ", " + name(after) + ", " + std::string(to_string(k.phase)) + ", batch " +
+                        to_text(k.batch) + ", device " + std::to_string(d.id.value) + " \"" + d.name + "\") = " + to_text(t) +
+                        " s; expected finite >= 0");
   }
   return t;
 }

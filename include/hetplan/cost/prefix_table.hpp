@@ -20,6 +20,8 @@ struct interval_time {
 
 /// Sums over blocks [first, last) of a sequence. Bytes are per sample.
 ///
+/// Where the cost model prices boundaries, a stage pays those between its layers, in the order of the row; not the one at which it begins.
+///
 /// Tensor parallelism is left out on a device for whose kind any layer of the model is profiled, so that the degrees do not
 /// depend on the stage; partition::for_each_plan and validate look at the layers of the stage alone.
 ///
@@ -38,9 +40,14 @@ class prefix_table {
 
   /// The degree with the least total; ties: the smaller degree.
   [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
-  /// Prefix sums of one column; size() + 1 numbers.
+  /// Prefix sums of one column; size() + 1 numbers. Blocks [first, last), not none of them, take totals[last] - entries[first]: an entry
+  /// is the total, and what the boundary before the next block costs whoever runs on across it. Where none costs anything, the total.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
+  [[nodiscard]] const double* entries(device_id d, int share, int degree = 1) const;
   [[nodiscard]] const double* backwards(device_id d, int share, int degree = 1) const;
+  [[nodiscard]] const double* backward_entries(device_id d, int share, int degree = 1) const;
+  /// Does the cost model price boundaries?
+  [[nodiscard]] bool times_boundaries() const { return !entry_.empty(); }
   /// The optimizer's step for the distinct tensors of the stage; 0 where the cost model has none.
   [[nodiscard]] double optimizer_s(std::size_t first, std::size_t last, device_id d) const;
 
@@ -93,6 +100,7 @@ class prefix_table {
   bool training_;
   std::vector<std::size_t> first_column_, degrees_;  ///< by device
   sums total_, backward_, optimizer_;
+  sums entry_, backward_entry_;  ///< empty: boundaries cost nothing
   std::vector<double> state_, trainable_, activations_, cache_;
   std::vector<repeat> repeats_;
 };

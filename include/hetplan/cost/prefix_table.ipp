@@ -9,16 +9,25 @@ namespace HETPLAN_NAMESPACE {
 
 HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t last, device_id d, int share) const {
   interval_time best;
+  if (first == last) return best;
   for (int g = 1; g <= degrees(d); ++g) {
-    const double* t = totals(d, share, g);
-    if (const double total = t[last] - t[first]; g == 1 || total < best.total_s) best = {total, 0, g};
+    const double total = totals(d, share, g)[last] - entries(d, share, g)[first];
+    if (g == 1 || total < best.total_s) best = {total, 0, g};
   }
-  if (training_) best.backward_s = backwards(d, share, best.degree)[last] - backwards(d, share, best.degree)[first];
+  if (training_) best.backward_s = backwards(d, share, best.degree)[last] - backward_entries(d, share, best.degree)[first];
   return best;
+}
+
+HETPLAN_INLINE const double* prefix_table::entries(device_id d, int share, int degree) const {
+  return (times_boundaries() ? entry_ : total_).column(column(d, share, degree));
 }
 
 HETPLAN_INLINE const double* prefix_table::backwards(device_id d, int share, int degree) const {
   return backward_.column(column(d, share, degree));
+}
+
+HETPLAN_INLINE const double* prefix_table::backward_entries(device_id d, int share, int degree) const {
+  return (times_boundaries() ? backward_entry_ : backward_).column(column(d, share, degree));
 }
 
 HETPLAN_INLINE double prefix_table::optimizer_s(std::size_t first, std::size_t last, device_id d) const {
@@ -81,6 +90,8 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
   total_ = sums(rows(), columns);
   if (training_) backward_ = sums(rows(), columns);
   if (training_) optimizer_ = sums(rows(), c.size());
+  if (cost.times_boundaries()) entry_ = sums(rows(), columns);
+  if (cost.times_boundaries() && training_) backward_entry_ = sums(rows(), columns);
   for (const device& d : c.devices()) add_times(model, sequence, cost, d, w);
   if (training_) add_optimizer_steps(model, sequence, cost, c);
 }
@@ -108,27 +119,43 @@ HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const 
 
 HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
                                             const device& d, const workload& w) {
+  struct there_and_back {
+    double forward = 0, backward = 0;
+  };
   for (int degree = 1; degree <= degrees(d.id); ++degree) {
     for (int share = 1; share <= max_share(); ++share) {
-      const std::size_t at = column(d.id, share, degree);
-      for (std::size_t b = 0; b < blocks_; ++b) {
-        double forward = 0, backward = 0;
-        for (const layer_id id : sequence.blocks[b]) {
-          work q{.layer = model[id],
-                 .phase = phase::forward,
-                 .batch = static_cast<double>(share),
-                 .tensor_parallel = degree,
-                 .context = w.context};
-          forward += checked_time_s(cost, q, d);
-          if (!training_) continue;
-          for (const phase back : {phase::backward_input, phase::backward_weight}) {
-            q.phase = back;
-            backward += checked_time_s(cost, q, d);
-          }
+      const auto add = [&](there_and_back& sum, const auto& seconds_in) {
+        work_kind k{.phase = phase::forward, .batch = static_cast<double>(share), .tensor_parallel = degree, .context = w.context};
+        sum.forward += seconds_in(k);
+        if (!training_) return;
+        for (const phase back : {phase::backward_input, phase::backward_weight}) {
+          k.phase = back;
+          sum.backward += seconds_in(k);
         }
-        total_(b + 1, at) = total_(b, at) + forward + backward;
-        if (training_) backward_(b + 1, at) = backward_(b, at) + backward;
+      };
+      const std::size_t at = column(d.id, share, degree);
+      const layer* before = nullptr;
+      for (std::size_t b = 0; b < blocks_; ++b) {
+        there_and_back entry, block;  // what running on into the block costs, and the block itself
+        for (const layer_id id : sequence.blocks[b]) {
+          const layer& l = model[id];
+          if (times_boundaries() && before != nullptr) {
+            add(id == sequence.blocks[b].front() ? entry : block,
+                [&](const work_kind& k) { return checked_boundary_s(cost, *before, l, k, d); });
+          }
+          add(block, [&](const work_kind& k) { return checked_time_s(cost, k.of(l), d); });
+          before = &l;
+        }
+        const double begin = total_(b, at) + entry.forward + entry.backward;
+        total_(b + 1, at) = begin + block.forward + block.backward;
+        if (times_boundaries()) entry_(b, at) = begin;
+        if (!training_) continue;
+        const double begin_back = backward_(b, at) + entry.backward;
+        backward_(b + 1, at) = begin_back + block.backward;
+        if (times_boundaries()) backward_entry_(b, at) = begin_back;
       }
+      if (times_boundaries()) entry_(blocks_, at) = total_(blocks_, at);
+      if (times_boundaries() && training_) backward_entry_(blocks_, at) = backward_(blocks_, at);
     }
   }
 }

@@ -31,6 +31,16 @@ struct slowed {
   {
     return cost.times_optimizer();
   }
+  [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const
+    requires times_boundary<Cost>
+  {
+    return cost.boundary(before, after, k, d) / factor[d.id.index()];
+  }
+  [[nodiscard]] bool times_boundaries() const
+    requires requires(const Cost& c) { c.times_boundaries(); }
+  {
+    return cost.times_boundaries();
+  }
   [[nodiscard]] double largest_batch(const work& w, const device& d) const
     requires limits_batches<Cost>
   {

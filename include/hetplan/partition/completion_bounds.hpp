@@ -37,7 +37,7 @@ class completion_bounds {
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
 
-  /// Seconds per sample of a block on a device of a class with shares up to m, at its best degree: 1 / r.
+  /// Seconds per sample of a block, without the boundary before it, on a device of a class with shares up to m, at its best degree: 1 / r.
   class block_times {
    public:
     block_times(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, std::size_t most);

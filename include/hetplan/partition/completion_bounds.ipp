@@ -39,11 +39,11 @@ HETPLAN_INLINE completion_bounds::block_times::block_times(const search_tables& 
     const device_id d = space.classes[c].front();
     for (std::size_t m = 1; m <= most; ++m) {
       for (int g = 1; g <= t.table.degrees(d); ++g) {
-        const double* sums = t.table.totals(d, static_cast<int>(m), g);
+        const double *totals = t.table.totals(d, static_cast<int>(m), g), *entries = t.table.entries(d, static_cast<int>(m), g);
         for (std::size_t b = 0; b < blocks_; ++b) {
           double& best = per_sample_[at(b, c, m)];
           if (g == 1) best = m > 1 ? (*this)(b, c, m - 1) : inf;
-          best = std::min(best, std::max(0.0, sums[b + 1] - sums[b]) / static_cast<double>(m));
+          best = std::min(best, std::max(0.0, totals[b + 1] - entries[b]) / static_cast<double>(m));
         }
       }
     }

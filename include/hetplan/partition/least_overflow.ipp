@@ -68,8 +68,7 @@ HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& s
   std::vector<std::size_t> used(space.classes.size(), 0);
   for (std::size_t begin = 0; begin < n;) {
     const choice& c = best[begin][state];
-    stage s{.name = "s" + std::to_string(nearest.stages.size()), .layers = t.sequence.layers_of(begin, c.end)};
-    std::sort(s.layers.begin(), s.layers.end());
+    stage s{.name = "s" + std::to_string(nearest.stages.size()), .layers = t.layers_of(begin, c.end)};
     fill(begin, c.end, c.group, classes);
     for (const filling& f : classes) {
       for (int i = 0; i < f.devices; ++i) s.devices.push_back({space.classes[f.of_class][used[f.of_class]++], f.share(i)});

@@ -37,6 +37,7 @@ class movable_plan {
   plan plan_;
   const layer_sequence* sequence_;
   std::vector<std::size_t> first_;  ///< by stage, and the end
+  bool by_id_ = true;               ///< every stage lists its layers by id: so do moved ones; else in the order of the row
 };
 
 }  // namespace detail

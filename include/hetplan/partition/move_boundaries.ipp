@@ -12,6 +12,7 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_
     const std::size_t end = at + st.layers.size();
     if (end > s.size()) return std::nullopt;
     std::vector<layer_id> run = s.layers_of(at, end), layers = st.layers;
+    m.by_id_ = m.by_id_ && std::is_sorted(layers.begin(), layers.end());
     std::sort(run.begin(), run.end());
     std::sort(layers.begin(), layers.end());
     if (run != layers) return std::nullopt;
@@ -30,7 +31,7 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::moved(std::size_t i, st
   for (const std::size_t s : {i - 1, i}) {
     auto& layers = other.plan_.stages[s].layers;
     layers = sequence_->layers_of(other.first_[s], other.first_[s + 1]);
-    std::sort(layers.begin(), layers.end());
+    if (by_id_) std::sort(layers.begin(), layers.end());
   }
   return other;
 }

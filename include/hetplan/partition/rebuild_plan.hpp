@@ -40,8 +40,7 @@ template <class Store>
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const partial_node& n = *heads[i];
     const std::size_t first = boundaries[n.boundary], last = ends[i];
-    stage s{.name = "s" + std::to_string(i), .layers = t.sequence.layers_of(first, last)};
-    std::sort(s.layers.begin(), s.layers.end());
+    stage s{.name = "s" + std::to_string(i), .layers = t.layers_of(first, last)};
     const stage_traffic traffic = costs.traffic(t.cuts.bytes_in(first, last), t.cuts.bytes_out(first, last, stage_of));
     for (const share_run& run : costs.shares(first, last, n.group, n.in_flight)) {
       const device_part x = costs.part(first, last, n.group, run, traffic);

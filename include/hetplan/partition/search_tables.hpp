@@ -30,6 +30,10 @@ struct search_tables {
   search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c, const any_cost_model& cost,
                 const any_memory_model& memory, const any_energy_model& energy, const workload& w, int max_share);
 
+  /// The layers of blocks [first, last), as a plan's stage lists them: by id; or, where boundaries between layers cost something, in the
+  /// order of the row, which is what the table has priced.
+  [[nodiscard]] std::vector<layer_id> layers_of(std::size_t first, std::size_t last) const;
+
   /// Seconds of one sample of the whole model.
   [[nodiscard]] double whole_model_s(device_id d) const;
 };

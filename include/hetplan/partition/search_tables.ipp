@@ -22,8 +22,11 @@ HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer
     if (table.optimizer_s(0, s.size(), a.id) != table.optimizer_s(0, s.size(), b.id)) return false;
     for (int g = 1; g <= table.degrees(a.id); ++g) {
       for (int share = 1; share <= max_share; ++share) {
-        if (!std::equal(table.totals(a.id, share, g), table.totals(a.id, share, g) + s.size() + 1, table.totals(b.id, share, g)))
+        const auto alike = [&](const double* x, const double* y) { return std::equal(x, x + s.size() + 1, y); };
+        if (!alike(table.totals(a.id, share, g), table.totals(b.id, share, g)) ||
+            !alike(table.entries(a.id, share, g), table.entries(b.id, share, g))) {
           return false;
+        }
       }
     }
     return true;
@@ -33,6 +36,12 @@ HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer
     if (x.usable_memory() != y.usable_memory()) return x.usable_memory() > y.usable_memory();
     return whole_model_s(x.id) < whole_model_s(y.id);
   });
+}
+
+HETPLAN_INLINE std::vector<layer_id> search_tables::layers_of(std::size_t first, std::size_t last) const {
+  std::vector<layer_id> layers = sequence.layers_of(first, last);
+  if (!table.times_boundaries()) std::sort(layers.begin(), layers.end());
+  return layers;
 }
 
 HETPLAN_INLINE double search_tables::whole_model_s(device_id d) const {

@@ -25,7 +25,7 @@ struct layer_minima {
 inline constexpr double max_bound_questions = 3e7;
 
 /// Complexity  layers x devices x batch sizes x degrees questions to the cost model.
-/// Batch sizes beyond the model's largest_batch are not asked for.
+/// Batch sizes beyond the model's largest_batch are not asked for. Boundaries are left out: a plan with a stage per layer pays none.
 /// Throws      what the model throws; unknown_time only where it knows the time of no batch size.
 [[nodiscard]] layer_minima minimal_times(const planning_graph& model, const cluster& c, const any_cost_model& cost, const workload& w,
                                          long long max_batch);

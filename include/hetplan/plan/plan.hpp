@@ -28,7 +28,7 @@ struct assignment {
 /// Layers that run together. Its devices own contiguous sample ranges of each microbatch, in list order.
 struct stage {
   std::string name = {};
-  std::vector<layer_id> layers = {};
+  std::vector<layer_id> layers = {};  ///< one behind the other; the order matters to a cost model that prices boundaries alone
   std::vector<assignment> devices = {};
   int microbatch_size = 0;   ///< 0: the plan's
   int pipeline = 0;          ///< index into plan::pipelines

@@ -20,7 +20,8 @@ struct stage_traffic {
   double received = 0;
 };
 
-/// Seconds of one microbatch share in each phase; the sum over the stage's layers. A stage that recomputes has the time of its
+/// Seconds of one microbatch share in each phase; the sum over the stage's layers, and where the cost model prices boundaries, over
+/// neighbours in stage::layers. A stage that recomputes has the time of its
 /// forward in that of its backward's input part, too.
 [[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                   const device& d, phase what, int context);
