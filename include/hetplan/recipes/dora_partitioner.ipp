@@ -22,9 +22,11 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   using namespace partition;
   check_keep(keep, "dora_partitioner");
   auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
-  if (options.rows.empty()) throw invalid_input("dora_partitioner: no rows; expected at least one decomposition");
+  polish_options polishing = options.polish;
+  if (options.rows.empty()) polishing.boundaries = polish_boundaries::of_layers;
   std::vector<layer_sequence> rows;
-  for (const decompose::any_decomposition& row_of : options.rows) rows.push_back(row_of(problem.model));
+  for (const decompose::any_decomposition& row_of : options.rows.empty() ? usual_rows() : options.rows)
+    rows.push_back(row_of(problem.model));
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   ranking best(problem, objective, std::max(keep, options.k));
   const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
@@ -85,7 +87,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     if (judge_all(search(tables, space, blank, warmup_rule::one, false)) == control::stop) return std::move(best).result(keep);
     static_cast<void>(judge_new(least_overflow(tables, space, blank)));
   }
-  for (plan& p : polish(problem, objective, best.kept(), rows, options.polish, best.budget())) {
+  for (plan& p : polish(problem, objective, best.kept(), rows, polishing, best.budget())) {
     if (judge_new(std::move(p)) == control::stop) break;
   }
   static_cast<void>(best.out_of_steps());
