@@ -146,7 +146,8 @@ class command_line {
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");
 
     CLI::App* list = command("list", "what is built in", [this] { return cli::list(common_, listed_); });
-    list->add_option("what", listed_, "one kind only")->check(CLI::IsMember({"models", "clusters", "devices", "planners", "policies"}));
+    list->add_option("what", listed_, "one kind only")
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(cli::listed_kinds), std::end(cli::listed_kinds))));
     require_values(app_);
   }
 
