@@ -17,7 +17,7 @@ inline void add_search_options(CLI::App& command, common_options& options) {
     return command.add_option(option, into, text + ": " + hetplan::io::joined(names))
         ->check(CLI::Validator([names](const std::string& given) { return fault_in_name(given, names); }, ""));
   };
-  model("--rows", options.rows, known_rows(), "of dora: where it may cut the model, by comma (joined,light, polished inside blocks)")
+  model("--rows", options.rows, known_rows(), "of dora: where it may cut the model, by comma (the usual ones, polished inside blocks)")
       ->delimiter(',');
   model("--law", options.law, known_laws(), "of dora: how its search adds up a pipeline");
   model("--orders", options.orders, known_orders(), "of dora: which orders of the devices it searches");
