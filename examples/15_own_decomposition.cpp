@@ -51,7 +51,6 @@ int main() {
   // [use]
   recipes::dora_options options;
   options.partitioner.rows = {by_module{}};
-  options.partitioner.polish.plans = 0;  // it moves the cuts layer by layer
   const plan_result result = recipes::dora(problem, minimize_latency{}, 10, options);
   // [use]
   print("cut between modules", problem, result.plans.front());

@@ -250,6 +250,7 @@ std::string searched_harder(const std::vector<comparison>& all, field comparison
     row r{std::string(to_string(c.how)), c.setting, c.model, text(range->first), dora.best ? text(value(dora)) : "OOM"};
     recipes::partitioner_options fine;
     fine.rows = {decompose::joined_chains{0.01}, decompose::light_row{}};
+    fine.polish.boundaries = polish_boundaries::of_layers;  // as behind the usual rows
     recipes::partitioner_options more = fine;
     more.k = 30;
     for (const recipes::partitioner_options& how : {recipes::partitioner_options{.k = 30}, fine, more}) {
@@ -486,6 +487,7 @@ std::string parts(bool quick) {
                         {"K 30", {.k = 30}}, {"blocks of 3 %", {}}, {"two substates only", {}}};
   variants[4].how.rows = {decompose::joined_chains{0.03}, decompose::light_row{}};
   variants[5].how.rows = {decompose::serial_chains{}};
+  for (variant& v : variants) v.how.polish.boundaries = polish_boundaries::of_layers;  // as behind the usual rows
   row headings{"setting", "model"};
   for (const variant& v : variants) headings.emplace_back(v.name);
   std::vector<row> rows{headings};

@@ -116,6 +116,8 @@ int adapt(const common_options& options, const adapt_options& o) {
   std::vector<std::string> read = io::trace_files(document);
   read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
   outputs files({{"--html", o.html}, {"--svg", o.svg}}, read);
+  const std::string dora = "dora";  // plans for every policy
+  for (const std::string& line : unused_options(options, {&dora, 1})) warn(line);
   std::vector<std::string> names = o.policies;
   require_each_once("--policies", names);
   if (names.empty()) names = {"static", "network-only", "dora", "replan-always", "oracle"};
@@ -126,9 +128,7 @@ int adapt(const common_options& options, const adapt_options& o) {
   }
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
-  const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
-  const schedule::searched_transfers scheduler{.search = {.seed = seed}, .orders = {.seed = seed}};
-  const recipes::dora_planner planner{.options = {.network = {.threads = options.threads.value_or(1), .scheduler = scheduler}}};
+  const recipes::dora_planner planner{.options = dora_options(options)};
   const auto any_planner = [&](const auto& q) {
     return q.job.qoe.deadline && q.job.qoe.iterations ? adapt::plan_menu{planner}(q) : planner(q);
   };

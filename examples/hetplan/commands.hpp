@@ -10,6 +10,7 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/unused_job_fields.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 namespace cli {
@@ -23,6 +24,8 @@ struct common_options {
   std::optional<int> seed;                     ///< of the searches that draw
   std::optional<int> threads;                  ///< of the searches that run side by side; never changes an answer
   long long budget = hetplan::standard_steps;  ///< steps that a planner may take
+  std::vector<std::string> rows;               ///< of dora, by the names of named_models.hpp, as the next three; "": as it does unasked
+  std::string law, orders, transfers;
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
@@ -85,6 +88,9 @@ int sweep(const common_options&, const sweep_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
+/// What `list` knows, in its order.
+inline constexpr const char* listed_kinds[] = {"models", "clusters", "devices", "planners", "policies",
+                                               "rows",   "laws",     "orders",  "transfers"};
 int list(const common_options&, const std::string& what);
 
 // --- shared by the commands ---
@@ -142,9 +148,14 @@ const std::vector<std::string>& policy_names();
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner, given by this option.
 void require_planner(const char* option, const std::string& name);
-/// What is given and none of these planners takes, a line each.
+/// What is given and none of these planners takes, a line each. Throws invalid_input where it is a model of dora's, by name, or a row
+/// stands twice.
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners,
                                         dora_phase phase = dora_phase::both);
+/// What the options name of this planner's models; "" where they name none.
+std::string chosen_models(const common_options& options, const std::string& planner);
+/// Dora as the options want it, with `keep` plans at least.
+hetplan::recipes::dora_options dora_options(const common_options& options, int keep = 0);
 hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
                                  dora_phase phase = dora_phase::both);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // hetplan: plan, simulate and compare from the command line. A thin program over the headers.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -146,7 +147,8 @@ class command_line {
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");
 
     CLI::App* list = command("list", "what is built in", [this] { return cli::list(common_, listed_); });
-    list->add_option("what", listed_, "one kind only")->check(CLI::IsMember({"models", "clusters", "devices", "planners", "policies"}));
+    list->add_option("what", listed_, "one kind only")
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(cli::listed_kinds), std::end(cli::listed_kinds))));
     require_values(app_);
   }
 
@@ -157,6 +159,9 @@ class command_line {
       return app_.exit(help);
     } catch (const CLI::RequiredError& e) {
       std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", hetplan::escaped(what_is_required(e)).c_str());
+      return 2;
+    } catch (const CLI::ArgumentMismatch& e) {
+      std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", hetplan::escaped(what_is_too_much(e)).c_str());
       return 2;
     } catch (const CLI::ParseError& e) {
       std::fprintf(stderr, "hetplan: %s (see hetplan --help)\n", hetplan::escaped(e.what()).c_str());
@@ -197,6 +202,21 @@ class command_line {
       if (known.empty() || given.starts_with("-")) continue;
       return "expected one of " + hetplan::io::joined(known) + ", got " + hetplan::io::in_quotes(given) +
              hetplan::io::suggestion(given, known);
+    }
+    return e.what();
+  }
+
+  /// What CLI11 says; for an option that is given too often, how often.
+  [[nodiscard]] std::string what_is_too_much(const CLI::ArgumentMismatch& e) const {
+    std::vector<const CLI::App*> apps{&app_};
+    while (!apps.back()->get_subcommands().empty()) apps.push_back(apps.back()->get_subcommands().front());
+    for (const CLI::App* app : apps) {
+      for (const CLI::Option* o : app->get_options()) {
+        const auto most = static_cast<std::size_t>(std::max(0, o->get_items_expected_max()));
+        if (most == 0 || o->count() <= most) continue;
+        return o->get_name() + (most == 1 ? ": expected one value" : ": expected " + std::to_string(most) + " values") + ", got " +
+               std::to_string(o->count());
+      }
     }
     return e.what();
   }

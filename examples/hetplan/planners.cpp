@@ -18,6 +18,7 @@
 #include <hetplan/recipes/pipeline.hpp>
 
 #include "commands.hpp"
+#include "named_models.hpp"
 
 namespace cli {
 
@@ -37,6 +38,26 @@ constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device}, {
                                             {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},
                                             {"alpa", recipes::alpa},           {"metis", recipes::metis},
                                             {"asteroid", recipes::asteroid}};
+
+/// Has the planner a search whose parts are doors?
+bool searches(const std::string& planner) { return planner.starts_with("dora"); }
+
+/// Throws for a model of dora's that is named and that none of these planners chooses.
+void require_search_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
+  require_each_once("--rows", options.rows);
+  const bool any = std::any_of(planners.begin(), planners.end(), searches);
+  const auto require = [&](const char* option, bool given, const std::string& what, dora_phase without) {
+    if (!given || (any && phase != without)) return;
+    const std::string who = any                    ? "phase " + std::to_string(static_cast<int>(phase)) + " of dora chooses"
+                            : planners.size() == 1 ? "planner " + io::in_quotes(planners.front()) + " chooses"
+                                                   : "planners " + io::joined(planners) + " choose";
+    throw invalid_input(option + (": " + who) + " no " + what + (any ? "" : "; dora and dora-with-baselines do"));
+  };
+  require("--rows", !options.rows.empty(), "rows", dora_phase::scheduler);
+  require("--law", !options.law.empty(), "law", dora_phase::scheduler);
+  require("--orders", !options.orders.empty(), "orders of devices", dora_phase::scheduler);
+  require("--transfers", !options.transfers.empty(), "transfer scheduler", dora_phase::partitioner);
+}
 
 /// Dora's scheduler alone, on an even split.
 plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
@@ -63,29 +84,52 @@ const std::vector<std::string>& planner_names() {
 }
 
 void require_planner(const char* option, const std::string& name) {
-  const std::vector<std::string>& known = planner_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw invalid_input(std::string(option) + ": expected one of " + io::joined(known) + ", got " + io::in_quotes(name) +
-                      io::suggestion(name, known));
+  const std::string fault = fault_in_name(name, planner_names());
+  if (!fault.empty()) throw invalid_input(std::string(option) + ": " + fault);
 }
 
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
+  require_search_options(options, planners, phase);
   std::vector<std::string> lines;
-  const auto schedules = [&](const std::string& name) { return name.starts_with("dora") && phase != dora_phase::partitioner; };
-  if (std::any_of(planners.begin(), planners.end(), schedules)) return lines;
+  if (phase != dora_phase::partitioner && std::any_of(planners.begin(), planners.end(), searches)) {
+    if (options.seed && !options.transfers.empty() && options.transfers != known_transfers().front().name)
+      lines.push_back("--seed: --transfers " + options.transfers + " draws nothing; not used");
+    return lines;
+  }
   const std::string why = ": only dora's search for schedules of transfers takes it; not used";
   if (options.seed) lines.push_back("--seed" + why);
   if (options.threads) lines.push_back("--threads" + why);
   return lines;
 }
 
+std::string chosen_models(const common_options& options, const std::string& planner) {
+  if (!searches(planner)) return {};
+  std::string text;
+  for (const auto& [option, value] : {std::pair("--rows ", io::joined(options.rows)), std::pair("--law ", options.law),
+                                      std::pair("--orders ", options.orders), std::pair("--transfers ", options.transfers)})
+    if (!value.empty()) text += option + value + " ";
+  return text;
+}
+
+recipes::dora_options dora_options(const common_options& options, int keep) {
+  const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
+  const auto named = [seed](const auto& known, const std::string& name) {
+    const auto it = std::find_if(known.begin(), known.end(), [&](const auto& m) { return name == m.name; });
+    return (it == known.end() ? known.front() : *it).make(seed);
+  };
+  recipes::dora_options how{.partitioner = {.law = named(known_laws(), options.law),
+                                            .orders = named(known_orders(), options.orders),
+                                            .k = std::max(keep, recipes::partitioner_options{}.k),
+                                            .threads = options.threads.value_or(1)},
+                            .network = {.threads = options.threads.value_or(1), .scheduler = named(known_transfers(), options.transfers)}};
+  for (const std::string& row : options.rows) how.partitioner.rows.push_back(named(known_rows(), row));
+  return how;
+}
+
 plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
                         dora_phase phase) {
   const objective_of_job objective(p.job);
-  const auto seed = static_cast<std::uint64_t>(options.seed.value_or(standard_seed));
-  const schedule::searched_transfers scheduler{.search = {.seed = seed}, .orders = {.seed = seed}};
-  const recipes::dora_options how{.partitioner = {.k = std::max(keep, recipes::partitioner_options{}.k)},
-                                  .network = {.threads = options.threads.value_or(1), .scheduler = scheduler}};
+  const recipes::dora_options how = dora_options(options, keep);
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);

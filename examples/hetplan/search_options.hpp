@@ -7,10 +7,21 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.hpp"
+#include "named_models.hpp"
 
 namespace cli {
 
 inline void add_search_options(CLI::App& command, common_options& options) {
+  const auto model = [&](const char* option, auto& into, const auto& known, const std::string& text) {
+    const std::vector<std::string> names = names_of(known);
+    return command.add_option(option, into, text + ": " + hetplan::io::joined(names))
+        ->check(CLI::Validator([names](const std::string& given) { return fault_in_name(given, names); }, ""));
+  };
+  model("--rows", options.rows, known_rows(), "of dora: where it may cut the model, by comma (the usual ones, polished inside blocks)")
+      ->delimiter(',');
+  model("--law", options.law, known_laws(), "of dora: how its search adds up a pipeline");
+  model("--orders", options.orders, known_orders(), "of dora: which orders of the devices it searches");
+  model("--transfers", options.transfers, known_transfers(), "of dora: who schedules the transfers");
   command.add_option("--seed", options.seed, "seed of the searches for schedules of transfers (" + std::to_string(standard_seed) + ")")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--threads", options.threads, "threads of those searches (1); no answer depends on it")->check(CLI::Range(1, 1024));

@@ -12,6 +12,7 @@
 #include <hetplan/zoo/settings.hpp>
 
 #include "commands.hpp"
+#include "named_models.hpp"
 #include "outputs.hpp"
 
 namespace cli {
@@ -79,13 +80,16 @@ int show(const common_options& options, const show_options& o) {
 int list(const common_options& options, const std::string& what) {
   require_no_model_options(options, "hetplan list");
   io::json document;
-  for (const std::string kind : {"models", "clusters", "devices", "planners", "policies"}) {
+  for (const std::string kind : listed_kinds) {
     if (!what.empty() && what != kind) continue;
     if (!options.json) std::printf("%s\n", kind.c_str());
     document[kind] = io::json::array();
     const auto add = [&](const std::string& name, const std::string& about) {
       document[kind].push_back(name);
       if (!options.json) std::printf("  %-22s %s\n", name.c_str(), about.c_str());
+    };
+    const auto add_all = [&](const auto& known) {
+      for (const auto& m : known) add(m.name, m.about);
     };
     if (kind == "models") {
       for (const auto& name : zoo::model_names()) {
@@ -107,6 +111,14 @@ int list(const common_options& options, const std::string& what) {
         const std::string estimated(zoo::find_device(name).estimated);
         add(std::string(name), estimated.empty() ? "" : "estimated: " + estimated);
       }
+    } else if (kind == "rows") {
+      add_all(known_rows());
+    } else if (kind == "laws") {
+      add_all(known_laws());
+    } else if (kind == "orders") {
+      add_all(known_orders());
+    } else if (kind == "transfers") {
+      add_all(known_transfers());
     } else {
       for (const auto& name : kind == "planners" ? planner_names() : policy_names()) add(name, "");
     }

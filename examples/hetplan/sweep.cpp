@@ -206,6 +206,7 @@ std::string sweep_cases::key(std::size_t i) const {
   d = digest(d, number(jobs_[p.job].digest));
   d = digest(d, planners_[p.planner]);
   d = digest(d, std::to_string(options_.seed.value_or(standard_seed)));
+  if (const std::string chosen = chosen_models(options_, planners_[p.planner]); !chosen.empty()) d = digest(d, chosen);
   if (options_.budget != standard_steps) d = digest(d, number(static_cast<std::uint64_t>(options_.budget)));
   return hexadecimal(d);
 }

@@ -205,6 +205,16 @@ struct scheduler_archetype : bare_value {
     return schedule::list_schedule(cep);
   }
 };
+struct search_start_archetype : bare_value {
+  using bare_value::bare_value;
+  schedule::message_rules operator()(const schedule::cep_graph& cep, const trace&) const { return {cep.messages(), {{.priority = 1}}}; }
+};
+struct search_move_archetype : bare_value {
+  using bare_value::bare_value;
+  schedule::message_rules operator()(const schedule::cep_graph&, schedule::message_rules rules, const schedule::contention&) const {
+    return rules;
+  }
+};
 /// The first plan all the time.
 struct mixing_controller_archetype : bare_value {
   using bare_value::bare_value;
@@ -288,6 +298,7 @@ static_assert(check_objective<monotone_objective_archetype>() && monotone_object
 static_assert(check_layer_dag<graph_archetype, layers_archetype, tensors_archetype>());
 static_assert(decompose::check_decomposition<decomposition_archetype>() && check_step_law<law_archetype>());
 static_assert(partition::check_device_ordering<ordering_archetype>() && schedule::check_transfer_scheduler<scheduler_archetype>());
+static_assert(schedule::check_search_start<search_start_archetype>() && schedule::check_search_move<search_move_archetype>());
 static_assert(mix::check_criterion<criterion_archetype>() && mix::check_mixing_controller<mixing_controller_archetype>());
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
@@ -426,6 +437,9 @@ TEST_CASE("Dora takes a bare decomposition, law, ordering and scheduler, and uni
   options.orders = ordering_archetype(0);
   CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 3, options).status.ok());
   recipes::dora_options both{.partitioner = options, .network = {.scheduler = scheduler_archetype(0)}};
+  CHECK(recipes::dora(problem, minimize_latency{}, 3, both).status.ok());
+  both.network.scheduler =
+      schedule::searched_transfers{.search = {.starts = {search_start_archetype(0)}, .moves = {search_move_archetype(0)}}};
   CHECK(recipes::dora(problem, minimize_latency{}, 3, both).status.ok());
 
   mix::uniform_progress controller{.rates = {.plans = {{2, 9}, {1, 1}}}, .mixing = mixing_controller_archetype(0)};

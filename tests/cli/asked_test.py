@@ -80,6 +80,57 @@ class asked(toy_problem.folder_test):
         self.assertIn('--lost: expected every name once, got "d1" again',
                       self.refused("replay", "m.json", "c.json", "p.json", "--lost", "d1", "--lost", "d1"))
 
+    def test_a_row_stands_once_and_an_option_is_given_once(self):
+        self.assertIn('--rows: expected every name once, got "light" again', self.refused(*self.plan[:-1], "dora", "--rows", "light,joined,light"))
+        self.assertIn("--objective: expected one value, got 2", self.refused(*self.plan, "--objective", "energy", "--objective", "qoe"))
+        self.assertIn("--input: expected 3 values, got 4", self.refused("plan", "resnet50", "smart-home-1", "--input", "3,64,64,1"))
+
+    def test_models_of_doras_search_by_name(self):
+        dora = (*self.plan[:-1], "dora")
+        names = json.loads(self.run_it("list", "--json").stdout)
+        options = {"--rows": "rows", "--law": "laws", "--orders": "orders", "--transfers": "transfers"}
+        for option, kind in options.items():
+            self.assertGreaterEqual(len(names[kind]), 2)
+            for name in names[kind]:
+                self.assertIn(name, self.run_it("plan", "--help").stdout)
+                for command in (dora, ("compare", "m.json", "c.json", "--planners", "gpipe,dora"), self.adapt):
+                    self.assertEqual(self.warned(*command, option, name), [])
+            first = names[kind][0]
+            slip = first[:-1]
+            self.assertIn(f'{option}: expected one of {", ".join(names[kind])}, got "{slip}"; did you mean "{first}"?', self.refused(*dora, option, slip))
+            self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"],
+                                  "planners": ["gpipe", "on-device"]})
+            for command, who in [(self.plan, 'planner "on-device" chooses no '), (("sweep", "s.json", "--out", "rows"), "planners gpipe, on-device choose no "),
+                                 (("compare", "m.json", "c.json", "--planners", "gpipe"), 'planner "gpipe" chooses no ')]:
+                error = self.refused(*command, option, first)
+                self.assertTrue(error.startswith(f"hetplan: {option}: {who}") and error.endswith("; dora and dora-with-baselines do\n"), error)
+            phase = "1" if option == "--transfers" else "2"
+            self.assertIn(f"{option}: phase {phase} of dora chooses no ", self.refused(*dora, "--phase", phase, option, first))
+            self.assertEqual(self.warned(*dora, "--phase", "21".replace(phase, ""), option, first), [])
+        self.assertIn("--seed: --transfers list draws nothing; not used", self.warned(*dora, "--transfers", "list", "--seed", "3"))
+
+    def test_a_model_by_name_is_the_one_that_searches(self):
+        def latency(*options):
+            plans = json.loads(self.run_it("plan", "qwen3-1.7b", "smart-home-1", "--json", *options).stdout)["plans"]
+            return plans[0]["predicted"]["latency"]
+
+        usual = latency()
+        for option, name in [("--law", "pipeline"), ("--orders", "affordable"), ("--transfers", "searched")]:
+            self.assertEqual(latency(option, name), usual)
+        for option, name in [("--rows", "joined"), ("--rows", "serial"), ("--law", "largest-step")]:
+            self.assertNotEqual(latency(option, name), usual)
+        self.assertNotEqual(latency("--phase", "2", "--transfers", "smallest"), latency("--phase", "2"))
+
+    def test_a_sweep_does_a_case_again_for_another_model_of_dora_and_none_of_the_others(self):
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"],
+                              "planners": ["gpipe", "dora"]})
+
+        def computed(*options):
+            return json.loads(self.run_it("sweep", "s.json", "--out", "rows", "--json", *options).stdout)["computed"]
+
+        self.assertEqual([computed(), computed(), computed("--rows", "light"), computed("--rows", "light"), computed("--law", "largest-step")],
+                         [2, 0, 1, 0, 1])
+
     def test_options_of_searches_are_for_commands_that_search(self):
         self.run_it(*self.plan, "--out", "p.json")
         judge = ("m.json", "c.json", "p.json")

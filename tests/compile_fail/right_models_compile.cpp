@@ -149,6 +149,18 @@ struct my_scheduler {
   }
 };
 const schedule::any_transfer_scheduler scheduler = my_scheduler{};
+struct my_start {
+  schedule::message_rules operator()(const schedule::cep_graph& cep, const trace&) const {
+    return {cep.messages(), {schedule::chunk_rule{}}};
+  }
+};
+struct my_move {
+  schedule::message_rules operator()(const schedule::cep_graph&, schedule::message_rules rules, const schedule::contention& at) const {
+    rules[at.rival.message][at.rival.chunk].release = 1_s;
+    return rules;
+  }
+};
+const schedule::searched_transfers searched{.search = {.starts = {my_start{}, my_priority{}}, .moves = {my_move{}}}};
 struct my_ordering {
   std::vector<partition::device_space> operator()(const partition::search_tables& t, int largest_group) const {
     return {partition::by_memory(t, largest_group)};

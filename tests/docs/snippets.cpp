@@ -323,6 +323,16 @@ TEST_CASE("Dora takes device orderings and schedulers as options") {
   oldest_first.network.scheduler = schedule::listed_transfers{schedule::earliest_first{}};
   const plan_result by_age = recipes::dora(problem, minimize_latency{}, 1, oldest_first);
   CHECK(by_age.status.ok());
+  // The two change places. Begin with the transfers that leave first, or as they end if nobody interferes.
+  const auto swap_places = [](const schedule::cep_graph&, schedule::message_rules rules, const schedule::contention& at) {
+    std::swap(rules[at.urgent.message][at.urgent.chunk].priority, rules[at.rival.message][at.rival.chunk].priority);
+    return rules;
+  };
+  recipes::dora_options swapped;
+  swapped.network.scheduler =
+      schedule::searched_transfers{.search = {.starts = {schedule::earliest_first{}, schedule::order_of_ends{}}, .moves = {swap_places}}};
+  const plan_result by_swaps = recipes::dora(problem, minimize_latency{}, 1, swapped);
+  CHECK(by_swaps.status.ok());
 }
 
 TEST_CASE("a graph, a cluster and a plan are values that are made in one expression each") {

@@ -43,6 +43,43 @@ plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test:
   return p;
 }
 
+/// Neighbours of a chain in twos.
+layer_sequence in_pairs(const layer_sequence& row) {
+  layer_sequence pairs{{}, {}};
+  for (std::size_t c = 0; c < row.chains(); ++c) {
+    pairs.chain_first.push_back(pairs.size());
+    for (std::size_t b = row.chain_first[c]; b < row.chain_end(c); b += 2) {
+      pairs.blocks.push_back(row.layers_of(b, std::min(b + 2, row.chain_end(c))));
+      std::sort(pairs.blocks.back().begin(), pairs.blocks.back().end());
+    }
+  }
+  return pairs;
+}
+
+/// Blocks of the row that are wholly among the layers.
+int block_count(const std::vector<layer_id>& layers, const layer_sequence& row) {
+  const auto inside = [&](const std::vector<layer_id>& block) {
+    return std::all_of(block.begin(), block.end(), [&](layer_id l) { return std::find(layers.begin(), layers.end(), l) != layers.end(); });
+  };
+  return static_cast<int>(std::count_if(row.blocks.begin(), row.blocks.end(), inside));
+}
+
+/// Is every stage whole blocks, one after the other, and a stage of the row?
+bool is_cut(const plan& p, const layer_sequence& row) {
+  std::size_t at = 0;
+  for (const stage& s : p.stages) {
+    const auto blocks = static_cast<std::size_t>(block_count(s.layers, row));
+    if (!row.is_stage(at, at + blocks) || row.layers_of(at, at + blocks).size() != s.layers.size()) return false;
+    at += blocks;
+  }
+  return at == row.size();
+}
+
+bool same_stages(const plan& a, const plan& b) {
+  return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
+                    [](const stage& x, const stage& y) { return x.layers == y.layers; });
+}
+
 planning_problem problem_of(const test::search_instance& i) {
   const job wanted{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch()), .microbatch_sizes = {i.blank.microbatch_size}};
   return {i.model, i.cluster, roofline{}, wanted};
@@ -167,6 +204,68 @@ TEST_CASE("polished plans are no worse under the judge") {
   }
   REQUIRE(compared > 40);
   REQUIRE(better_ones > 2);
+}
+
+TEST_CASE("polishing keeps every stage a stage of the row that was given, unless it may put boundaries between any layers") {
+  int kept = 0, moved = 0, broken = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 10, .most_devices = 4, .tight = false});
+    INFO(i.what);
+    test::random_source random(seed);
+    const planning_problem problem = problem_of(i);
+    const layer_sequence row = in_pairs(i.sequence);
+    const plan start = drawn_plan(i, row, random);
+    const bool begins_there = is_cut(start, row);
+    for (const auto boundaries : {polish_boundaries::of_blocks, polish_boundaries::of_layers}) {
+      const plan end = polish(problem, minimize_latency{}, {start}, {row}, {.boundaries = boundaries}).front();
+      if (boundaries == polish_boundaries::of_blocks) {
+        REQUIRE(is_cut(end, row) == begins_there);
+        if (!begins_there) REQUIRE(same_stages(end, start));
+        kept += begins_there ? 1 : 0;
+        moved += same_stages(end, start) ? 0 : 1;
+      } else {
+        broken += begins_there && !is_cut(end, row) ? 1 : 0;
+      }
+    }
+  }
+  CHECK(kept > 30);
+  CHECK(moved > 5);
+  CHECK(broken > 5);
+}
+
+TEST_CASE("moved boundaries of blocks end where no stage of the row, a block larger or smaller, helps") {
+  int moved = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 150; ++seed) {
+    const test::search_instance i = test::random_search_instance(seed, {.most_layers = 10, .most_devices = 3, .tight = false});
+    INFO(i.what);
+    test::random_source random(seed);
+    const layer_sequence row = in_pairs(i.sequence);
+    const plan start = drawn_plan(i, row, random);
+    if (!is_cut(start, row)) continue;
+    std::vector<std::size_t> everywhere;
+    for (std::size_t b = 1; b < row.size(); ++b) everywhere.push_back(b);
+    const auto seconds_of = [&](const plan& p) { return estimate(p, i.model, i.cluster, roofline{}).latency.value(); };
+    const plan end = partition::move_boundaries(start, row, everywhere, seconds_of, 100000);
+    moved += same_stages(end, start) ? 0 : 1;
+    for (std::size_t s = 1; s < end.stages.size(); ++s) {
+      for (std::size_t cut = 1; cut < row.size(); ++cut) {  // every boundary of the row, not by the search's own moves
+        std::vector<layer_id> both = end.stages[s - 1].layers;
+        both.insert(both.end(), end.stages[s].layers.begin(), end.stages[s].layers.end());
+        plan p = end;
+        p.stages[s - 1].layers.clear();
+        p.stages[s].layers.clear();
+        for (const layer_id l : row.layers_of(0, cut)) {
+          if (std::find(both.begin(), both.end(), l) != both.end()) p.stages[s - 1].layers.push_back(l);
+        }
+        for (const layer_id l : row.layers_of(cut, row.size())) {
+          if (std::find(both.begin(), both.end(), l) != both.end()) p.stages[s].layers.push_back(l);
+        }
+        const bool next = std::abs(block_count(p.stages[s].layers, row) - block_count(end.stages[s].layers, row)) == 1;
+        if (next && is_cut(p, row)) REQUIRE(seconds_of(p) >= seconds_of(end));
+      }
+    }
+  }
+  CHECK(moved > 10);
 }
 
 TEST_CASE("polishing simulates no plan twice: a row that is given again takes no step") {

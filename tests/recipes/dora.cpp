@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
@@ -215,4 +218,31 @@ TEST_CASE("Dora's partitioner judges no plan twice") {
     }
     REQUIRE(r.candidates == static_cast<long long>(r.plans.size()));
   }
+}
+
+TEST_CASE("rows that are given hold for every plan, polished ones too; behind the usual ones polishing may cut their blocks") {
+  const planning_graph model = zoo::model("qwen3-0.6b", {});
+  const cluster c = zoo::cluster("smart-home-2");
+  const planning_problem problem{model, c, roofline{}, job{.batch = 32}};
+  const layer_sequence row = decompose::joined_chains{}(model);
+  const auto is_cut = [&](const plan& p) {  // no block is in two stages
+    return std::all_of(row.blocks.begin(), row.blocks.end(), [&](const std::vector<layer_id>& block) {
+      return std::any_of(p.stages.begin(), p.stages.end(), [&](const stage& s) {
+        return std::all_of(block.begin(), block.end(),
+                           [&](layer_id l) { return std::find(s.layers.begin(), s.layers.end(), l) != s.layers.end(); });
+      });
+    });
+  };
+  const auto plans = [&](const recipes::partitioner_options& how) {
+    return recipes::dora_partitioner(problem, minimize_latency{}, 40, how).plans;
+  };
+  recipes::partitioner_options how{.rows = {decompose::joined_chains{}}};
+  const auto whole = plans(how);
+  REQUIRE(whole.size() > 5);
+  CHECK(std::all_of(whole.begin(), whole.end(), is_cut));
+  how.polish.boundaries = polish_boundaries::of_layers;
+  const auto cut = plans(how);
+  CHECK_FALSE(std::all_of(cut.begin(), cut.end(), is_cut));
+  how.rows = recipes::usual_rows();
+  CHECK(plans(how) == plans({}));
 }

@@ -2,6 +2,8 @@
 #include <hetplan/schedule/local_search.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -193,6 +195,121 @@ TEST_CASE("a time limit of nothing leaves local search with transfers left alone
     }
     REQUIRE(schedule::local_search(cep, {.steps = 5, .time_limit = 1000_s}).status.ok());
   }
+}
+
+/// The two change places.
+struct swap_places {
+  schedule::message_rules operator()(const cep_graph&, schedule::message_rules rules, const schedule::contention& at) const {
+    std::swap(rules[at.urgent.message][at.urgent.chunk].priority, rules[at.rival.message][at.rival.chunk].priority);
+    return rules;
+  }
+};
+/// Messages by their number, last first.
+struct last_first {
+  schedule::message_rules operator()(const cep_graph& cep, const trace&) const {
+    schedule::message_rules rules(cep.messages());
+    for (std::size_t f = 0; f < rules.size(); ++f) rules[f] = {{.priority = static_cast<int>(rules.size() - f)}};
+    return rules;
+  }
+};
+static_assert(schedule::check_search_start<last_first>() && schedule::check_search_move<swap_places>());
+
+TEST_CASE("from a start of one's own, by a move of one's own, local search never leaves the orders and finds the best of most") {
+  int searched = 0, best_found = 0, moved = 0;
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 150; ++seed) {
+    INFO("seed " << seed);
+    const random_cep r = random_small_cep(seed, 3, 5);
+    const cep_graph cep(r.graph, r.cluster.network());
+    if (cep.messages() > 5) continue;
+    seconds least = schedule::uncontrolled(cep).latency;  // or one after the other, in the best of all orders
+    std::vector<std::uint32_t> order(cep.messages());
+    for (std::uint32_t f = 0; f < order.size(); ++f) order[f] = f;
+    do {
+      std::vector<schedule::message_chunk> sequence;
+      for (const std::uint32_t f : order) sequence.push_back({f, 0});
+      least = std::min(least, schedule::follow(cep, schedule::rules_of_sequence(cep.messages(), sequence)).latency);
+    } while (std::ranges::next_permutation(order).found);
+    const auto search = [&](std::vector<schedule::any_search_move> moves) {
+      return schedule::local_search(cep,
+                                    {.steps = 150, .seed = seed, .most_chunks = 1, .starts = {last_first{}}, .moves = std::move(moves)});
+    };
+    const network_schedule begun = search({}), s = search({swap_places{}});
+    require_true(cep, begun);
+    require_true(cep, s);
+    REQUIRE(begun.steps <= 2);  // left alone, and the start
+    REQUIRE(s.latency >= least);
+    REQUIRE(s.latency <= begun.latency);
+    ++searched;
+    moved += s.latency < begun.latency * (1 - 1e-9);
+    best_found += s.latency <= least * (1 + 1e-9);
+  }
+  CHECK(moved >= 10);
+  CHECK(best_found >= searched * 9 / 10);
+}
+
+TEST_CASE("the usual starts and moves by their names are the default, and a priority is a start") {
+  int differ = 0;
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 30; ++seed) {
+    INFO("seed " << seed);
+    const random_cep r = random_small_cep(seed, 5, 12);
+    const cep_graph cep(r.graph, r.cluster.network());
+    using namespace schedule;
+    const network_schedule usual = local_search(cep, {.steps = 60});
+    local_search_options named{.steps = 60,
+                               .starts = {critical_path_first{}, listed_start<longest_tail_first>{}, order_of_ends{}, earliest_first{},
+                                          smallest_first{}, all_equal{}},
+                               .moves = {overtake_rival{}, hold_back_rival{}, join_rival{}, let_rival_join{}}};
+    REQUIRE(same(usual, local_search(cep, named)));
+    std::swap(named.moves.front(), named.moves.back());
+    differ += !same(usual, local_search(cep, named));
+    if (usual.rules.empty()) continue;  // best left alone
+    REQUIRE(local_search(cep, {.steps = 2, .starts = {given_rules{usual.rules}}}).latency == usual.latency);
+  }
+  CHECK(differ >= 3);
+}
+
+/// Two transfers on one medium from 0: 4 bytes; and 1 byte, then 5 s.
+transfers_alone two_that_meet() {
+  transfers_alone x(4, {1});
+  x.add(0, 1, 4, 0, {{0, 1}});
+  const auto urgent = x.add(2, 3, 1, 0, {{0, 1}});
+  const auto after = x.builder.add(tasks::compute_task{.stage = stage_id(9), .device = device_id(3), .duration_s = 5});
+  x.builder.append_to_order(after);
+  x.builder.depend(urgent, after);
+  return x;
+}
+
+TEST_CASE("a move may hold a chunk back until a time, which is another schedule though the order is the same") {
+  transfers_alone x = two_that_meet();
+  const cep_graph cep(std::move(x.builder).build(), x.joined.network());
+  const auto wait = [](const cep_graph&, schedule::message_rules rules, const schedule::contention& at) {
+    rules[at.rival.message][at.rival.chunk].release = 1_s;
+    return rules;
+  };
+  const network_schedule s = schedule::local_search(cep, {.most_chunks = 1, .starts = {schedule::all_equal{}}, .moves = {wait}});
+  CHECK(schedule::uncontrolled(cep).latency.value() == near(7));  // shared until 2, then 5
+  CHECK(s.latency.value() == near(6));                            // the other one from 1 on
+  CHECK(s.gap == near(0));
+}
+
+TEST_CASE("starts and moves whose rules do not fit the graph are named") {
+  transfers_alone x = two_that_meet();
+  const cep_graph cep(std::move(x.builder).build(), x.joined.network());
+  const auto refuse = [&](schedule::local_search_options options, const std::string& words) {
+    CHECK_THROWS_WITH(schedule::local_search(cep, options), Catch::Contains(words));
+  };
+  const auto none = [](const cep_graph&, const trace&) { return schedule::message_rules(); };
+  const auto no_chunk = [](const cep_graph&, schedule::message_rules rules, const schedule::contention& at) {
+    rules[at.rival.message].clear();
+    return rules;
+  };
+  const auto never = [](const cep_graph& g, const trace&) {
+    return schedule::message_rules(g.messages(), {{.release = seconds(std::numeric_limits<double>::infinity())}});
+  };
+  refuse({.starts = {}}, "local_search: no starts; expected at least one");
+  refuse({.starts = {none}}, "search start: rules for 0 messages; expected all 2");
+  refuse({.starts = {never}}, "search start: a release of message 0 is not finite; expected a time");
+  refuse({.starts = {schedule::all_equal{}}, .moves = {no_chunk}}, "search move: no chunk of message 0; expected at least one");
 }
 
 TEST_CASE("without transfers, and with one, local search runs once") {

@@ -20,14 +20,14 @@ namespace detail {
 /// A plan whose stages are runs of a sequence, one after the other, and what becomes of it when a boundary moves.
 class movable_plan {
  public:
-  /// Nothing if the stages are no such runs.
+  /// Nothing if the stages are no such runs, or one of them is no stage of the sequence.
   static std::optional<movable_plan> of(plan p, const layer_sequence& s);
   [[nodiscard]] const plan& get() const { return plan_; }
   [[nodiscard]] std::size_t stages() const { return plan_.stages.size(); }
   /// Where stage s begins.
   [[nodiscard]] std::size_t first(std::size_t s) const { return first_[s]; }
 
-  /// Boundary i, before stage i, stands at `to` instead; nothing if a stage would be empty.
+  /// Boundary i, before stage i, stands at `to` instead; nothing if one side would be no stage of the sequence.
   [[nodiscard]] std::optional<movable_plan> moved(std::size_t i, std::size_t to) const;
   [[nodiscard]] movable_plan swapped(std::size_t i, std::size_t j) const;
 
@@ -45,7 +45,8 @@ class movable_plan {
 /// Hill climbing: every boundary in turn moves by 8, 4, 2, then 1 of the given positions, either way and as often as it helps;
 /// then every two stages try each other's devices; from the start again while anything helped.
 ///
-/// @param start      one pipeline whose stages are runs of the sequence, in its order; any other comes back as it is.
+/// @param start      one pipeline whose stages are runs of the sequence, in its order, and stages of it (layer_sequence::is_stage),
+///                   which they stay; any other comes back as it is.
 /// @param positions  ascending: where boundaries may go; those of the start may stay elsewhere.
 /// @param judge      (plan&) -> score, smaller is better, infinite where the plan will not do; may complete the plan, say with
 ///                   the warm-up that fits.

@@ -9,8 +9,9 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_
   movable_plan m(std::move(p), s);
   std::size_t at = 0;
   for (const stage& st : m.plan_.stages) {
-    const std::size_t end = at + st.layers.size();
-    if (end > s.size()) return std::nullopt;
+    std::size_t end = at, reached = 0;
+    while (end < s.size() && reached < st.layers.size()) reached += s.blocks[end++].size();
+    if (!s.is_stage(at, end)) return std::nullopt;
     std::vector<layer_id> run = s.layers_of(at, end), layers = st.layers;
     m.by_id_ = m.by_id_ && std::is_sorted(layers.begin(), layers.end());
     std::sort(run.begin(), run.end());
@@ -25,7 +26,7 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_
 }
 
 HETPLAN_INLINE std::optional<movable_plan> movable_plan::moved(std::size_t i, std::size_t to) const {
-  if (to <= first_[i - 1] || to >= first_[i + 1]) return std::nullopt;
+  if (!sequence_->is_stage(first_[i - 1], to) || !sequence_->is_stage(to, first_[i + 1])) return std::nullopt;
   movable_plan other = *this;
   other.first_[i] = to;
   for (const std::size_t s : {i - 1, i}) {

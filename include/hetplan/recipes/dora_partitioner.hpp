@@ -21,8 +21,9 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 struct partitioner_options {
   /// What is cut, one after the other: behind the first only for microbatch sizes that some of the best plans so far have. Equal
-  /// ones count once.
-  std::vector<decompose::any_decomposition> rows = usual_rows();
+  /// ones count once. None: usual_rows(), whose blocks only shorten the search, so polishing may cut them
+  /// (polish_boundaries::of_layers).
+  std::vector<decompose::any_decomposition> rows = {};
   std::optional<any_step_law> law = {};  ///< whose latency is minimised; none: the dominant step's
   partition::any_device_ordering orders = partition::affordable_orders{};
   int k = 20;  ///< partial plans per cell, and plans per search that the simulator judges

@@ -26,9 +26,10 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   using namespace partition;
   check_keep(keep, "dora_partitioner");
   auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
-  if (options.rows.empty()) throw invalid_input("dora_partitioner: no rows; expected at least one decomposition");
+  polish_options polishing = options.polish;
+  if (options.rows.empty()) polishing.boundaries = polish_boundaries::of_layers;
   std::vector<layer_sequence> rows;
-  for (const decompose::any_decomposition& row_of : options.rows) {
+  for (const decompose::any_decomposition& row_of : options.rows.empty() ? usual_rows() : options.rows) {
     layer_sequence row = row_of(problem.model);
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
   }
@@ -97,7 +98,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       return std::move(best).result(keep);
     static_cast<void>(judge_new(least_overflow(tables, *space, whatever_it_takes.blank)));
   }
-  for (plan& p : polish(problem, objective, best.kept(), rows, options.polish, best.budget())) {
+  for (plan& p : polish(problem, objective, best.kept(), rows, polishing, best.budget())) {
     if (judge_new(std::move(p)) == control::stop) break;
   }
   static_cast<void>(best.out_of_steps());

@@ -69,6 +69,13 @@ class cep_graph {
   seconds bound_ = {};
 };
 
+/// Rules that somebody's model made for the graph's messages.
+///
+/// @param who  the model's name in messages.
+/// Throws      invalid_model: rules that forget a message, leave one without a chunk, or never release a chunk.
+/// Complexity  O(chunks).
+[[nodiscard]] message_rules checked(message_rules rules, const cep_graph& cep, const char* who);
+
 }  // namespace HETPLAN_NAMESPACE::schedule
 
 #ifndef HETPLAN_COMPILED

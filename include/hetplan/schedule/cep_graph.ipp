@@ -4,6 +4,7 @@
 #include <hetplan/schedule/cep_graph.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -69,6 +70,19 @@ HETPLAN_INLINE void cep_graph::check(const message_rules& rules) const {
     throw invalid_input("cep_graph: rules for " + std::to_string(rules.size()) +
                         " flows, or a flow without a chunk; expected a chunk at least for each of " + std::to_string(messages()) +
                         " flows");
+}
+
+HETPLAN_INLINE message_rules checked(message_rules rules, const cep_graph& cep, const char* who) {
+  const auto fail = [who](const std::string& what) { throw invalid_model(std::string(who) + ": " + what); };
+  if (rules.size() != cep.messages())
+    fail("rules for " + std::to_string(rules.size()) + " messages; expected all " + std::to_string(cep.messages()));
+  for (std::size_t f = 0; f < rules.size(); ++f) {
+    if (rules[f].empty()) fail("no chunk of message " + std::to_string(f) + "; expected at least one");
+    for (const chunk_rule& c : rules[f]) {
+      if (!std::isfinite(c.release.value())) fail("a release of message " + std::to_string(f) + " is not finite; expected a time");
+    }
+  }
+  return rules;
 }
 
 HETPLAN_INLINE void cep_graph::set(tasks::transfer& chunk, const tasks::transfer& whole, const std::vector<chunk_rule>& rules,

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/stopwatch.hpp>
-#include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/simulate/critical_chain.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
@@ -33,7 +33,7 @@ class local_searcher {
     count(best_.latency);
     if (cep_.messages() > 1 && !finished()) {
       start(alone);
-      while (!finished() && improve()) {
+      while (!options_.moves.empty() && !finished() && improve()) {
       }
     }
     best_.steps = steps_;
@@ -50,38 +50,14 @@ class local_searcher {
     tasks::task_graph graph;
     hetplan::trace trace;
   };
-  /// A chunk of a message.
-  struct place {
-    std::uint32_t message = 0;
-    std::size_t chunk = 0;
-    friend bool operator==(const place&, const place&) = default;
-  };
 
-  /// The best of the priority rules, of the order in which transfers end if they are left alone, and of all equal.
+  /// The best of the starts; the first one in any case.
   void start(const trace& alone) {
-    const auto offer = [&](auto&& make_rules) {
+    for (const any_search_start& rules_of : options_.starts) {
       if (finished() && !now_.rules.empty()) return;
-      simulated tried = run_rules(make_rules());
+      simulated tried = run_rules(rules_of(cep_, alone));
       if (now_.rules.empty() || tried.trace.latency < now_.trace.latency) now_ = std::move(tried);
-    };
-    const auto offer_ranked = [&](const auto& priority) {
-      offer([&] { return rules_of_sequence(cep_.messages(), urgency_sequence(cep_, priority)); });
-    };
-    offer_ranked(critical_path_first{});
-    offer_ranked(longest_tail_first{});
-    offer([&] { return by_ends(alone); });
-    offer_ranked(earliest_first{});
-    offer_ranked(smallest_first{});
-    offer([&] { return message_rules(cep_.messages(), {chunk_rule{}}); });
-  }
-
-  [[nodiscard]] message_rules by_ends(const trace& t) const {
-    std::vector<std::pair<double, message_chunk>> ends;
-    for (std::uint32_t f = 0; f < cep_.messages(); ++f) ends.push_back({t.transfers[cep_.transfers_of(f).front()].end_s, {f, 0}});
-    std::sort(ends.begin(), ends.end());
-    std::vector<message_chunk> sequence;
-    for (const auto& [end, chunk] : ends) sequence.push_back(chunk);
-    return rules_of_sequence(cep_.messages(), sequence);
+    }
   }
 
   /// Changes the present rules where their critical chain loses time; false if it loses none, and so is optimal.
@@ -100,16 +76,10 @@ class local_searcher {
     }
     simulated next;
     next.rules = now_.rules;
-    const place urgent = place_of(slowed);
-    place rival = place_of(others[pick(others.size())]);
-    if (pick(8) == 0) rival = cut(next.rules, rival.message);
-    switch (pick(4)) {
-      case 0: insert_before(next.rules, urgent, priority(next.rules, rival)); break;
-      case 1: insert_before(next.rules, rival, priority(next.rules, urgent) + 1); break;
-      case 2: priority(next.rules, urgent) = priority(next.rules, rival); break;  // the two share
-      default: priority(next.rules, rival) = priority(next.rules, urgent); break;
-    }
-    if (ranks_of(next.rules) == ranks_of(now_.rules)) {  // other numbers for the same order
+    contention at{chunk_of(slowed), chunk_of(others[pick(others.size())])};
+    if (pick(moves_per_cut) == 0) at.rival = cut(next.rules, at.rival.message);
+    next.rules = options_.moves[pick(options_.moves.size())](cep_, std::move(next.rules), at);
+    if (same_order(next.rules, now_.rules)) {  // in other numbers
       now_.rules = std::move(next.rules);
       count(best_.latency);
       return true;
@@ -139,27 +109,25 @@ class local_searcher {
   }
 
   /// A transfer of the present run: chunks stand where their transfer stood.
-  [[nodiscard]] place place_of(std::uint32_t transfer) const {
+  [[nodiscard]] message_chunk chunk_of(std::uint32_t transfer) const {
     const auto& all = now_.graph.transfers;
     const auto whole = std::count_if(all.begin(), all.begin() + transfer + 1, [](const tasks::transfer& t) { return t.chunk == 0; }) - 1;
-    return {cep_.message_of(static_cast<std::uint32_t>(whole)), static_cast<std::size_t>(all[transfer].chunk)};
-  }
-
-  static int& priority(message_rules& rules, const place& p) { return rules[p.message][p.chunk].priority; }
-
-  /// Gives a chunk this priority for itself: what had it, or a later one, makes room.
-  static void insert_before(message_rules& rules, const place& p, int at) {
-    for (auto& message : rules) {
-      for (chunk_rule& c : message) c.priority += c.priority >= at ? 1 : 0;
-    }
-    priority(rules, p) = at;
+    return {cep_.message_of(static_cast<std::uint32_t>(whole)), static_cast<std::uint32_t>(all[transfer].chunk)};
   }
 
   /// Cuts a message into one chunk more, if it may be cut; its last chunk.
-  [[nodiscard]] place cut(message_rules& rules, std::uint32_t message) const {
+  [[nodiscard]] message_chunk cut(message_rules& rules, std::uint32_t message) const {
     auto& chunks = rules[message];
     if (chunks.size() < static_cast<std::size_t>(std::max(1, options_.most_chunks))) chunks.push_back(chunks.back());
-    return {message, chunks.size() - 1};
+    return {message, static_cast<std::uint32_t>(chunks.size() - 1)};
+  }
+
+  static constexpr std::size_t moves_per_cut = 8;
+
+  [[nodiscard]] static bool same_order(const message_rules& a, const message_rules& b) {
+    const auto release_of = [](const chunk_rule& c) { return c.release; };
+    const auto same_releases = [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, {}, release_of, release_of); };
+    return std::ranges::equal(a, b, same_releases) && ranks_of(a) == ranks_of(b);
   }
 
   /// Of every chunk, how many different priorities come before its own; after each message's chunks a mark.
@@ -219,6 +187,7 @@ class local_searcher {
 
 HETPLAN_INLINE network_schedule local_search(const cep_graph& cep, const local_search_options& options,
                                              const any_observer<schedule_tried>& observer) {
+  if (options.starts.empty()) throw invalid_input("local_search: no starts; expected at least one");
   return detail::local_searcher(cep, options, observer).run();
 }
 

@@ -45,14 +45,9 @@ HETPLAN_INLINE network_schedule searched_transfers::operator()(const cep_graph& 
 
 HETPLAN_INLINE network_schedule any_transfer_scheduler::operator()(const cep_graph& cep, const scheduling_limits& limits) const {
   network_schedule s = schedule_(cep, limits);
-  const auto fail = [](const std::string& what) { throw invalid_model("transfer scheduler: " + what); };
-  if (s.is_prescribed()) fail("the schedule has a solver's rates, which devices cannot follow; expected rules");
-  if (s.sharing_policy == sharing::fair_share) return s;
-  if (s.rules.size() != cep.messages())
-    fail("rules for " + std::to_string(s.rules.size()) + " messages; expected all " + std::to_string(cep.messages()));
-  for (std::size_t f = 0; f < s.rules.size(); ++f) {
-    if (s.rules[f].empty()) fail("no chunk of message " + std::to_string(f) + "; expected at least one");
-  }
+  if (s.is_prescribed())
+    throw invalid_model("transfer scheduler: the schedule has a solver's rates, which devices cannot follow; expected rules");
+  if (s.sharing_policy != sharing::fair_share) s.rules = checked(std::move(s.rules), cep, "transfer scheduler");
   return s;
 }
 

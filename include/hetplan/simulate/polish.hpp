@@ -12,16 +12,24 @@
 
 namespace HETPLAN_NAMESPACE {
 
+/// Where polishing may put boundaries.
+enum class polish_boundaries {
+  of_blocks,  ///< of a row: every stage stays one of the row (layer_sequence::is_stage)
+  of_layers,  ///< between any two layers of a row, also inside its blocks and chains
+};
+
 struct polish_options {
   int plans = 3;     ///< that are improved, no two with the same kinds of devices in their stages and microbatch size; 0: none
   int judged = 150;  ///< simulations of each at most, in each of two rounds
+  polish_boundaries boundaries = polish_boundaries::of_blocks;
 };
 
 /// Moves the boundaries of the best plans, and their stages among devices, to where the judge likes them best.
 ///
 /// @param ranked  plans, best first.
 /// @param budget  is spent; when it is, plans stay as they are by then.
-/// @param rows    sequences that the plans' stages were cut from; a plan that is no cut of any stays as it is.
+/// @param rows    sequences that the plans' stages were cut from, tried one after the other; a plan that is no cut of any stays as it
+///                is, and one of the row that moved it last stays one.
 /// @return        one plan for each that was chosen, no worse, not judged yet; warm-up as large as memory allows.
 /// Complexity     at most 2 x plans x judged simulations for each row: first between light boundaries, then between any; none twice.
 /// Source         own; see partition::move_boundaries.

@@ -58,9 +58,9 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
   std::vector<std::map<moved_plan, double>> known(chosen.size());
   for (const layer_sequence& row : rows) {
     if (chosen.empty()) break;
-    const layer_sequence layers = each_layer_of(row);
-    const std::vector<std::size_t> light = light_boundaries(problem.model, layers);
-    std::vector<std::size_t> all(layers.size() - 1);
+    const layer_sequence moved = options.boundaries == polish_boundaries::of_layers ? each_layer_of(row) : row;
+    const std::vector<std::size_t> light = light_boundaries(problem.model, moved);
+    std::vector<std::size_t> all(moved.size() - 1);
     std::iota(all.begin(), all.end(), std::size_t{1});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto score_of = [&](plan& p) {
@@ -72,8 +72,8 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
       };
       plan& p = chosen[i];
       p.predicted.reset();
-      p = partition::move_boundaries(std::move(p), layers, light, score_of, options.judged);
-      p = partition::move_boundaries(std::move(p), layers, all, score_of, options.judged);
+      p = partition::move_boundaries(std::move(p), moved, light, score_of, options.judged);
+      p = partition::move_boundaries(std::move(p), moved, all, score_of, options.judged);
     }
   }
   return chosen;

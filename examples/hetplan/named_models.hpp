@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+// The models that dora's options can name: each table is the one place where a name meets its model.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/io/text.hpp>
+#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
+
+namespace cli {
+
+template <class Model>
+struct named_model {
+  const char* name;
+  const char* about;
+  Model (*make)(std::uint64_t seed);
+};
+
+/// Of --rows, --law, --orders and --transfers; the first law, orders and transfers are what dora takes unasked.
+std::span<const named_model<hetplan::decompose::any_decomposition>> known_rows();
+std::span<const named_model<std::optional<hetplan::any_step_law>>> known_laws();
+std::span<const named_model<hetplan::partition::any_device_ordering>> known_orders();
+std::span<const named_model<hetplan::schedule::any_transfer_scheduler>> known_transfers();
+
+template <class Model>
+std::vector<std::string> names_of(std::span<const named_model<Model>> known) {
+  std::vector<std::string> names;
+  for (const named_model<Model>& m : known) names.emplace_back(m.name);
+  return names;
+}
+
+/// Why this is none of the names; "" where it is one.
+std::string fault_in_name(std::string_view given, const std::vector<std::string>& known);
+
+}  // namespace cli
