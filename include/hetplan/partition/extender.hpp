@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <vector>
 
 #include <hetplan/partition/graph_tails.hpp>
@@ -62,11 +61,13 @@ class extender {
   template <step_law Law>
   [[nodiscard]] std::size_t longest_stage(const Law& law, std::size_t p, std::size_t group) const {
     if (!c_.options.prune) return 0;
-    const auto begins = std::views::iota(std::size_t{0}, p);
-    const auto too_slow = [&](std::size_t a) {
-      return c_.best.score(c_.bound_s(law, {}, {}, 0, c_.bounds.stage_s(group, a, p)), 0) > c_.worth;
-    };
-    return static_cast<std::size_t>(std::ranges::partition_point(begins, too_slow) - begins.begin());
+    std::size_t first = 0, last = p;  // too slow before first, not so from last on
+    while (first < last) {
+      const std::size_t a = (first + last) / 2;
+      if (c_.best.score(c_.bound_s(law, {}, {}, 0, c_.bounds.stage_s(group, a, p)), 0) > c_.worth) first = a + 1;
+      else last = a;
+    }
+    return first;
   }
   template <step_law Law>
   void extend_by(const Law& law, std::size_t p, const device_space::move& m) {
