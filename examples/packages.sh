@@ -3,7 +3,8 @@
 # Sourced by the scripts that build: finds out what is missing and, on Debian 12, installs it.
 # POSIX sh. Package names are Debian's; what is looked for is the thing itself, so other systems are served too.
 
-build_packages="cmake ninja-build g++ libboost-dev librange-v3-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev"
+build_packages="cmake ninja-build g++ libboost-dev librange-v3-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libyaml-cpp-dev"
+build_packages="$build_packages libcli11-dev"
 # Each brings an executor or lets one measure better; without them the others run.
 executor_packages="libopenmpi-dev openmpi-bin python3-torch libopenblas0-pthread iproute2"
 test_packages="catch2 python3 coinor-libclp-dev coinor-libcbc-dev"

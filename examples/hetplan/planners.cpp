@@ -90,15 +90,15 @@ void require_planner(const char* option, const std::string& name) {
 
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
   require_search_options(options, planners, phase);
+  const bool search = std::any_of(planners.begin(), planners.end(), searches);
   std::vector<std::string> lines;
-  if (phase != dora_phase::partitioner && std::any_of(planners.begin(), planners.end(), searches)) {
-    if (options.seed && !options.transfers.empty() && options.transfers != known_transfers().front().name)
-      lines.push_back("--seed: --transfers " + options.transfers + " draws nothing; not used");
-    return lines;
+  if (options.threads && !search) lines.emplace_back("--threads: only dora's searches take it; not used");
+  if (!options.seed) return lines;
+  if (!search || phase == dora_phase::partitioner) {
+    lines.emplace_back("--seed: only dora's search for schedules of transfers takes it; not used");
+  } else if (!options.transfers.empty() && options.transfers != known_transfers().front().name) {
+    lines.push_back("--seed: --transfers " + options.transfers + " draws nothing; not used");
   }
-  const std::string why = ": only dora's search for schedules of transfers takes it; not used";
-  if (options.seed) lines.push_back("--seed" + why);
-  if (options.threads) lines.push_back("--threads" + why);
   return lines;
 }
 

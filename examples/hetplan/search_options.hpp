@@ -24,7 +24,7 @@ inline void add_search_options(CLI::App& command, common_options& options) {
   model("--transfers", options.transfers, known_transfers(), "of dora: who schedules the transfers");
   command.add_option("--seed", options.seed, "seed of the searches for schedules of transfers (" + std::to_string(standard_seed) + ")")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--threads", options.threads, "threads of those searches (1); no answer depends on it")->check(CLI::Range(1, 1024));
+  command.add_option("--threads", options.threads, "threads of dora's searches (1); no answer depends on it")->check(CLI::Range(1, 1024));
   command
       .add_option("--budget", options.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
       ->check(CLI::PositiveNumber)

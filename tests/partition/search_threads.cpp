@@ -69,15 +69,14 @@ TEST_CASE("searches side by side hand over what each finds alone with what its t
       const auto search_all = [&](int threads) {
         long long left = budget;
         std::vector<std::pair<std::vector<plan>, long long>> seen;
-        const search_taker taker{
-            .allowance = [&](const search_variant&) -> std::optional<long long> { return left > 0 ? std::optional(left) : std::nullopt; },
-            .take =
-                [&](const search_result& r) {
-                  left -= r.counts.extended;
-                  seen.push_back({{}, r.counts.extended});
-                  for (const found_plan& f : r.plans) seen.back().first.push_back(f.plan);
-                  return seed % 5 == 0 && seen.size() == 2 ? control::stop : control::go;
-                }};
+        const search_taker taker{.allowance = [&]() -> std::optional<long long> { return left > 0 ? std::optional(left) : std::nullopt; },
+                                 .take =
+                                     [&](const search_result& r) {
+                                       left -= r.counts.extended;
+                                       seen.push_back({{}, r.counts.extended});
+                                       for (const found_plan& f : r.plans) seen.back().first.push_back(f.plan);
+                                       return seed % 5 == 0 && seen.size() == 2 ? control::stop : control::go;
+                                     }};
         const control end = search_side_by_side(tables, variants, minimize_latency{}, top_k{3}, how, threads, taker);
         return std::pair(seen, end);
       };

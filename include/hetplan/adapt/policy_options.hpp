@@ -12,6 +12,8 @@ namespace HETPLAN_NAMESPACE::adapt {
 
 /// How long decisions take on the timeline: round numbers near what was measured (docs/performance.md, where a menu and the
 /// largest pipelines take longer), so that a history does not depend on the machine that works it out.
+///
+/// Source  our own.
 struct thinking_times {
   seconds reschedule{0.05};
   seconds choose{0.001};  ///< among known plans, or a mixture of them
@@ -20,6 +22,8 @@ struct thinking_times {
 };
 
 /// What most policies are told.
+///
+/// Source  Dora, section 5 (`small`); the rest is our own.
 struct policy_options {
   double small = 0.1;  ///< a smaller relative change of the conditions needs no other partition: the network's schedule alone
                        ///< answers it (Dora, section 5)

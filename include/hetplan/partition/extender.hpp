@@ -139,23 +139,25 @@ class extender {
       if (c_.options.prune) {
         const pipeline_tail best = law.extend(c_.job, times, r.best);
         if (!may_enter(best, b)) continue;
-        if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, best, b, m.group))) continue;
+        if (a > 0 && !c_.store.cell(target).empty() &&
+            c_.store.covered(target, extended(r.ideal, {best.reach_s, best.rest_s, 0, c_.links.key(m.group), 0}, b)))
+          continue;
       }
       partial_plan last;  // that was offered: kept, or something is that is no worse
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
         ++extended_;
-        const partial_plan next = extended(c_.store[n], x, b, m.group);
+        const partial_plan next = extended(c_.store[n], {x.reach_s, x.rest_s, 0, c_.links.key(m.group), 0}, b);
         if (a > 0 && n > r.begin && c_.store.covers(last, next)) continue;
         last = next;
-        offer(c_.store[n], n, b, response_s(law, x, a, m.to), a, m, r.stages + 1,
-              [&](partial_node& node) { node.finished = next.finished; });
+        offer(next, n, response_s(law, x, a, m.to), a, m, r.stages + 1);
       }
     }
   }
-  [[nodiscard]] partial_plan extended(const partial_plan& old, const pipeline_tail& x, const stage_budget& b, std::size_t group) const {
+  /// A partial plan with one more stage.
+  [[nodiscard]] static partial_plan extended(const partial_plan& old, const tail& finished, const stage_budget& b) {
     partial_plan next;
-    next.finished = {x.reach_s, x.rest_s, 0, c_.links.key(group), 0};
+    next.finished = finished;
     next.energy_J = old.energy_J + b.energy_J;
     next.idle_W = old.idle_W + b.idle_W;
     next.limit_s = std::min(old.limit_s, b.limit_s);
@@ -191,29 +193,24 @@ class extender {
         }
         const stage_budget b =
             c_.energy_matters ? costs_.budget(first, last, m.group, c_.in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
-        offer(old, n, b, response, a, m, depth, [&](partial_node& next) {
-          next.finished = finished;
-          next.ports = ports;
-        });
+        partial_plan next = extended(old, finished, b);
+        next.ports = ports;
+        offer(next, n, response, a, m, depth);
       }
     }
   }
 
-  /// Ranks an extension and keeps it where it may still matter; `tell_tails` sets what lies behind.
-  template <class TellTails>
-  void offer(const partial_node& old, std::size_t parent, const stage_budget& b, double response_s, std::size_t a,
-             const device_space::move& m, int depth, TellTails&& tell_tails) {
-    if (old.stages >= c_.options.max_stages || !(response_s < inf)) return;
+  /// Ranks an extension of a partial plan and keeps it where it may still matter.
+  void offer(const partial_plan& extension, std::size_t parent, double response_s, std::size_t a, const device_space::move& m, int depth) {
+    if (extension.stages > c_.options.max_stages || !(response_s < inf)) return;
     if (c_.energy_matters) {
-      response_s = std::max({response_s, old.stretch_s, b.stretch_s});
-      if (response_s > std::min(old.limit_s, b.limit_s)) return;
+      response_s = std::max(response_s, extension.stretch_s);
+      if (response_s > extension.limit_s) return;
     }
-    const double rank = rank_of(response_s, old.energy_J + b.energy_J, old.idle_W + b.idle_W, a);
-    const std::size_t target = a > 0 ? c_.cell(a, m.to, old.stages + 1) : 0;
+    const double rank = rank_of(response_s, extension.energy_J, extension.idle_W, a);
+    const std::size_t target = a > 0 ? c_.cell(a, m.to, extension.stages) : 0;
     if ((c_.options.prune && rank > c_.worth) || (a > 0 && rank >= c_.store.bar(target))) return;
-    partial_node next;
-    static_cast<partial_plan&>(next) = extended(old, {}, b, m.group);
-    tell_tails(next);
+    partial_node next{extension};
     next.rank = rank;
     next.parent = static_cast<std::uint32_t>(parent);
     next.group = static_cast<std::uint32_t>(m.group);

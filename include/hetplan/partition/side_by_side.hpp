@@ -21,9 +21,8 @@ struct search_variant {
 
 /// Who takes the answers of searches, one after the other, from the thread that asked for them.
 struct search_taker {
-  /// Extensions that the search whose turn comes may weigh; none: it is not wanted any more, nor are those behind it. Called once before
-  /// the first, too.
-  std::function<std::optional<long long>(const search_variant&)> allowance;
+  /// Extensions that the search whose turn comes may weigh; none: it is not wanted any more, nor are those behind it.
+  std::function<std::optional<long long>()> allowance;
   std::function<control(const search_result&)> take;
 };
 

@@ -24,11 +24,12 @@ HETPLAN_INLINE control search_side_by_side(const search_tables& tables, const st
     mine.most_extensions = most;
     return answer{two_substate_dp(tables, *v.space, v.blank, objective, policy, mine), most};
   };
-  if (variants.empty()) return control::go;
-  std::atomic<long long> most = taker.allowance(variants.front()).value_or(0);
+  auto allowed = variants.empty() ? std::nullopt : taker.allowance();
+  if (!allowed) return control::go;
+  std::atomic<long long> most = *allowed;
   numbered_work side_by_side(variants.size(), threads, [&](std::size_t i) { return search(variants[i], most); });
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const auto allowed = taker.allowance(variants[i]);
+    if (i > 0) allowed = taker.allowance();
     if (!allowed) break;
     most = *allowed;
     answer a = side_by_side.take(i);

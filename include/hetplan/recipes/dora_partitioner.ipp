@@ -56,6 +56,11 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     if (found.status.result == outcome::stopped) static_cast<void>(best.out_of_steps());
     return judge_all(found.plans);
   };
+  const auto allowance = [&]() -> std::optional<long long> {
+    if (best.any_fitted() && best.out_of_steps()) return {};
+    return best.budget().extensions_left();
+  };
+  const search_taker taker{allowance, judge_found};
   // Warm-up is a matter of 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
@@ -73,13 +78,6 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
         }
       }
     }
-    search_taker taker{
-        .allowance = [&, size = 0](const search_variant& v) mutable -> std::optional<long long> {
-          if (std::exchange(size, v.blank.microbatch_size) != v.blank.microbatch_size && best.any_fitted() && best.out_of_steps())
-            return {};
-          return best.budget().extensions_left();
-        },
-        .take = judge_found};
     if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop)
       return std::move(best).result(keep);
     // The next row only for microbatch sizes that some of the best plans have.
