@@ -54,7 +54,6 @@ int main() {
     const seconds fair = judge(p, model, home, roofline{}).evaluation.latency;
     const seconds real = judge(p, model, home, roofline{}, crowded).evaluation.latency;
     // [plan]
-    std::printf("planned for %s, %zu stages: %s if the air were a wire, %s with collisions\n", where, p.stages.size(),
-                readable(fair).c_str(), readable(real).c_str());
+    std::printf("planned for %s: %s if the air were a wire, %s with collisions\n", where, readable(fair).c_str(), readable(real).c_str());
   }
 }
