@@ -3,8 +3,9 @@
 /// The same few workers, called together again and again.
 
 #include <algorithm>
-#include <barrier>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <system_error>
@@ -15,6 +16,37 @@
 #include <hetplan/core/linkage.hpp>
 
 namespace HETPLAN_NAMESPACE {
+
+/// Where several meet again and again. Who comes early looks for the others a while before it sleeps, since being woken takes longer than
+/// most waits; not where the machine runs fewer at once than meet, for then it would keep the others from coming.
+///
+/// Source  own.
+class meeting_point {
+ public:
+  explicit meeting_point(std::uint32_t expected)
+      : looks_(expected <= std::thread::hardware_concurrency() ? 20'000 : 0), expected_(expected), missing_(expected) {}
+
+  void arrive_and_wait() {
+    const std::uint32_t now = round_;
+    if (--missing_ == 0) {
+      missing_ = expected_;
+      ++round_;
+      round_.notify_all();
+      return;
+    }
+    for (int i = 0; i < looks_; ++i) {
+      if (round_ != now) return;
+    }
+    round_.wait(now);
+  }
+  /// One less will come. Before all that are left have met for the first time.
+  void drop() { --expected_, --missing_; }
+
+ private:
+  int looks_;
+  std::uint32_t expected_;
+  std::atomic<std::uint32_t> missing_, round_ = 0;
+};
 
 /// Worker i of n does work(i) whenever all are called; whoever calls is worker 0 and goes on when all have done.
 ///
@@ -27,11 +59,11 @@ class crew {
  public:
   /// @param workers  >= 1.
   crew(std::size_t workers, std::function<void(std::size_t)> work)
-      : work_(std::move(work)), failures_(std::max<std::size_t>(1, workers)), meeting_(static_cast<std::ptrdiff_t>(failures_.size())) {
+      : work_(std::move(work)), failures_(std::max<std::size_t>(1, workers)), meeting_(static_cast<std::uint32_t>(failures_.size())) {
     try {
       while (others_.size() + 1 < failures_.size()) others_.emplace_back([this, i = others_.size() + 1] { serve(i); });
     } catch (const std::system_error&) {
-      for (std::size_t i = others_.size() + 1; i < failures_.size(); ++i) meeting_.arrive_and_drop();
+      for (std::size_t i = others_.size() + 1; i < failures_.size(); ++i) meeting_.drop();
     }
   }
   crew(const crew&) = delete;
@@ -76,7 +108,7 @@ class crew {
 
   std::function<void(std::size_t)> work_;
   std::vector<std::exception_ptr> failures_;  ///< by worker
-  std::barrier<> meeting_;                    ///< of the caller and the others
+  meeting_point meeting_;                     ///< of the caller and the others
   std::vector<std::thread> others_;
   bool over_ = false;  ///< written before a meeting, read after it
 };
