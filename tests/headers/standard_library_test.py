@@ -22,7 +22,6 @@ NAMES = {
         unique upper_bound""",
     "array": "array get size",
     "atomic": "atomic",
-    "barrier": "barrier",
     "bit": "bit_cast",
     "cctype": "isalnum isdigit",
     "charconv": "chars_format from_chars to_chars",

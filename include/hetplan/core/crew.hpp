@@ -17,14 +17,14 @@
 
 namespace HETPLAN_NAMESPACE {
 
-/// Where several meet again and again. Who comes early looks for the others a while before it sleeps, since being woken takes longer than
-/// most waits; not where the machine runs fewer at once than meet, for then it would keep the others from coming.
+/// A barrier that spins before it blocks: being woken takes longer than most waits for a crew, and std::barrier blocks at once. Where the
+/// machine runs fewer threads at once than meet, it does not spin, which would keep the others from coming.
 ///
-/// Source  own.
-class meeting_point {
+/// Source  own; measured in docs/performance.md, "The search".
+class spinning_barrier {
  public:
-  explicit meeting_point(std::uint32_t expected)
-      : looks_(expected <= std::thread::hardware_concurrency() ? 20'000 : 0), expected_(expected), missing_(expected) {}
+  explicit spinning_barrier(std::uint32_t expected)
+      : spins_(expected <= std::thread::hardware_concurrency() ? 20'000 : 0), expected_(expected), missing_(expected) {}
 
   void arrive_and_wait() {
     const std::uint32_t now = round_;
@@ -34,16 +34,16 @@ class meeting_point {
       round_.notify_all();
       return;
     }
-    for (int i = 0; i < looks_; ++i) {
+    for (int i = 0; i < spins_; ++i) {
       if (round_ != now) return;
     }
     round_.wait(now);
   }
-  /// One less will come. Before all that are left have met for the first time.
+  /// One less will come. To be called before the first meeting ends.
   void drop() { --expected_, --missing_; }
 
  private:
-  int looks_;
+  int spins_;
   std::uint32_t expected_;
   std::atomic<std::uint32_t> missing_, round_ = 0;
 };
@@ -108,7 +108,7 @@ class crew {
 
   std::function<void(std::size_t)> work_;
   std::vector<std::exception_ptr> failures_;  ///< by worker
-  meeting_point meeting_;                     ///< of the caller and the others
+  spinning_barrier meeting_;                  ///< of the caller and the others
   std::vector<std::thread> others_;
   bool over_ = false;  ///< written before a meeting, read after it
 };

@@ -139,20 +139,22 @@ class extender {
       if (c_.options.prune) {
         const pipeline_tail best = law.extend(c_.job, times, r.best);
         if (!may_enter(best, b)) continue;
-        if (a > 0 && !c_.store.cell(target).empty() &&
-            c_.store.covered(target, extended(r.ideal, {best.reach_s, best.rest_s, 0, c_.links.key(m.group), 0}, b)))
-          continue;
+        if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, serial_tail(best, m.group), b))) continue;
       }
       partial_plan last;  // that was offered: kept, or something is that is no worse
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
         ++extended_;
-        const partial_plan next = extended(c_.store[n], {x.reach_s, x.rest_s, 0, c_.links.key(m.group), 0}, b);
+        const partial_plan next = extended(c_.store[n], serial_tail(x, m.group), b);
         if (a > 0 && n > r.begin && c_.store.covers(last, next)) continue;
         last = next;
         offer(next, n, response_s(law, x, a, m.to), a, m, r.stages + 1);
       }
     }
+  }
+  /// Of a serial sequence: everything before it reads from its first stage.
+  [[nodiscard]] tail serial_tail(const pipeline_tail& x, std::size_t group) const {
+    return {x.reach_s, x.rest_s, 0, c_.links.key(group), 0};
   }
   /// A partial plan with one more stage.
   [[nodiscard]] static partial_plan extended(const partial_plan& old, const tail& finished, const stage_budget& b) {
