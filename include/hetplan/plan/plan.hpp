@@ -79,6 +79,8 @@ template <class T>
 
 /// Do transfers between stages run beside the work of the devices at their ends, or do both devices stop for them?
 enum class transfer_mode { overlap, block };
+/// How often a stage's output goes to a device on which several stages read it: once for each of them, or once.
+enum class transfer_copies { per_edge, per_device };
 enum class sharing { fair_share, priority, exclusive, per_link, unlimited };
 
 /// The order in which devices work, and when transfers may run.
@@ -104,6 +106,7 @@ struct plan {
   plan_schedule schedule = {};
   sharing sharing_policy = sharing::fair_share;
   transfer_mode transfers = transfer_mode::overlap;
+  transfer_copies copies = transfer_copies::per_edge;
   std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
   std::optional<evaluation> predicted = {};        ///< a result, no part of the decision
 
@@ -122,7 +125,7 @@ struct plan {
   friend bool operator==(const plan& a, const plan& b) {
     const auto decision = [](const plan& p) {
       return std::tie(p.model, p.cluster, p.planner, p.workload, p.microbatch_size, p.microbatches, p.stages, p.pipelines, p.schedule,
-                      p.sharing_policy, p.transfers, p.parameter_server);
+                      p.sharing_policy, p.transfers, p.copies, p.parameter_server);
     };
     return decision(a) == decision(b);
   }
@@ -137,6 +140,7 @@ struct plan {
 inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority, sharing::exclusive, sharing::per_link, sharing::unlimited};
 
 [[nodiscard]] constexpr std::string_view to_string(transfer_mode m) { return m == transfer_mode::overlap ? "overlap" : "block"; }
+[[nodiscard]] constexpr std::string_view to_string(transfer_copies c) { return c == transfer_copies::per_edge ? "per_edge" : "per_device"; }
 [[nodiscard]] constexpr std::string_view to_string(sharing s) {
   switch (s) {
     case sharing::fair_share: return "fair_share";

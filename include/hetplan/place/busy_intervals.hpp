@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// When a device or a channel is busy, and where something still fits in.
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+/// Disjoint intervals in ascending order; intervals that touch are one.
+///
+/// Something without duration may stand at any point that is not inside an interval.
+/// Complexity  earliest: O(log intervals + intervals that are passed). add, remove: the intervals behind move.
+class busy_intervals {
+ public:
+  struct interval {
+    double start_s, end_s;
+  };
+
+  /// The earliest start, from `ready_s` on, of a gap of that length.
+  [[nodiscard]] double earliest(double ready_s, double duration_s) const {
+    auto it = std::partition_point(all_.begin(), all_.end(), [&](const interval& i) { return i.end_s <= ready_s; });
+    for (; it != all_.end() && it->start_s < ready_s + duration_s; ++it) {
+      if (duration_s <= 0 && it->start_s >= ready_s) break;
+      ready_s = std::max(ready_s, it->end_s);
+    }
+    return ready_s;
+  }
+
+  void add(double start_s, double end_s) {
+    if (!(end_s > start_s)) return;
+    auto it = std::partition_point(all_.begin(), all_.end(), [&](const interval& i) { return i.end_s < start_s; });
+    if (it != all_.end() && it->end_s == start_s) {
+      it->end_s = end_s;
+      if (const auto next = it + 1; next != all_.end() && next->start_s == end_s) {
+        it->end_s = next->end_s;
+        all_.erase(next);
+      }
+    } else if (it != all_.end() && it->start_s == end_s) {
+      it->start_s = start_s;
+    } else {
+      all_.insert(it, {start_s, end_s});
+    }
+  }
+
+  [[nodiscard]] double last_end_s() const { return all_.empty() ? 0 : all_.back().end_s; }
+  [[nodiscard]] const std::vector<interval>& all() const { return all_; }
+
+ private:
+  std::vector<interval> all_;
+};
+
+/// The earliest start, from `ready_s` on, of a gap of that length in all of them.
+template <class Channels>
+[[nodiscard]] double earliest_in_all(const Channels& channels, const std::vector<busy_intervals>& busy, double ready_s, double duration_s) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const std::size_t c : channels) {
+      const double start_s = busy[c].earliest(ready_s, duration_s);
+      moved |= start_s > ready_s;
+      ready_s = start_s;
+    }
+  }
+  return ready_s;
+}
+
+}  // namespace HETPLAN_NAMESPACE::place

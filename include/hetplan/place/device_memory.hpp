@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// How full the devices are while operators are placed.
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/place/placement_table.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+/// Bytes on each device: what its operators hold, and what the largest of them works with: only one runs at a time.
+///
+/// A sum of many bytes is exact where it is a whole number below 2^53, in any order; elsewhere operators are added in the order in
+/// which they are placed.
+/// Complexity  fits: O(1). add, remove: O(log of the device's operators), and the sizes behind one move.
+/// Source      Moirai, eq. 5. Deviations: m_i is split into what is held and what is only needed while an operator runs.
+class device_memory {
+ public:
+  explicit device_memory(const placement_table& t) : table_(&t), held_(t.devices(), 0), working_(t.devices()) {}
+
+  /// Would the operator fit beside what is there? By the byte: a full device is full.
+  [[nodiscard]] bool fits(std::size_t op, std::size_t device) const { return bytes_with(op, device) <= table_->capacity_bytes(device); }
+  [[nodiscard]] double bytes_with(std::size_t op, std::size_t device) const {
+    return held_[device] + table_->held_bytes(op) + std::max(largest_working(device), table_->working_bytes(op));
+  }
+  [[nodiscard]] double bytes(std::size_t device) const { return held_[device] + largest_working(device); }
+  /// What is left of a device's capacity; negative: it is over it.
+  [[nodiscard]] double free_bytes(std::size_t device) const { return table_->capacity_bytes(device) - bytes(device); }
+
+  void add(std::size_t op, std::size_t device) {
+    held_[device] += table_->held_bytes(op);
+    if (const double w = table_->working_bytes(op); w > 0) {
+      auto& all = working_[device];
+      all.insert(std::upper_bound(all.begin(), all.end(), w), w);
+    }
+  }
+  void remove(std::size_t op, std::size_t device) {
+    held_[device] -= table_->held_bytes(op);
+    if (const double w = table_->working_bytes(op); w > 0) {
+      auto& all = working_[device];
+      all.erase(std::lower_bound(all.begin(), all.end(), w));
+    }
+  }
+
+ private:
+  [[nodiscard]] double largest_working(std::size_t device) const { return working_[device].empty() ? 0 : working_[device].back(); }
+
+  const placement_table* table_;
+  std::vector<double> held_;
+  std::vector<std::vector<double>> working_;  ///< by device, ascending
+};
+
+}  // namespace HETPLAN_NAMESPACE::place

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A schedule that grows operator by operator: availability with insertion, the step that all list schedulers share.
+
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/place/busy_intervals.hpp>
+#include <hetplan/place/device_memory.hpp>
+#include <hetplan/place/operator_schedule.hpp>
+#include <hetplan/place/placement_rules.hpp>
+#include <hetplan/place/placement_table.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+/// Where an operator would run on a device.
+struct trial {
+  double data_s = 0;   ///< all that it reads is there
+  double start_s = 0;  ///< infinite: it cannot run there, or a route is missing
+  double end_s = 0;
+};
+
+/// Operators in an order in which producers come before readers; each goes into the first gap of its device, and its transfers into the
+/// first gaps of their channels, in the order of its edges.
+///
+/// The table must outlive it.
+/// Complexity  try_on, place: O(in-edges x intervals that are passed).
+/// Source      insertion: HEFT (Topcuoglu et al., 2002, section 4); transfers that take turns on a channel: ours.
+class partial_schedule {
+ public:
+  partial_schedule(const placement_table& t, const placement_rules& r);
+
+  /// Memory is the caller's business: see memory().
+  [[nodiscard]] trial try_on(std::size_t op, std::size_t device);
+  /// Puts it there as try_on says. The operators that it reads from are placed; the device can run it.
+  void place(std::size_t op, std::size_t device);
+
+  [[nodiscard]] bool placed(std::size_t op) const { return schedule_.device[op] != none; }
+  [[nodiscard]] std::size_t device_of(std::size_t op) const { return schedule_.device[op]; }
+  [[nodiscard]] double start_s(std::size_t op) const { return schedule_.start_s[op]; }
+  [[nodiscard]] double end_s(std::size_t op) const { return end_s_[op]; }
+  [[nodiscard]] const device_memory& memory() const { return memory_; }
+  /// Busy times of the devices.
+  [[nodiscard]] const std::vector<busy_intervals>& busy() const { return busy_; }
+  [[nodiscard]] double makespan_s() const { return makespan_s_; }
+  [[nodiscard]] const placement_table& table() const { return table_; }
+  [[nodiscard]] const placement_rules& rules() const { return rules_; }
+
+  /// All operators are placed. The bound is left at 0.
+  [[nodiscard]] operator_schedule result() &&;
+
+  static constexpr std::size_t none = ~std::size_t{0};
+
+ private:
+  /// The transfers that `op` needs on the device, into arriving_, and when the last one ends.
+  [[nodiscard]] double bring_data(std::size_t op, std::size_t device);
+
+  const placement_table& table_;
+  placement_rules rules_;
+  channels holds_;
+  device_memory memory_;
+  operator_schedule schedule_;
+  std::vector<double> end_s_;
+  std::vector<busy_intervals> busy_, channel_busy_;
+  std::vector<double> sent_s_;  ///< copies per device: producer x device, when the output is there; negative: not sent
+  double makespan_s_ = 0;
+  std::vector<scheduled_transfer> arriving_;  ///< of the last bring_data
+};
+
+/// The schedule of a placement: operators in an order in which producers come first, each on its device.
+///
+/// @return  infinite makespan and no schedule where a device cannot run an operator or a route is missing.
+[[nodiscard]] operator_schedule schedule_in_order(const placement_table& t, const placement_rules& r, const std::vector<std::size_t>& order,
+                                                  const std::vector<std::size_t>& device);
+
+}  // namespace HETPLAN_NAMESPACE::place
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/place/partial_schedule.ipp>
+#endif

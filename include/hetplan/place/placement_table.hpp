@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// One inference whose operators are to be placed: seconds of every operator on every device, of every edge between every two, memory.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+/// Data of one operator for another. Several edges of one operator carry the same tensor, or parts of it.
+struct operator_edge {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  double bytes = 0;
+
+  friend bool operator==(const operator_edge&, const operator_edge&) = default;
+};
+
+/// How an ordered pair of devices is joined: alone, a transfer takes latency_s + bytes * s_per_byte.
+struct device_pair {
+  double latency_s = 0;
+  double s_per_byte = 0;                    ///< infinite: no route, nothing can be sent
+  std::vector<std::size_t> resources = {};  ///< of the network, that it runs through; sorted, each once
+
+  [[nodiscard]] bool joined() const { return s_per_byte < std::numeric_limits<double>::infinity(); }
+  friend bool operator==(const device_pair&, const device_pair&) = default;
+};
+
+/// What a placement table is made of. Matrices are row-major. Files, and users who measure, fill it; see also make_placement_table.
+struct placement_data {
+  std::vector<std::string> operators = {};  ///< names
+  std::vector<std::string> devices = {};
+  std::vector<operator_edge> edges = {};    ///< no cycle; none twice
+  std::vector<double> time_s = {};          ///< operators x devices; infinite: cannot run there
+  std::vector<double> held_bytes = {};      ///< by operator: weights, held all the time
+  std::vector<double> working_bytes = {};   ///< by operator: beside that, while it runs; empty: none
+  std::vector<double> capacity_bytes = {};  ///< by device; may be infinite
+  std::vector<device_pair> pairs = {};      ///< devices x devices, (from, to); the diagonal is not read
+  std::vector<double> edge_time_s = {};     ///< edges x devices x devices: in place of pairs and bytes; empty: none are given
+  std::size_t resources = 0;                ///< of the network: pairs name 0 ... resources - 1
+
+  friend bool operator==(const placement_data&, const placement_data&) = default;
+};
+
+/// The problem of placing operators for the smallest makespan: which device runs which operator of one input, and when.
+/// Operators of one device run one after another; a transfer between devices takes its time, none is needed on one device.
+///
+///     const placement_table t = make_placement_table(problem);     // of a model, a cluster and a cost model
+///     t.time_s(op, device);  t.transfer_s(edge, from, to);
+///
+/// Throws      invalid_input (a size that does not fit, a number that is negative or no number, an edge that leads nowhere, twice the
+///             same edge, a cycle, no operator, no device).
+/// Complexity  O(operators log operators + edges log edges + the size of the matrices).
+/// Source      Moirai, table II: p_ik, p_qk'k'', m_i, Mem_k.
+class placement_table {
+ public:
+  explicit placement_table(placement_data given);
+
+  [[nodiscard]] std::size_t size() const { return data_.operators.size(); }
+  [[nodiscard]] std::size_t devices() const { return data_.devices.size(); }
+  [[nodiscard]] std::size_t resources() const { return data_.resources; }
+  [[nodiscard]] const placement_data& data() const { return data_; }
+  [[nodiscard]] std::span<const operator_edge> edges() const { return data_.edges; }
+  [[nodiscard]] const device_pair& pair(std::size_t from, std::size_t to) const { return data_.pairs[from * devices() + to]; }
+
+  /// All operators, so that every edge goes forward; the smallest number first.
+  [[nodiscard]] std::span<const std::size_t> order() const { return order_; }
+  /// Indices of the edges that enter or leave an operator, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> in_edges(std::size_t op) const { return row(first_in_, in_, op); }
+  [[nodiscard]] std::span<const std::uint32_t> out_edges(std::size_t op) const { return row(first_out_, out_, op); }
+
+  /// Infinite where the device cannot run it.
+  [[nodiscard]] double time_s(std::size_t op, std::size_t device) const { return data_.time_s[op * devices() + device]; }
+  /// The least over all devices.
+  [[nodiscard]] double fastest_s(std::size_t op) const { return fastest_s_[op]; }
+  /// Of an edge's data between two devices that has them for itself: 0 on one device, infinite where no route is.
+  [[nodiscard]] double transfer_s(std::size_t edge, std::size_t from, std::size_t to) const {
+    if (from == to) return 0;
+    if (!data_.edge_time_s.empty()) return data_.edge_time_s[(edge * devices() + from) * devices() + to];
+    return pair(from, to).latency_s + (data_.edges[edge].bytes > 0 ? data_.edges[edge].bytes * pair(from, to).s_per_byte
+                                       : pair(from, to).joined()   ? 0
+                                                                   : std::numeric_limits<double>::infinity());
+  }
+  /// Of an operator's whole output: the longest of its edges.
+  [[nodiscard]] double output_s(std::size_t op, std::size_t from, std::size_t to) const;
+
+  [[nodiscard]] double held_bytes(std::size_t op) const { return data_.held_bytes[op]; }
+  [[nodiscard]] double working_bytes(std::size_t op) const { return data_.working_bytes.empty() ? 0 : data_.working_bytes[op]; }
+  [[nodiscard]] double capacity_bytes(std::size_t device) const { return data_.capacity_bytes[device]; }
+
+  friend bool operator==(const placement_table& a, const placement_table& b) { return a.data_ == b.data_; }
+
+ private:
+  [[nodiscard]] static std::span<const std::uint32_t> row(const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& all,
+                                                          std::size_t op) {
+    return std::span(all).subspan(first[op], first[op + 1] - first[op]);
+  }
+  void check() const;
+  void index();
+
+  placement_data data_;
+  std::vector<std::size_t> order_;
+  std::vector<std::size_t> first_in_, first_out_;
+  std::vector<std::uint32_t> in_, out_;
+  std::vector<double> fastest_s_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::place
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/place/placement_table.ipp>
+#endif

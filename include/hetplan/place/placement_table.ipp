@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/placement_table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/escaped.hpp>
+#include <hetplan/graph/topological_order.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+[[noreturn]] HETPLAN_INLINE void refuse_table(const std::string& what) { throw invalid_input("placement table: " + what); }
+
+/// Each number of a list must be >= 0, and finite unless it may be infinite.
+HETPLAN_INLINE void check_table_numbers(std::string_view what, const std::vector<double>& values, std::size_t expected,
+                                        bool may_be_infinite) {
+  if (values.size() != expected)
+    refuse_table("expected " + std::to_string(expected) + " " + std::string(what) + ", got " + std::to_string(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool ok = values[i] >= 0 && (may_be_infinite || std::isfinite(values[i]));
+    if (!ok) {
+      refuse_table(std::string(what) + ", number " + std::to_string(i) + ": expected a " + (may_be_infinite ? "" : "finite ") +
+                   "number >= 0, got " + std::to_string(values[i]));
+    }
+  }
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE placement_table::placement_table(placement_data given) : data_(std::move(given)) {
+  check();
+  index();
+}
+
+HETPLAN_INLINE double placement_table::output_s(std::size_t op, std::size_t from, std::size_t to) const {
+  double longest = 0;
+  for (const std::uint32_t e : out_edges(op)) longest = std::max(longest, transfer_s(e, from, to));
+  return longest;
+}
+
+HETPLAN_INLINE void placement_table::check() const {
+  const std::size_t n = size(), d = devices();
+  if (n == 0) detail::refuse_table("expected at least one operator");
+  if (d == 0) detail::refuse_table("expected at least one device");
+  detail::check_table_numbers("seconds of operators on devices", data_.time_s, n * d, true);
+  detail::check_table_numbers("bytes that operators hold", data_.held_bytes, n, false);
+  if (!data_.working_bytes.empty()) detail::check_table_numbers("bytes that operators work with", data_.working_bytes, n, false);
+  detail::check_table_numbers("bytes of devices", data_.capacity_bytes, d, true);
+  if (!data_.edge_time_s.empty()) {
+    detail::check_table_numbers("seconds of edges between devices", data_.edge_time_s, data_.edges.size() * d * d, true);
+  }
+  if (data_.pairs.size() != d * d) {
+    detail::refuse_table("expected " + std::to_string(d * d) + " pairs of devices, got " + std::to_string(data_.pairs.size()));
+  }
+  for (std::size_t p = 0; p < data_.pairs.size(); ++p) {
+    const device_pair& pair = data_.pairs[p];
+    const auto fail = [&](const std::string& what) {
+      detail::refuse_table("pair of devices " + std::to_string(p / d) + " -> " + std::to_string(p % d) + ": " + what);
+    };
+    if (!(pair.latency_s >= 0 && std::isfinite(pair.latency_s) && pair.s_per_byte >= 0)) fail("expected numbers >= 0");
+    if (std::adjacent_find(pair.resources.begin(), pair.resources.end(), std::greater_equal<>()) != pair.resources.end())
+      fail("expected resources in ascending order");
+    if (!pair.resources.empty() && pair.resources.back() >= resources()) fail("names resource " + std::to_string(pair.resources.back()));
+  }
+  for (std::size_t e = 0; e < data_.edges.size(); ++e) {
+    const operator_edge& edge = data_.edges[e];
+    if (edge.from >= n || edge.to >= n || !(edge.bytes >= 0 && std::isfinite(edge.bytes))) {
+      detail::refuse_table("edge " + std::to_string(e) + ": expected two of " + std::to_string(n) +
+                           " operators and finite bytes >= 0, got " + std::to_string(edge.from) + " -> " + std::to_string(edge.to) + ", " +
+                           std::to_string(edge.bytes));
+    }
+  }
+}
+
+HETPLAN_INLINE void placement_table::index() {
+  const std::size_t n = size();
+  std::vector<std::pair<std::size_t, std::size_t>> ends;
+  ends.reserve(data_.edges.size());
+  for (const operator_edge& e : data_.edges) ends.emplace_back(e.from, e.to);
+  order_ = topological_order(n, ends);
+  const auto named = [&](std::size_t op) { return "\"" + escaped(data_.operators[op]) + "\""; };
+  if (order_.size() < n) {
+    const auto [from, to] = edge_on_cycle(n, ends, order_);
+    detail::refuse_table("expected no cycle, got one through " + named(from) + " -> " + named(to));
+  }
+  std::sort(ends.begin(), ends.end());
+  if (const auto twice = std::adjacent_find(ends.begin(), ends.end()); twice != ends.end()) {
+    detail::refuse_table("expected every edge once, got " + named(twice->first) + " -> " + named(twice->second) + " again");
+  }
+  const auto rows = [&](std::size_t operator_edge::*end, std::vector<std::size_t>& first, std::vector<std::uint32_t>& all) {
+    first.assign(n + 1, 0);
+    for (const operator_edge& e : data_.edges) ++first[e.*end + 1];
+    for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
+    all.resize(data_.edges.size());
+    std::vector<std::size_t> next(first.begin(), first.end() - 1);
+    for (std::size_t e = 0; e < data_.edges.size(); ++e) all[next[data_.edges[e].*end]++] = static_cast<std::uint32_t>(e);
+  };
+  rows(&operator_edge::to, first_in_, in_);
+  rows(&operator_edge::from, first_out_, out_);
+  for (std::size_t op = 0; op < n; ++op) {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < devices(); ++k) fastest = std::min(fastest, time_s(op, k));
+    fastest_s_.push_back(fastest);
+  }
+}
+
+}  // namespace HETPLAN_NAMESPACE::place
