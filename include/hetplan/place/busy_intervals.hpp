@@ -12,7 +12,7 @@ namespace HETPLAN_NAMESPACE::place {
 
 /// Disjoint intervals in ascending order; intervals that touch are one.
 ///
-/// Something without duration may stand at any point that is not inside an interval.
+/// Something without duration may stand at any point that is not inside an interval, and nothing runs across that point.
 /// Complexity  earliest: O(log intervals + intervals that are passed). add, remove: the intervals behind move.
 class busy_intervals {
  public:
@@ -23,16 +23,13 @@ class busy_intervals {
   /// The earliest start, from `ready_s` on, of a gap of that length.
   [[nodiscard]] double earliest(double ready_s, double duration_s) const {
     auto it = std::partition_point(all_.begin(), all_.end(), [&](const interval& i) { return i.end_s <= ready_s; });
-    for (; it != all_.end() && it->start_s < ready_s + duration_s; ++it) {
-      if (duration_s <= 0 && it->start_s >= ready_s) break;
-      ready_s = std::max(ready_s, it->end_s);
-    }
+    for (; it != all_.end() && it->start_s < ready_s + duration_s; ++it) ready_s = std::max(ready_s, it->end_s);
     return ready_s;
   }
 
   void add(double start_s, double end_s) {
-    if (!(end_s > start_s)) return;
     auto it = std::partition_point(all_.begin(), all_.end(), [&](const interval& i) { return i.end_s < start_s; });
+    if (it != all_.end() && start_s == end_s && it->start_s <= start_s) return;
     if (it != all_.end() && it->end_s == start_s) {
       it->end_s = end_s;
       if (const auto next = it + 1; next != all_.end() && next->start_s == end_s) {
