@@ -123,6 +123,7 @@ HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const 
   o["schedule"] = write_schedule(p.schedule, c);
   o["network"] = to_string(p.sharing_policy);
   if (p.transfers != transfer_mode::overlap) o["transfers"] = to_string(p.transfers);
+  if (p.copies != transfer_copies::per_edge) o["copies"] = to_string(p.copies);
   if (p.parameter_server) o["sync"]["parameter_server"] = c[*p.parameter_server].name;
   const auto stages_of = [&](int pipeline) {
     json list = json::array();

@@ -20,6 +20,8 @@ inline constexpr std::array<std::pair<std::string_view, sharing>, all_sharings.s
   return named;
 }();
 
+inline constexpr std::array<std::pair<std::string_view, transfer_copies>, 2> copies{
+    {{"per_edge", transfer_copies::per_edge}, {"per_device", transfer_copies::per_device}}};
 inline constexpr std::array<std::pair<std::string_view, transfer_mode>, 2> transfer_modes{
     {{"overlap", transfer_mode::overlap}, {"block", transfer_mode::block}}};
 
@@ -48,6 +50,7 @@ HETPLAN_INLINE plan plan_reader::read() {
   }
   p_.sharing_policy = top_.one_of("network", sharings, std::optional(sharing::fair_share));
   p_.transfers = top_.one_of("transfers", transfer_modes, std::optional(transfer_mode::overlap));
+  p_.copies = top_.one_of("copies", copies, std::optional(transfer_copies::per_edge));
   if (const auto sync = top_.find("sync")) read_sync(*sync);
   if (const auto schedule = top_.find("schedule")) read_schedule(*schedule);
   if (const auto flows = top_.find("flows")) {

@@ -4,6 +4,8 @@
 #include <hetplan/tasks/expand.hpp>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -111,7 +113,7 @@ class expander {
   }
 
   [[nodiscard]] bool is_split(stage_id s, device_id d) const {
-    if (p_.schedule.kind != schedule_kind::explicit_orders) return false;
+    if (p_.schedule.kind != schedule_kind::explicit_orders || p_.workload.mode != mode::training) return false;
     const auto& order = orders_[d.index()];
     return std::any_of(order.begin(), order.end(), [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
   }
@@ -146,6 +148,10 @@ class expander {
                                  .first_sample = source.first_sample + std::max(begin, first),
                                  .last_sample = source.first_sample + std::min(end, last),
                                  .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
+                if (sends_once(kind, from, to)) {
+                  send_once(t, producer, consumer);
+                  continue;
+                }
                 if (kind != transfer_kind::token && p_.transfers == transfer_mode::block) {
                   sender_.carry(t, producer, consumer);
                   continue;
@@ -159,6 +165,26 @@ class expander {
         }
       }
     }
+  }
+
+  /// Copies per device: an output crosses once to each device that reads it.
+  [[nodiscard]] bool sends_once(transfer_kind kind, stage_id from, stage_id to) const {
+    return kind == transfer_kind::forward && p_.copies == transfer_copies::per_device && p_.transfers == transfer_mode::overlap &&
+           p_[from].devices.size() == 1 && p_[to].devices.size() == 1 && stages_[from].microbatch_size == stages_[to].microbatch_size;
+  }
+
+  /// The first reader on a device, by stage, names the transfer; it carries the stage's largest cut, whoever reads there.
+  void send_once(transfer t, handle producer, handle consumer) {
+    const auto [it, first] = sent_.try_emplace({t.from_stage, t.to, t.microbatch, t.token});
+    if (first) {
+      double largest = 0;
+      for (const std::size_t e : stages_[t.from_stage].out) largest = std::max(largest, stages_.edges[e].forward_cut.value());
+      t.volume_bytes = largest * static_cast<double>(t.last_sample - t.first_sample);
+      const auto [first_chunk, last_chunk] = sender_.send(t);
+      out_.depend(producer, first_chunk);
+      it->second = last_chunk;
+    }
+    out_.depend(it->second, consumer);
   }
 
   /// Every sink's token goes to every source of its pipeline, where the next token may start.
@@ -230,7 +256,8 @@ class expander {
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
-  std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
+  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;  ///< copies per device: by stage, device, microbatch, token
+  std::vector<std::vector<part>> parts_;                              ///< by stage, by position in its devices
   std::size_t count_ = 0;
 };
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/make_placement_table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/stage_sums.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+/// A block as a stage of its own, on no device yet.
+[[nodiscard]] HETPLAN_INLINE stage stage_of_block(const planning_graph& model, std::span<const layer_id> layers) {
+  stage s{.name = model[layers.front()].name, .layers = {layers.begin(), layers.end()}};
+  if (layers.size() > 1) s.name += "+" + std::to_string(layers.size() - 1);
+  return s;
+}
+
+struct stage_on_device {
+  double time_s = std::numeric_limits<double>::infinity();
+  int degree = 1;
+};
+
+/// On as many accelerators as is fastest; infinite where the models cannot tell.
+[[nodiscard]] HETPLAN_INLINE stage_on_device fastest_on(const planning_problem& problem, const stage& s, const device& d) {
+  const bool profiled =
+      std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return problem.model[l].profile_for(d.kind) != nullptr; });
+  const bool known = profiled || d.compute.value() > 0;
+  stage_on_device best;
+  if (!known) return best;
+  const int most = d.interconnect && !profiled ? d.accelerators : 1;
+  for (int degree = 1; degree <= most; ++degree) {
+    try {
+      const double time_s =
+          stage_time_s(problem.cost, problem.model, s, {d.id, problem.job.batch, degree}, d, phase::forward, problem.job.workload.context);
+      if (time_s < best.time_s) best = {time_s, degree};
+    } catch (const unknown_time&) {
+      continue;
+    }
+  }
+  return best;
+}
+
+HETPLAN_INLINE void put_pairs(const cluster& c, placement_data& t) {
+  t.resources = c.network().resources().size();
+  for (const device& a : c.devices()) {
+    for (const device& b : c.devices()) {
+      device_pair& p = t.pairs.emplace_back();
+      if (a.id == b.id) continue;
+      const route* r = c.network().find(a.id, b.id);
+      if (r == nullptr) {
+        p.s_per_byte = std::numeric_limits<double>::infinity();
+        continue;
+      }
+      p.latency_s = r->latency.value();
+      if (!r->via.empty()) p.s_per_byte = 1 / c.network().peak_bandwidth(a.id, b.id).value();
+      for (const resource_use& u : r->via) p.resources.push_back(u.resource.index());
+      std::sort(p.resources.begin(), p.resources.end());
+    }
+  }
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE placement_table make_placement_table(const planning_problem& problem) {
+  return make_placement_table(problem, coarsen::each_layer(problem.model));
+}
+
+HETPLAN_INLINE placement_table make_placement_table(const planning_problem& problem, const coarsen::blocks& blocks) {
+  const workload& w = problem.job.workload;
+  if (w.mode != mode::inference)
+    throw invalid_input("make_placement_table: expected a job of mode inference, got " + std::string(to_string(w.mode)));
+  const planning_graph& model = problem.model;
+  const double batch = problem.job.batch;
+  placement_data t;
+  plan apart = blank_plan(problem, "", problem.job.batch);
+  for (const auto& layers : blocks.layers) {
+    const stage& s = apart.stages.emplace_back(detail::stage_of_block(model, layers));
+    t.operators.push_back(s.name);
+    for (const device& d : problem.cluster.devices()) t.time_s.push_back(detail::fastest_on(problem, s, d).time_s);
+    double held = 0;
+    for_each_tensor(model, s, [&](const layer& l) { held += checked_bytes(problem.models.memory.state(l, w), "state", l); });
+    t.held_bytes.push_back(held);
+    t.working_bytes.push_back(
+        stage_share_memory(problem.models.memory, model, s, {device_id(std::size_t{0}), problem.job.batch}, w, 0).forward);
+  }
+  for (const stage_edge& e : make_stage_graph(apart, model).edges)
+    t.edges.push_back({e.from.index(), e.to.index(), e.forward_cut.value() * batch});
+  for (const device& d : problem.cluster.devices()) {
+    t.devices.push_back(d.name);
+    t.capacity_bytes.push_back(memory_limit_bytes(d));
+  }
+  detail::put_pairs(problem.cluster, t);
+  return placement_table(std::move(t));
+}
+
+HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::blocks& blocks, const placement_rules& r,
+                            const operator_schedule& s, std::string planner) {
+  plan p = blank_plan(problem, std::move(planner), problem.job.batch);
+  p.sharing_policy = policy_of(r.contention);
+  p.copies = r.copies;
+  p.schedule.kind = schedule_kind::explicit_orders;
+  std::vector<std::size_t> order(blocks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return s.start_s[a] < s.start_s[b]; });
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const device& d = problem.cluster.devices()[s.device[i]];
+    stage& st = p.stages.emplace_back(detail::stage_of_block(problem.model, blocks.layers[i]));
+    st.devices = {{d.id, problem.job.batch, detail::fastest_on(problem, st, d).degree}};
+  }
+  p.schedule.orders.resize(problem.cluster.size());
+  for (const std::size_t i : order) p.schedule.orders[s.device[i]].push_back({phase::forward, stage_id(i), 0});
+  if (r.contention == contention::none) return p;
+  const stage_graph g = make_stage_graph(p, problem.model);
+  for (std::size_t x = 0; x < s.transfers.size(); ++x) {
+    const scheduled_transfer& t = s.transfers[x];
+    const stage_edge& e = g.edges[t.edge];
+    p.schedule.transfers.push_back({.from = device_id(t.from),
+                                    .to = device_id(t.to),
+                                    .from_stage = e.from,
+                                    .to_stage = e.to,
+                                    .release = seconds(t.start_s),
+                                    .priority = static_cast<int>(x)});
+  }
+  return p;
+}
+
+}  // namespace HETPLAN_NAMESPACE::place
