@@ -30,7 +30,7 @@ struct operator_schedule {
   hetplan::status status = {};
   std::vector<std::size_t> device = {};            ///< by operator; empty: there is no schedule
   std::vector<double> start_s = {};                ///< by operator; it ends after its time on that device
-  std::vector<scheduled_transfer> transfers = {};  ///< in order of (start, edge)
+  std::vector<scheduled_transfer> transfers = {};  ///< in order of (start, end, edge)
   double makespan_s = std::numeric_limits<double>::infinity();
   double bound_s = 0;   ///< no schedule of the table under these rules is shorter; the makespan where proven optimal
   long long steps = 0;  ///< that the search took; see step_budget
