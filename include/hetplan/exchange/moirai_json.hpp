@@ -24,7 +24,8 @@ namespace HETPLAN_NAMESPACE::exchange {
 /// first, then CPUs. An output takes its cost into and out of an accelerator, so twice from one accelerator to another, and nothing
 /// between CPUs, which share their memory. Every accelerator is joined to the memory by a wire each way.
 ///
-/// Throws  as read_dnn_partitioning; invalid_input (a backward operator, or operators of one color).
+/// Operators that belong on one device are one operator (place::make_placement_units).
+/// Throws  as read_dnn_partitioning; invalid_input (a backward operator).
 /// Source  Tarnawski et al., NeurIPS 2020, appendix F. Deviations: there, an accelerator may also move data while it computes or not,
 ///         by its model; here transfers run beside the work.
 [[nodiscard]] place::placement_table read_dnn_partitioning_latency(const io::json_document& d);
