@@ -64,7 +64,7 @@ struct show_options {
   std::string what, dot;
 };
 struct import_options {
-  std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor
+  std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning
   std::string device;                      ///< the kind that was measured
   std::string input_time = "zero";         ///< pipedream
   std::string configuration = "vanilla";   ///< piper

@@ -2,10 +2,12 @@
 #include <iostream>
 
 #include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/draw/dot.hpp>
 #include <hetplan/exchange/export_llama_cpp.hpp>
 #include <hetplan/exchange/export_prima_cpp.hpp>
 #include <hetplan/exchange/export_torch.hpp>
 #include <hetplan/exchange/export_vllm.hpp>
+#include <hetplan/exchange/placement_json.hpp>
 #include <hetplan/exchange/whole_blocks.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
@@ -24,6 +26,8 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "prima.cpp") return exchange::prima_cpp_commands(p, model, devices);
   if (o.to == "vllm") return exchange::vllm_command(p, model, devices);
   if (o.to == "torch") return exchange::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
+  if (o.to == "placement") return exchange::write_placement(p, model, devices);
+  if (o.to == "dot") return draw::dot(p, model, devices);
   check_pair(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") io::require_tasks_file(p, model);
   const judgement judged = o.to == "tasks" ? judge(p, model, devices, profiled_or_roofline{})
@@ -55,7 +59,8 @@ int export_plan(const common_options& options, const export_options& o) {
   }
   const std::string text = text_for(o, p, model, devices);
   if (o.out.empty()) {
-    std::cout << (options.json && o.to != "tasks" && o.to != "plan" ? io::json_text(io::json{{"text", text}}) : text);
+    std::cout << (options.json && o.to != "tasks" && o.to != "plan" && o.to != "placement" ? io::json_text(io::json{{"text", text}})
+                                                                                           : text);
     return 0;
   }
   files.put(o.out, text);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
@@ -79,10 +80,27 @@ imported import_sailor(const common_options& options, const import_options& o) {
   return {exchange::with_sailor_profiles(load_model(options, o.onto), measured)};
 }
 
+/// Operators with a time on each device; what bytes and bandwidths cannot say of its transfers is told.
+imported import_table(const import_options& o) {
+  const io::json_document file = io::json_document::load(o.file);
+  const place::placement_table table = o.format == "moirai" ? exchange::read_moirai(file) : exchange::read_dnn_partitioning_latency(file);
+  exchange::table_model m = exchange::model_of(table, exchange::model_name_of(o.file));
+  if (m.largest_error > 1e-6) {
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.2g", 100 * m.largest_error);
+    warn(o.file + ": transfers have times that no bytes over bandwidths give; those of the model are off by up to " + percent +
+         " % of the edge's longest");
+  }
+  imported result{std::move(m.model)};
+  if (!o.cluster.empty()) result.devices = std::move(m.cluster);
+  return result;
+}
+
 imported read(const common_options& options, const import_options& o) {
   if (o.format == "pipedream") return import_pipedream(o);
   if (o.format == "piper") return import_piper(o);
   if (o.format == "pipeedge") return import_pipeedge(options, o);
+  if (o.format == "moirai" || o.format == "dnn-partitioning") return import_table(o);
   return import_sailor(options, o);
 }
 

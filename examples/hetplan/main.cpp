@@ -66,9 +66,12 @@ class command_line {
     model_and_cluster(exported, export_.model, export_.cluster);
     exported->add_option("plan", export_.plan, "plan file")->required()->type_name("PLAN");
     exported
-        ->add_option("--to", export_.to, "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan")
+        ->add_option(
+            "--to", export_.to,
+            "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan; placement: the device of "
+            "each layer; dot: a picture of it for Graphviz")
         ->required()
-        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan"}));
+        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan", "placement", "dot"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--out", export_.out, "write it there (standard output)");
@@ -142,6 +145,11 @@ class command_line {
         ->needs(sizes)
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
+
+    for (const auto& [name, text] : {std::pair("moirai", "a sample graph of Moirai: operators with a time on each of its devices"),
+                                     std::pair("dnn-partitioning", "a latency workload of dnn-partitioning: accelerators and CPUs")}) {
+      format(foreign, name, text)->add_option("--cluster", import_.cluster, "write the file's devices");
+    }
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");
