@@ -4,8 +4,9 @@
 #include <hetplan/coarsen/fused_graph.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -169,9 +170,11 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
   const auto rate = bandwidth_.find(kind);
   const double saved_s = rate == bandwidth_.end() || !(rate->second > 0) ? 0 : saved.value() / rate->second;  // per sample
   std::vector<double> before(members.size());                                                                 // at the batch size before
+  double most_rise = 0, forward_s = 0;                                                                        // at the last batch size
   for (const double b : batches) {
     if (b > largest && !sum.batch.empty()) break;
-    double forward_s = 0, longest_s = 0, most_rise = 0, backward_s = 0;
+    double longest_s = 0, backward_s = 0;
+    forward_s = most_rise = 0;
     for (std::size_t m = 0; m < members.size(); ++m) {
       const layer& l = model_[members[m]];
       const double s = profiled{}.time({l, phase::forward, b}, on).value();
@@ -182,12 +185,12 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
       if (!backward) continue;
       for (const phase part : {phase::backward_input, phase::backward_weight}) backward_s += profiled{}.time({l, part, b}, on).value();
     }
-    // Beyond the last batch size the last slope goes on: it must not fall behind that of any member.
-    double floor_s = longest_s;
-    if (!sum.forward_s.empty()) floor_s = std::max(floor_s, sum.forward_s.back() + most_rise);
     sum.batch.push_back(b);
-    sum.forward_s.push_back(std::min(forward_s, std::max(floor_s, forward_s - saved_s * b)));
+    sum.forward_s.push_back(std::max(longest_s, forward_s - saved_s * b));
     if (backward) sum.backward_s.push_back(backward_s);
+  }
+  if (const std::size_t n = sum.batch.size(); n > 1) {  // the last slope goes on, so it must not fall behind that of any member
+    sum.forward_s[n - 1] = std::min(forward_s, std::max(sum.forward_s[n - 1], sum.forward_s[n - 2] + most_rise));
   }
   all.push_back(std::move(sum));
 }
