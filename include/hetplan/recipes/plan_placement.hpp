@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What planners of single operators have in common: they place the operators of one inference and have one answer.
+
+#include <functional>
+
+#include <hetplan/coarsen/fusion_rules.hpp>
+#include <hetplan/core/observer.hpp>
+#include <hetplan/core/step_budget.hpp>
+#include <hetplan/place/operator_schedule.hpp>
+#include <hetplan/place/placement_rules.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+/// How operators are grouped, and how their transfers share the network.
+struct placement_view {
+  coarsen::fusion_rules fusion = coarsen::no_fusion();  ///< operators of a rule stay together
+  place::placement_rules network = {place::contention::shared, transfer_copies::per_device};
+};
+
+/// Finds a schedule of a table under its rules.
+using placement_search =
+    std::function<place::operator_schedule(const place::placement_table&, const place::placement_rules&, const step_budget&)>;
+
+/// The operators of one inference placed by a search and judged on the cluster as it is: all samples of the batch at once, a stage for
+/// each group of operators, transfers released as the schedule starts them.
+///
+/// @return      one plan, with the search's bound. Infeasible with the reason: the job is no inference or does not want its batch in one
+///              piece, operators do not fit, a device limit is broken.
+/// Complexity   make_placement_table, the search, and one simulation.
+/// Throws       invalid_model (a user's model misbehaves).
+/// Source       ours; the planners' own papers stand in their recipes.
+[[nodiscard]] plan_result plan_placement(const planning_problem& problem, const any_objective& objective, const char* planner,
+                                         const placement_view& view, const placement_search& search,
+                                         const candidate_observer& observer = {});
+
+}  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/plan_placement.ipp>
+#endif
