@@ -29,6 +29,7 @@ struct common_options {
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
+  std::string fuse;  ///< by the names of known_fusions; "": none
 };
 
 struct simulate_options {
@@ -89,8 +90,8 @@ int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
 /// What `list` knows, in its order.
-inline constexpr const char* listed_kinds[] = {"models", "clusters", "devices", "planners", "policies",
-                                               "rows",   "laws",     "orders",  "transfers"};
+inline constexpr const char* listed_kinds[] = {"models", "clusters", "devices", "planners",  "policies",
+                                               "rows",   "laws",     "orders",  "transfers", "fusions"};
 int list(const common_options&, const std::string& what);
 
 // --- shared by the commands ---
@@ -99,8 +100,11 @@ int list(const common_options&, const std::string& what);
 /// silences progress alone: nothing that a file or an option asks is ignored in silence.
 void warn(const std::string& text);
 
-/// A file, or a built-in name. Throws invalid_input for an option of built-in models that this one has no use for.
+/// A file, or a built-in name, fused as the options say. Throws invalid_input for an option of built-in models that this one has no use
+/// for.
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
+/// The model with operators fused as the options say.
+hetplan::planning_graph fused_as_asked(const common_options&, hetplan::planning_graph model);
 /// The options without those of built-in models that this one has no use for.
 common_options options_for(const common_options&, const std::string& model);
 /// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.

@@ -15,6 +15,7 @@
 #include <hetplan/recipes/pipedream.hpp>
 
 #include "commands.hpp"
+#include "named_models.hpp"
 #include "outputs.hpp"
 #include "search_options.hpp"
 
@@ -35,6 +36,9 @@ class command_line {
         ->expected(3)
         ->check(CLI::PositiveNumber);
     app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));
+    const std::vector<std::string> fusions = cli::names_of(cli::known_fusions());
+    app_.add_option("--fuse", common_.fuse, "fuse a model's operators as a backend does: " + hetplan::io::joined(fusions))
+        ->check(CLI::Validator([fusions](const std::string& given) { return cli::fault_in_name(given, fusions); }, ""));
 
     CLI::App* plan = command("plan", "find plans for a model on a cluster", [this] { return cli::plan(common_, plan_); });
     model_and_cluster(plan, plan_.model, plan_.cluster);

@@ -57,6 +57,17 @@ std::span<const named_model<schedule::any_transfer_scheduler>> known_transfers()
   return all;
 }
 
+std::span<const named_model<coarsen::fusion_rules>> known_fusions() {
+  using holder = coarsen::fusion_rules;
+  static constexpr named_model<holder> all[] = {
+      {"tensorrt", "convolutions and products with their norms, sums and activations; pairs of pointwise operators",
+       [](std::uint64_t) { return coarsen::tensorrt_like(); }},
+      {"onednn", "convolutions and products with up to three operators behind them; attention",
+       [](std::uint64_t) { return coarsen::onednn_like(); }},
+      {"none", "every operator by itself", [](std::uint64_t) { return coarsen::no_fusion(); }}};
+  return all;
+}
+
 std::string fault_in_name(std::string_view given, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), given) != known.end()) return {};
   return "expected one of " + io::joined(known) + ", got " + io::in_quotes(given) + io::suggestion(given, known);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// The models that dora's options can name: each table is the one place where a name meets its model.
+// The models that options can name: each table is the one place where a name meets its model.
 
 #include <cstdint>
 #include <optional>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <hetplan/coarsen/fusion_rules.hpp>
 #include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/io/text.hpp>
 #include <hetplan/partition/device_orders.hpp>
@@ -29,6 +30,8 @@ std::span<const named_model<hetplan::decompose::any_decomposition>> known_rows()
 std::span<const named_model<std::optional<hetplan::any_step_law>>> known_laws();
 std::span<const named_model<hetplan::partition::any_device_ordering>> known_orders();
 std::span<const named_model<hetplan::schedule::any_transfer_scheduler>> known_transfers();
+/// Of --fuse.
+std::span<const named_model<hetplan::coarsen::fusion_rules>> known_fusions();
 
 template <class Model>
 std::vector<std::string> names_of(std::span<const named_model<Model>> known) {

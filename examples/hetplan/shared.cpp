@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include <hetplan/coarsen/fuse_operators.hpp>
+#include <hetplan/coarsen/fused_graph.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
@@ -18,6 +20,7 @@
 #include <hetplan/zoo/settings.hpp>
 
 #include "commands.hpp"
+#include "named_models.hpp"
 
 namespace cli {
 
@@ -65,6 +68,7 @@ common_options options_for(const common_options& options, const std::string& mod
 }
 
 void require_no_model_options(const common_options& o, const std::string& who, bool dtype) {
+  if (!o.fuse.empty()) throw invalid_input("--fuse: only a model takes it, not " + who);
   const char* given = o.tokens ? "--tokens" : o.input ? "--input" : o.dtype.empty() || dtype ? nullptr : "--dtype";
   if (given == nullptr) return;
   throw invalid_input(std::string(given) + ": only a built-in " +
@@ -74,16 +78,28 @@ void require_no_model_options(const common_options& o, const std::string& who, b
                       "model takes it, not " + who);
 }
 
+planning_graph fused_as_asked(const common_options& options, planning_graph model) {
+  for (const auto& known : known_fusions()) {
+    if (options.fuse != known.name) continue;
+    const coarsen::fusion_rules rules = known.make(standard_seed);
+    return coarsen::fused_graph(model, coarsen::fuse_operators(model, rules), rules);
+  }
+  return model;
+}
+
 planning_graph load_model(const common_options& options, const std::string& name) {
   common_options left = options;  // what the model has no use for
+  left.fuse.clear();
   const common_options used = options_for(options, name);
   if (used.tokens) left.tokens.reset();
   if (used.input) left.input.reset();
   if (!used.dtype.empty()) left.dtype.clear();
   require_no_model_options(left, name);
-  if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) return zoo::model(name, model_options(used));
+  if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) {
+    return fused_as_asked(options, zoo::model(name, model_options(used)));
+  }
   require_file("model", name, zoo::model_names());
-  return io::read_model(io::json_document::load(name));
+  return fused_as_asked(options, io::read_model(io::json_document::load(name)));
 }
 
 cluster load_cluster(const std::string& name) {

@@ -70,7 +70,14 @@ int show(const common_options& options, const show_options& o) {
     const cluster c = load_cluster(o.what);
     present(c, io::write_cluster);
   } else {
-    const planning_graph model = load_model(options, o.what);
+    common_options whole = options;
+    whole.fuse.clear();
+    planning_graph model = load_model(whole, o.what);
+    if (!options.fuse.empty()) {
+      const std::size_t before = model.size();
+      model = fused_as_asked(options, std::move(model));
+      if (!options.json) std::printf("fused by %s: %zu layers before, %zu after\n", options.fuse.c_str(), before, model.size());
+    }
     present(model, [](const planning_graph& m) { return io::describe_model(m); });
   }
   files.commit();
@@ -119,6 +126,8 @@ int list(const common_options& options, const std::string& what) {
       add_all(known_orders());
     } else if (kind == "transfers") {
       add_all(known_transfers());
+    } else if (kind == "fusions") {
+      add_all(known_fusions());
     } else {
       for (const auto& name : kind == "planners" ? planner_names() : policy_names()) add(name, "");
     }

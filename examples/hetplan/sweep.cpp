@@ -129,6 +129,7 @@ sweep_cases::sweep_cases(const common_options& options, const std::string& file)
     if (o.tokens) left.tokens.reset();
     if (o.input) left.input.reset();
     if (!o.dtype.empty()) left.dtype.clear();
+    left.fuse.clear();  // whatever the model
   };
   for (std::size_t i = 0; i < s.models.size(); ++i) {
     const std::string& name = s.models[i];

@@ -139,6 +139,28 @@ class documents(folder_test):
         small = self.document("show", "resnet50", "--input", "3,112,112")
         self.assertLess(small["forward_flops"], 0.3 * self.document("show", "resnet50")["forward_flops"])
 
+    def test_a_model_is_fused_as_a_backend_does(self):
+        whole = self.document("show", "resnet50")
+        fused = self.document("show", "resnet50", "--fuse", "tensorrt")
+        self.assertEqual(self.document("show", "resnet50", "--fuse", "none"), whole)
+        self.assertEqual((len(whole["layers"]), len(fused["layers"])), (73, 57))
+        self.assertAlmostEqual(fused["parameters"], whole["parameters"])
+        self.assertAlmostEqual(fused["forward_flops"], whole["forward_flops"])
+        self.assertTrue(self.done("show", "resnet50", "--fuse", "tensorrt").startswith("fused by tensorrt: 73 layers before, 57 after\n"))
+        self.assertEqual(self.document("list", "fusions"), {"fusions": ["tensorrt", "onednn", "none"]})
+        (self.path / "j.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "inference", "batch": 1}))
+        plan = ("plan", "resnet50", "smart-home-2", "j.json", "--planner", "on-device")
+        alone = self.latency(*plan)
+        self.assertLess(self.latency(*plan, "--fuse", "tensorrt", "--out", "p.json"), alone)
+        self.assertIn("l0.0.c3+l0.0.add", json.loads((self.path / "p.json").read_text())["stages"][0]["layers"])
+        self.document("simulate", "resnet50", "smart-home-2", "p.json", "--fuse", "tensorrt")
+        self.assertIn("l0.0.c3+l0.0.add", self.refused("simulate", "resnet50", "smart-home-2", "p.json"))
+
+    def test_what_is_fused_is_a_model_and_by_known_rules(self):
+        for command in (("show", "smart-home-1"), ("list",), ("init", "new")):
+            self.assertIn("--fuse: only a model takes it", self.refused(*command, "--fuse", "onednn"))
+        self.assertIn('did you mean "onednn"', self.refused("show", "resnet50", "--fuse", "onedn"))
+
     def test_show_draws_a_graph(self):
         self.done("show", "bert-small", "--dot", "g.dot")
         self.assertTrue((self.path / "g.dot").read_text().lstrip().startswith("digraph"))

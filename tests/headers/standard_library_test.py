@@ -39,7 +39,7 @@ NAMES = {
     "deque": "deque erase_if",
     "exception": "current_exception exception_ptr rethrow_exception",
     "filesystem": "filesystem is_directory path rename",
-    "functional": "function greater hash",
+    "functional": "function greater hash less plus",
     "initializer_list": "initializer_list",
     "iterator": "back_inserter prev size ssize",
     "limits": "numeric_limits",

@@ -183,6 +183,41 @@ TEST_CASE("bad resources and routes are found") {
         "c.json: /routes/1/via/3/weight: expected weights with a finite sum, got 1e+308");
 }
 
+TEST_CASE("a pair without a route gets the widest path where the file says so") {
+  const std::string partial = R"({"format": "hetplan/cluster/1", "name": "x",
+    "devices": [{"name": "a", "memory": 1}, {"name": "b", "memory": 1}, {"name": "c", "memory": 1}],
+    "resources": [{"name": "ab", "capacity": 10}, {"name": "bc", "capacity": 5}],
+    "routes": [{"from": "a", "to": "b", "via": [{"resource": "ab"}], "latency": 1},
+               {"from": "b", "to": "c", "via": [{"resource": "bc"}], "latency": 2}]})";
+  const std::string widest = with(partial, "\"name\": \"x\",", "\"name\": \"x\", \"indirect\": \"widest\",");
+  const auto route_of = [](const cluster& c, int from, int to) { return c.network().find(device_id(from), device_id(to)); };
+  CHECK(route_of(read(partial), 0, 2) == nullptr);
+  CHECK(read(with(widest, "\"widest\"", "\"none\"")) == read(partial));
+  const cluster c = read(widest);
+  REQUIRE(route_of(c, 0, 2) != nullptr);
+  CHECK(*route_of(c, 0, 2) == route{seconds(3), {{resource_id(0), 1}, {resource_id(1), 1}}});
+  CHECK(*route_of(c, 0, 1) == *route_of(read(partial), 0, 1));
+  CHECK(route_of(c, 2, 0) == nullptr);
+  CHECK(read(io::write_cluster(c)) == c);
+  CHECK(error(with(widest, "\"widest\"", "\"wide\"")).starts_with("c.json: /indirect: expected "));
+  CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [{"name": "a", "memory": 1}], "indirect": "widest"})") ==
+        "c.json: /indirect: expected indirect beside resources and routes only");
+}
+
+TEST_CASE("a cluster whose widest paths would cost gigabytes is refused") {
+  std::string devices, resources, routes;
+  for (int i = 0; i < 500; ++i) {
+    const std::string number = std::to_string(i), comma = i == 0 ? "" : ",";
+    devices += comma + "{\"name\":\"" + number + "\",\"memory\":1}";
+    resources += comma + "{\"name\":\"r" + number + "\",\"capacity\":1}";
+    routes += comma + "{\"from\":\"" + number + "\",\"to\":\"" + std::to_string((i + 1) % 500) + "\",\"via\":[{\"resource\":\"r" + number +
+              "\"}]}";
+  }
+  CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "indirect": "widest", "devices": [)" + devices + R"(], "resources": [)" +
+              resources + R"(], "routes": [)" + routes + "]}") ==
+        "c.json: /routes: expected routes that take at most 20000000 resources together, got more");
+}
+
 TEST_CASE("a cluster that would cost gigabytes is refused") {
   std::string devices;
   for (int i = 0; i < 1001; ++i) devices += std::string(i == 0 ? "" : ",") + "{\"name\":\"d" + std::to_string(i) + "\",\"memory\":1}";

@@ -51,7 +51,9 @@ HETPLAN_INLINE void network::set(const device& a, const device& b, route given, 
       at[u.resource.index()] = kept;
       given.via[kept++] = u;
     } else {
-      given.via[at[u.resource.index()]].weight += u.weight;
+      double& sum = given.via[at[u.resource.index()]].weight;
+      sum += u.weight;
+      if (!std::isfinite(sum)) fail("uses a resource with weights that add up to " + to_text(sum) + "; expected finite > 0");
     }
   }
   given.via.resize(kept);

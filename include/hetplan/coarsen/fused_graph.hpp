@@ -34,7 +34,7 @@ namespace HETPLAN_NAMESPACE::coarsen {
 /// Throws          invalid_input: the blocks are not this model's, or not numbered along its edges; one layer cannot stand for a block
 ///                 (frozen and trainable weights, a tensor of a weight group and another weight, measured and computed times).
 /// Source          Moirai, section III-B: intermediate results of fused operators are not stored. How much that saves is ours.
-/// Deviations      a backward has no saving: activations and profiles add up, because training needs what inference need not store.
+/// Deviations      what training keeps is not less, and a measured backward saves nothing: it needs what inference need not store.
 [[nodiscard]] planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
                                          std::span<const device> devices = {});
 

@@ -27,7 +27,7 @@ inline constexpr std::size_t max_steps_of_route = 1000;
 inline constexpr std::size_t max_route_steps = 20'000'000;
 
 namespace keys {
-inline constexpr std::array<std::string_view, 6> cluster{"format", "name", "devices", "topology", "resources", "routes"};
+inline constexpr std::array<std::string_view, 7> cluster{"format", "name", "devices", "topology", "resources", "routes", "indirect"};
 inline constexpr std::array<std::string_view, 13> device{
     "name",   "kind",         "memory",       "memory_budget", "compute",       "memory_bandwidth", "half_batch",
     "launch", "accelerators", "interconnect", "power",         "energy_budget", "max_busy"};
@@ -50,7 +50,16 @@ struct listed_network {
   [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return listed; }
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const;
 };
-static_assert(check_network_model<listed_network>());
+/// A route of its own for each ordered pair.
+struct spelled_network {
+  std::vector<resource> listed = {};
+  std::size_t devices = 0;
+  std::vector<std::optional<route>> routes = {};  ///< from x to
+
+  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return listed; }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const;
+};
+static_assert(check_network_model<listed_network>() && check_network_model<spelled_network>());
 
 class cluster_reader {
  public:
@@ -93,6 +102,9 @@ class cluster_reader {
   void read_groups(const json_node& list, hierarchical& h) const;
 
   cluster read_network(const json_node& resources, const json_node& routes);
+
+  /// The same with the widest path where a pair has no route.
+  [[nodiscard]] spelled_network widened(const json_node& routes, listed_network net) const;
 
   static constexpr std::string_view route_end = "the name of a device or \"*\"";
   [[nodiscard]] std::optional<device_id> find_end(const json_node& n) const;

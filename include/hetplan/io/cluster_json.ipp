@@ -3,6 +3,7 @@
 
 #include <hetplan/io/cluster_json.hpp>
 
+#include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
@@ -19,6 +20,16 @@ inline constexpr std::array<std::pair<std::string_view, topology_kind>, 5> topol
 
 inline constexpr std::array<std::pair<std::string_view, duplex>, 2> duplexes{{{"full", duplex::full}, {"half", duplex::half}}};
 
+/// Of pairs without a route.
+enum class indirection { none, widest };
+
+inline constexpr std::array<std::pair<std::string_view, indirection>, 2> indirections{
+    {{"none", indirection::none}, {"widest", indirection::widest}}};
+
+HETPLAN_INLINE std::optional<route> spelled_network::find_route(std::span<const device>, device_id from, device_id to) const {
+  return routes[from.index() * devices + to.index()];
+}
+
 HETPLAN_INLINE std::optional<route> listed_network::find_route(std::span<const device>, device_id from, device_id to) const {
   const route* r = chosen[from.index() * devices + to.index()];
   return r == nullptr ? std::nullopt : std::optional(*r);
@@ -31,6 +42,8 @@ HETPLAN_INLINE cluster cluster_reader::read() {
   const auto topology = top_.find("topology"), resources = top_.find("resources"), routes = top_.find("routes");
   if (topology && resources) resources->fail_with("expected either topology or resources and routes, got both");
   if (topology && routes) routes->fail_with("expected either topology or resources and routes, got both");
+  if (const auto indirect = top_.find("indirect"); indirect && !resources && !routes)
+    indirect->fail_with("expected indirect beside resources and routes only");
   if (topology) return read_topology(*topology);
   if (!resources && !routes) {
     if (devices_.size() > 1) top_.node().fail_missing("topology", "a topology, or resources and routes, for more than one device");
@@ -173,8 +186,30 @@ HETPLAN_INLINE cluster cluster_reader::read_network(const json_node& resources, 
   }
   if (steps > max_route_steps)
     routes.fail_with("expected routes that take at most " + std::to_string(max_route_steps) + " resources together, got more");
+  const indirection indirect = top_.one_of("indirect", indirections, std::optional(indirection::none));
   if (devices_.size() == 1 && net.listed.empty()) return lonely();
-  return joined(routes, net);
+  if (indirect == indirection::none) return joined(routes, net);
+  return joined(routes, widened(routes, std::move(net)));
+}
+
+HETPLAN_INLINE spelled_network cluster_reader::widened(const json_node& routes, listed_network net) const {
+  std::vector<device> numbered = devices_;
+  for (std::size_t i = 0; i < numbered.size(); ++i) numbered[i].id = device_id(i);
+  spelled_network all{.devices = numbered.size(), .routes = std::vector<std::optional<route>>(net.chosen.size())};
+  const widest_routes widest{std::move(net)};
+  const auto find = at_node(routes, [&] { return widest.route_finder(numbered); });
+  std::size_t steps = 0;
+  for (const device& a : numbered) {
+    for (const device& b : numbered) {
+      if (a.id == b.id) continue;
+      auto& found = all.routes[a.id.index() * all.devices + b.id.index()] = find(a.id, b.id);
+      if (found) steps += found->via.size();
+      if (steps > max_route_steps)
+        routes.fail_with("expected routes that take at most " + std::to_string(max_route_steps) + " resources together, got more");
+    }
+  }
+  all.listed = widest.inner.listed;
+  return all;
 }
 
 HETPLAN_INLINE std::optional<device_id> cluster_reader::find_end(const json_node& n) const {
