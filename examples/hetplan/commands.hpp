@@ -26,6 +26,7 @@ struct common_options {
   long long budget = hetplan::standard_steps;  ///< steps that a planner may take
   std::vector<std::string> rows;               ///< of dora, by the names of named_models.hpp, as the next three; "": as it does unasked
   std::string law, orders, transfers;
+  std::string contention, copies;  ///< of planners that place operators; "": as they do unasked
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
@@ -148,6 +149,8 @@ class progress {
 const std::vector<std::string>& planner_names();
 /// What `adapt` can compare.
 const std::vector<std::string>& policy_names();
+/// Does the planner place the operators of one inference? Without a job it plans one of batch 1.
+bool places_operators(const std::string& planner);
 /// Dora's two phases, and each alone.
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner, given by this option.

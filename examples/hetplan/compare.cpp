@@ -44,7 +44,9 @@ int compare(const common_options& options, const compare_options& o) {
   check_pair(model, devices, o.cluster, wanted.workload.mode);
   for (const std::string& name : o.planners) require_planner("--planners", name);
   require_each_once("--planners", o.planners);
-  const std::vector<std::string>& names = o.planners.empty() ? planner_names() : o.planners;
+  std::vector<std::string> names = o.planners.empty() ? planner_names() : o.planners;
+  // Unasked, only who can plan such a job.
+  if (o.planners.empty() && wanted.workload.mode != mode::inference) std::erase_if(names, places_operators);
   for (const std::string& line : unused_options(options, names)) warn(line);
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   std::vector<io::comparison_row> rows;

@@ -42,7 +42,7 @@ class command_line {
 
     CLI::App* plan = command("plan", "find plans for a model on a cluster", [this] { return cli::plan(common_, plan_); });
     model_and_cluster(plan, plan_.model, plan_.cluster);
-    plan->add_option("job", plan_.job, "job file (training, batch 32)")->type_name("JOB");
+    plan->add_option("job", plan_.job, "job file (training, batch 32; where operators are placed: one inference)")->type_name("JOB");
     plan->add_option("--planner", plan_.planner, "see `hetplan list planners`")->capture_default_str();
     plan->add_option("--phase", plan_.phase, "of dora alone: 1 the partitioner, 2 the network scheduler on an even split")
         ->check(CLI::Range(1, 2));

@@ -30,9 +30,13 @@ void print_best(const std::vector<hetplan::plan>& plans) {
 int plan(const common_options& options, const plan_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  const job wanted = load_job(o.job, {}, o.objective);
-  check_pair(model, devices, o.cluster, wanted.workload.mode);
   require_planner("--planner", o.planner);
+  job wanted = load_job(o.job, {}, o.objective);
+  if (o.job.empty() && places_operators(o.planner)) {
+    wanted.workload.mode = mode::inference;
+    wanted.batch = 1;
+  }
+  check_pair(model, devices, o.cluster, wanted.workload.mode);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
   const auto phase = static_cast<dora_phase>(o.phase);
   for (const std::string& line : unused_options(options, {&o.planner, 1}, phase)) warn(line);

@@ -10,9 +10,14 @@
 #include <hetplan/recipes/dora_with_baselines.hpp>
 #include <hetplan/recipes/edgeshard.hpp>
 #include <hetplan/recipes/even_split.hpp>
+#include <hetplan/recipes/getf.hpp>
 #include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/heft.hpp>
 #include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/m_etf.hpp>
+#include <hetplan/recipes/m_sct.hpp>
 #include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -38,6 +43,29 @@ constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device}, {
                                             {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},
                                             {"alpa", recipes::alpa},           {"metis", recipes::metis},
                                             {"asteroid", recipes::asteroid}};
+
+struct named_placer {
+  const char* name;
+  plan_result (*plan)(const planning_problem&, const any_objective&, const recipes::placement_view&, const candidate_observer&);
+};
+
+/// Planners that place the operators of one inference.
+constexpr named_placer placers[] = {
+    {"heft", recipes::heft}, {"m-etf", recipes::m_etf}, {"m-sct", recipes::m_sct}, {"getf", recipes::getf}, {"moirai", recipes::moirai}};
+
+const named_placer* find_placer(const std::string& name) {
+  const auto it = std::find_if(std::begin(placers), std::end(placers), [&](const named_placer& each) { return name == each.name; });
+  return it == std::end(placers) ? nullptr : it;
+}
+
+recipes::placement_view view_of(const common_options& options) {
+  recipes::placement_view view;
+  for (const place::contention c : place::all_contentions) {
+    if (options.contention == to_string(c)) view.network.contention = c;
+  }
+  if (options.copies == to_string(transfer_copies::per_edge)) view.network.copies = transfer_copies::per_edge;
+  return view;
+}
 
 /// Has the planner a search whose parts are doors?
 bool searches(const std::string& planner) { return planner.starts_with("dora"); }
@@ -77,11 +105,14 @@ const std::vector<std::string>& planner_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const named_planner& p : plain_planners) all.emplace_back(p.name);
+    for (const named_placer& p : placers) all.emplace_back(p.name);
     all.insert(all.end(), {"dora", "dora-with-baselines"});
     return all;
   }();
   return names;
 }
+
+bool places_operators(const std::string& planner) { return find_placer(planner) != nullptr; }
 
 void require_planner(const char* option, const std::string& name) {
   const std::string fault = fault_in_name(name, planner_names());
@@ -92,6 +123,10 @@ std::vector<std::string> unused_options(const common_options& options, std::span
   require_search_options(options, planners, phase);
   const bool search = std::any_of(planners.begin(), planners.end(), searches);
   std::vector<std::string> lines;
+  if (std::none_of(planners.begin(), planners.end(), places_operators)) {
+    if (!options.contention.empty()) lines.emplace_back("--contention: only planners that place operators take it; not used");
+    if (!options.copies.empty()) lines.emplace_back("--copies: only planners that place operators take it; not used");
+  }
   if (options.threads && !search) lines.emplace_back("--threads: only dora's searches take it; not used");
   if (!options.seed) return lines;
   if (!search || phase == dora_phase::partitioner) {
@@ -135,6 +170,7 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);
   if (name == "dora-with-baselines") return recipes::dora_with_baselines(p, objective, keep, how, observer);
 
+  if (const named_placer* placer = find_placer(name)) return placer->plan(p, objective, view_of(options), observer);
   const auto known =
       std::find_if(std::begin(plain_planners), std::end(plain_planners), [&](const named_planner& each) { return name == each.name; });
   HETPLAN_ASSERT(known != std::end(plain_planners));  // require_planner

@@ -22,6 +22,12 @@ inline void add_search_options(CLI::App& command, common_options& options) {
   model("--law", options.law, known_laws(), "of dora: how its search adds up a pipeline");
   model("--orders", options.orders, known_orders(), "of dora: which orders of the devices it searches");
   model("--transfers", options.transfers, known_transfers(), "of dora: who schedules the transfers");
+  command
+      .add_option("--contention", options.contention,
+                  "of planners that place operators: which transfers take turns (shared: on every link, judged under fair sharing)")
+      ->check(CLI::IsMember({"none", "per_link", "one_port", "shared"}));
+  command.add_option("--copies", options.copies, "of planners that place operators: how often an output is sent (per_device)")
+      ->check(CLI::IsMember({"per_edge", "per_device"}));
   command.add_option("--seed", options.seed, "seed of the searches for schedules of transfers (" + std::to_string(standard_seed) + ")")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--threads", options.threads, "threads of dora's searches (1); no answer depends on it")->check(CLI::Range(1, 1024));

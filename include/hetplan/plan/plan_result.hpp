@@ -16,9 +16,9 @@ namespace HETPLAN_NAMESPACE {
 /// Plans best first, each with its prediction. Infeasible: no plan, and the reason names the limit that
 /// binds, the device and the smallest overflow. Stopped, by an observer or a budget: the best so far.
 struct plan_result {
-  hetplan::status status;
+  hetplan::status status = {};
   std::optional<broken_limit> binding = {};  ///< infeasible: of the candidate that came nearest
-  std::vector<plan> plans;
+  std::vector<plan> plans = {};
   seconds search_bound = {};  ///< no plan of the kind that the planner searches has a smaller latency; 0: it does not say
   long long candidates = 0;   ///< plans that were judged
   long long steps = 0;        ///< that it took; see step_budget

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/improve_schedule.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <hetplan/place/device_memory.hpp>
+#include <hetplan/place/partial_schedule.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+/// Operators that are placed anew, between what is fixed before and behind them.
+class placement_window {
+ public:
+  placement_window(const placement_table& t, const placement_rules& r, std::uint64_t seed)
+      : table_(t), rules_(r), holds_(t, r.contention), random_(seed), inside_(t.size(), 0), rank_(t.size(), 0), end_(t.size(), 0),
+        behind_s_(t.size(), 0), sent_(r.copies == transfer_copies::per_device ? t.size() * t.devices() : 0) {}
+
+  /// Takes the operators at [first, last) of a schedule's sequence; the schedule's times are those that stay outside.
+  void open(const std::vector<std::size_t>& sequence, std::size_t first, std::size_t last, const operator_schedule& s) {
+    for (const std::size_t v : ops_) inside_[v] = 0;
+    ops_.assign(sequence.begin() + static_cast<std::ptrdiff_t>(first), sequence.begin() + static_cast<std::ptrdiff_t>(last));
+    // What a window's readers have before them: the table's topological order, not that of starts.
+    for (const std::size_t v : ops_) inside_[v] = 1;
+    topological_.clear();
+    for (const std::size_t v : sequence_in_table_order(first, last, sequence)) topological_.push_back(v);
+    device_ = s.device;
+    const std::size_t d = table_.devices();
+    free_s_.assign(d, 0);
+    next_s_.assign(d, 0);
+    for (std::size_t i = 0; i < first; ++i) {
+      const std::size_t v = sequence[i];
+      end_[v] = s.start_s[v] + table_.time_s(v, device_[v]);
+      free_s_[device_[v]] = std::max(free_s_[device_[v]], end_[v]);
+    }
+    measure_behind(sequence, last);
+    channel_s_.assign(holds_.size(), 0);
+    already_sent_.clear();
+    for (const scheduled_transfer& x : s.transfers) {
+      const operator_edge& e = table_.edges()[x.edge];
+      if (inside_[e.from] || inside_[e.to] || x.end_s > start_of(s)) continue;
+      for (const std::size_t c : holds_.of(x.from, x.to)) channel_s_[c] = std::max(channel_s_[c], x.end_s);
+      if (!sent_.empty()) already_sent_.push_back({e.from * d + x.to, x.end_s});
+    }
+    memory_.emplace(table_);
+    for (std::size_t v = 0; v < table_.size(); ++v) memory_->add(v, device_[v]);
+  }
+
+  /// Tries until so many operators have been scheduled. Returns how many were.
+  ///
+  /// @param heat  of the threshold at first, in operators of mean length.
+  long long search(long long steps, double heat) {
+    const auto window = static_cast<long long>(ops_.size());
+    long long used = window;
+    double value = evaluate();
+    best_ = value;
+    best_device_ = devices_of_window();
+    best_order_ = order_;
+    // Worse by less than a threshold is accepted; it falls to a hundredth.
+    double threshold = heat * value / static_cast<double>(table_.size());
+    const long long cooled_at = std::max(1LL, steps / 64);
+    constexpr double cooling = 0.93;  // 64 times: to a hundredth
+    for (long long next = used + cooled_at; used < steps;) {
+      for (; used >= next; next += cooled_at) threshold *= cooling;
+      change();
+      used += 1 + static_cast<long long>(changed_.size());
+      if (changed_.empty()) continue;
+      const bool fits =
+          std::all_of(changed_.begin(), changed_.end(), [&](const auto& c) { return memory_->free_bytes(device_[c.first]) >= 0; });
+      if (!fits) {
+        undo();
+        continue;
+      }
+      used += window;
+      const double now = evaluate();
+      if (now > value + threshold) {
+        undo();
+        continue;
+      }
+      value = now;
+      if (value < best_) {
+        best_ = value;
+        best_device_ = devices_of_window();
+        best_order_ = order_;
+      }
+    }
+    return used;
+  }
+
+  [[nodiscard]] const std::vector<std::size_t>& operators() const { return ops_; }
+  [[nodiscard]] const std::vector<std::size_t>& best_device() const { return best_device_; }  ///< of operators()
+  [[nodiscard]] const std::vector<std::size_t>& best_order() const { return best_order_; }
+
+ private:
+  [[nodiscard]] std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+  [[nodiscard]] double start_of(const operator_schedule& s) const {
+    double first = std::numeric_limits<double>::infinity();
+    for (const std::size_t v : ops_) first = std::min(first, s.start_s[v]);
+    return first;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> sequence_in_table_order(std::size_t first, std::size_t last,
+                                                                 const std::vector<std::size_t>& sequence) {
+    if (position_.empty()) {
+      position_.resize(table_.size());
+      for (std::size_t i = 0; i < table_.size(); ++i) position_[table_.order()[i]] = i;
+    }
+    std::vector<std::size_t> all(sequence.begin() + static_cast<std::ptrdiff_t>(first),
+                                 sequence.begin() + static_cast<std::ptrdiff_t>(last));
+    std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return position_[a] < position_[b]; });
+    return all;
+  }
+
+  /// From the start of each operator behind the window to the end of all, by data and by the order on its device.
+  void measure_behind(const std::vector<std::size_t>& sequence, std::size_t last) {
+    for (std::size_t i = sequence.size(); i-- > last;) {
+      const std::size_t v = sequence[i], k = device_[v];
+      double rest = next_s_[k];
+      for (const std::uint32_t e : table_.out_edges(v)) {
+        const std::size_t w = table_.edges()[e].to;
+        rest = std::max(rest, carried_s(table_, rules_.copies, e, k, device_[w]) + behind_s_[w]);
+      }
+      next_s_[k] = behind_s_[v] = rest + table_.time_s(v, k);
+    }
+  }
+
+  /// Schedules the window, longest tail first, and says how long the whole becomes.
+  [[nodiscard]] double evaluate() {
+    for (auto it = topological_.rbegin(); it != topological_.rend(); ++it) {
+      const std::size_t v = *it, k = device_[v];
+      double rest = 0;
+      for (const std::uint32_t e : table_.out_edges(v)) {
+        const std::size_t w = table_.edges()[e].to;
+        rest = std::max(rest, carried_s(table_, rules_.copies, e, k, device_[w]) + (inside_[w] ? rank_[w] : behind_s_[w]));
+      }
+      rank_[v] = rest + table_.time_s(v, k);
+    }
+    order_ = topological_;
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rank_[a] > rank_[b]; });
+    device_s_ = free_s_;
+    used_channel_s_ = channel_s_;
+    ++stamp_;
+    for (const auto& [key, at_s] : already_sent_) sent_[key] = {stamp_, at_s};
+    double value = 0;
+    for (const std::size_t v : order_) {
+      const std::size_t k = device_[v];
+      double data_s = 0;
+      for (const std::uint32_t e : table_.in_edges(v)) data_s = std::max(data_s, arrival_s(e, k));
+      end_[v] = std::max(data_s, device_s_[k]) + table_.time_s(v, k);
+      device_s_[k] = end_[v];
+      value = std::max(value, end_[v] + rank_[v] - table_.time_s(v, k));
+    }
+    for (std::size_t k = 0; k < device_s_.size(); ++k) value = std::max(value, device_s_[k] + next_s_[k]);
+    return value;
+  }
+
+  [[nodiscard]] double arrival_s(std::uint32_t edge, std::size_t device) {
+    const std::size_t u = table_.edges()[edge].from, from = device_[u];
+    if (from == device) return end_[u];
+    if (!sent_.empty()) {
+      if (const auto& s = sent_[u * table_.devices() + device]; s.first == stamp_) return s.second;
+    }
+    double start_s = end_[u];
+    const auto held = holds_.of(from, device);
+    for (const std::size_t c : held) start_s = std::max(start_s, used_channel_s_[c]);
+    const double there_s = start_s + carried_s(table_, rules_.copies, edge, from, device);
+    for (const std::size_t c : held) used_channel_s_[c] = there_s;
+    if (!sent_.empty()) sent_[u * table_.devices() + device] = {stamp_, there_s};
+    return there_s;
+  }
+
+  /// Moves some operators of the window to one device; changed_ tells which, and from where.
+  void change() {
+    changed_.clear();
+    const std::size_t to = below(table_.devices()), most = 1 + below(below(3) == 0 ? 30 : 6), kind = below(4);
+    const std::size_t seed = ops_[below(ops_.size())];
+    if (kind == 0) {  // neighbours in the order
+      for (std::size_t i = below(ops_.size()), n = 0; i < topological_.size() && n < most; ++i, ++n) move(topological_[i], to);
+    } else if (kind == 1) {  // a path
+      std::size_t v = seed;
+      for (std::size_t n = 0; n < most && inside_[v]; ++n) {
+        move(v, to);
+        const auto out = table_.out_edges(v);
+        if (out.empty()) break;
+        v = table_.edges()[out[below(out.size())]].to;
+      }
+    } else {  // a neighbourhood, or an island of one device
+      grow(seed, kind == 2 ? most : 4 * most, kind == 3, to);
+    }
+  }
+
+  void grow(std::size_t seed, std::size_t most, bool island, std::size_t to) {
+    const std::size_t of = device_[seed];
+    ++round_;
+    if (met_.empty()) met_.assign(table_.size(), 0);
+    queue_ = {seed};
+    met_[seed] = round_;
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+      const std::size_t v = queue_[i];
+      const auto meet = [&](std::size_t w) {
+        if (queue_.size() >= most || !inside_[w] || met_[w] == round_ || (island && device_[w] != of)) return;
+        met_[w] = round_;
+        queue_.push_back(w);
+      };
+      for (const std::uint32_t e : table_.out_edges(v)) meet(table_.edges()[e].to);
+      for (const std::uint32_t e : table_.in_edges(v)) meet(table_.edges()[e].from);
+    }
+    for (const std::size_t v : queue_) move(v, to);
+  }
+
+  void move(std::size_t v, std::size_t to) {
+    if (device_[v] == to || !std::isfinite(table_.time_s(v, to))) return;
+    changed_.emplace_back(v, device_[v]);
+    memory_->remove(v, device_[v]);
+    memory_->add(v, to);
+    device_[v] = to;
+  }
+  void undo() {
+    for (auto it = changed_.rbegin(); it != changed_.rend(); ++it) {
+      memory_->remove(it->first, device_[it->first]);
+      memory_->add(it->first, it->second);
+      device_[it->first] = it->second;
+    }
+  }
+
+  [[nodiscard]] std::vector<std::size_t> devices_of_window() const {
+    std::vector<std::size_t> all;
+    all.reserve(ops_.size());
+    for (const std::size_t v : ops_) all.push_back(device_[v]);
+    return all;
+  }
+
+  const placement_table& table_;
+  placement_rules rules_;
+  channels holds_;
+  std::mt19937_64 random_;
+  std::vector<std::size_t> ops_, topological_, order_, position_, device_;
+  std::vector<char> inside_;
+  std::vector<double> rank_, end_, behind_s_;
+  std::vector<double> free_s_, next_s_, device_s_;    ///< by device: free before the window, rest behind it, in a trial
+  std::vector<double> channel_s_, used_channel_s_;    ///< by channel: free before the window, in a trial
+  std::vector<std::pair<std::size_t, double>> sent_;  ///< copies per device: trial, and when the output is there
+  std::vector<std::pair<std::size_t, double>> already_sent_;
+  std::size_t stamp_ = 0, round_ = 0;
+  std::vector<std::size_t> met_, queue_;
+  std::vector<std::pair<std::size_t, std::size_t>> changed_;  ///< operator, and the device that it left
+  std::optional<device_memory> memory_;
+  double best_ = 0;
+  std::vector<std::size_t> best_device_, best_order_;
+};
+
+[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> sequence_of(const placement_table& t, const operator_schedule& s) {
+  std::vector<std::size_t> sequence(t.order().begin(), t.order().end());  // of those that start together, producers first
+  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return s.start_s[a] < s.start_s[b]; });
+  return sequence;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, const placement_rules& r, operator_schedule start,
+                                                  const improve_options& options, const any_observer<schedule_improved>& observer) {
+  if (!start.found() || t.devices() < 2) return start;
+  operator_schedule best = std::move(start);
+  detail::placement_window window(t, r, options.seed);
+  const std::size_t n = t.size(), size = std::clamp<std::size_t>(options.largest_window, 2, std::max<std::size_t>(2, n));
+  const auto all = static_cast<long long>(n);
+  const long long most = std::min(options.steps, std::numeric_limits<long long>::max() / operators_per_step) * operators_per_step;
+  constexpr std::array heats{1.5, 0.3, 0.06, 0.0};
+  long long used = 0;
+  const auto done = [&] { return used >= most || best.makespan_s <= best.bound_s; };
+  bool stopped = false;
+  for (std::size_t round = 0, idle = 0; !stopped && !done() && idle < heats.size(); ++round) {
+    const double before_s = best.makespan_s;
+    for (std::size_t first = 0; !stopped && !done() && first < n; first += n <= size ? n : size / 2) {
+      const std::size_t last = std::min(n, first + size);
+      std::vector<std::size_t> sequence = detail::sequence_of(t, best);
+      window.open(sequence, first, last, best);
+      const auto trials = static_cast<long long>(options.trials_per_operator * (last - first) * (last - first));
+      const long long wanted = n <= size ? most / static_cast<long long>(2 * heats.size()) : trials;
+      used += window.search(std::min(most - used, wanted), heats[round % heats.size()]) + 4 * all;
+      std::vector<std::size_t> device = best.device;
+      for (std::size_t i = 0; i < window.operators().size(); ++i) device[window.operators()[i]] = window.best_device()[i];
+      std::copy(window.best_order().begin(), window.best_order().end(), sequence.begin() + static_cast<std::ptrdiff_t>(first));
+      operator_schedule other = schedule_in_order(t, r, sequence, device);
+      if (other.makespan_s < best.makespan_s) {
+        other.bound_s = best.bound_s;
+        other.steps = best.steps;
+        best = std::move(other);
+      }
+      stopped = observer && observer({best.makespan_s, used / operators_per_step}) == control::stop;
+    }
+    idle = best.makespan_s < before_s ? 0 : idle + 1;
+    if (n <= size) idle = 0;  // it is the budget that ends it
+  }
+  best.steps += used / operators_per_step;
+  return best;
+}
+
+}  // namespace HETPLAN_NAMESPACE::place

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// GETF: a group of devices for each operator by a relaxed program, then the earliest start within it.
+
+#include <hetplan/place/getf.hpp>
+#include <hetplan/recipes/plan_placement.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+/// One inference, operator by operator; see place::getf.
+///
+/// Source  Su, Vardi, Ren, Wierman, "Communication-Aware Scheduling of Precedence-Constrained Tasks on Related Machines", 2020.
+///         Deviations: see place/getf.hpp.
+[[nodiscard]] inline plan_result getf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
+                                      const candidate_observer& observer = {}) {
+  const auto search = [](const place::placement_table& t, const place::placement_rules& r, const step_budget&) {
+    return place::getf(t, r);
+  };
+  return plan_placement(problem, objective, "getf", view, search, observer);
+}
+
+}  // namespace HETPLAN_NAMESPACE::recipes

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// m-SCT: as m-ETF, and a favourite reader waits for its producer's device.
+
+#include <hetplan/place/m_sct.hpp>
+#include <hetplan/recipes/plan_placement.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+/// One inference, operator by operator; see place::m_sct.
+///
+/// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020.
+///         Deviations: see place/m_sct.hpp.
+[[nodiscard]] inline plan_result m_sct(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
+                                       const candidate_observer& observer = {}) {
+  const auto search = [](const place::placement_table& t, const place::placement_rules& r, const step_budget&) {
+    return place::m_sct(t, r);
+  };
+  return plan_placement(problem, objective, "m-sct", view, search, observer);
+}
+
+}  // namespace HETPLAN_NAMESPACE::recipes
