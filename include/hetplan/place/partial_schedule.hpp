@@ -42,6 +42,8 @@ class partial_schedule {
   [[nodiscard]] const device_memory& memory() const { return memory_; }
   /// Busy times of the devices.
   [[nodiscard]] const std::vector<busy_intervals>& busy() const { return busy_; }
+  /// The operator of a device that ends last; none: it is idle.
+  [[nodiscard]] std::size_t last_on(std::size_t device) const { return last_[device]; }
   [[nodiscard]] double makespan_s() const { return makespan_s_; }
   [[nodiscard]] const placement_table& table() const { return table_; }
   [[nodiscard]] const placement_rules& rules() const { return rules_; }
@@ -63,6 +65,7 @@ class partial_schedule {
   std::vector<double> end_s_;
   std::vector<busy_intervals> busy_, channel_busy_;
   std::vector<double> sent_s_;  ///< copies per device: producer x device, when the output is there; negative: not sent
+  std::vector<std::size_t> last_;
   double makespan_s_ = 0;
   std::vector<scheduled_transfer> arriving_;  ///< of the last bring_data
 };

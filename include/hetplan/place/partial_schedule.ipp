@@ -14,7 +14,8 @@
 namespace HETPLAN_NAMESPACE::place {
 
 HETPLAN_INLINE partial_schedule::partial_schedule(const placement_table& t, const placement_rules& r)
-    : table_(t), rules_(r), holds_(t, r.contention), memory_(t), end_s_(t.size(), 0), busy_(t.devices()), channel_busy_(holds_.size()) {
+    : table_(t), rules_(r), holds_(t, r.contention), memory_(t), end_s_(t.size(), 0), busy_(t.devices()), channel_busy_(holds_.size()),
+      last_(t.devices(), none) {
   schedule_.device.assign(t.size(), none);
   schedule_.start_s.assign(t.size(), 0);
   if (r.copies == transfer_copies::per_device) sent_s_.assign(t.size() * t.devices(), -1);
@@ -43,6 +44,7 @@ HETPLAN_INLINE void partial_schedule::place(std::size_t op, std::size_t device) 
   schedule_.start_s[op] = at.start_s;
   end_s_[op] = at.end_s;
   busy_[device].add(at.start_s, at.end_s);
+  if (last_[device] == none || end_s_[last_[device]] <= at.end_s) last_[device] = op;
   memory_.add(op, device);
   makespan_s_ = std::max(makespan_s_, at.end_s);
 }

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/fit_memory.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/escaped.hpp>
+#include <hetplan/place/device_memory.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+/// Why no placement can keep the memory, as far as operators one by one and all together tell.
+[[nodiscard]] HETPLAN_INLINE std::string plainly_too_large(const placement_table& t) {
+  const device_memory empty(t);
+  double held = 0, room = 0;
+  for (std::size_t v = 0; v < t.size(); ++v) {
+    held += t.held_bytes(v);
+    const std::string name = "operator \"" + escaped(t.data().operators[v]) + "\"";
+    double least = std::numeric_limits<double>::infinity();
+    bool runs = false;
+    for (std::size_t k = 0; k < t.devices(); ++k) {
+      if (!std::isfinite(t.time_s(v, k))) continue;
+      runs = true;
+      least = std::min(least, empty.bytes_with(v, k) - t.capacity_bytes(k));
+    }
+    if (!runs) return name + " can run on no device";
+    if (least > 0) return "memory: " + name + " fits no device: " + to_text(least) + " B too much";
+  }
+  for (std::size_t k = 0; k < t.devices(); ++k) room += t.capacity_bytes(k);
+  if (held > room)
+    return "memory: the operators hold " + to_text(held) + " B and the devices " + to_text(room) + " B: " + to_text(held - room) +
+           " B too much";
+  return {};
+}
+
+/// Depth-first search over the devices of operators by falling size.
+class fitting_search {
+ public:
+  fitting_search(const placement_table& t, long long most_nodes) : table_(t), memory_(t), order_(t.size()), left_(most_nodes) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    const auto size = [&](std::size_t v) { return t.held_bytes(v) + t.working_bytes(v); };
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    behind_.assign(t.size() + 1, 0);
+    for (std::size_t i = t.size(); i-- > 0;) behind_[i] = behind_[i + 1] + t.held_bytes(order_[i]);
+  }
+
+  [[nodiscard]] fitting run() {
+    std::vector<choice> path;
+    path.push_back(open(0));
+    while (!path.empty()) {
+      choice& c = path.back();
+      if (c.placed) memory_.remove(order_[path.size() - 1], c.devices[c.next - 1]), c.placed = false;
+      if (c.next == c.devices.size() || left_ <= 0) {
+        path.pop_back();
+        continue;
+      }
+      --left_;
+      memory_.add(order_[path.size() - 1], c.devices[c.next++]);
+      c.placed = true;
+      if (path.size() == table_.size()) return found(path);
+      path.push_back(open(path.size()));
+    }
+    if (left_ <= 0) return {};
+    return {.reason = "memory: every way to share the operators out leaves a device over its capacity"};
+  }
+
+ private:
+  struct choice {
+    std::vector<std::size_t> devices;  ///< most room first
+    std::size_t next = 0;
+    bool placed = false;
+  };
+
+  [[nodiscard]] choice open(std::size_t at) const {
+    choice c;
+    double room = 0;
+    for (std::size_t k = 0; k < table_.devices(); ++k) {
+      room += std::max(0.0, memory_.free_bytes(k));
+      const std::size_t v = order_[at];
+      if (std::isfinite(table_.time_s(v, k)) && memory_.fits(v, k) && !has_twin(c.devices, v, k)) c.devices.push_back(k);
+    }
+    if (behind_[at] > room) c.devices.clear();
+    std::stable_sort(c.devices.begin(), c.devices.end(),
+                     [&](std::size_t a, std::size_t b) { return memory_.free_bytes(a) > memory_.free_bytes(b); });
+    return c;
+  }
+  /// Empty devices of one capacity that run everything alike are one choice.
+  [[nodiscard]] bool has_twin(const std::vector<std::size_t>& devices, std::size_t v, std::size_t k) const {
+    if (memory_.bytes(k) > 0) return false;
+    return std::any_of(devices.begin(), devices.end(), [&](std::size_t other) {
+      return memory_.bytes(other) == 0 && table_.capacity_bytes(other) == table_.capacity_bytes(k) &&
+             std::isfinite(table_.time_s(v, other)) && runs_all_alike(other, k);
+    });
+  }
+  [[nodiscard]] bool runs_all_alike(std::size_t a, std::size_t b) const {
+    for (std::size_t v = 0; v < table_.size(); ++v) {
+      if (std::isfinite(table_.time_s(v, a)) != std::isfinite(table_.time_s(v, b))) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] fitting found(const std::vector<choice>& path) const {
+    fitting f{.device = std::vector<std::size_t>(table_.size()), .reason = {}};
+    for (std::size_t i = 0; i < path.size(); ++i) f.device[order_[i]] = path[i].devices[path[i].next - 1];
+    return f;
+  }
+
+  const placement_table& table_;
+  device_memory memory_;
+  std::vector<std::size_t> order_;
+  std::vector<double> behind_;  ///< held by operators from here on
+  long long left_;
+};
+
+/// Seconds that a move adds: its own time and its transfers', as if nothing ran beside them.
+[[nodiscard]] HETPLAN_INLINE double cost_of_move(const placement_table& t, const std::vector<std::size_t>& device, std::size_t v,
+                                                 std::size_t to) {
+  double cost = t.time_s(v, to) - t.time_s(v, device[v]);
+  for (const std::uint32_t e : t.in_edges(v)) {
+    const std::size_t from = device[t.edges()[e].from];
+    cost += t.transfer_s(e, from, to) - t.transfer_s(e, from, device[v]);
+  }
+  for (const std::uint32_t e : t.out_edges(v)) {
+    const std::size_t reader = device[t.edges()[e].to];
+    cost += t.transfer_s(e, to, reader) - t.transfer_s(e, device[v], reader);
+  }
+  return cost;
+}
+
+class memory_repair {
+ public:
+  memory_repair(const placement_table& t, std::vector<std::size_t> device) : table_(t), memory_(t), device_(std::move(device)) {
+    for (const std::size_t v : t.order()) memory_.add(v, device_[v]);
+  }
+
+  /// Empty where it gets stuck.
+  [[nodiscard]] std::vector<std::size_t> run() {
+    for (std::size_t moves = 0; moves <= 4 * table_.size(); ++moves) {
+      std::size_t over = 0;
+      while (over < table_.devices() && memory_.free_bytes(over) >= 0) ++over;
+      if (over == table_.devices()) return std::move(device_);
+      if (!move_from(over) && !swap_from(over)) return {};
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool move_from(std::size_t over) {
+    double best = std::numeric_limits<double>::infinity();
+    std::pair<std::size_t, std::size_t> chosen{table_.size(), 0};
+    const double excess = -memory_.free_bytes(over);
+    for (std::size_t v = 0; v < table_.size(); ++v) {
+      if (device_[v] != over) continue;
+      const double frees = std::min(excess, table_.held_bytes(v) + table_.working_bytes(v));
+      if (frees <= 0) continue;
+      for (std::size_t to = 0; to < table_.devices(); ++to) {
+        if (to == over || !std::isfinite(table_.time_s(v, to)) || !memory_.fits(v, to)) continue;
+        const double cost = cost_of_move(table_, device_, v, to) / frees;
+        if (cost < best) best = cost, chosen = {v, to};
+      }
+    }
+    if (chosen.first == table_.size()) return false;
+    put(chosen.first, chosen.second);
+    return true;
+  }
+
+  /// A larger operator for a smaller one of a device that keeps its capacity.
+  [[nodiscard]] bool swap_from(std::size_t over) {
+    constexpr std::size_t most = 200;
+    double best = std::numeric_limits<double>::infinity();
+    std::pair<std::size_t, std::size_t> chosen{table_.size(), 0};
+    std::size_t tried = 0;
+    for (std::size_t v = 0; v < table_.size() && tried < most; ++v) {
+      if (device_[v] != over || table_.held_bytes(v) <= 0) continue;
+      ++tried;
+      std::size_t others = 0;
+      for (std::size_t w = 0; w < table_.size() && others < most; ++w) {
+        const std::size_t to = device_[w];
+        const double frees = table_.held_bytes(v) - table_.held_bytes(w);
+        if (to == over || frees <= 0 || !std::isfinite(table_.time_s(v, to)) || !std::isfinite(table_.time_s(w, over))) continue;
+        ++others;
+        memory_.remove(w, to);
+        const bool fits = memory_.fits(v, to);
+        memory_.add(w, to);
+        if (!fits) continue;
+        const double cost =
+            (cost_of_move(table_, device_, v, to) + cost_of_move(table_, device_, w, over)) / std::min(frees, -memory_.free_bytes(over));
+        if (cost < best) best = cost, chosen = {v, w};
+      }
+    }
+    if (chosen.first == table_.size()) return false;
+    const std::size_t to = device_[chosen.second];
+    put(chosen.second, over);
+    put(chosen.first, to);
+    return true;
+  }
+
+  void put(std::size_t v, std::size_t to) {
+    memory_.remove(v, device_[v]);
+    memory_.add(v, to);
+    device_[v] = to;
+  }
+
+  const placement_table& table_;
+  device_memory memory_;
+  std::vector<std::size_t> device_;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE fitting find_fitting_placement(const placement_table& t, long long most_nodes) {
+  if (std::string why = detail::plainly_too_large(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
+  return detail::fitting_search(t, most_nodes).run();
+}
+
+HETPLAN_INLINE fitting repair_memory(const placement_table& t, std::vector<std::size_t> device) {
+  if (std::string why = detail::plainly_too_large(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
+  std::vector<std::size_t> repaired = detail::memory_repair(t, std::move(device)).run();
+  if (!repaired.empty()) return {.device = std::move(repaired), .reason = {}};
+  return find_fitting_placement(t);
+}
+
+}  // namespace HETPLAN_NAMESPACE::place

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/m_etf.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hetplan/place/list_schedule.hpp>
+#include <hetplan/place/ranking.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, const placement_rules& r, const start_rule& starts) {
+  partial_schedule s(t, r);
+  const std::vector<double> rank = upward_ranks(t);
+  struct offer {
+    double start_s = std::numeric_limits<double>::infinity();
+    double end_s = std::numeric_limits<double>::infinity();
+    std::size_t device = partial_schedule::none;
+    bool fits = false;
+  };
+  // Room first, then a start that is allowed at all, then the least.
+  const auto best_of = [&](std::size_t v) {
+    offer best;
+    for (std::size_t k = 0; k < t.devices(); ++k) {
+      const trial at = s.try_on(v, k);
+      if (!std::isfinite(at.end_s)) continue;
+      const double start_s = starts ? starts(v, k, at, s) : at.start_s;
+      const bool fits = s.memory().fits(v, k);
+      const bool better = fits != best.fits ? fits : std::pair(start_s, at.end_s) < std::pair(best.start_s, best.end_s);
+      if (best.device == partial_schedule::none || better) best = {start_s, at.end_s, k, fits};
+    }
+    return best;
+  };
+  using entry = std::tuple<double, double, std::size_t>;  // start, rank with the other sign, operator
+  std::priority_queue<entry, std::vector<entry>, std::greater<>> ready;
+  std::vector<std::size_t> waits(t.size()), order;
+  const auto enter = [&](std::size_t v, double start_s) { ready.emplace(start_s, -rank[v], v); };
+  for (std::size_t v = 0; v < t.size(); ++v) {
+    waits[v] = t.in_edges(v).size();
+    if (waits[v] == 0) enter(v, 0);
+  }
+  bool over = false;
+  while (!ready.empty()) {
+    const auto [believed_s, sign, v] = ready.top();
+    ready.pop();
+    const offer now = best_of(v);
+    if (now.device == partial_schedule::none)
+      return {.status = {outcome::infeasible, "operator \"" + t.data().operators[v] + "\" can run on no device that its inputs reach"}};
+    if (now.start_s > believed_s && !ready.empty()) {
+      enter(v, now.start_s);
+      continue;
+    }
+    over = over || !now.fits;
+    s.place(v, now.device);
+    order.push_back(v);
+    for (const std::uint32_t e : t.out_edges(v)) {
+      if (--waits[t.edges()[e].to] == 0) enter(t.edges()[e].to, s.end_s(v));
+    }
+  }
+  if (!over) return std::move(s).result();
+  std::vector<std::size_t> device;
+  for (std::size_t v = 0; v < t.size(); ++v) device.push_back(s.device_of(v));
+  return schedule_within_memory(t, r, order, device);
+}
+
+HETPLAN_INLINE operator_schedule m_etf(const placement_table& t, const placement_rules& r) { return earliest_start_first(t, r); }
+
+}  // namespace HETPLAN_NAMESPACE::place
