@@ -125,7 +125,12 @@ HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::bloc
   const stage_graph g = make_stage_graph(p, problem.model);
   for (std::size_t x = 0; x < s.transfers.size(); ++x) {
     const scheduled_transfer& t = s.transfers[x];
-    const stage_edge& e = g.edges[t.edge];
+    // Copies per device: the first of the stages that read there names the transfer.
+    const auto& out = g[g.edges[t.edge].from].out;
+    const std::size_t named = r.copies == transfer_copies::per_edge ? t.edge : *std::find_if(out.begin(), out.end(), [&](std::size_t e) {
+      return s.device[g.edges[e].to.index()] == t.to;
+    });
+    const stage_edge& e = g.edges[named];
     p.schedule.transfers.push_back({.from = device_id(t.from),
                                     .to = device_id(t.to),
                                     .from_stage = e.from,

@@ -55,8 +55,9 @@ class expander {
   void reserve() {
     std::size_t computes = 0, edges = 0;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      computes += 2 * static_cast<std::size_t>(tokens_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
-      edges += 2 * computes;
+      const std::size_t mine = 2 * static_cast<std::size_t>(tokens_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
+      computes += mine;
+      edges += 2 * mine;
     }
     out_.reserve(computes, computes, edges);
   }

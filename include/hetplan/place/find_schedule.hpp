@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The best schedule of a placement table that a budget allows, with what nothing can beat: the searches of this folder in turn.
+
+#include <cstddef>
+
+#include <hetplan/core/observer.hpp>
+#include <hetplan/core/step_budget.hpp>
+#include <hetplan/place/improve_schedule.hpp>
+#include <hetplan/place/operator_schedule.hpp>
+#include <hetplan/solve/any_lp_solver.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+struct find_options {
+  long long steps = standard_steps;  ///< of all searches together
+  std::size_t exact_up_to = 24;      ///< operators: larger graphs are not branched on
+  improve_options improve = {};      ///< its steps at most, of those that are left
+  any_lp_solver lp = {};             ///< for the relaxed programs of m-SCT and GETF
+};
+
+/// The best of all list schedules and of one device alone, ties in this order: HEFT, PEFT, m-ETF, m-SCT, GETF, one device. GETF, whose
+/// program sees no transfers, is left out for more than 5000 operators.
+///
+/// @return  without a bound. Infeasible with the reason.   Source  ours: list schedules cost little, and none is always the best.
+[[nodiscard]] operator_schedule best_list_schedule(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});
+
+/// List schedules and bounds; then place_exactly for small graphs, improve_schedule for others and for what that leaves open.
+///
+/// @return      feasible, whether proven optimal (gap 0) or not; stopped: an observer said so. Infeasible with the reason; where
+///              a placement that fits may exist and was not found, the reason says that.
+/// Complexity   by the budget; list schedules and bounds come on top, seconds for 50 000 operators.
+/// Determinism  yes, unless an observer stops it.
+/// Source       ours; Moirai hands the whole to Gurobi.
+[[nodiscard]] operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options = {},
+                                              const any_observer<schedule_improved>& observer = {});
+
+}  // namespace HETPLAN_NAMESPACE::place
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/place/find_schedule.ipp>
+#endif

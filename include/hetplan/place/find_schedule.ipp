@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/find_schedule.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <hetplan/place/branch_and_bound.hpp>
+#include <hetplan/place/getf.hpp>
+#include <hetplan/place/heft.hpp>
+#include <hetplan/place/list_schedule.hpp>
+#include <hetplan/place/m_etf.hpp>
+#include <hetplan/place/m_sct.hpp>
+#include <hetplan/place/placement_bounds.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+HETPLAN_INLINE operator_schedule best_list_schedule(const placement_table& t, const placement_rules& r, const any_lp_solver& lp) {
+  operator_schedule best = heft(t, r);
+  const auto consider = [&](operator_schedule s) {
+    if (s.makespan_s < best.makespan_s) best = std::move(s);
+  };
+  consider(peft(t, r));
+  consider(m_etf(t, r));
+  consider(m_sct(t, r, lp));
+  if (t.size() <= 5000) consider(getf(t, r, lp));
+  consider(one_device(t, r));
+  return best;
+}
+
+HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options,
+                                               const any_observer<schedule_improved>& observer) {
+  const placement_bounds bounds = bounds_of(t);
+  if (!bounds.infeasible.empty()) return {.status = {outcome::infeasible, bounds.infeasible}};
+  operator_schedule best = best_list_schedule(t, r, options.lp);
+  best.bound_s = std::min(best.makespan_s, bounds.best_s());
+  bool stopped = false;
+  const auto watch = [&](const schedule_improved& e) {
+    stopped = stopped || (observer && observer(e) == control::stop);
+    return stopped ? control::stop : control::go;
+  };
+  if (best.found()) static_cast<void>(watch({best.makespan_s, 0}));
+  if (!stopped && best.gap() > 0 && t.size() <= options.exact_up_to) {
+    exact_placement_options exact{.steps = std::max(1LL, options.steps / 2)};
+    if (best.found()) exact.known = best;
+    operator_schedule proven = place_exactly(t, r, exact);
+    if (!best.found() && !proven.found()) return proven;
+    proven.steps += best.steps;
+    proven.bound_s = std::max(proven.bound_s, best.bound_s);
+    best = std::move(proven);
+  }
+  if (best.found() && !stopped && best.gap() > 0) {
+    improve_options improve = options.improve;
+    improve.steps = std::clamp(options.steps - best.steps, 0LL, improve.steps);
+    best = improve_schedule(t, r, std::move(best), improve, watch);
+  }
+  if (best.found()) best.status = stopped ? status{outcome::stopped, "an observer stopped the search; the best so far"} : status{};
+  return best;
+}
+
+}  // namespace HETPLAN_NAMESPACE::place
