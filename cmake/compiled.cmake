@@ -2,15 +2,15 @@
 # hetplan::compiled: the same headers, with the definitions of what is no template in a static library instead of in every
 # program. Here and in the installed package: whoever links it compiles it once, with flags of their own.
 
-# What a file includes of nlohmann-json and yaml-cpp, directly or through headers.
+# What a file includes of nlohmann-json, yaml-cpp and ONNX, directly or through headers.
 function(hetplan_optional_includes include_dir file result)
   get_property(known GLOBAL PROPERTY "hetplan_optional_includes_${file}" SET)
   if(NOT known)
     set(found "")
-    file(STRINGS "${include_dir}/${file}" includes REGEX "^#include <(hetplan/.*[.]hpp|nlohmann/.*|yaml-cpp/.*)>")
+    file(STRINGS "${include_dir}/${file}" includes REGEX "^#include <(hetplan/.*[.]hpp|nlohmann/.*|yaml-cpp/.*|onnx/.*)>")
     foreach(include IN LISTS includes)
       string(REGEX REPLACE "^#include <([^>]*)>.*$" "\\1" include "${include}")
-      if(include MATCHES "^(nlohmann|yaml-cpp)/")
+      if(include MATCHES "^(nlohmann|yaml-cpp|onnx)/")
         list(APPEND found ${CMAKE_MATCH_1})
       else()
         hetplan_optional_includes("${include_dir}" "${include}" theirs)
@@ -26,7 +26,7 @@ endfunction()
 
 function(hetplan_add_compiled include_dir)
   file(GLOB definitions RELATIVE "${include_dir}" CONFIGURE_DEPENDS "${include_dir}/hetplan/*/*.ipp")
-  # A folder with JSON in it needs nlohmann-json as a whole; of one with YAML the rest can do without.
+  # A folder with JSON in it needs nlohmann-json as a whole; of one with YAML or ONNX the rest can do without.
   set(json_folders "")
   foreach(definition IN LISTS definitions)
     hetplan_optional_includes("${include_dir}" "${definition}" needs)
@@ -39,7 +39,8 @@ function(hetplan_add_compiled include_dir)
     hetplan_optional_includes("${include_dir}" "${definition}" needs)
     cmake_path(GET definition PARENT_PATH folder)
     if((folder IN_LIST json_folders AND NOT TARGET nlohmann_json::nlohmann_json)
-       OR ("yaml-cpp" IN_LIST needs AND NOT TARGET yaml-cpp::yaml-cpp))
+       OR ("yaml-cpp" IN_LIST needs AND NOT TARGET yaml-cpp::yaml-cpp)
+       OR ("onnx" IN_LIST needs AND NOT TARGET Onnx::Onnx))
       continue()
     endif()
     cmake_path(GET folder FILENAME folder)
@@ -59,7 +60,7 @@ function(hetplan_add_compiled include_dir)
   set_target_properties(hetplan_compiled PROPERTIES UNITY_BUILD OFF CXX_EXTENSIONS OFF)
   target_compile_definitions(hetplan_compiled PUBLIC HETPLAN_COMPILED)
   target_link_libraries(hetplan_compiled PUBLIC hetplan::hetplan)
-  foreach(library IN ITEMS nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
+  foreach(library IN ITEMS nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp Onnx::Onnx)
     if(TARGET ${library})
       target_link_libraries(hetplan_compiled PRIVATE ${library})
     endif()

@@ -9,7 +9,7 @@ install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILE
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
 
 # One export per component: a file may name only targets that its reader has.
-foreach(component IN ITEMS hetplan io yaml glpk clp cbc)
+foreach(component IN ITEMS hetplan io yaml glpk clp cbc onnx)
   install(TARGETS hetplan_${component} EXPORT hetplan-${component})
   install(
     EXPORT hetplan-${component}
@@ -29,4 +29,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/hetplanConfigVersion.cma
                                  ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/hetplanConfig.cmake" "${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/compiled.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake" DESTINATION "${package_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindOnnx.cmake" DESTINATION "${package_dir}")

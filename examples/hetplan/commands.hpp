@@ -2,6 +2,7 @@
 #pragma once
 // The command line program: options as parsed, one function per command.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,8 +48,10 @@ struct compare_options {
 };
 struct export_options {
   std::string model, cluster, plan, to, out;
-  std::string blocks;         ///< torch: where the module has its blocks
-  bool whole_blocks = false;  ///< moves cuts
+  std::string blocks;                   ///< torch: where the module has its blocks
+  bool whole_blocks = false;            ///< moves cuts
+  std::string source;                   ///< onnx: the file that the model was imported from
+  std::vector<std::string> dimensions;  ///< onnx: as it was imported
 };
 struct replay_options {
   std::string model, cluster, plan, out;
@@ -66,7 +69,7 @@ struct show_options {
   std::string what, dot;
 };
 struct import_options {
-  std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning
+  std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning, onnx
   std::string device;                      ///< the kind that was measured
   std::string input_time = "zero";         ///< pipedream
   std::string configuration = "vanilla";   ///< piper
@@ -77,6 +80,7 @@ struct import_options {
   std::string sizes, onto;                 ///< sailor: one of them
   int microbatch = 1;                      ///< sailor
   int degree = 1;                          ///< piper, sailor: of tensor parallelism
+  std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
 };
 
 /// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.
@@ -155,6 +159,8 @@ bool places_operators(const std::string& planner);
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 /// Throws invalid_input for a name that is no planner, given by this option.
 void require_planner(const char* option, const std::string& name);
+/// "seq=128" as name and size, for ONNX's dynamic axes.
+std::map<std::string, long long> parse_dimensions(const std::vector<std::string>& given);
 /// What is given and none of these planners takes, a line each. Throws invalid_input where it is a model of dora's, by name, or a row
 /// stands twice.
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
 #include <iostream>
 
 #include <hetplan/coarsen/merge_small.hpp>
@@ -7,6 +8,9 @@
 #include <hetplan/exchange/export_prima_cpp.hpp>
 #include <hetplan/exchange/export_torch.hpp>
 #include <hetplan/exchange/export_vllm.hpp>
+#ifdef HETPLAN_HAS_ONNX
+#include <hetplan/exchange/onnx_parts.hpp>
+#endif
 #include <hetplan/exchange/placement_json.hpp>
 #include <hetplan/exchange/whole_blocks.hpp>
 #include <hetplan/io/plan_json.hpp>
@@ -39,13 +43,58 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   return io::write_plan(predicted, model, devices);
 }
 
+#ifdef HETPLAN_HAS_ONNX
+/// A device's name as part of a file's: what is no letter, digit, - or _ becomes _.
+std::string file_part(std::string name) {
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (!plain) c = '_';
+  }
+  return name;
+}
+
+/// A file for each part, all or none.
+int export_onnx(const common_options& options, const export_options& o, const hetplan::plan& p, const planning_graph& model,
+                const cluster& devices) {
+  const std::string text = io::read_text(o.source);
+  const exchange::onnx_options how{.dimensions = parse_dimensions(o.dimensions), .name = model.name()};
+  const exchange::onnx_model read = exchange::read_onnx(text, o.source, how);
+  if (read.graph != model)
+    throw invalid_input("--source: " + io::escaped(o.source) + " is not what model " + io::in_quotes(model.name()) + " was imported from");
+  const auto parts = exchange::cut_onnx(text, o.source, how, read, p);
+  std::vector<outputs::file> names;
+  for (const exchange::onnx_part& part : parts)
+    names.push_back({"--out", o.out + "." + std::to_string(part.step) + "." + file_part(devices[part.device].name) + ".onnx"});
+  outputs files(names, {o.model, o.cluster, o.plan, o.source});
+  io::json written = io::json::array();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    files.put(names[i].path, parts[i].text);
+    written.push_back(names[i].path);
+    if (!options.json) std::printf("%s\n", escaped(names[i].path).c_str());
+  }
+  if (options.json) std::cout << io::json_text(io::json{{"written", written}});
+  files.commit();
+  return 0;
+}
+#endif
+
 }  // namespace
 
 int export_plan(const common_options& options, const export_options& o) {
+  if (o.to == "onnx" && (o.source.empty() || o.out.empty())) throw invalid_input("--to onnx: expected --source FILE.onnx and --out PREFIX");
+  if (o.to != "onnx" && (!o.source.empty() || !o.dimensions.empty()))
+    throw invalid_input("--source, --dim: only onnx takes them, not " + o.to);
   if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   hetplan::plan p = load_plan(o.plan, model, devices);
+  if (o.to == "onnx") {
+#ifdef HETPLAN_HAS_ONNX
+    return export_onnx(options, o, p, model, devices);
+#else
+    throw invalid_input("--to onnx: this program was built without ONNX (Debian: libonnx-dev)");
+#endif
+  }
   outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   if (o.whole_blocks) {
     check_pair(model, devices, o.cluster, p.workload.mode);

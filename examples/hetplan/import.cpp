@@ -4,6 +4,9 @@
 #include <iostream>
 
 #include <hetplan/exchange/moirai_json.hpp>
+#ifdef HETPLAN_HAS_ONNX
+#include <hetplan/exchange/onnx_graph.hpp>
+#endif
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
@@ -96,15 +99,45 @@ imported import_table(const import_options& o) {
   return result;
 }
 
+imported import_onnx(const common_options& options, const import_options& o) {
+#ifdef HETPLAN_HAS_ONNX
+  exchange::onnx_model m = exchange::read_onnx(io::read_text(o.file), o.file, {.dimensions = parse_dimensions(o.dimensions), .name = {}});
+  for (const std::string& line : m.assumed) warn(o.file + ": " + line);
+  for (const std::string& tensor : m.not_inferred)
+    warn(o.file + ": the shape of tensor \"" + tensor + "\" is not known; it counts as one element");
+  if (!o.out.empty() && !options.json) std::printf("%zu operators compute constants or shapes and are no layers\n", m.folded);
+  return {std::move(m.graph)};
+#else
+  static_cast<void>(options);
+  throw invalid_input(o.file + ": this program was built without ONNX (Debian: libonnx-dev)");
+#endif
+}
+
 imported read(const common_options& options, const import_options& o) {
   if (o.format == "pipedream") return import_pipedream(o);
   if (o.format == "piper") return import_piper(o);
   if (o.format == "pipeedge") return import_pipeedge(options, o);
+  if (o.format == "onnx") return import_onnx(options, o);
   if (o.format == "moirai" || o.format == "dnn-partitioning") return import_table(o);
   return import_sailor(options, o);
 }
 
 }  // namespace
+
+std::map<std::string, long long> parse_dimensions(const std::vector<std::string>& given) {
+  std::map<std::string, long long> sizes;
+  for (const std::string& text : given) {
+    const std::size_t equals = text.rfind('=');
+    long long size = 0;
+    const char* const last = text.data() + text.size();
+    const bool number = equals != std::string::npos && std::from_chars(text.data() + equals + 1, last, size).ptr == last;
+    if (!number || size < 1 || size > 1'000'000'000)
+      throw invalid_input("--dim: expected NAME=SIZE with a size >= 1, got " + io::in_quotes(text));
+    if (!sizes.emplace(text.substr(0, equals), size).second)
+      throw invalid_input("--dim: " + io::in_quotes(text.substr(0, equals)) + " twice");
+  }
+  return sizes;
+}
 
 int import_model(const common_options& options, const import_options& o) {
   if (o.onto.empty()) require_no_model_options(options, "hetplan import " + o.format, o.format == "pipeedge");
@@ -125,9 +158,10 @@ int import_model(const common_options& options, const import_options& o) {
     files.commit();
     return 0;
   }
-  std::printf("%s: %zu layers, %zu edges, measured on", escaped(result.model.name()).c_str(), result.model.size(),
-              result.model.edges().size());
-  const char* separator = " ";
+  std::printf("%s: %zu layers, %zu edges, ", escaped(result.model.name()).c_str(), result.model.size(), result.model.edges().size());
+  const bool measured = !result.model[layer_id(0)].profiles.empty();
+  if (!measured) std::printf("%.4g M parameters, %.4g GFLOP", result.model.parameters() / 1e6, result.model.forward_flops().value() / 1e9);
+  const char* separator = measured ? "measured on " : "";
   for (const layer_profile& p : result.model[layer_id(0)].profiles) {
     std::printf("%s%s", separator, escaped(p.device_kind).c_str());
     separator = ", ";

@@ -75,9 +75,11 @@ class command_line {
             "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan; placement: the device of "
             "each layer; dot: a picture of it for Graphviz")
         ->required()
-        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan", "placement", "dot"}));
+        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan", "placement", "dot", "onnx"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
+    exported->add_option("--source", export_.source, "onnx: the file that the model was imported from")->type_name("FILE");
+    exported->add_option("--dim", export_.dimensions, "onnx: as it was imported")->delimiter(',');
     exported->add_option("--out", export_.out, "write it there (standard output)");
 
     CLI::App* replay = command("replay", "a plan for the devices that are left", [this] { return cli::replay(common_, replay_); });
@@ -154,6 +156,9 @@ class command_line {
                                      std::pair("dnn-partitioning", "a latency workload of dnn-partitioning: accelerators and CPUs")}) {
       format(foreign, name, text)->add_option("--cluster", import_.cluster, "write the file's devices");
     }
+
+    CLI::App* onnx = format(foreign, "onnx", "an ONNX model: an operator a layer");
+    onnx->add_option("--dim", import_.dimensions, "sizes of dynamic axes, by comma: NAME=SIZE")->delimiter(',');
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");

@@ -2,8 +2,6 @@
 #pragma once
 /// The best schedule of a placement table that a budget allows, with what nothing can beat: the searches of this folder in turn.
 
-#include <cstddef>
-
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/improve_schedule.hpp>
@@ -14,7 +12,6 @@ namespace HETPLAN_NAMESPACE::place {
 
 struct find_options {
   long long steps = standard_steps;  ///< of all searches together
-  std::size_t exact_up_to = 24;      ///< operators: larger graphs are not branched on
   improve_options improve = {};      ///< its steps at most, of those that are left
   any_lp_solver lp = {};             ///< for the relaxed programs of m-SCT and GETF
 };
@@ -25,7 +22,7 @@ struct find_options {
 /// @return  without a bound. Infeasible with the reason.   Source  ours: list schedules cost little, and none is always the best.
 [[nodiscard]] operator_schedule best_list_schedule(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});
 
-/// List schedules and bounds; then place_exactly for small graphs, improve_schedule for others and for what that leaves open.
+/// List schedules and bounds; then improve_schedule for what they leave open.
 ///
 /// @return      feasible, whether proven optimal (gap 0) or not; stopped: an observer said so. Infeasible with the reason; where
 ///              a placement that fits may exist and was not found, the reason says that.

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/place/branch_and_bound.hpp>
 #include <hetplan/place/getf.hpp>
 #include <hetplan/place/heft.hpp>
 #include <hetplan/place/list_schedule.hpp>
@@ -42,15 +41,6 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
     return stopped ? control::stop : control::go;
   };
   if (best.found()) static_cast<void>(watch({best.makespan_s, 0}));
-  if (!stopped && best.gap() > 0 && t.size() <= options.exact_up_to) {
-    exact_placement_options exact{.steps = std::max(1LL, options.steps / 2)};
-    if (best.found()) exact.known = best;
-    operator_schedule proven = place_exactly(t, r, exact);
-    if (!best.found() && !proven.found()) return proven;
-    proven.steps += best.steps;
-    proven.bound_s = std::max(proven.bound_s, best.bound_s);
-    best = std::move(proven);
-  }
   if (best.found() && !stopped && best.gap() > 0) {
     improve_options improve = options.improve;
     improve.steps = std::clamp(options.steps - best.steps, 0LL, improve.steps);

@@ -183,7 +183,7 @@ class placement_window {
   /// Moves some operators of the window to one device; changed_ tells which, and from where.
   void change() {
     changed_.clear();
-    const std::size_t to = below(table_.devices()), most = 1 + below(below(3) == 0 ? 30 : 6), kind = below(4);
+    const std::size_t to = below(table_.devices()), most = 1 + below(below(3) == 0 ? 30 : 6), kind = below(5);
     const std::size_t seed = ops_[below(ops_.size())];
     if (kind == 0) {  // neighbours in the order
       for (std::size_t i = below(ops_.size()), n = 0; i < topological_.size() && n < most; ++i, ++n) move(topological_[i], to);
@@ -195,9 +195,32 @@ class placement_window {
         if (out.empty()) break;
         v = table_.edges()[out[below(out.size())]].to;
       }
+    } else if (kind == 4) {  // one or two operators for one or two of another device, which full memories may still allow
+      exchange(seed, 1 + below(2), 1 + below(2));
     } else {  // a neighbourhood, or an island of one device
       grow(seed, kind == 2 ? most : 4 * most, kind == 3, to);
     }
+  }
+
+  void exchange(std::size_t seed, std::size_t mine, std::size_t theirs) {
+    const std::size_t here = device_[seed], there = device_[ops_[below(ops_.size())]];
+    if (here == there) return;
+    move(seed, there);
+    const std::size_t offset = below(ops_.size());
+    for (std::size_t i = 0, most = std::min<std::size_t>(ops_.size(), 16); i < most && (mine > 1 || theirs > 0); ++i) {
+      const std::size_t v = ops_[(offset + i) % ops_.size()];
+      if (v == seed) continue;
+      if (device_[v] == here && mine > 1 && !just_moved(v)) {
+        move(v, there);
+        --mine;
+      } else if (device_[v] == there && theirs > 0 && !just_moved(v)) {
+        move(v, here);
+        --theirs;
+      }
+    }
+  }
+  [[nodiscard]] bool just_moved(std::size_t v) const {
+    return std::any_of(changed_.begin(), changed_.end(), [&](const auto& c) { return c.first == v; });
   }
 
   void grow(std::size_t seed, std::size_t most, bool island, std::size_t to) {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Moirai: the operators of one inference on unlike devices, coarsened by a backend's fusions, placed exactly where that can be.
+/// Moirai: the operators of one inference on unlike devices, coarsened by a backend's fusions.
 
 #include <hetplan/place/find_schedule.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
-/// Operators that the backend fuses stay together (GCOF); their placement is searched for the smallest makespan: list schedules, then
-/// branch and bound where the graph is small, windows where it is large; the answer says what no placement can beat.
+/// Operators that the backend fuses stay together (GCOF); their placement is searched for the smallest makespan by list schedules and
+/// windows that are placed anew; the answer says what no placement can beat.
 ///
 /// @param given  without fusion, TensorRT's rules hold.
-/// Source       Moirai (Zhang et al., 2023), section III and Algorithm 1. Deviations: Gurobi's place is taken by our own searches, see
-///              place::find_schedule; the MILP of eqs. 4-8 is place::place_by_milp. Transfers share the network of the cluster; eq. 8's
-///              ports are contention::one_port.
+/// Source        Moirai (Zhang et al., 2023), section III and Algorithm 1. Deviations: Gurobi's place is taken by our own searches, see
+///               place::find_schedule. Transfers share the network of the cluster; eq. 8's ports are contention::one_port.
 [[nodiscard]] inline plan_result moirai(const planning_problem& problem, const any_objective& objective, const placement_view& given = {},
                                         const candidate_observer& observer = {}) {
   placement_view view = given;

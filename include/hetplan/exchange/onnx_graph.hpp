@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// ONNX files as planning graphs: an operator a layer. Needs libonnx (target hetplan::onnx); this header includes nothing of it.
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hetplan/graph/planning_graph.hpp>
+
+namespace HETPLAN_NAMESPACE::exchange {
+
+struct onnx_options {
+  std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes, by the names that the file gives them
+  std::string name = "";                             ///< of the model; "": the graph's, or that of the file
+};
+
+/// A model and what had to be taken for granted.
+struct onnx_model {
+  planning_graph graph;
+  std::vector<std::size_t> node_of = {};       ///< by layer: the operator's place in the file
+  std::vector<std::string> not_inferred = {};  ///< tensors whose shape is not known; they count as one element
+  std::vector<std::string> assumed = {};       ///< a sentence each
+  std::size_t folded = 0;                      ///< operators that compute constants or shapes: no layers
+};
+
+/// Reads the text of a .onnx file. A sample is one run of the model as its inputs say, a first axis of no fixed size being 1.
+///
+/// An operator that computes anything from an input is a layer: kind = its type, name = its own or its type and first output. What is
+/// computed from constants alone, or from shapes, is folded: weights are the constants that a layer reads, wherever they stand (in
+/// the file, beside it, or behind ConstantOfShape); layers that read one constant are a weight group. An edge has the bytes of
+/// all tensors between its two layers. Graph inputs are where they are read.
+///
+/// FLOP: 2 a multiply-add; 1 for an element of simple arithmetic, 2 of BatchNormalization, 4 of Erf, Tanh, Sigmoid, Exp, 5 of Softmax,
+/// 8 of LayerNormalization and Gelu, the window for pooling and LRN, one an input element for reductions; moving data is none.
+///
+/// @param text  of the file.
+/// @param file  what messages call it.
+/// Complexity   O(nodes + edges) and a few rounds of ONNX's shape inference.
+/// Throws       invalid_input `FILE: ...`: no ONNX or cut short, no operator, a tensor made twice or by nobody, a cycle, subgraphs (If,
+/// Loop),
+///              a dynamic axis without a size, a size named for no axis, tensors beyond 1e15 bytes.
+/// Source       ONNX's operator specifications; FLOP by the usual count of multiply-adds; the rest is ours.
+[[nodiscard]] onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options = {});
+
+}  // namespace HETPLAN_NAMESPACE::exchange
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/exchange/onnx_graph.ipp>
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/exchange/moirai_json.hpp>
+#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/fit_memory.hpp>
+#include <hetplan/place/getf.hpp>
+#include <hetplan/place/heft.hpp>
+#include <hetplan/place/list_schedule.hpp>
+#include <hetplan/place/m_etf.hpp>
+#include <hetplan/place/m_sct.hpp>
+#include <hetplan/place/placement_bounds.hpp>
+#include <hetplan/place/ranking.hpp>
+#include <hetplan/solve/glpk.hpp>
+#include <support/random_tables.hpp>
+#include <support/shared_data.hpp>
+
+namespace test_list_schedule {
+
+using namespace hetplan;
+using namespace hetplan::place;
+using Catch::Matchers::Contains;
+
+struct scheduler {
+  std::string name;
+  std::function<operator_schedule(const placement_table&, const placement_rules&)> run;
+};
+
+std::vector<scheduler> all_schedulers() {
+  return {{"HEFT", heft},
+          {"PEFT", peft},
+          {"m-ETF", m_etf},
+          {"m-SCT", [](const auto& t, const auto& r) { return m_sct(t, r); }},
+          {"m-SCT by LP", [](const auto& t, const auto& r) { return m_sct(t, r, glpk_lp{}); }},
+          {"GETF", [](const auto& t, const auto& r) { return getf(t, r); }},
+          {"GETF by LP", [](const auto& t, const auto& r) { return getf(t, r, glpk_lp{}); }},
+          {"one device", one_device}};
+}
+
+placement_rules rules_of(std::uint64_t seed) {
+  return {all_contentions[seed % all_contentions.size()], seed % 8 < 4 ? transfer_copies::per_edge : transfer_copies::per_device};
+}
+
+/// The smallest makespan without contention over all placements and orders, by appending operators in every order.
+class enumeration {
+ public:
+  explicit enumeration(const placement_table& t)
+      : table_(t), device_(t.size()), end_(t.size()), free_(t.devices(), 0), done_(t.size(), 0) {}
+  double run() {
+    append(0, 0);
+    return best_;
+  }
+
+ private:
+  void append(std::size_t count, double makespan) {
+    if (makespan >= best_) return;
+    if (count == table_.size()) {
+      best_ = makespan;
+      return;
+    }
+    for (std::size_t v = 0; v < table_.size(); ++v) {
+      bool ready = done_[v] == 0;
+      for (const std::uint32_t e : table_.in_edges(v)) ready = ready && done_[table_.edges()[e].from] != 0;
+      for (std::size_t k = 0; ready && k < table_.devices(); ++k) {
+        double held = table_.held_bytes(v), data = 0;
+        for (std::size_t u = 0; u < table_.size(); ++u) held += done_[u] != 0 && device_[u] == k ? table_.held_bytes(u) : 0;
+        if (held > table_.capacity_bytes(k)) continue;
+        for (const std::uint32_t e : table_.in_edges(v)) {
+          const std::size_t u = table_.edges()[e].from;
+          data = std::max(data, end_[u] + table_.transfer_s(e, device_[u], k));
+        }
+        const double before = free_[k];
+        done_[v] = 1;
+        device_[v] = k;
+        free_[k] = end_[v] = std::max(before, data) + table_.time_s(v, k);
+        append(count + 1, std::max(makespan, end_[v]));
+        free_[k] = before;
+        done_[v] = 0;
+      }
+    }
+  }
+
+  const placement_table& table_;
+  std::vector<std::size_t> device_;
+  std::vector<double> end_, free_;
+  std::vector<char> done_;
+  double best_ = std::numeric_limits<double>::infinity();
+};
+
+TEST_CASE("every list schedule keeps all rules, and one within memory is found wherever there is one") {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
+    const unsigned memory = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 110 : 150;
+    const placement_table t = support::random_table(seed, {.operators = 4 + seed % 9, .devices = 2 + seed % 3, .memory_percent = memory});
+    const placement_rules rules = rules_of(seed);
+    const fitting any = find_fitting_placement(t);
+    CHECK((any.device.empty() || largest_overflow_bytes(t, any.device) <= 0));
+    for (const scheduler& s : all_schedulers()) {
+      CAPTURE(seed, s.name, any.reason);
+      const operator_schedule found = s.run(t, rules);
+      if (found.found()) CHECK(find_broken_rule(t, rules, found).value_or("") == "");
+      if (s.name != "one device") CHECK(found.found() == !any.device.empty());
+      if (!found.found()) CHECK(!found.status.reason.empty());
+    }
+  }
+}
+
+TEST_CASE("HEFT schedules the example of its paper in 80") {
+  // Topcuoglu et al., 2002, figure 2: ten tasks, three processors, one communication cost per edge.
+  placement_data d{
+      .operators = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"},
+      .devices = {"p1", "p2", "p3"},
+      .time_s = {14, 16, 9, 13, 19, 18, 11, 13, 19, 13, 8, 17, 12, 13, 10, 13, 16, 9, 7, 15, 11, 5, 11, 14, 18, 12, 20, 21, 7, 16},
+      .held_bytes = std::vector<double>(10, 0),
+      .capacity_bytes = {1, 1, 1},
+      .pairs = std::vector<device_pair>(9, {0, 1, {}})};
+  const double cost[][3] = {{1, 2, 18}, {1, 3, 12}, {1, 4, 9},  {1, 5, 11}, {1, 6, 14},  {2, 8, 19},  {2, 9, 16}, {3, 7, 23},
+                            {4, 8, 27}, {4, 9, 23}, {5, 9, 13}, {6, 8, 15}, {7, 10, 17}, {8, 10, 11}, {9, 10, 13}};
+  for (const auto& [from, to, c] : cost) d.edges.push_back({static_cast<std::size_t>(from) - 1, static_cast<std::size_t>(to) - 1, c});
+  const placement_table t(d);
+  const std::vector<double> rank = upward_ranks(t);
+  CHECK(rank[0] == Approx(108));
+  CHECK(rank[2] == Approx(80));
+  CHECK(heft(t, {}).makespan_s == 80);
+}
+
+TEST_CASE("a favourite reader has one favourite producer, with and without the relaxed program") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = support::random_table(seed, {.operators = 12, .devices = 3});
+    for (const auto& favourite : {favourite_readers(t), favourite_readers(t, glpk_lp{})}) {
+      std::vector<int> times(t.size(), 0);
+      for (std::size_t v = 0; v < t.size(); ++v) {
+        if (favourite[v] == no_operator) continue;
+        CHECK(++times[favourite[v]] == 1);
+        bool reads = false;
+        for (const std::uint32_t e : t.out_edges(v)) reads = reads || t.edges()[e].to == favourite[v];
+        CHECK(reads);
+      }
+    }
+  }
+}
+
+TEST_CASE("GETF's groups are devices that take the same times, and the relaxed program's operators keep to groups that can run them") {
+  placement_data d = support::random_table(3, {.operators = 8, .devices = 4}).data();
+  for (std::size_t v = 0; v < 8; ++v) d.time_s[v * 4 + 2] = d.time_s[v * 4];
+  d.time_s[1] = std::numeric_limits<double>::infinity();
+  const placement_table t(d);
+  CHECK(device_groups(t) == std::vector<std::size_t>{0, 1, 0, 2});
+  CHECK(operator_groups(t)[0] != 1);
+  CHECK(operator_groups(t, glpk_lp{})[0] != 1);
+}
+
+TEST_CASE("memory that is full to the byte is enough, one byte less is not, and the answer says by how much") {
+  placement_data d{.operators = {"a", "b", "c"},
+                   .devices = {"x", "y"},
+                   .edges = {{0, 1, 1}, {0, 2, 1}},
+                   .time_s = {1, 2, 1, 2, 1, 2},
+                   .held_bytes = {5, 4, 3},
+                   .capacity_bytes = {7, 5},
+                   .pairs = std::vector<device_pair>(4, {0, 1, {}})};
+  for (const scheduler& s : all_schedulers()) {
+    if (s.name == "one device") continue;
+    CAPTURE(s.name);
+    const operator_schedule full = s.run(placement_table(d), {});
+    CHECK(full.found());
+    CHECK(full.makespan_s == s.run(placement_table(d), {}).makespan_s);
+    placement_data less = d;
+    less.capacity_bytes[0] = 6;
+    const operator_schedule none = s.run(placement_table(less), {});
+    CHECK(none.status.result == outcome::infeasible);
+    CHECK_THAT(none.status.reason, Contains("the operators hold 12 B and the devices 11 B: 1 B too much"));
+  }
+  placement_data alone = d;
+  alone.capacity_bytes = {4, 4};
+  CHECK_THAT(heft(placement_table(alone), {}).status.reason, Contains("operator \"a\" fits no device: 1 B too much"));
+}
+
+TEST_CASE("an operator that no device can run makes every search infeasible") {
+  placement_data d = support::random_table(1, {.operators = 5, .devices = 2}).data();
+  d.time_s[4] = d.time_s[5] = std::numeric_limits<double>::infinity();
+  CHECK_THAT(heft(placement_table(d), {}).status.reason, Contains("\"o2\" can run on no device"));
+  CHECK_THAT(find_schedule(placement_table(d), {}).status.reason, Contains("\"o2\" can run on no device"));
+}
+
+TEST_CASE("bounds are below the optimum, and the search is at it in nine of ten small graphs") {
+  int at_optimum = 0, graphs = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    CAPTURE(seed);
+    const placement_table t =
+        support::random_table(seed, {.operators = 4 + seed % 3, .devices = 2 + seed % 2, .memory_percent = seed % 2 == 0 ? 0U : 130U});
+    const double optimum = enumeration(t).run();
+    const placement_bounds b = bounds_of(t);
+    const operator_schedule found = find_schedule(t, {}, {.steps = 2000});
+    CHECK(found.found() == std::isfinite(optimum));
+    if (!found.found()) continue;
+    CHECK(b.infeasible.empty());
+    CHECK(b.path_s <= optimum * (1 + 1e-9));
+    CHECK(b.load_s <= optimum * (1 + 1e-9));
+    CHECK(b.path_and_memory_s <= optimum * (1 + 1e-9));
+    CHECK(b.interval_s <= optimum * (1 + 1e-9));
+    CHECK(found.makespan_s >= optimum * (1 - 1e-9));
+    CHECK(found.bound_s <= optimum * (1 + 1e-9));
+    CHECK(find_broken_rule(t, {}, found).value_or("") == "");
+    ++graphs;
+    at_optimum += found.makespan_s <= optimum * (1 + 1e-9);
+  }
+  CAPTURE(graphs, at_optimum);
+  CHECK(graphs > 100);
+  CHECK(at_optimum * 10 >= graphs * 9);
+}
+
+TEST_CASE("a bound scales with the times, and independent operators on like devices share the load") {
+  placement_data d = support::random_table(7, {.operators = 20, .devices = 3, .memory_percent = 130}).data();
+  const double once = bounds_of(placement_table(d)).best_s();
+  for (double& s : d.time_s) s *= 8;
+  for (double& s : d.edge_time_s) s *= 8;
+  CHECK(bounds_of(placement_table(d)).best_s() == Approx(8 * once).epsilon(1e-6));
+  const placement_data flat{.operators = {"a", "b", "c", "d"},
+                            .devices = {"x", "y"},
+                            .time_s = std::vector<double>(8, 3),
+                            .held_bytes = std::vector<double>(4, 0),
+                            .capacity_bytes = {1, 1},
+                            .pairs = std::vector<device_pair>(4, {0, 1, {}})};
+  CHECK(bounds_of(placement_table(flat)).best_s() == Approx(6));
+  CHECK(find_schedule(placement_table(flat), {}).gap() < 1e-9);
+}
+
+TEST_CASE("improving keeps all rules, never makes a schedule longer, and repeats itself") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = support::random_table(
+        seed,
+        {.operators = 30, .devices = 3, .edge_percent = 10, .memory_percent = seed % 2 == 0 ? 0U : 140U, .edge_times = seed % 3 != 0});
+    const placement_rules rules = rules_of(seed);
+    const operator_schedule start = heft(t, rules);
+    if (!start.found()) continue;
+    const improve_options how{.steps = 1000, .largest_window = seed % 4 < 2 ? 100U : 12U};
+    const operator_schedule better = improve_schedule(t, rules, start, how);
+    CHECK(better.makespan_s <= start.makespan_s);
+    CHECK(find_broken_rule(t, rules, better).value_or("") == "");
+    CHECK(improve_schedule(t, rules, start, how).device == better.device);
+  }
+}
+
+TEST_CASE("an observer ends the search, and the best so far is the answer") {
+  const placement_table t = support::random_table(5, {.operators = 40, .devices = 3, .edge_percent = 8});
+  int told = 0;
+  auto stop = [&](const schedule_improved&) { return ++told == 2 ? control::stop : control::go; };
+  const operator_schedule s = find_schedule(t, {}, {}, stop);
+  CHECK(told == 2);
+  CHECK(s.found());
+  CHECK(s.status.result == outcome::stopped);
+}
+
+TEST_CASE("Moirai's samples: HEFT is no worse than published runs, and the search is better") {
+  const auto folder = test::shared_data("data/moirai");
+  if (!folder) return;
+  const auto table = [&](const std::string& name) {
+    return exchange::read_moirai(io::json_document::load((*folder / (name + ".json")).string()));
+  };
+  const placement_table google = table("GoogLeNet"), transformer = table("transformer"), example = table("example-1");
+  CHECK(heft(google, {}).makespan_s == Approx(1.385e-3).epsilon(1e-4));  // what was published has four digits
+  CHECK(heft(transformer, {}).makespan_s <= 20.07e-3);
+  CHECK(find_schedule(google, {}).makespan_s < 1.30e-3);
+  CHECK(find_schedule(transformer, {}).makespan_s < 17.65e-3);
+  CHECK(find_schedule(example, {}).makespan_s == Approx(30e-3));
+  CHECK(find_schedule(example, {contention::one_port}).makespan_s <= 31e-3 * (1 + 1e-9));
+}
+
+}  // namespace test_list_schedule
