@@ -16,7 +16,7 @@ INCLUDE = SOURCE / "include"
 
 # What each header is included for. A name stands in every header that the standard promises it in, as far as we include that.
 NAMES = {
-    "algorithm": """all_of any_of binary_search clamp copy copy_n count count_if equal fill find find_if find_if_not for_each
+    "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_n count count_if equal fill find find_if find_if_not for_each
         is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element move none_of nth_element
         partition_point pop_heap push_heap remove remove_if reverse rotate set_union sort stable_partition stable_sort transform
         unique upper_bound""",
@@ -26,7 +26,7 @@ NAMES = {
     "cctype": "isalnum isdigit",
     "charconv": "chars_format from_chars to_chars",
     "chrono": "duration duration_cast nanoseconds steady_clock",
-    "cmath": """abs ceil floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
+    "cmath": """abs ceil exp floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
     "compare": "strong_ordering partial_ordering",
     "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as",
     "condition_variable": "condition_variable",
@@ -35,11 +35,11 @@ NAMES = {
     "cstdint": "int32_t int64_t uint8_t uint32_t uint64_t",
     "cstdio": "FILE fclose ferror fflush fopen fprintf fread fwrite snprintf size_t remove",
     "cstdlib": "abort abs size_t",
-    "cstring": "memchr size_t",
+    "cstring": "memchr memcpy size_t",
     "deque": "deque erase_if",
-    "exception": "current_exception exception_ptr rethrow_exception",
+    "exception": "current_exception exception exception_ptr rethrow_exception",
     "filesystem": "filesystem is_directory path rename",
-    "functional": "function greater hash less plus",
+    "functional": "function greater greater_equal hash less plus",
     "initializer_list": "initializer_list",
     "iterator": "back_inserter prev size ssize",
     "limits": "numeric_limits",

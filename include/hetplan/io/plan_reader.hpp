@@ -20,9 +20,9 @@ namespace HETPLAN_NAMESPACE::io {
 inline constexpr std::string_view plan_format = "hetplan/plan/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 17> plan{"format",          "model",        "cluster",   "planner",  "mode",    "workload",
-                                                       "microbatch_size", "microbatches", "schedule",  "flows",    "network", "sync",
-                                                       "stages",          "pipelines",    "transfers", "copies", "predicted"};
+inline constexpr std::array<std::string_view, 17> plan{"format",          "model",        "cluster",   "planner", "mode",     "workload",
+                                                       "microbatch_size", "microbatches", "schedule",  "flows",   "network",  "sync",
+                                                       "stages",          "pipelines",    "transfers", "copies",  "predicted"};
 inline constexpr std::array<std::string_view, 3> workload{"optimizer_factor", "context", "tokens"};
 inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
 inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_stage", "to_stage", "microbatch",

@@ -16,6 +16,12 @@ struct fitting {
   std::string reason = {};               ///< why there is none; "": it is not known whether there is one
 };
 
+/// Why no placement can be, as far as operators one by one and all together tell: one that no device can run or hold, or more bytes than
+/// there are. "": that is not so.
+///
+/// Complexity  O(operators x devices).   Source  ours.
+[[nodiscard]] std::string reason_against_any_placement(const placement_table& t);
+
 /// Any placement within memory: operators by falling size, each on the device with most room left, then a depth-first search.
 ///
 /// @param most_nodes  of the search.

@@ -17,30 +17,6 @@ namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
-/// Why no placement can keep the memory, as far as operators one by one and all together tell.
-[[nodiscard]] HETPLAN_INLINE std::string plainly_too_large(const placement_table& t) {
-  const device_memory empty(t);
-  double held = 0, room = 0;
-  for (std::size_t v = 0; v < t.size(); ++v) {
-    held += t.held_bytes(v);
-    const std::string name = "operator \"" + escaped(t.data().operators[v]) + "\"";
-    double least = std::numeric_limits<double>::infinity();
-    bool runs = false;
-    for (std::size_t k = 0; k < t.devices(); ++k) {
-      if (!std::isfinite(t.time_s(v, k))) continue;
-      runs = true;
-      least = std::min(least, empty.bytes_with(v, k) - t.capacity_bytes(k));
-    }
-    if (!runs) return name + " can run on no device";
-    if (least > 0) return "memory: " + name + " fits no device: " + to_text(least) + " B too much";
-  }
-  for (std::size_t k = 0; k < t.devices(); ++k) room += t.capacity_bytes(k);
-  if (held > room)
-    return "memory: the operators hold " + to_text(held) + " B and the devices " + to_text(room) + " B: " + to_text(held - room) +
-           " B too much";
-  return {};
-}
-
 /// Depth-first search over the devices of operators by falling size.
 class fitting_search {
  public:
@@ -215,13 +191,36 @@ class memory_repair {
 
 }  // namespace detail
 
+HETPLAN_INLINE std::string reason_against_any_placement(const placement_table& t) {
+  const device_memory empty(t);
+  double held = 0, room = 0;
+  for (std::size_t v = 0; v < t.size(); ++v) {
+    held += t.held_bytes(v);
+    const std::string name = "operator \"" + escaped(t.data().operators[v]) + "\"";
+    double least = std::numeric_limits<double>::infinity();
+    bool runs = false;
+    for (std::size_t k = 0; k < t.devices(); ++k) {
+      if (!std::isfinite(t.time_s(v, k))) continue;
+      runs = true;
+      least = std::min(least, empty.bytes_with(v, k) - t.capacity_bytes(k));
+    }
+    if (!runs) return name + " can run on no device";
+    if (least > 0) return "memory: " + name + " fits no device: " + to_text(least) + " B too much";
+  }
+  for (std::size_t k = 0; k < t.devices(); ++k) room += t.capacity_bytes(k);
+  if (held > room)
+    return "memory: the operators hold " + to_text(held) + " B and the devices " + to_text(room) + " B: " + to_text(held - room) +
+           " B too much";
+  return {};
+}
+
 HETPLAN_INLINE fitting find_fitting_placement(const placement_table& t, long long most_nodes) {
-  if (std::string why = detail::plainly_too_large(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
+  if (std::string why = reason_against_any_placement(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
   return detail::fitting_search(t, most_nodes).run();
 }
 
 HETPLAN_INLINE fitting repair_memory(const placement_table& t, std::vector<std::size_t> device) {
-  if (std::string why = detail::plainly_too_large(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
+  if (std::string why = reason_against_any_placement(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
   std::vector<std::size_t> repaired = detail::memory_repair(t, std::move(device)).run();
   if (!repaired.empty()) return {.device = std::move(repaired), .reason = {}};
   return find_fitting_placement(t);

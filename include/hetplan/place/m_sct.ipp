@@ -51,7 +51,7 @@ namespace detail {
 
 HETPLAN_INLINE std::vector<std::size_t> favourite_readers(const placement_table& t, const any_lp_solver& lp, std::size_t most_edges) {
   std::vector<double> transfer_s, x;
-  for (std::size_t e = 0; e < t.edges().size(); ++e) transfer_s.push_back(detail::mean_transfer_s(t, e));
+  for (std::size_t e = 0; e < t.edges().size(); ++e) transfer_s.push_back(mean_transfer_s(t, e));
   if (lp.exists() && t.edges().size() <= most_edges) x = detail::relaxed_favourites(t, transfer_s, lp);
   const std::vector<double> rank = upward_ranks(t);
   const auto through_s = [&](std::size_t e) { return transfer_s[e] + rank[t.edges()[e].to]; };
@@ -77,7 +77,7 @@ HETPLAN_INLINE operator_schedule m_sct(const placement_table& t, const placement
   std::vector<double> waits_s(t.size(), 0);  // by operator: how long its device waits for its favourite
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
     const auto [from, to, size] = t.edges()[e];
-    if (favourite[from] == to) waits_s[from] = detail::mean_transfer_s(t, e);
+    if (favourite[from] == to) waits_s[from] = mean_transfer_s(t, e);
   }
   return earliest_start_first(t, r, [&](std::size_t v, std::size_t k, const trial& at, const partial_schedule& s) {
     const std::size_t u = s.last_on(k);

@@ -209,7 +209,7 @@ HETPLAN_INLINE double placement_bounds::best_s() const { return std::max({path_s
 
 HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
   placement_bounds b;
-  b.infeasible = detail::plainly_too_large(t);
+  b.infeasible = reason_against_any_placement(t);
   if (!b.infeasible.empty()) return b;
   const std::size_t d = t.devices();
   const std::vector<double> head = detail::heads_s(t), tail = tails_s(t);

@@ -9,6 +9,11 @@
 
 namespace HETPLAN_NAMESPACE::place {
 
+/// Seconds of an edge's transfer, the mean over all pairs of devices that are joined; 0 where none is.
+///
+/// Source  HEFT (Topcuoglu et al., 2002), eq. 6.
+[[nodiscard]] double mean_transfer_s(const placement_table& t, std::size_t edge);
+
 /// Seconds from an operator's start to the end of all on its longest way, with mean times over the devices that can run each, and mean
 /// transfers over all pairs that are joined.
 ///

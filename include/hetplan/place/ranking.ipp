@@ -15,21 +15,6 @@ namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
-/// Over all pairs of devices that are joined; 0 where none is.
-[[nodiscard]] HETPLAN_INLINE double mean_transfer_s(const placement_table& t, std::size_t edge) {
-  double sum = 0;
-  int pairs = 0;
-  for (std::size_t a = 0; a < t.devices(); ++a) {
-    for (std::size_t b = 0; b < t.devices(); ++b) {
-      const double s = t.transfer_s(edge, a, b);
-      if (a == b || !std::isfinite(s)) continue;
-      sum += s;
-      ++pairs;
-    }
-  }
-  return pairs == 0 ? 0 : sum / pairs;
-}
-
 /// Over the devices that can run it.
 [[nodiscard]] HETPLAN_INLINE double mean_time_s(const placement_table& t, std::size_t op) {
   double sum = 0;
@@ -44,12 +29,26 @@ namespace detail {
 
 }  // namespace detail
 
+HETPLAN_INLINE double mean_transfer_s(const placement_table& t, std::size_t edge) {
+  double sum = 0;
+  int pairs = 0;
+  for (std::size_t a = 0; a < t.devices(); ++a) {
+    for (std::size_t b = 0; b < t.devices(); ++b) {
+      const double s = t.transfer_s(edge, a, b);
+      if (a == b || !std::isfinite(s)) continue;
+      sum += s;
+      ++pairs;
+    }
+  }
+  return pairs == 0 ? 0 : sum / pairs;
+}
+
 HETPLAN_INLINE std::vector<double> upward_ranks(const placement_table& t) {
   std::vector<double> rank(t.size(), 0);
   for (std::size_t i = t.size(); i-- > 0;) {
     const std::size_t v = t.order()[i];
     double behind = 0;
-    for (const std::uint32_t e : t.out_edges(v)) behind = std::max(behind, detail::mean_transfer_s(t, e) + rank[t.edges()[e].to]);
+    for (const std::uint32_t e : t.out_edges(v)) behind = std::max(behind, mean_transfer_s(t, e) + rank[t.edges()[e].to]);
     rank[v] = detail::mean_time_s(t, v) + behind;
   }
   return rank;
