@@ -12,7 +12,8 @@ import unittest
 CLI = os.environ["HETPLAN_CLI"]
 SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
 PLANNERS = ["on-device", "data-parallel", "pipeline", "gpipe", "pipedream", "dapple", "hetpipe", "edgeshard", "alpa", "metis", "asteroid",
-            "dora", "dora-with-baselines"]
+            "heft", "m-etf", "m-sct", "getf", "moirai", "dora", "dora-with-baselines"]
+PLACERS = ["heft", "m-etf", "m-sct", "getf", "moirai"]  # of operators, for inference alone
 
 
 def run(*arguments, cwd=None):
@@ -174,6 +175,23 @@ class documents(folder_test):
         self.assertGreater(document["candidates"], 4)
         self.assertGreaterEqual(document["elapsed"], 0)
 
+    def test_operators_are_placed_for_one_inference_unless_a_job_says_otherwise(self):
+        document = self.document("plan", "mobilenetv2", "edge-cluster", "--planner", "moirai", "--contention", "one_port", "--out", "p.json")
+        plan = document["plans"][0]
+        self.assertEqual((plan["mode"], plan["microbatch_size"], plan["network"], plan["copies"]), ("inference", 1, "exclusive", "per_device"))
+        self.assertLessEqual(document["search_bound"], plan["predicted"]["latency"] * (1 + 1e-9))
+        simulated = self.document("simulate", "mobilenetv2", "edge-cluster", "p.json")
+        self.assertEqual(simulated["latency"], plan["predicted"]["latency"])
+        placement = json.loads(self.done("export", "mobilenetv2", "edge-cluster", "p.json", "--to", "placement"))
+        self.assertEqual(sum(len(x) for x in placement["order"].values()), len(placement["placement"]))
+        self.assertIn("digraph", self.done("export", "mobilenetv2", "edge-cluster", "p.json", "--to", "dot"))
+        (self.path / "training.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training"}))
+        refused = run("plan", "mobilenetv2", "edge-cluster", "training.json", "--planner", "heft", cwd=self.path)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("heft places the operators of one inference; the job is training", refused.stdout)
+        warned = run("plan", "bert-small", "edge-cluster", "--planner", "pipeline", "--contention", "none", cwd=self.path)
+        self.assertIn("--contention: only planners that place operators take it; not used", warned.stderr)
+
     def test_dora_is_the_default_and_lists_its_best_on_request(self):
         self.assertNotIn("\n    1.", self.done("plan", "bert-small", "smart-home-2"))
         text = self.done("plan", "bert-small", "smart-home-2", "--top", "3", "--phase", "1")
@@ -205,7 +223,7 @@ class documents(folder_test):
 
     def test_compare_has_a_row_per_planner(self):
         rows = self.document("compare", "qwen3-1.7b", "smart-home-2")["rows"]
-        self.assertEqual([r["planner"] for r in rows], PLANNERS)
+        self.assertEqual([r["planner"] for r in rows], [p for p in PLANNERS if p not in PLACERS])
         blind = {"gpipe", "pipedream", "dapple", "hetpipe"}  # to memory; the two before have no pipeline
         for row in rows:
             fails = row["planner"] in blind | {"on-device", "data-parallel"}

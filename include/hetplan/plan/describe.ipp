@@ -3,6 +3,7 @@
 
 #include <hetplan/plan/describe.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 #include <hetplan/core/escaped.hpp>
@@ -42,7 +43,20 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
       detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
                           escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches, p.microbatch_size,
                           p.transfers == transfer_mode::block ? ", transfers block" : "");
+  // A stage for each operator is no line for each: then a line for each device.
+  constexpr std::size_t most_lines = 100;
+  const bool single = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() == 1; });
+  if (single && p.stages.size() > most_lines) {
+    for (const device& d : c.devices()) {
+      std::size_t stages = 0, layers = 0;
+      for (const stage& s : p.stages) {
+        if (s.devices.front().device == d.id) ++stages, layers += s.layers.size();
+      }
+      if (stages > 0) text += detail::format_line("  %zu stages of %zu layers on %s\n", stages, layers, escaped(d.name).c_str());
+    }
+  }
   for (const stage& s : p.stages) {
+    if (single && p.stages.size() > most_lines) break;
     text += detail::format_line("  %-6s %4zu layers  %s .. %s  on", escaped(s.name).c_str(), s.layers.size(),
                                 escaped(model[s.layers.front()].name).c_str(), escaped(model[s.layers.back()].name).c_str());
     for (const assignment& a : s.devices) {
