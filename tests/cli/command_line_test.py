@@ -185,7 +185,7 @@ class documents(folder_test):
         placement = json.loads(self.done("export", "mobilenetv2", "edge-cluster", "p.json", "--to", "placement"))
         self.assertEqual(sum(len(x) for x in placement["order"].values()), len(placement["placement"]))
         self.assertIn("digraph", self.done("export", "mobilenetv2", "edge-cluster", "p.json", "--to", "dot"))
-        (self.path / "training.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training"}))
+        (self.path / "training.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4}))
         refused = run("plan", "mobilenetv2", "edge-cluster", "training.json", "--planner", "heft", cwd=self.path)
         self.assertEqual(refused.returncode, 1)
         self.assertIn("heft places the operators of one inference; the job is training", refused.stdout)

@@ -27,7 +27,7 @@ TEST_CASE("planners of operators answer with a plan that the simulator has judge
   const planning_graph model = zoo::model("resnet50", {});
   for (const auto name : {"smart-home-2", "edge-cluster"}) {
     const cluster home = zoo::cluster(name);
-    const planning_problem problem{model, home, roofline{}, one_inference()};
+    const planning_problem problem{model, home, roofline{}, one_inference(), {}, {}, 50'000};
     const plan_result alone = recipes::on_device(problem, minimize_latency{}, 1);
     for (const place::contention c : place::all_contentions) {
       CAPTURE(name, to_string(c));
