@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The bound of one machine against all sets of its jobs, and the bound of a plan against what the simulator says.
+// The bound of a plan against what the simulator says.
 
 #include <hetplan/tasks/contention_bound.hpp>
 
@@ -16,54 +16,6 @@
 
 using namespace hetplan;
 using namespace hetplan::test;
-
-namespace {
-
-/// The largest of all sets of jobs: least head + all work + least tail.
-double by_all_sets(const std::vector<tasks::machine_job>& jobs) {
-  double most = 0;
-  for (std::size_t set = 1; set < (std::size_t{1} << jobs.size()); ++set) {
-    double head = std::numeric_limits<double>::infinity(), work = 0, tail = head;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if ((set >> i & 1) == 0) continue;
-      head = std::min(head, jobs[i].head_s);
-      work += jobs[i].work_s;
-      tail = std::min(tail, jobs[i].tail_s);
-    }
-    most = std::max(most, head + work + tail);
-  }
-  return most;
-}
-
-}  // namespace
-
-TEST_CASE("one machine's bound by hand: a long tail that comes late interrupts") {
-  CHECK(tasks::preemptive_machine_bound({}) == 0);
-  CHECK(tasks::preemptive_machine_bound({{1, 2, 3}}) == near(6));
-  // 0-1 first, 1-2 second (tail 5: 7), 2-5 the rest of the first: 5. Without interruption: 4 + 1 + 5 = 10.
-  CHECK(tasks::preemptive_machine_bound({{0, 4, 0}, {1, 1, 5}}) == near(7));
-  // The set of both: 0 + 5 + 2 = 7; each alone 6.
-  CHECK(tasks::preemptive_machine_bound({{0, 4, 2}, {0, 1, 5}}) == near(7));
-  // Idle between two jobs: the later one alone.
-  CHECK(tasks::preemptive_machine_bound({{0, 1, 0}, {10, 1, 1}}) == near(12));
-}
-
-TEST_CASE("one machine's bound is that of the worst set of its jobs") {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + 500; ++seed) {
-    INFO("seed " << seed);
-    random_source random(seed * 7919);
-    const bool whole_numbers = random.chance(0.4);  // ties
-    const auto draw = [&](double most) {
-      return whole_numbers ? random.integer(0, static_cast<int>(most)) : random.chance(0.1) ? 0 : random.between(0, most);
-    };
-    std::vector<tasks::machine_job> jobs;
-    for (int n = random.integer(1, 10); n > 0; --n) jobs.push_back({draw(10), draw(4), draw(10)});
-    const double by_sets = by_all_sets(jobs);
-    REQUIRE(tasks::preemptive_machine_bound(jobs) == Approx(by_sets).epsilon(1e-12));
-    random.shuffle(jobs);
-    REQUIRE(tasks::preemptive_machine_bound(jobs) == Approx(by_sets).epsilon(1e-12));
-  }
-}
 
 TEST_CASE("the contention bound by hand: latency belongs to the head, weights to the work, and a release counts") {
   const auto bound = [](transfers_alone x) {

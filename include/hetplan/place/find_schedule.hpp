@@ -6,14 +6,16 @@
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
 
 struct find_options {
-  long long steps = standard_steps;  ///< of all searches together
-  improve_options improve = {};      ///< its steps at most, of those that are left
-  any_lp_solver lp = {};             ///< for the relaxed programs of m-SCT and GETF
+  long long steps = standard_steps;   ///< of all searches together; series_schedule has half of them at most
+  series_search_options series = {};  ///< its steps at most
+  improve_options improve = {};       ///< its steps at most, of those that are left
+  any_lp_solver lp = {};              ///< for the relaxed programs of m-SCT and GETF
 };
 
 /// The best of all list schedules and of one device alone, ties in this order: HEFT, PEFT, m-ETF, m-SCT, GETF, one device. GETF, whose
@@ -22,11 +24,12 @@ struct find_options {
 /// @return  without a bound. Infeasible with the reason.   Source  ours: list schedules cost little, and none is always the best.
 [[nodiscard]] operator_schedule best_list_schedule(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});
 
-/// List schedules and bounds; then improve_schedule for what they leave open.
+/// List schedules and bounds; then series_schedule, which proves optima of small graphs and of rows of small parts; then
+/// improve_schedule for what they leave open.
 ///
 /// @return      feasible, whether proven optimal (gap 0) or not; stopped: an observer said so. Infeasible with the reason; where
 ///              a placement that fits may exist and was not found, the reason says that.
-/// Complexity   by the budget; list schedules and bounds come on top, seconds for 50 000 operators.
+/// Complexity   by the budget; list schedules and bounds come on top, a second for 50 000 operators.
 /// Determinism  yes, unless an observer stops it.
 /// Source       ours; Moirai hands the whole to Gurobi.
 [[nodiscard]] operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options = {},

@@ -196,7 +196,8 @@ class placement_window {
         v = table_.edges()[out[below(out.size())]].to;
       }
     } else if (kind == 4) {  // one or two operators for one or two of another device, which full memories may still allow
-      exchange(seed, 1 + below(2), 1 + below(2));
+      const std::size_t mine = 1 + below(2), theirs = 1 + below(2);  // in this order, whatever the compiler
+      exchange(seed, mine, theirs);
     } else {  // a neighbourhood, or an island of one device
       grow(seed, kind == 2 ? most : 4 * most, kind == 3, to);
     }

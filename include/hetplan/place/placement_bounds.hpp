@@ -20,6 +20,17 @@ struct placement_bounds {
   [[nodiscard]] double best_s() const;
 };
 
+/// Prices that make a bound of the load: those of devices' seconds sum to 1.
+struct load_prices {
+  std::vector<double> of_second = {};  ///< by device
+  std::vector<double> of_byte = {};    ///< by device [s per byte]
+  double paid_for_capacity = 0;        ///< of_byte times the devices' capacities
+  double bound_s = 0;                  ///< the sum over operators of their least price, less what is paid for capacity
+};
+
+/// Complexity  O(rounds x operators x devices), 200 rounds.   Source  see bounds_of.
+[[nodiscard]] load_prices load_prices_of(const placement_table& t);
+
 /// All of them.
 ///
 /// path: the longest of min over devices k of (longest way to v on k, v on k, longest way from there), ways relaxed to trees (tails_s).

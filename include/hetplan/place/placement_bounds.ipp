@@ -82,33 +82,6 @@ class price_search {
   return best;
 }
 
-[[nodiscard]] HETPLAN_INLINE double load_bound_s(const placement_table& t) {
-  const std::size_t d = t.devices();
-  double all_s = 0;
-  for (std::size_t v = 0; v < t.size(); ++v) all_s += t.fastest_s(v);
-  if (!(all_s > 0) || !std::isfinite(all_s)) return 0;
-  std::vector<double> price(d, 1 / static_cast<double>(d));
-  price_search bytes(t, all_s / static_cast<double>(d));
-  double best = 0;
-  for (int round = 0; round < price_rounds; ++round) {
-    std::vector<double> load(d, 0), held(d, 0);
-    double value = -bytes.paid_for_capacity();
-    for (std::size_t v = 0; v < t.size(); ++v) {
-      const auto [cost, k] = cheapest_device(t, v, price, bytes.byte_price());
-      value += cost;
-      load[k] += t.time_s(v, k);
-      held[k] += t.held_bytes(v);
-    }
-    best = std::max(best, value);
-    const double most = *std::max_element(load.begin(), load.end());
-    double sum = 0;
-    for (std::size_t k = 0; k < d; ++k) sum += price[k] *= std::exp(load[k] / most / (1 + 0.1 * round));
-    for (double& p : price) p /= sum;
-    bytes.step_bytes(held, round);
-  }
-  return best;
-}
-
 /// A longest path: from operator to operator along the edge that decides the head, and the tail, of the best device.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::uint32_t> longest_path(const placement_table& t, const std::vector<double>& least_tail,
                                                                      std::size_t& first) {
@@ -207,6 +180,33 @@ class price_search {
 
 HETPLAN_INLINE double placement_bounds::best_s() const { return std::max({path_s, load_s, path_and_memory_s, interval_s}); }
 
+HETPLAN_INLINE load_prices load_prices_of(const placement_table& t) {
+  const std::size_t d = t.devices();
+  std::vector<double> price(d, 1 / static_cast<double>(d));
+  load_prices best{price, std::vector<double>(d, 0)};
+  double all_s = 0;
+  for (std::size_t v = 0; v < t.size(); ++v) all_s += t.fastest_s(v);
+  if (!(all_s > 0) || !std::isfinite(all_s)) return best;
+  detail::price_search bytes(t, all_s / static_cast<double>(d));
+  for (int round = 0; round < detail::price_rounds; ++round) {
+    std::vector<double> load(d, 0), held(d, 0);
+    double value = -bytes.paid_for_capacity();
+    for (std::size_t v = 0; v < t.size(); ++v) {
+      const auto [cost, k] = detail::cheapest_device(t, v, price, bytes.byte_price());
+      value += cost;
+      load[k] += t.time_s(v, k);
+      held[k] += t.held_bytes(v);
+    }
+    if (value > best.bound_s) best = {price, bytes.byte_price(), bytes.paid_for_capacity(), value};
+    const double most = *std::max_element(load.begin(), load.end());
+    double sum = 0;
+    for (std::size_t k = 0; k < d; ++k) sum += price[k] *= std::exp(load[k] / most / (1 + 0.1 * round));
+    for (double& p : price) p /= sum;
+    bytes.step_bytes(held, round);
+  }
+  return best;
+}
+
 HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
   placement_bounds b;
   b.infeasible = reason_against_any_placement(t);
@@ -229,7 +229,7 @@ HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
     b.path_s = 0;
     return b;
   }
-  b.load_s = detail::load_bound_s(t);
+  b.load_s = load_prices_of(t).bound_s;
   b.path_and_memory_s = detail::path_and_memory_bound_s(t, least_tail, b.path_s);
   b.interval_s = detail::interval_bound_s(t, earliest_s, least_tail, std::max({b.path_s, b.load_s, b.path_and_memory_s}));
   return b;

@@ -18,7 +18,7 @@ namespace HETPLAN_NAMESPACE::recipes {
   placement_view view = given;
   if (view.fusion.rules.empty()) view.fusion = coarsen::tensorrt_like();
   const auto search = [](const place::placement_table& t, const place::placement_rules& r, const step_budget& left) {
-    return place::find_schedule(t, r, {.steps = left.left() / 2});  // the other half is the judge's
+    return place::find_schedule(t, r, {.steps = left.left() - left.left() / 8});  // the rest is the judge's
   };
   return plan_placement(problem, objective, "moirai", view, search, observer);
 }

@@ -4,33 +4,12 @@
 #include <hetplan/tasks/contention_bound.hpp>
 
 #include <algorithm>
-#include <queue>
-#include <utility>
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/solve/preemptive_machine.hpp>
 
 namespace HETPLAN_NAMESPACE::tasks {
-
-HETPLAN_INLINE double preemptive_machine_bound(std::vector<machine_job> jobs) {
-  std::sort(jobs.begin(), jobs.end(), [](const machine_job& a, const machine_job& b) { return a.head_s < b.head_s; });
-  const auto less_urgent = [](const machine_job& a, const machine_job& b) { return a.tail_s < b.tail_s; };
-  std::priority_queue<machine_job, std::vector<machine_job>, decltype(less_urgent)> ready(less_urgent);
-  double now = 0, bound = 0;
-  for (std::size_t next = 0; next < jobs.size() || !ready.empty();) {
-    if (ready.empty()) now = std::max(now, jobs[next].head_s);
-    while (next < jobs.size() && jobs[next].head_s <= now) ready.push(jobs[next++]);
-    machine_job job = ready.top();
-    ready.pop();
-    const double end = now + job.work_s;
-    if (next < jobs.size() && jobs[next].head_s < end) {  // the next arrival may be more urgent
-      job.work_s = end - jobs[next].head_s;
-      now = jobs[next].head_s;
-      ready.push(job);
-    } else {
-      now = end;
-      bound = std::max(bound, now + job.tail_s);
-    }
-  }
-  return bound;
-}
 
 HETPLAN_INLINE seconds contention_bound(const task_graph& g, const network& net, const path_times& paths) {
   std::vector<std::vector<machine_job>> jobs(net.resources().size());
@@ -43,7 +22,7 @@ HETPLAN_INLINE seconds contention_bound(const task_graph& g, const network& net,
     }
   }
   double bound = schedule_bound(g, net, paths).value();
-  for (auto& j : jobs) bound = std::max(bound, preemptive_machine_bound(std::move(j)));
+  for (auto& j : jobs) bound = std::max(bound, preemptive_machine_bound(j));
   return seconds(bound);
 }
 

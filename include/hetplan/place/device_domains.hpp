@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Which devices each operator may still go to, and what follows from that: the node of an exact search.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <hetplan/place/placement_bounds.hpp>
+#include <hetplan/place/placement_rules.hpp>
+#include <hetplan/place/placement_table.hpp>
+#include <hetplan/solve/preemptive_machine.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+/// A set of at most 64 devices.
+using device_set = std::uint64_t;
+
+/// What a search knows of devices while it chooses them: for each operator the set that is left. Narrowing takes away what cannot be
+/// part of a schedule below a limit, and bounds all that can.
+///
+/// Paths: earliest ends and longest tails of each operator on each device of its set, relaxed to trees as in tails_s; with one port a
+/// device, transfers that surely arrive there, or leave from there, wait for each other. Memory: by what is decided. Load: the prices of
+/// load_prices; and all work in fractions within each device's window, from the first that may start there to the least that follows
+/// there, by prices that are kept from call to call. Machines: every device with the operators that are decided for it, and every
+/// channel with the transfers that surely run on it, as if they could be interrupted.
+///
+/// The table must outlive it. At most 64 devices.
+/// Complexity  narrow: O(rounds x (edges x devices^2 + operators log operators)).
+class device_domains {
+ public:
+  device_domains(const placement_table& t, const placement_rules& r);
+
+  /// The sets of all operators, to begin with: where each can run.
+  [[nodiscard]] std::vector<device_set> all() const;
+  /// Takes away what cannot be part of a schedule shorter than `limit_s`.
+  ///
+  /// @return  what no schedule of these sets can beat [s]; infinite: there is none below the limit.
+  [[nodiscard]] double narrow(std::vector<device_set>& sets, double limit_s);
+  /// Of the last narrow: the longest path through an operator on a device.
+  [[nodiscard]] double through_s(std::size_t op, std::size_t device) const {
+    return end_s_[op * devices_ + device] - table_.time_s(op, device) + tail_s_[op * devices_ + device];
+  }
+  /// Of the transfer that carries an edge.
+  [[nodiscard]] double carried_s(std::size_t edge, std::size_t from, std::size_t to) const {
+    return carried_s_[(edge * devices_ + from) * devices_ + to];
+  }
+  [[nodiscard]] const channels& holds() const { return holds_; }
+
+ private:
+  /// Something that surely runs on a channel, or may not be told from another that does: one of them counts.
+  struct sure_transfer {
+    std::size_t channel, key;
+    machine_job job;
+  };
+
+  [[nodiscard]] bool measure_ends(const std::vector<device_set>& sets);
+  void measure_tails(const std::vector<device_set>& sets);
+  /// When the transfers that surely arrive at a device before an operator are all there.
+  [[nodiscard]] double ports_in_s(const std::vector<device_set>& sets, std::size_t op, std::size_t device);
+  /// From an operator's end on a device to the end of all, by the transfers that surely leave from there.
+  [[nodiscard]] double ports_out_s(const std::vector<device_set>& sets, std::size_t op, std::size_t device);
+  /// Takes away what is too long, or has no room; false: an operator has no device left.
+  [[nodiscard]] bool filter(std::vector<device_set>& sets, double limit_s, bool& changed);
+  [[nodiscard]] bool filter_memory(std::vector<device_set>& sets, bool& changed);
+  [[nodiscard]] double load_s(const std::vector<device_set>& sets) const;
+  /// Is there more work than the devices' windows below a limit hold?
+  [[nodiscard]] bool overfull(const std::vector<device_set>& sets, double limit_s);
+  [[nodiscard]] double devices_s(const std::vector<device_set>& sets);
+  [[nodiscard]] double channels_s(const std::vector<device_set>& sets);
+
+  const placement_table& table_;
+  placement_rules rules_;
+  channels holds_;
+  std::size_t devices_;
+  load_prices prices_;
+  std::vector<double> window_price_, window_s_, window_load_;  ///< by device
+  std::vector<double> carried_s_;                              ///< edges x devices x devices
+  std::vector<double> end_s_, tail_s_;                         ///< operators x devices; a tail begins with the operator
+  std::vector<double> first_end_s_;                            ///< by operator
+  std::vector<machine_job> jobs_;
+  std::vector<sure_transfer> sure_;
+};
+
+/// The only device of a set of one.
+[[nodiscard]] std::size_t only(device_set s);
+[[nodiscard]] constexpr bool is_one(device_set s) { return s != 0 && (s & (s - 1)) == 0; }
+[[nodiscard]] constexpr bool has(device_set s, std::size_t device) { return (s >> device & 1) != 0; }
+
+}  // namespace HETPLAN_NAMESPACE::place
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/place/device_domains.ipp>
+#endif

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/device_domains.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+constexpr double never_s = std::numeric_limits<double>::infinity();
+
+/// Calls with each device of a set.
+template <class F>
+void each_device(device_set s, F&& f) {
+  for (; s != 0; s &= s - 1) f(static_cast<std::size_t>(std::countr_zero(s)));
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::size_t only(device_set s) { return static_cast<std::size_t>(std::countr_zero(s)); }
+
+HETPLAN_INLINE device_domains::device_domains(const placement_table& t, const placement_rules& r)
+    : table_(t), rules_(r), holds_(t, r.contention), devices_(t.devices()), prices_(load_prices_of(t)), window_price_(prices_.of_second),
+      window_s_(devices_), window_load_(devices_), end_s_(t.size() * t.devices()), tail_s_(t.size() * t.devices()), first_end_s_(t.size()) {
+  HETPLAN_ASSERT(devices_ <= 64);
+  for (std::size_t e = 0; e < t.edges().size(); ++e) {
+    for (std::size_t from = 0; from < devices_; ++from) {
+      for (std::size_t to = 0; to < devices_; ++to) carried_s_.push_back(place::carried_s(t, r.copies, e, from, to));
+    }
+  }
+}
+
+HETPLAN_INLINE std::vector<device_set> device_domains::all() const {
+  std::vector<device_set> sets(table_.size(), 0);
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    for (std::size_t k = 0; k < devices_; ++k) {
+      if (std::isfinite(table_.time_s(v, k))) sets[v] |= device_set{1} << k;
+    }
+  }
+  return sets;
+}
+
+HETPLAN_INLINE double device_domains::narrow(std::vector<device_set>& sets, double limit_s) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    if (!filter_memory(sets, changed) || !measure_ends(sets)) return detail::never_s;
+    measure_tails(sets);
+    if (!filter(sets, limit_s, changed)) return detail::never_s;
+  }
+  double bound_s = load_s(sets);
+  if (bound_s >= limit_s || (std::isfinite(limit_s) && overfull(sets, limit_s))) return detail::never_s;
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    double least_s = detail::never_s;
+    detail::each_device(sets[v], [&](std::size_t k) { least_s = std::min(least_s, through_s(v, k)); });
+    bound_s = std::max(bound_s, least_s);
+  }
+  bound_s = std::max({bound_s, devices_s(sets), channels_s(sets)});
+  return bound_s >= limit_s ? detail::never_s : bound_s;
+}
+
+HETPLAN_INLINE bool device_domains::measure_ends(const std::vector<device_set>& sets) {
+  for (const std::size_t v : table_.order()) {
+    first_end_s_[v] = detail::never_s;
+    detail::each_device(sets[v], [&](std::size_t k) {
+      double start_s = rules_.contention == contention::one_port ? ports_in_s(sets, v, k) : 0;
+      for (const std::uint32_t e : table_.in_edges(v)) {
+        const std::size_t u = table_.edges()[e].from;
+        double there_s = detail::never_s;
+        detail::each_device(sets[u], [&](std::size_t j) { there_s = std::min(there_s, end_s_[u * devices_ + j] + carried_s(e, j, k)); });
+        start_s = std::max(start_s, there_s);
+      }
+      const double end_s = end_s_[v * devices_ + k] = start_s + table_.time_s(v, k);
+      first_end_s_[v] = std::min(first_end_s_[v], end_s);
+    });
+    if (!std::isfinite(first_end_s_[v])) return false;
+  }
+  return true;
+}
+
+HETPLAN_INLINE void device_domains::measure_tails(const std::vector<device_set>& sets) {
+  for (std::size_t i = table_.size(); i-- > 0;) {
+    const std::size_t v = table_.order()[i];
+    detail::each_device(sets[v], [&](std::size_t k) {
+      double rest_s = rules_.contention == contention::one_port ? ports_out_s(sets, v, k) : 0;
+      for (const std::uint32_t e : table_.out_edges(v)) {
+        const std::size_t w = table_.edges()[e].to;
+        double least_s = detail::never_s;
+        detail::each_device(sets[w], [&](std::size_t j) { least_s = std::min(least_s, carried_s(e, k, j) + tail_s_[w * devices_ + j]); });
+        rest_s = std::max(rest_s, least_s);
+      }
+      tail_s_[v * devices_ + k] = table_.time_s(v, k) + rest_s;
+    });
+  }
+}
+
+HETPLAN_INLINE double device_domains::ports_in_s(const std::vector<device_set>& sets, std::size_t op, std::size_t device) {
+  jobs_.clear();
+  for (const std::uint32_t e : table_.in_edges(op)) {
+    const std::size_t u = table_.edges()[e].from;
+    if (has(sets[u], device)) continue;
+    double least_s = detail::never_s;
+    detail::each_device(sets[u], [&](std::size_t j) { least_s = std::min(least_s, carried_s(e, j, device)); });
+    jobs_.push_back({first_end_s_[u], least_s, 0});
+  }
+  return jobs_.size() < 2 ? 0 : preemptive_machine_bound(jobs_);
+}
+
+HETPLAN_INLINE double device_domains::ports_out_s(const std::vector<device_set>& sets, std::size_t op, std::size_t device) {
+  jobs_.clear();
+  device_set served = 0;  // an output that goes once to a device is one transfer, however many read it there
+  for (const std::uint32_t e : table_.out_edges(op)) {
+    const std::size_t w = table_.edges()[e].to;
+    if (has(sets[w], device)) continue;
+    if (rules_.copies == transfer_copies::per_device) {
+      if (!is_one(sets[w]) || (served & sets[w]) != 0) continue;
+      served |= sets[w];
+    }
+    machine_job job{0, detail::never_s, detail::never_s};
+    detail::each_device(sets[w], [&](std::size_t j) {
+      job.work_s = std::min(job.work_s, carried_s(e, device, j));
+      job.tail_s = std::min(job.tail_s, tail_s_[w * devices_ + j]);
+    });
+    jobs_.push_back(job);
+  }
+  return jobs_.size() < 2 ? 0 : preemptive_machine_bound(jobs_);
+}
+
+HETPLAN_INLINE bool device_domains::filter(std::vector<device_set>& sets, double limit_s, bool& changed) {
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    const device_set before = sets[v];
+    detail::each_device(before, [&](std::size_t k) {
+      if (!(through_s(v, k) < limit_s)) sets[v] &= ~(device_set{1} << k);
+    });
+    if (sets[v] == 0) return false;
+    changed |= sets[v] != before;
+  }
+  return true;
+}
+
+HETPLAN_INLINE bool device_domains::filter_memory(std::vector<device_set>& sets, bool& changed) {
+  std::array<double, 64> held{}, working{};
+  double open = 0, room = 0;
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    if (!is_one(sets[v])) {
+      open += table_.held_bytes(v);
+      continue;
+    }
+    const std::size_t k = only(sets[v]);
+    held[k] += table_.held_bytes(v);
+    working[k] = std::max(working[k], table_.working_bytes(v));
+  }
+  for (std::size_t k = 0; k < devices_; ++k) {
+    const double left = table_.capacity_bytes(k) - held[k] - working[k];
+    if (left < 0) return false;
+    room += left;
+  }
+  if (open > room) return false;
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    if (is_one(sets[v])) continue;
+    const device_set before = sets[v];
+    detail::each_device(before, [&](std::size_t k) {
+      if (held[k] + table_.held_bytes(v) + std::max(working[k], table_.working_bytes(v)) > table_.capacity_bytes(k))
+        sets[v] &= ~(device_set{1} << k);
+    });
+    if (sets[v] == 0) return false;
+    changed |= sets[v] != before;
+  }
+  return true;
+}
+
+HETPLAN_INLINE double device_domains::load_s(const std::vector<device_set>& sets) const {
+  double sum = -prices_.paid_for_capacity;
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    double least = detail::never_s;
+    detail::each_device(sets[v], [&](std::size_t k) {
+      least = std::min(least, prices_.of_second[k] * table_.time_s(v, k) + prices_.of_byte[k] * table_.held_bytes(v));
+    });
+    sum += least;
+  }
+  return sum;
+}
+
+HETPLAN_INLINE bool device_domains::overfull(const std::vector<device_set>& sets, double limit_s) {
+  // A device that nothing of this may use has no window; its price finds nobody.
+  std::vector<double>& first_s = window_s_;
+  std::fill(first_s.begin(), first_s.end(), detail::never_s);
+  std::fill(window_load_.begin(), window_load_.end(), detail::never_s);
+  for (std::size_t v = 0; v < sets.size(); ++v) {
+    detail::each_device(sets[v], [&](std::size_t k) {
+      const std::size_t at = v * devices_ + k;
+      const double time_s = table_.time_s(v, k);
+      first_s[k] = std::min(first_s[k], end_s_[at] - time_s);
+      window_load_[k] = std::min(window_load_[k], tail_s_[at] - time_s);
+    });
+  }
+  for (std::size_t k = 0; k < devices_; ++k) window_s_[k] = std::max(0.0, limit_s - first_s[k] - window_load_[k]);
+  constexpr int rounds = 4;
+  for (int round = 0; round < rounds; ++round) {
+    std::fill(window_load_.begin(), window_load_.end(), 0.0);
+    double work = 0, room = 0;
+    for (std::size_t v = 0; v < sets.size(); ++v) {
+      double least = detail::never_s;
+      std::size_t where = 0;
+      detail::each_device(sets[v], [&](std::size_t k) {
+        const double price = window_price_[k] * table_.time_s(v, k);
+        if (price < least) least = price, where = k;
+      });
+      work += least;
+      window_load_[where] += table_.time_s(v, where);
+    }
+    for (std::size_t k = 0; k < devices_; ++k) room += window_price_[k] * window_s_[k];
+    if (work > room * (1 + 1e-12)) return true;
+    double sum = 0;
+    for (std::size_t k = 0; k < devices_; ++k) {
+      // Dearer where more is asked for than there is room; a device without a window stays at its price.
+      const double asked = window_s_[k] > 0 ? std::min(2.0, window_load_[k] / window_s_[k]) : window_load_[k] > 0 ? 2.0 : 1.0;
+      sum += window_price_[k] *= std::exp(0.3 * (asked - 1));
+    }
+    for (double& p : window_price_) p = std::max(1e-9, p / sum);
+  }
+  return false;
+}
+
+HETPLAN_INLINE double device_domains::devices_s(const std::vector<device_set>& sets) {
+  double bound_s = 0;
+  for (std::size_t k = 0; k < devices_; ++k) {
+    jobs_.clear();
+    for (std::size_t v = 0; v < sets.size(); ++v) {
+      if (sets[v] != device_set{1} << k) continue;
+      const double time_s = table_.time_s(v, k);
+      jobs_.push_back({end_s_[v * devices_ + k] - time_s, time_s, tail_s_[v * devices_ + k] - time_s});
+    }
+    if (jobs_.size() > 1) bound_s = std::max(bound_s, preemptive_machine_bound(jobs_));
+  }
+  return bound_s;
+}
+
+HETPLAN_INLINE double device_domains::channels_s(const std::vector<device_set>& sets) {
+  if (holds_.size() == 0) return 0;
+  const bool ports = rules_.contention == contention::one_port, once = rules_.copies == transfer_copies::per_device;
+  sure_.clear();
+  for (std::size_t e = 0; e < table_.edges().size(); ++e) {
+    const auto [u, v, size] = table_.edges()[e];
+    if ((sets[u] & sets[v]) != 0) continue;
+    const bool sender = is_one(sets[u]), receiver = is_one(sets[v]);
+    machine_job job{first_end_s_[u], detail::never_s, detail::never_s};
+    detail::each_device(sets[v], [&](std::size_t k) {
+      job.tail_s = std::min(job.tail_s, tail_s_[v * devices_ + k]);
+      detail::each_device(sets[u], [&](std::size_t j) { job.work_s = std::min(job.work_s, carried_s(e, j, k)); });
+    });
+    if (ports) {
+      // Where outputs are sent once a device, transfers of one producer are told apart by their receivers.
+      if (receiver) sure_.push_back({devices_ + only(sets[v]), once ? u : e, job});
+      if (sender && (receiver || !once)) sure_.push_back({only(sets[u]), once ? u * devices_ + only(sets[v]) : e, job});
+    } else if (sender && receiver) {
+      for (const std::size_t c : holds_.of(only(sets[u]), only(sets[v])))
+        sure_.push_back({c, once ? u * devices_ + only(sets[v]) : e, job});
+    }
+  }
+  std::sort(sure_.begin(), sure_.end(),
+            [](const sure_transfer& a, const sure_transfer& b) { return std::tie(a.channel, a.key) < std::tie(b.channel, b.key); });
+  double bound_s = 0;
+  for (std::size_t i = 0; i < sure_.size();) {
+    const std::size_t channel = sure_[i].channel;
+    jobs_.clear();
+    for (std::size_t key = ~std::size_t{0}; i < sure_.size() && sure_[i].channel == channel; ++i) {
+      if (sure_[i].key == key) {
+        jobs_.back().tail_s = std::max(jobs_.back().tail_s, sure_[i].job.tail_s);
+      } else {
+        jobs_.push_back(sure_[i].job);
+        key = sure_[i].key;
+      }
+    }
+    if (jobs_.size() > 1) bound_s = std::max(bound_s, preemptive_machine_bound(jobs_));
+  }
+  return bound_s;
+}
+
+}  // namespace HETPLAN_NAMESPACE::place

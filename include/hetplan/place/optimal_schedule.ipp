@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/optimal_schedule.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/place/device_domains.hpp>
+#include <hetplan/place/disjunctive_graph.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+/// Devices that can change places in every schedule: the lowest number of those that are like each.
+[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> device_twins(const placement_table& t, const placement_rules& r,
+                                                                   const device_domains& domains) {
+  const std::size_t d = t.devices();
+  const auto alike = [&](std::size_t a, std::size_t b) {
+    if (r.contention == contention::per_link || r.contention == contention::shared) return false;  // wires would have to be alike, too
+    if (t.capacity_bytes(a) != t.capacity_bytes(b)) return false;
+    for (std::size_t v = 0; v < t.size(); ++v) {
+      if (t.time_s(v, a) != t.time_s(v, b)) return false;
+    }
+    for (std::size_t e = 0; e < t.edges().size(); ++e) {
+      if (domains.carried_s(e, a, b) != domains.carried_s(e, b, a)) return false;
+      for (std::size_t k = 0; k < d; ++k) {
+        if (k == a || k == b) continue;
+        if (domains.carried_s(e, a, k) != domains.carried_s(e, b, k) || domains.carried_s(e, k, a) != domains.carried_s(e, k, b))
+          return false;
+      }
+    }
+    return true;
+  };
+  std::vector<std::size_t> twin;
+  for (std::size_t k = 0; k < d; ++k) {
+    twin.push_back(k);
+    for (std::size_t other = 0; other < k && twin[k] == k; ++other) {
+      if (twin[other] == other && alike(other, k)) twin[k] = other;
+    }
+  }
+  return twin;
+}
+
+/// Depth-first search over the devices of all operators for schedules below a limit.
+class device_search {
+ public:
+  device_search(const placement_table& t, const placement_rules& r)
+      : table_(t), rules_(r), domains_(t, r), twin_(device_twins(t, r, domains_)) {}
+
+  /// @return  whether all below the limit was seen. A schedule that was found is in best().
+  bool run(double limit_s, long long& nodes) {
+    limit_s_ = limit_s;
+    nodes_ = &nodes;
+    best_ = {};
+    open_bound_s_ = std::numeric_limits<double>::infinity();
+    return explore(domains_.all(), 0);
+  }
+  [[nodiscard]] const operator_schedule& best() const { return best_; }
+  /// Where it was cut off: nothing that was not seen is shorter.
+  [[nodiscard]] double open_bound_s() const { return open_bound_s_; }
+
+ private:
+  bool explore(std::vector<device_set> sets, double parent_bound_s) {
+    if (*nodes_ <= 0) {
+      open_bound_s_ = std::min(open_bound_s_, parent_bound_s);
+      return false;
+    }
+    --*nodes_;
+    const double bound_s = domains_.narrow(sets, limit_s_);
+    if (!(bound_s < limit_s_)) return true;
+    const std::size_t op = choose_operator(sets);
+    if (op == table_.size()) return sequence(sets, bound_s);
+    std::vector<std::tuple<double, double, std::size_t>> devices;
+    each_device(sets[op], [&](std::size_t k) {
+      if (!is_repeated(sets, op, k)) devices.emplace_back(domains_.through_s(op, k), table_.time_s(op, k), k);
+    });
+    std::sort(devices.begin(), devices.end());
+    for (const auto& [through_s, time_s, k] : devices) {
+      if (std::max(bound_s, through_s) >= limit_s_) break;
+      std::vector<device_set> child = sets;
+      child[op] = device_set{1} << k;
+      if (!explore(std::move(child), std::max(bound_s, through_s))) {
+        open_bound_s_ = std::min(open_bound_s_, bound_s);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The undecided operator whose longest path is longest; all are decided: size().
+  [[nodiscard]] std::size_t choose_operator(const std::vector<device_set>& sets) const {
+    std::size_t chosen = table_.size();
+    double most_s = -1;
+    for (const std::size_t v : table_.order()) {
+      if (is_one(sets[v])) continue;
+      double least_s = std::numeric_limits<double>::infinity();
+      each_device(sets[v], [&](std::size_t k) { least_s = std::min(least_s, domains_.through_s(v, k)); });
+      if (least_s > most_s) most_s = least_s, chosen = v;
+    }
+    return chosen;
+  }
+
+  /// Is there a device like this one, nothing having told them apart so far?
+  [[nodiscard]] bool is_repeated(const std::vector<device_set>& sets, std::size_t op, std::size_t device) const {
+    for (std::size_t other = 0; other < device; ++other) {
+      if (twin_[other] != twin_[device] || !has(sets[op], other)) continue;
+      const bool told_apart = std::any_of(sets.begin(), sets.end(), [&](device_set s) { return has(s, other) != has(s, device); });
+      if (!told_apart) return true;
+    }
+    return false;
+  }
+
+  /// All devices are chosen: the best order.
+  bool sequence(const std::vector<device_set>& sets, double bound_s) {
+    std::vector<std::size_t> device;
+    for (const device_set s : sets) device.push_back(only(s));
+    if (largest_overflow_bytes(table_, device) > 0) return true;
+    const std::size_t n = table_.size();
+    disjunctive_graph g{.machines = std::vector<std::vector<std::size_t>>(table_.devices() + domains_.holds().size())};
+    for (std::size_t v = 0; v < n; ++v) {
+      g.work_s.push_back(table_.time_s(v, device[v]));
+      g.machines[device[v]].push_back(v);
+    }
+    std::vector<std::size_t> edge_of;  // by transfer
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> sent;
+    for (std::size_t e = 0; e < table_.edges().size(); ++e) {
+      const auto [u, v, size] = table_.edges()[e];
+      if (device[u] == device[v]) {
+        g.arcs.emplace_back(u, v);
+        continue;
+      }
+      const std::size_t key = rules_.copies == transfer_copies::per_device ? u : n + e;
+      const auto [it, is_new] = sent.try_emplace({key, device[v]}, g.work_s.size());
+      if (is_new) {
+        g.work_s.push_back(domains_.carried_s(e, device[u], device[v]));
+        g.arcs.emplace_back(u, it->second);
+        for (const std::size_t c : domains_.holds().of(device[u], device[v])) g.machines[table_.devices() + c].push_back(it->second);
+        edge_of.push_back(e);
+      }
+      g.arcs.emplace_back(it->second, v);
+    }
+    const job_order order = orders_.run(g, limit_s_, *nodes_);
+    if (!order.start_s.empty()) {
+      best_ = operator_schedule();
+      best_.device = device;
+      best_.start_s.assign(order.start_s.begin(), order.start_s.begin() + static_cast<std::ptrdiff_t>(n));
+      best_.makespan_s = order.makespan_s;
+      for (std::size_t i = 0; i < edge_of.size(); ++i) {
+        const operator_edge& e = table_.edges()[edge_of[i]];
+        const double start_s = order.start_s[n + i];
+        best_.transfers.push_back({edge_of[i], device[e.from], device[e.to], start_s, start_s + g.work_s[n + i]});
+      }
+      std::sort(best_.transfers.begin(), best_.transfers.end(), [](const scheduled_transfer& a, const scheduled_transfer& b) {
+        return std::tie(a.start_s, a.end_s, a.edge, a.to) < std::tie(b.start_s, b.end_s, b.edge, b.to);
+      });
+      limit_s_ = below(best_.makespan_s);
+    }
+    if (!order.complete) open_bound_s_ = std::min(open_bound_s_, bound_s);
+    return order.complete;
+  }
+
+  const placement_table& table_;
+  placement_rules rules_;
+  device_domains domains_;
+  std::vector<std::size_t> twin_;
+  disjunctive_search orders_;
+  operator_schedule best_;
+  double limit_s_ = 0, open_bound_s_ = 0;
+  long long* nodes_ = nullptr;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, const placement_rules& r, operator_schedule known,
+                                                  const optimal_options& options, const any_observer<schedule_improved>& observer) {
+  if (t.devices() > 64) throw invalid_input("optimal_schedule: expected at most 64 devices, got " + std::to_string(t.devices()));
+  operator_schedule best = std::move(known);
+  detail::device_search search(t, r);
+  const bool proves = r.contention != contention::shared;
+  const long long steps_before = best.steps, steps_per_node = 1 + static_cast<long long>(t.size() / 8);
+  const long long nodes = options.steps / steps_per_node;
+  long long left = nodes;
+  bool stopped = false;
+  // Looks for what is shorter than a makespan; true: all such schedules were seen.
+  const auto look = [&](double than_s, long long most_nodes) {
+    long long mine = std::min(most_nodes, left);
+    left -= mine;
+    const bool complete = search.run(below(than_s), mine);
+    left += mine;
+    const double bound_s = best.bound_s;
+    if (search.best().found()) best = search.best();
+    best.bound_s = bound_s;
+    best.steps = steps_before + (nodes - left) * steps_per_node;
+    const double seen_s = std::min(complete ? than_s : search.open_bound_s(), best.makespan_s);
+    if (proves && std::isfinite(seen_s)) best.bound_s = std::max(bound_s, seen_s);
+    stopped = best.found() && observer && observer({best.makespan_s, best.steps}) == control::stop;
+    return complete;
+  };
+  const bool complete = look(best.makespan_s, nodes / 2);
+  if (complete && !best.found()) {
+    best.status = {outcome::infeasible, "no choice of devices keeps their memory and routes; all were tried"};
+    return best;
+  }
+  for (double high_s = best.makespan_s; !complete && !stopped && proves && left > 0 && best.found();) {
+    const double than_s = (best.bound_s + std::min(high_s, best.makespan_s)) / 2;
+    if (than_s - best.bound_s < 1e-4 * best.makespan_s) break;
+    high_s = look(than_s, std::max(left / 4, nodes / 64)) ? best.makespan_s : than_s;
+  }
+  best.status = {};
+  if (stopped) best.status = {outcome::stopped, "an observer stopped the search; the best so far"};
+  else if (!complete && best.gap() > 0)
+    best.status = {outcome::stopped,
+                   "the budget of " + std::to_string(options.steps) + " steps ended the branch and bound; the best so far"};
+  return best;
+}
+
+}  // namespace HETPLAN_NAMESPACE::place

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: BSL-1.0
+// Searches that prove: orders of jobs against all permutations, placements against all devices and orders, rows of parts against the
+// whole.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/exchange/moirai_json.hpp>
+#include <hetplan/place/device_domains.hpp>
+#include <hetplan/place/disjunctive_graph.hpp>
+#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/heft.hpp>
+#include <hetplan/place/optimal_schedule.hpp>
+#include <hetplan/place/series_parts.hpp>
+#include <hetplan/place/series_schedule.hpp>
+#include <support/random_tables.hpp>
+#include <support/shared_data.hpp>
+
+namespace test_optimal_schedule {
+
+using namespace hetplan;
+using namespace hetplan::place;
+using Catch::Matchers::Contains;
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+/// Up to seven jobs; some need two machines, some take no time.
+disjunctive_graph random_jobs(std::uint64_t seed) {
+  support::draws draw(seed + 77);
+  disjunctive_graph g;
+  const std::size_t n = 2 + draw.below(6);
+  g.machines.resize(3);
+  for (std::size_t i = 0; i < n; ++i) {
+    g.work_s.push_back(static_cast<double>(draw.below(6)));
+    for (std::size_t j = 0; j < i; ++j) {
+      if (draw.below(100) < 20) g.arcs.emplace_back(j, i);
+    }
+    const std::size_t first = draw.below(3);
+    g.machines[first].push_back(i);
+    if (draw.below(4) == 0) g.machines[(first + 1) % 3].push_back(i);
+  }
+  return g;
+}
+
+/// Every order of all jobs that keeps the arcs, each job as soon as its machines are free.
+double shortest_of_all_orders(const disjunctive_graph& g) {
+  std::vector<std::size_t> order(g.work_s.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  double best = inf;
+  do {
+    std::vector<double> end(order.size(), -1), free(g.machines.size(), 0);
+    double last = 0;
+    bool possible = true;
+    for (const std::size_t i : order) {
+      double start = 0;
+      for (const auto& [before, after] : g.arcs) {
+        if (after != i) continue;
+        possible = possible && end[before] >= 0;
+        start = std::max(start, end[before]);
+      }
+      if (!possible) break;
+      for (std::size_t m = 0; m < g.machines.size(); ++m) {
+        if (std::count(g.machines[m].begin(), g.machines[m].end(), i) > 0) start = std::max(start, free[m]);
+      }
+      end[i] = start + g.work_s[i];
+      for (std::size_t m = 0; m < g.machines.size(); ++m) {
+        if (std::count(g.machines[m].begin(), g.machines[m].end(), i) > 0) free[m] = end[i];
+      }
+      last = std::max(last, end[i]);
+    }
+    if (possible) best = std::min(best, last);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+TEST_CASE("the shortest order of jobs on machines is that of all permutations, and none is found below it") {
+  disjunctive_search search;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    const disjunctive_graph g = random_jobs(seed);
+    const double optimum = shortest_of_all_orders(g);
+    long long nodes = 100'000;
+    const job_order found = search.run(g, inf, nodes);
+    REQUIRE(found.complete);
+    CHECK(found.makespan_s == optimum);
+    double last = 0;
+    for (std::size_t i = 0; i < g.work_s.size(); ++i) last = std::max(last, found.start_s[i] + g.work_s[i]);
+    CHECK(last == optimum);
+    for (const auto& [before, after] : g.arcs) CHECK(found.start_s[after] >= found.start_s[before] + g.work_s[before]);
+    for (const auto& machine : g.machines) {
+      for (const std::size_t i : machine) {
+        for (const std::size_t j : machine) {
+          const bool overlap =
+              i != j && found.start_s[i] < found.start_s[j] + g.work_s[j] && found.start_s[j] < found.start_s[i] + g.work_s[i];
+          CHECK(!overlap);
+        }
+      }
+    }
+    const job_order below_it = search.run(g, below(optimum), nodes);
+    CHECK(below_it.complete);
+    CHECK(below_it.start_s.empty());
+  }
+}
+
+TEST_CASE("an order search without nodes says that it is not complete") {
+  disjunctive_search search;
+  long long none = 0;
+  const job_order found = search.run(random_jobs(1), inf, none);
+  CHECK(!found.complete);
+  CHECK(found.start_s.empty());
+}
+
+/// The shortest makespan without contention, by appending operators in every order to every device.
+class appending {
+ public:
+  explicit appending(const placement_table& t)
+      : table_(t), device_(t.size()), end_(t.size()), free_(t.devices(), 0), held_(t.devices(), 0), done_(t.size(), 0) {}
+  double run() {
+    append(0, 0);
+    return best_;
+  }
+
+ private:
+  void append(std::size_t count, double makespan) {
+    if (makespan >= best_) return;
+    if (count == table_.size()) {
+      best_ = makespan;
+      return;
+    }
+    for (std::size_t v = 0; v < table_.size(); ++v) {
+      bool ready = done_[v] == 0;
+      for (const std::uint32_t e : table_.in_edges(v)) ready = ready && done_[table_.edges()[e].from] != 0;
+      for (std::size_t k = 0; ready && k < table_.devices(); ++k) {
+        if (held_[k] + table_.held_bytes(v) > table_.capacity_bytes(k)) continue;
+        double data = 0;
+        for (const std::uint32_t e : table_.in_edges(v)) {
+          const std::size_t u = table_.edges()[e].from;
+          data = std::max(data, end_[u] + table_.transfer_s(e, device_[u], k));
+        }
+        const double before = free_[k];
+        done_[v] = 1;
+        device_[v] = k;
+        held_[k] += table_.held_bytes(v);
+        free_[k] = end_[v] = std::max(before, data) + table_.time_s(v, k);
+        append(count + 1, std::max(makespan, end_[v]));
+        free_[k] = before;
+        held_[k] -= table_.held_bytes(v);
+        done_[v] = 0;
+      }
+    }
+  }
+
+  const placement_table& table_;
+  std::vector<std::size_t> device_;
+  std::vector<double> end_, free_, held_;
+  std::vector<char> done_;
+  double best_ = inf;
+};
+
+placement_table table_of(std::uint64_t seed, std::size_t operators) {
+  return support::random_table(seed, {.operators = operators,
+                                      .devices = 2 + seed % 3,
+                                      .edge_percent = 30,
+                                      .memory_percent = seed % 2 == 0 ? 0U : 95U + 5 * static_cast<unsigned>(seed % 7)});
+}
+
+TEST_CASE("branch and bound without contention finds the makespan of all orders on all devices, or that there is none") {
+  int infeasible = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = table_of(seed, 4 + seed % 3);
+    const double optimum = appending(t).run();
+    const operator_schedule found = optimal_schedule(t, {});
+    if (!std::isfinite(optimum)) {
+      ++infeasible;
+      CHECK(found.status.result == outcome::infeasible);
+      CHECK(!found.found());
+      continue;
+    }
+    CHECK(found.status.ok());
+    CHECK(found.makespan_s == optimum);
+    CHECK(found.gap() == 0);
+    CHECK(find_broken_rule(t, {}, found).value_or("") == "");
+  }
+  CHECK(infeasible > 0);
+}
+
+TEST_CASE("narrowing keeps an optimal placement, and its bound is below the optimum") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const placement_table t = table_of(seed, 7);
+    for (const contention c : {contention::none, contention::per_link, contention::one_port}) {
+      for (const transfer_copies copies : {transfer_copies::per_edge, transfer_copies::per_device}) {
+        CAPTURE(seed, to_string(c), to_string(copies));
+        const placement_rules rules{c, copies};
+        const operator_schedule best = optimal_schedule(t, rules);
+        if (!best.found()) continue;
+        REQUIRE(best.gap() == 0);
+        CHECK(find_broken_rule(t, rules, best).value_or("") == "");
+        device_domains domains(t, rules);
+        // Of what the optimum keeps to, some devices are given away, some are left open.
+        support::draws draw(seed);
+        std::vector<device_set> sets = domains.all();
+        for (std::size_t v = 0; v < t.size(); ++v) {
+          if (draw.below(2) == 0) sets[v] = device_set{1} << best.device[v];
+        }
+        CHECK(domains.narrow(sets, best.makespan_s * (1 + 1e-6)) <= best.makespan_s * (1 + 1e-9));
+        for (std::size_t v = 0; v < t.size(); ++v) CHECK(has(sets[v], best.device[v]));
+      }
+    }
+  }
+}
+
+TEST_CASE("more contention never makes the optimum shorter, outputs sent once never longer") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    placement_data d = support::random_table(seed, {.operators = 8, .devices = 3, .edge_times = seed % 2 == 0}).data();
+    for (operator_edge& e : d.edges) e.bytes = 3;
+    const placement_table t(d);
+    const auto optimum = [&](contention c, transfer_copies copies) { return optimal_schedule(t, {c, copies}).makespan_s; };
+    const double none = optimum(contention::none, transfer_copies::per_edge);
+    for (const contention c : {contention::per_link, contention::one_port}) {
+      const double each = optimum(c, transfer_copies::per_edge);
+      CHECK(none <= each);
+      // Where all edges of an output carry the same bytes, once is enough.
+      if (d.edge_time_s.empty()) CHECK(optimum(c, transfer_copies::per_device) <= each);
+    }
+  }
+}
+
+TEST_CASE("an optimum scales with the times, and the numbers of devices and operators do not matter") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = table_of(seed, 8);
+    const placement_rules rules{seed % 2 == 0 ? contention::one_port : contention::none};
+    const operator_schedule best = optimal_schedule(t, rules);
+    placement_data scaled = t.data();
+    for (double& s : scaled.time_s) s *= 4;
+    for (double& s : scaled.edge_time_s) s *= 4;
+    placement_data turned = t.data();
+    const std::size_t n = t.size(), d = t.devices();
+    for (std::size_t v = 0; v < n; ++v) {
+      turned.held_bytes[n - 1 - v] = t.held_bytes(v);
+      for (std::size_t k = 0; k < d; ++k) turned.time_s[(n - 1 - v) * d + (d - 1 - k)] = t.time_s(v, k);
+    }
+    for (std::size_t k = 0; k < d; ++k) turned.capacity_bytes[d - 1 - k] = t.capacity_bytes(k);
+    for (std::size_t e = 0; e < t.edges().size(); ++e) {
+      turned.edges[e].from = n - 1 - t.edges()[e].from;
+      turned.edges[e].to = n - 1 - t.edges()[e].to;
+      for (std::size_t a = 0; a < d; ++a) {
+        for (std::size_t b = 0; b < d; ++b)
+          turned.edge_time_s[(e * d + (d - 1 - a)) * d + (d - 1 - b)] = t.data().edge_time_s[(e * d + a) * d + b];
+      }
+    }
+    const operator_schedule four = optimal_schedule(placement_table(scaled), rules),
+                            other = optimal_schedule(placement_table(turned), rules);
+    CHECK(four.found() == best.found());
+    CHECK(other.found() == best.found());
+    if (!best.found()) continue;
+    CHECK(four.makespan_s == 4 * best.makespan_s);
+    CHECK(other.makespan_s == best.makespan_s);
+  }
+}
+
+TEST_CASE("a search without enough steps stops with the best so far and a bound that holds") {
+  int open = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = support::random_table(seed, {.operators = 16, .devices = 3, .edge_percent = 15});
+    const placement_rules rules{contention::one_port};
+    const operator_schedule best = optimal_schedule(t, rules, heft(t, rules));
+    REQUIRE(best.gap() == 0);
+    const operator_schedule early = optimal_schedule(t, rules, heft(t, rules), {.steps = 60});
+    CHECK(early.steps <= 60);
+    CHECK(early.makespan_s >= best.makespan_s);
+    CHECK(early.bound_s <= best.makespan_s * (1 + 1e-9));
+    if (early.status.ok()) continue;
+    ++open;
+    CHECK(early.status.result == outcome::stopped);
+    CHECK_THAT(early.status.reason, Contains("the budget of 60 steps"));
+  }
+  CHECK(open > 20);
+}
+
+TEST_CASE("devices that are alike are tried once") {
+  placement_data d = support::random_table(9, {.operators = 12, .devices = 4, .edge_percent = 12, .edge_times = false}).data();
+  for (std::size_t v = 0; v < 12; ++v) {
+    for (std::size_t k = 1; k < 4; ++k) d.time_s[v * 4 + k] = d.time_s[v * 4];
+  }
+  for (device_pair& p : d.pairs) p.latency_s = 1, p.s_per_byte = 1;
+  const operator_schedule alike = optimal_schedule(placement_table(d), {});
+  d.capacity_bytes = {1e9, 2e9, 3e9, 4e9};  // never full, but told apart
+  const operator_schedule apart = optimal_schedule(placement_table(d), {});
+  CHECK(alike.makespan_s == apart.makespan_s);
+  CHECK(alike.steps < apart.steps);
+}
+
+TEST_CASE("more than 64 devices are refused, and an observer ends the search") {
+  const placement_table many = support::random_table(1, {.operators = 3, .devices = 65});
+  CHECK_THROWS_WITH(optimal_schedule(many, {}), Contains("at most 64 devices, got 65"));
+  CHECK(find_schedule(many, {}, {.steps = 1000}).found());
+  const placement_table t = support::random_table(3, {.operators = 12, .devices = 3, .edge_percent = 20});
+  const operator_schedule stopped = optimal_schedule(t, {}, {}, {.steps = 20}, [](const schedule_improved&) { return control::stop; });
+  CHECK(stopped.status.result == outcome::stopped);
+}
+
+/// Small graphs one behind the other, joined at single operators.
+placement_table row_of_graphs(std::uint64_t seed, std::size_t graphs, unsigned memory_percent, bool crossing) {
+  support::draws draw(seed + 5);
+  placement_data d = support::random_table(seed, {.operators = 1 + graphs * 5, .devices = 2 + seed % 2, .edge_percent = 0}).data();
+  const std::size_t devices = d.devices.size();
+  const auto add = [&](std::size_t from, std::size_t to) {
+    d.edges.push_back({from, to, 1});
+    for (std::size_t p = 0; p < devices * devices; ++p)
+      d.edge_time_s.push_back(p / devices == p % devices ? 0 : static_cast<double>(draw.below(6)));
+  };
+  for (std::size_t g = 0; g < graphs; ++g) {
+    const std::size_t entry = g * 5, exit = entry + 5;
+    for (std::size_t i = 1; i < 5; ++i) {
+      bool reads = false, read = false;
+      for (std::size_t j = 1; j < i; ++j) {
+        if (draw.below(100) < 25) add(entry + j, entry + i), reads = true;
+      }
+      if (!reads) add(entry, entry + i);
+      for (const operator_edge& e : d.edges) read = read || e.from == entry + i;
+    }
+    for (std::size_t i = 1; i < 5; ++i) {
+      const bool read = std::any_of(d.edges.begin(), d.edges.end(), [&](const operator_edge& e) { return e.from == entry + i; });
+      if (!read) add(entry + i, exit);
+    }
+  }
+  if (crossing && graphs > 1) add(0, 6);
+  if (memory_percent > 0) {
+    const double held = std::accumulate(d.held_bytes.begin(), d.held_bytes.end(), 0.0);
+    for (double& c : d.capacity_bytes) c = std::floor(held * memory_percent / 100 / static_cast<double>(devices)) + 3;
+  }
+  return placement_table(std::move(d));
+}
+
+TEST_CASE("parts, milestones and sides are all operators once, and milestones come in order") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = seed % 2 == 0 ? row_of_graphs(seed, 1 + seed % 5, 0, seed % 3 == 0)
+                                            : support::random_table(seed, {.operators = 20, .devices = 2, .edge_percent = 12});
+    const series_parts s = find_series_parts(t, {.wanted_operators = 1 + seed % 6, .most_dropped = 0.1 * static_cast<double>(seed % 8)});
+    REQUIRE(s.parts.size() == s.milestones.size() + 1);
+    std::vector<int> times(t.size(), 0);
+    std::vector<std::size_t> part(t.size(), 0);  // 2 i + 1: milestone i; 2 i: part i
+    for (std::size_t i = 0; i < s.milestones.size(); ++i) ++times[s.milestones[i]], part[s.milestones[i]] = 2 * i + 1;
+    for (std::size_t i = 0; i < s.parts.size(); ++i) {
+      for (const std::size_t v : s.parts[i]) ++times[v], part[v] = 2 * i;
+    }
+    for (const std::size_t v : s.sides) ++times[v];
+    CHECK(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; }));
+    std::size_t crossing = 0;
+    std::vector<char> side(t.size(), 0);
+    for (const std::size_t v : s.sides) side[v] = 1;
+    for (const operator_edge& e : t.edges()) {
+      if (side[e.from] || side[e.to]) continue;
+      CHECK(part[e.from] <= part[e.to]);
+      crossing += part[e.to] / 2 > (part[e.from] + 1) / 2;
+    }
+    CHECK(crossing == s.crossing_edges);
+  }
+}
+
+TEST_CASE("a row of small graphs is cut at the operators that join them, and solved as the whole is") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const placement_table t = row_of_graphs(seed, 3, 0, false);
+    const series_parts s = find_series_parts(t, {.wanted_operators = 1, .most_dropped = 0});
+    CHECK(s.milestones.size() >= 4);
+    CHECK(s.exact());
+    for (const contention c : all_contentions) {
+      CAPTURE(seed, to_string(c));
+      const placement_rules rules{c, seed % 2 == 0 ? transfer_copies::per_edge : transfer_copies::per_device};
+      const operator_schedule parts = series_schedule(t, rules, s);
+      const operator_schedule whole = optimal_schedule(t, rules, heft(t, rules));
+      CHECK(find_broken_rule(t, rules, parts).value_or("") == "");
+      CHECK(parts.makespan_s == Approx(whole.makespan_s).epsilon(1e-9));
+      if (c != contention::shared) CHECK(parts.gap() == 0);
+      CHECK(parts.bound_s <=
+            optimal_schedule(t, {contention::none, rules.copies}).makespan_s * (1 + 1e-9) + (c == contention::none ? 0 : 1e9));
+    }
+  }
+}
+
+TEST_CASE("the bound of a row of parts holds where memory binds and where edges and operators pass milestones by") {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const placement_table t = seed % 3 == 0 ? support::random_table(seed, {.operators = 14, .devices = 3, .edge_percent = 20})
+                                            : row_of_graphs(seed, 3, seed % 3 == 1 ? 115 : 0, true);
+    const placement_rules rules{all_contentions[seed % 3], seed % 2 == 0 ? transfer_copies::per_edge : transfer_copies::per_device};
+    CAPTURE(seed, to_string(rules.contention));
+    const operator_schedule whole = optimal_schedule(t, rules, heft(t, rules));
+    REQUIRE((whole.gap() == 0 || !whole.found()));
+    const series_parts s = find_series_parts(t, {.wanted_operators = 2, .most_dropped = 0.6});
+    const operator_schedule parts = series_schedule(t, rules, s, {.steps = 100'000});
+    if (!whole.found()) continue;
+    CHECK(parts.bound_s <= whole.makespan_s * (1 + 1e-9));
+    if (!parts.found()) continue;
+    ++found;
+    CHECK(find_broken_rule(t, rules, parts).value_or("") == "");
+    CHECK(parts.makespan_s >= whole.makespan_s * (1 - 1e-9));
+  }
+  CHECK(found > 80);
+}
+
+TEST_CASE("Moirai's samples: example-1 is 30 under every contention, GoogLeNet's optimum is proven") {
+  const auto folder = test::shared_data("data/moirai");
+  if (!folder) return;
+  const auto table = [&](const std::string& name) {
+    return exchange::read_moirai(io::json_document::load((*folder / (name + ".json")).string()));
+  };
+  for (const contention c : {contention::none, contention::per_link, contention::one_port}) {
+    CAPTURE(to_string(c));
+    const placement_table example = table("example-1");
+    const operator_schedule found = find_schedule(example, {c}, {.steps = 100'000});
+    CHECK(found.makespan_s == Approx(30e-3).epsilon(1e-9));
+    CHECK(found.gap() == 0);
+    CHECK(optimal_schedule(example, {c}).makespan_s == Approx(30e-3).epsilon(1e-9));
+  }
+  const operator_schedule google = find_schedule(table("GoogLeNet"), {});
+  CHECK(google.makespan_s == Approx(1.24133e-3).epsilon(1e-5));
+  CHECK(google.gap() == 0);
+}
+
+}  // namespace test_optimal_schedule
