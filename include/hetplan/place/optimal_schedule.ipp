@@ -186,7 +186,7 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
   operator_schedule best = std::move(known);
   detail::device_search search(t, r);
   const bool proves = r.contention != contention::shared;
-  const long long steps_before = best.steps, steps_per_node = 1 + static_cast<long long>(t.size() / 8);
+  const long long steps_before = best.steps, steps_per_node = 1 + static_cast<long long>(t.size() * t.size() / 1024);
   const long long nodes = options.steps / steps_per_node;
   long long left = nodes;
   bool stopped = false;

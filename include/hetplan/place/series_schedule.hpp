@@ -13,7 +13,7 @@
 namespace HETPLAN_NAMESPACE::place {
 
 struct series_search_options {
-  long long steps = standard_steps / 2;
+  long long steps = standard_steps / 4;
   std::size_t exact_operators = 48;  ///< parts of at most so many are searched by optimal_schedule alone
 };
 

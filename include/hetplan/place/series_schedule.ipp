@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -84,13 +85,13 @@ class series_search {
     }
     bool stopped = false;
     while (!stopped) {
-      const part_path lower = shortest([](const part_between& b, std::size_t) { return b.lower_s; }, false);
-      const part_path upper = shortest([](const part_between& b, std::size_t) { return b.upper_s(); }, false);
+      const part_path lower = shortest_lower();
+      const part_path upper = shortest_upper();
       if (upper.length_s <= lower.length_s * (1 + 1e-9) || !std::isfinite(lower.length_s)) break;
       if (!refine({&lower, &upper})) break;
       stopped = observer && observer({upper.length_s, options_.steps - left_}) == control::stop;
     }
-    const double lower_s = shortest([](const part_between& b, std::size_t) { return b.lower_s; }, false).length_s;
+    const double lower_s = shortest_lower().length_s;
     if (!std::isfinite(lower_s)) {
       operator_schedule none{.status = {outcome::infeasible, "no choice of devices keeps their memory and routes; all were tried"}};
       none.bound_s = lower_s;
@@ -173,7 +174,7 @@ class series_search {
 
   /// The shortest way through all parts.
   ///
-  /// @param length      of a part between two devices, by a choice of its schedules.
+  /// @param length      of a part, between a pair of devices, by a choice of its schedules.
   /// @param elsewhere   are schedules on one device choices?
   template <class Length>
   [[nodiscard]] part_path shortest(const Length& length, bool elsewhere) const {
@@ -189,7 +190,7 @@ class series_search {
         const std::size_t from = b / exits(kind), to = b % exits(kind);
         const double before_s = i == 0 ? 0 : at[i - 1][from].length_s;
         for (std::size_t c = 0; c <= (elsewhere ? kind.between[b].elsewhere.size() : 0); ++c) {
-          const double there_s = before_s + length(kind.between[b], c);
+          const double there_s = before_s + length(i, b, c);
           if (there_s < at[i][to].length_s) at[i][to] = {there_s, {from, to, c}};
         }
       }
@@ -206,10 +207,19 @@ class series_search {
     return path;
   }
 
+  [[nodiscard]] part_path shortest_lower() const {
+    return shortest([&](std::size_t part, std::size_t b, std::size_t) { return kinds_[kind_of_[part]].between[b].lower_s; }, false);
+  }
+  [[nodiscard]] part_path shortest_upper() const {
+    return shortest([&](std::size_t part, std::size_t b, std::size_t) { return kinds_[kind_of_[part]].between[b].upper_s(); }, false);
+  }
+
+  [[nodiscard]] static const operator_schedule& schedule_of(const part_between& b, std::size_t choice) {
+    return choice == 0 ? b.best : b.elsewhere[choice - 1];
+  }
   [[nodiscard]] const operator_schedule& chosen(std::size_t part, const part_path::step& s) const {
     const part_kind& kind = kinds_[kind_of_[part]];
-    const part_between& b = kind.between[s.from * exits(kind) + s.to];
-    return s.choice == 0 ? b.best : b.elsewhere[s.choice - 1];
+    return schedule_of(kind.between[s.from * exits(kind) + s.to], s.choice);
   }
 
   /// Parts one after the other; operators beside them wherever they end first.
@@ -252,20 +262,23 @@ class series_search {
   }
 
   [[nodiscard]] operator_schedule finish(const operator_schedule& parts) const { return series_.exact() ? parts : with_sides(parts); }
-  [[nodiscard]] bool fits(const operator_schedule& s) const {
+  /// By device: what the operators that are placed need beyond its capacity; negative: room.
+  [[nodiscard]] std::vector<double> excess_bytes(const operator_schedule& s) const {
     device_memory memory(table_);
     for (std::size_t v = 0; v < table_.size(); ++v) {
-      if (s.device[v] == partial_schedule::none) continue;
-      memory.add(v, s.device[v]);
+      if (s.device[v] != partial_schedule::none) memory.add(v, s.device[v]);
     }
-    for (std::size_t k = 0; k < table_.devices(); ++k) {
-      if (memory.free_bytes(k) < 0) return false;
-    }
-    return true;
+    std::vector<double> excess;
+    for (std::size_t k = 0; k < table_.devices(); ++k) excess.push_back(-memory.free_bytes(k));
+    return excess;
+  }
+  [[nodiscard]] bool fits(const operator_schedule& s) const {
+    const std::vector<double> excess = excess_bytes(s);
+    return std::none_of(excess.begin(), excess.end(), [](double x) { return x > 0; });
   }
 
   [[nodiscard]] operator_schedule compose_within_memory() {
-    const part_path free = shortest([](const part_between& b, std::size_t) { return b.upper_s(); }, false);
+    const part_path free = shortest_upper();
     if (!std::isfinite(free.length_s)) return {.status = {outcome::stopped, "not every part has a schedule yet"}};
     const operator_schedule s = compose(free);
     if (fits(s)) return finish(s);
@@ -293,50 +306,69 @@ class series_search {
 
   /// Prices of bytes that rise where a device holds too much; the best schedule within memory that they lead to.
   [[nodiscard]] operator_schedule search_prices(double length_s) const {
-    constexpr int rounds = 80;
+    constexpr int rounds = 200;
     const std::size_t d = table_.devices();
     double held = 0;
     for (std::size_t v = 0; v < table_.size(); ++v) held += table_.held_bytes(v);
-    std::vector<double> price(d, 0);
+    const std::vector<std::vector<std::vector<double>>> bytes = bytes_of_choices();
+    // A price moves by a step that shrinks when it has gone too far.
+    std::vector<double> price(d, 0), step(d, length_s / held / 4), before(d, 0);
+    std::vector<std::size_t> nearest;  // devices of the path that exceeds memory least
+    double least_excess = std::numeric_limits<double>::infinity();
     operator_schedule best{.status = {outcome::stopped, "memory: no path of parts that fits was found"}};
     for (int round = 0; round < rounds; ++round) {
-      const part_path path = shortest_at(price);
+      // Parts that are alike would all change their devices at once: prices are tilted along the path, so that one after another does.
+      const auto tilted = [&](std::size_t part, std::size_t k) {
+        const double along = static_cast<double>(part) / static_cast<double>(parts_.size()) - 0.5;
+        return price[k] * (1 + 0.2 * along * (2 * static_cast<double>(k) / static_cast<double>(std::max<std::size_t>(1, d - 1)) - 1));
+      };
+      const part_path path = shortest(
+          [&](std::size_t part, std::size_t between, std::size_t choice) {
+            const part_kind& kind = kinds_[kind_of_[part]];
+            double sum = schedule_of(kind.between[between], choice).makespan_s;
+            const double* held_by = &bytes[kind_of_[part]][between][choice * d];
+            for (std::size_t k = 0; k < d; ++k) sum += tilted(part, k) * held_by[k];
+            return sum;
+          },
+          true);
       const operator_schedule s = compose(path);
-      if (fits(s)) {
+      const std::vector<double> excess = excess_bytes(s);
+      const double over = std::accumulate(excess.begin(), excess.end(), 0.0, [](double sum, double x) { return sum + std::max(0.0, x); });
+      if (over <= 0 && s.makespan_s < best.makespan_s) {
         operator_schedule whole = finish(s);
         if (whole.makespan_s < best.makespan_s) best = std::move(whole);
       }
-      std::vector<double> load(d, 0);
-      for (std::size_t v = 0; v < table_.size(); ++v) {
-        if (s.device[v] != partial_schedule::none) load[s.device[v]] += table_.held_bytes(v);
-      }
+      if (over > 0 && over < least_excess) least_excess = over, nearest = s.device;
       for (std::size_t k = 0; k < d; ++k) {
-        if (!std::isfinite(table_.capacity_bytes(k))) continue;
-        price[k] = std::max(0.0, price[k] + 2 * length_s / held / (1 + 0.2 * round) * (load[k] - table_.capacity_bytes(k)) / held);
+        if (!std::isfinite(excess[k])) continue;
+        if (before[k] * excess[k] < 0) step[k] /= 2;
+        else step[k] *= 1.1;
+        price[k] = std::max(0.0, price[k] + (excess[k] > 0 ? step[k] : -step[k]));
+        before[k] = excess[k];
       }
+    }
+    if (series_.exact() && !nearest.empty()) {
+      operator_schedule repaired = schedule_within_memory(table_, rules_, {table_.order().begin(), table_.order().end()}, nearest);
+      if (repaired.makespan_s < best.makespan_s) best = std::move(repaired);
     }
     return best;
   }
 
-  [[nodiscard]] part_path shortest_at(const std::vector<double>& price) const {
-    std::map<const operator_schedule*, double> paid;  // for a schedule's bytes
+  /// By kind and pair of devices: choices x devices, what the inside and the exit hold there.
+  [[nodiscard]] std::vector<std::vector<std::vector<double>>> bytes_of_choices() const {
+    std::vector<std::vector<std::vector<double>>> all;
     for (const part_kind& kind : kinds_) {
-      const auto pay = [&](const operator_schedule& s) {
-        double sum = 0;
-        for (std::size_t i = kind.like.entry; i < s.device.size(); ++i) sum += price[s.device[i]] * kind.data.held_bytes[i];
-        paid[&s] = sum;
-      };
+      auto& of_kind = all.emplace_back();
       for (const part_between& b : kind.between) {
-        pay(b.best);
-        for (const operator_schedule& s : b.elsewhere) pay(s);
+        auto& of_pair = of_kind.emplace_back((1 + b.elsewhere.size()) * table_.devices(), 0.0);
+        for (std::size_t c = 0; c <= b.elsewhere.size(); ++c) {
+          const operator_schedule& s = schedule_of(b, c);
+          for (std::size_t i = kind.like.entry; i < s.device.size(); ++i)
+            of_pair[c * table_.devices() + s.device[i]] += kind.data.held_bytes[i];
+        }
       }
     }
-    return shortest(
-        [&](const part_between& b, std::size_t c) {
-          const operator_schedule& s = c == 0 ? b.best : b.elsewhere[c - 1];
-          return s.makespan_s + paid.at(&s);
-        },
-        true);
+    return all;
   }
 
   const placement_table& table_;
