@@ -14,13 +14,19 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
+#include <hetplan/place/alike_operators.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/disjunctive_graph.hpp>
 #include <hetplan/place/find_schedule.hpp>
 #include <hetplan/place/heft.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
+#include <hetplan/place/relaxed_placement.hpp>
 #include <hetplan/place/series_parts.hpp>
 #include <hetplan/place/series_schedule.hpp>
+#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulator.hpp>
+#include <hetplan/solve/glpk.hpp>
+#include <hetplan/tasks/expand_placement.hpp>
 #include <support/random_tables.hpp>
 #include <support/shared_data.hpp>
 
@@ -410,6 +416,133 @@ TEST_CASE("the bound of a row of parts holds where memory binds and where edges 
     CHECK(parts.makespan_s >= whole.makespan_s * (1 - 1e-9));
   }
   CHECK(found > 80);
+}
+
+/// Equal branches between two operators, which are read by all or read all.
+placement_table equal_branches(std::uint64_t seed, std::size_t branches, unsigned memory_percent) {
+  support::draws draw(seed + 9);
+  placement_data d =
+      support::random_table(seed, {.operators = 2 + 2 * branches, .devices = 3, .edge_percent = 0, .edge_times = false}).data();
+  const std::size_t last = 1 + 2 * branches;
+  for (std::size_t b = 0; b < branches; ++b) {
+    const std::size_t first = 1 + 2 * b;
+    d.edges.push_back({0, first, 2});
+    d.edges.push_back({first, first + 1, 3});
+    d.edges.push_back({first + 1, last, 1});
+    for (std::size_t i = 0; i < 2; ++i) {
+      d.held_bytes[first + i] = d.held_bytes[1 + i];
+      for (std::size_t k = 0; k < 3; ++k) d.time_s[(first + i) * 3 + k] = d.time_s[(1 + i) * 3 + k];
+    }
+  }
+  for (device_pair& p : d.pairs) p.busy_s_per_byte.assign(p.resources.size(), p.s_per_byte);
+  if (memory_percent > 0) {
+    const double held = std::accumulate(d.held_bytes.begin(), d.held_bytes.end(), 0.0);
+    for (double& c : d.capacity_bytes) c = std::floor(held * memory_percent / 300) + static_cast<double>(draw.below(6));
+  }
+  return placement_table(std::move(d));
+}
+
+TEST_CASE("operators that are alike have as many edges of each class as any other of their class") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    CAPTURE(seed);
+    const placement_table t =
+        seed % 2 == 0
+            ? equal_branches(seed, 5, 0)
+            : support::random_table(seed, {.operators = 12, .devices = 1, .edge_percent = 20, .longest_s = 2, .longest_edge_s = 1});
+    const alike_operators a = find_alike_operators(t, device_domains(t, {}).all());
+    if (seed % 2 == 0) CHECK(a.like.size() == 4);
+    std::size_t operators = 0, edges = 0;
+    for (const std::size_t n : a.size) operators += n;
+    CHECK(operators == t.size());
+    for (const auto& c : a.edges) {
+      edges += c.size;
+      // Of each operator at either end, the same number.
+      CHECK(c.size % a.size[c.from] == 0);
+      CHECK(c.size % a.size[c.to] == 0);
+    }
+    CHECK(edges == t.edges().size());
+    for (std::size_t v = 0; v < t.size(); ++v) {
+      for (const auto& c : a.edges) {
+        std::size_t out = 0;
+        for (const std::uint32_t e : t.out_edges(v)) {
+          out += a.class_of[t.edges()[e].to] == c.to && t.edges()[e].bytes == t.edges()[c.like].bytes && t.data().edge_time_s.empty();
+        }
+        if (a.class_of[v] == c.from && t.data().edge_time_s.empty()) CHECK(out == c.size / a.size[c.from]);
+      }
+    }
+  }
+}
+
+TEST_CASE("the linear program of split operators bounds the optimum, and is the same where nothing is alike") {
+  double sum = 0;
+  int programs = 0;
+  for (std::uint64_t seed = 0; seed < 90; ++seed) {
+    const unsigned memory = seed % 3 == 0 ? 120 : 0;
+    const placement_table t = seed % 2 == 0 ? equal_branches(seed, 4, memory) : table_of(seed, 8);
+    for (const contention c : {contention::none, contention::per_link, contention::one_port}) {
+      const placement_rules rules{c, seed % 4 < 2 ? transfer_copies::per_edge : transfer_copies::per_device};
+      CAPTURE(seed, to_string(c), to_string(rules.copies));
+      const operator_schedule best = optimal_schedule(t, rules);
+      if (!best.found()) continue;
+      REQUIRE(best.gap() == 0);
+      for (const double limit_s : {inf, best.makespan_s * 1.3, best.makespan_s}) {
+        const relaxed_bound b = relax_placement(t, rules, limit_s, glpk_lp{});
+        CHECK(b.bound_s <= best.makespan_s * (1 + 1e-9));
+        CHECK(b.bound_s > 0);
+      }
+      const double alike = relax_placement(t, rules, inf, glpk_lp{}).bound_s;
+      placement_data apart = t.data();
+      for (std::size_t i = 0; i < apart.time_s.size(); ++i) apart.time_s[i] *= 1 + 1e-10 * static_cast<double>(i);
+      CHECK(relax_placement(placement_table(apart), rules, inf, glpk_lp{}).bound_s == Approx(alike).epsilon(1e-6));
+      sum += alike / best.makespan_s;
+      ++programs;
+      // With prices: what the optimum costs at them is no less.
+      const std::vector<double> price{0.3, 0.1, 0.2, 0.05};
+      double paid = best.makespan_s;
+      for (std::size_t v = 0; v < t.size(); ++v) paid += price[best.device[v]] * t.held_bytes(v);
+      const std::vector<double> of_devices(price.begin(), price.begin() + static_cast<std::ptrdiff_t>(t.devices()));
+      CHECK(relax_placement(t, rules, inf, glpk_lp{}, {.byte_price = of_devices}).bound_s <= paid * (1 + 1e-9));
+    }
+  }
+  CAPTURE(programs);
+  CHECK(sum / programs > 0.7);  // and it is not far below
+}
+
+TEST_CASE("under fair sharing, a bound with channels holds for what the simulator makes of any placement") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = equal_branches(seed, 3, 0);
+    const placement_rules rules{contention::shared, seed % 2 == 0 ? transfer_copies::per_edge : transfer_copies::per_device};
+    const relaxed_bound b = relax_placement(t, rules, inf, glpk_lp{});
+    support::draws draw(seed);
+    for (int i = 0; i < 20; ++i) {
+      std::vector<std::size_t> device;
+      for (std::size_t v = 0; v < t.size(); ++v) device.push_back(draw.below(t.devices()));
+      operator_schedule s = schedule_in_order(t, rules, {t.order().begin(), t.order().end()}, device);
+      for (scheduled_transfer& x : s.transfers) x.start_s = 0;  // at once, all share
+      const tasks::placement_tasks run = tasks::expand(t, rules, s);
+      CHECK(b.bound_s <= simulate(run.graph, run.cluster.network(), policy_of_plan{sharing::fair_share}).latency.value() * (1 + 1e-9));
+    }
+  }
+}
+
+TEST_CASE("where memory binds, prices of bytes bound a row of parts, and find schedules that fit") {
+  int priced = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const placement_table t = row_of_graphs(seed, 3, 108 + 4 * static_cast<unsigned>(seed % 4), seed % 5 == 0);
+    const placement_rules rules{seed % 2 == 0 ? contention::none : contention::one_port};
+    const operator_schedule whole = optimal_schedule(t, rules, heft(t, rules));
+    REQUIRE((whole.gap() == 0 || !whole.found()));
+    const series_parts s = find_series_parts(t, {.wanted_operators = 1, .most_dropped = 0.3});
+    const operator_schedule without = series_schedule(t, rules, s), with = series_schedule(t, rules, s, {.lp = glpk_lp{}});
+    if (!whole.found()) continue;
+    CHECK(with.bound_s <= whole.makespan_s * (1 + 1e-9));
+    CHECK(with.bound_s >= without.bound_s * (1 - 1e-9));
+    priced += with.bound_s > without.bound_s * (1 + 1e-6);
+    if (with.found()) CHECK(find_broken_rule(t, rules, with).value_or("") == "");
+  }
+  CHECK(priced > 0);
 }
 
 TEST_CASE("Moirai's samples: example-1 is 30 under every contention, GoogLeNet's optimum is proven") {

@@ -41,6 +41,8 @@ class device_domains {
   [[nodiscard]] double through_s(std::size_t op, std::size_t device) const {
     return end_s_[op * devices_ + device] - table_.time_s(op, device) + tail_s_[op * devices_ + device];
   }
+  /// Of the last narrow: the earliest end of an operator on a device.
+  [[nodiscard]] double end_s(std::size_t op, std::size_t device) const { return end_s_[op * devices_ + device]; }
   /// Of the transfer that carries an edge.
   [[nodiscard]] double carried_s(std::size_t edge, std::size_t from, std::size_t to) const {
     return carried_s_[(edge * devices_ + from) * devices_ + to];

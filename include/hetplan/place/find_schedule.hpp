@@ -15,7 +15,7 @@ struct find_options {
   long long steps = standard_steps;   ///< of all searches together; series_schedule has half of them at most
   series_search_options series = {};  ///< its steps at most
   improve_options improve = {};       ///< its steps at most, of those that are left
-  any_lp_solver lp = {};              ///< for the relaxed programs of m-SCT and GETF
+  any_lp_solver lp = {};              ///< for the relaxed programs of m-SCT, GETF and the bound of parts
 };
 
 /// The best of all list schedules and of one device alone, ties in this order: HEFT, PEFT, m-ETF, m-SCT, GETF, one device. GETF, whose

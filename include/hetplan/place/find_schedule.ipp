@@ -44,6 +44,7 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
   if (!stopped && best.gap() > 0 && t.devices() <= 64) {
     series_search_options series = options.series;
     series.steps = std::clamp(options.steps / 2, 0LL, series.steps);
+    if (!series.lp.exists()) series.lp = options.lp;
     operator_schedule by_parts = series_schedule(t, r, find_series_parts(t), series, watch);
     if (by_parts.status.result == outcome::infeasible) return by_parts;
     const double bound_s = std::max(best.bound_s, by_parts.bound_s);

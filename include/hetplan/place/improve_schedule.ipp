@@ -183,7 +183,7 @@ class placement_window {
   /// Moves some operators of the window to one device; changed_ tells which, and from where.
   void change() {
     changed_.clear();
-    const std::size_t to = below(table_.devices()), most = 1 + below(below(3) == 0 ? 30 : 6), kind = below(5);
+    const std::size_t to = below(table_.devices()), most = 1 + below(below(3) == 0 ? 30 : 6), kind = below(6);
     const std::size_t seed = ops_[below(ops_.size())];
     if (kind == 0) {  // neighbours in the order
       for (std::size_t i = below(ops_.size()), n = 0; i < topological_.size() && n < most; ++i, ++n) move(topological_[i], to);
@@ -198,8 +198,8 @@ class placement_window {
     } else if (kind == 4) {  // one or two operators for one or two of another device, which full memories may still allow
       const std::size_t mine = 1 + below(2), theirs = 1 + below(2);  // in this order, whatever the compiler
       exchange(seed, mine, theirs);
-    } else {  // a neighbourhood, or an island of one device
-      grow(seed, kind == 2 ? most : 4 * most, kind == 3, to);
+    } else {  // a neighbourhood, an island of one device, or a branch between operators that many read, or that read many
+      grow(seed, kind == 2 ? most : kind == 3 ? 4 * most : 64, kind == 3, kind == 5, to);
     }
   }
 
@@ -224,7 +224,9 @@ class placement_window {
     return std::any_of(changed_.begin(), changed_.end(), [&](const auto& c) { return c.first == v; });
   }
 
-  void grow(std::size_t seed, std::size_t most, bool island, std::size_t to) {
+  [[nodiscard]] bool is_hub(std::size_t v) const { return table_.in_edges(v).size() > 3 || table_.out_edges(v).size() > 3; }
+
+  void grow(std::size_t seed, std::size_t most, bool island, bool branch, std::size_t to) {
     const std::size_t of = device_[seed];
     ++round_;
     if (met_.empty()) met_.assign(table_.size(), 0);
@@ -233,7 +235,7 @@ class placement_window {
     for (std::size_t i = 0; i < queue_.size(); ++i) {
       const std::size_t v = queue_[i];
       const auto meet = [&](std::size_t w) {
-        if (queue_.size() >= most || !inside_[w] || met_[w] == round_ || (island && device_[w] != of)) return;
+        if (queue_.size() >= most || !inside_[w] || met_[w] == round_ || (island && device_[w] != of) || (branch && is_hub(w))) return;
         met_[w] = round_;
         queue_.push_back(w);
       };

@@ -65,8 +65,13 @@ HETPLAN_INLINE void put_pairs(const cluster& c, placement_data& t) {
       }
       p.latency_s = r->latency.value();
       if (!r->via.empty()) p.s_per_byte = 1 / c.network().peak_bandwidth(a.id, b.id).value();
-      for (const resource_use& u : r->via) p.resources.push_back(u.resource.index());
-      std::sort(p.resources.begin(), p.resources.end());
+      std::vector<std::pair<std::size_t, double>> uses;
+      for (const resource_use& u : r->via) uses.emplace_back(u.resource.index(), u.weight / c.network()[u.resource].capacity.value());
+      std::sort(uses.begin(), uses.end());
+      for (const auto& [resource, s_per_byte] : uses) {
+        p.resources.push_back(resource);
+        p.busy_s_per_byte.push_back(s_per_byte);
+      }
     }
   }
 }

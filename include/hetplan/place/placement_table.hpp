@@ -25,8 +25,9 @@ struct operator_edge {
 /// How an ordered pair of devices is joined: alone, a transfer takes latency_s + bytes * s_per_byte.
 struct device_pair {
   double latency_s = 0;
-  double s_per_byte = 0;                    ///< infinite: no route, nothing can be sent
-  std::vector<std::size_t> resources = {};  ///< of the network, that it runs through; sorted, each once
+  double s_per_byte = 0;                     ///< infinite: no route, nothing can be sent
+  std::vector<std::size_t> resources = {};   ///< of the network, that it runs through; sorted, each once
+  std::vector<double> busy_s_per_byte = {};  ///< of each resource: how long a byte keeps it busy; empty: not known, only bounds ask
 
   [[nodiscard]] bool joined() const { return s_per_byte < std::numeric_limits<double>::infinity(); }
   friend bool operator==(const device_pair&, const device_pair&) = default;

@@ -69,6 +69,9 @@ HETPLAN_INLINE void placement_table::check() const {
     if (!(pair.latency_s >= 0 && std::isfinite(pair.latency_s) && pair.s_per_byte >= 0)) fail("expected numbers >= 0");
     if (std::adjacent_find(pair.resources.begin(), pair.resources.end(), std::greater_equal<>()) != pair.resources.end())
       fail("expected resources in ascending order");
+    if (!pair.busy_s_per_byte.empty()) {
+      detail::check_table_numbers("seconds per byte that resources are busy", pair.busy_s_per_byte, pair.resources.size(), false);
+    }
     if (!pair.resources.empty() && pair.resources.back() >= resources()) fail("names resource " + std::to_string(pair.resources.back()));
   }
   for (std::size_t e = 0; e < data_.edges.size(); ++e) {

@@ -2,25 +2,18 @@
 #pragma once
 /// A schedule and a bound part by part: dynamic programming over the devices of the milestones between the parts.
 
-#include <cstddef>
-
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/improve_schedule.hpp>
+#include <hetplan/place/known_parts.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/series_parts.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
 
-struct series_search_options {
-  long long steps = standard_steps / 4;
-  std::size_t exact_operators = 48;  ///< parts of at most so many are searched by optimal_schedule alone
-};
-
 /// Every part is scheduled and bounded for each pair of devices that the milestones around it may have; parts that are the same, once.
 /// Two shortest paths through those pairs are the schedule and the bound. Parts on the path of the bound are searched again, with more
-/// and more steps, until the two meet or the steps end. Where memory binds, each part may also run on one of its milestones' devices
-/// alone, and prices of the devices' bytes choose.
+/// and more steps, until the two meet or the steps end. Where memory binds, prices of the devices' bytes choose (price_memory.hpp), and
+/// with a solver they tighten the bound.
 ///
 /// @return      the schedule and a bound on every schedule of the table; stopped without a schedule where no path of parts was found that
 ///              keeps memory. Infeasible, with an infinite bound: proven that there is none. Under contention::shared the bound is that
