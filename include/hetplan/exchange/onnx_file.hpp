@@ -58,6 +58,7 @@ class onnx_file {
   std::map<std::string, const onnx::ValueInfoProto*> stated_;  ///< what the file says of tensors in between
   std::vector<std::string> believed_;                          ///< tensors of which nothing else is known
   std::vector<std::string> assumed_;
+  std::size_t without_shape_ = 0;  ///< operators whose shapes ONNX would not infer
   std::vector<char> folded_;
 };
 

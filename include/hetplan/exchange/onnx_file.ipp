@@ -18,6 +18,7 @@
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
 constexpr double most_tensor_bytes = 1e15;
+constexpr std::size_t most_reasons = 5;
 
 HETPLAN_INLINE onnx_file::onnx_file(std::string_view text, std::string file, const std::map<std::string, long long>& dimensions)
     : file_(std::move(file)), look_up_([this](const std::string& name) -> const onnx_tensor& { return tensor(name); }) {
@@ -36,6 +37,8 @@ HETPLAN_INLINE onnx_file::onnx_file(std::string_view text, std::string file, con
   for (const std::size_t n : order_) {
     if (!fold_values(n)) infer(n);
   }
+  if (without_shape_ > most_reasons)
+    assumed_.push_back("so it is with " + std::to_string(without_shape_ - most_reasons) + " more operators");
   if (!believed_.empty()) {
     assumed_.push_back("no rule gives the shape of tensor \"" + believed_.front() + "\"" +
                        (believed_.size() == 1 ? "" : " and of " + std::to_string(believed_.size() - 1) + " more") +
@@ -239,7 +242,7 @@ HETPLAN_INLINE void onnx_file::infer(std::size_t at) {
     unknown = unknown || !t.known;
     set_shape(name, t);
   }
-  if (unknown && !found.reason.empty()) assumed_.push_back(label(n) + ": " + found.reason);
+  if (unknown && !found.reason.empty() && ++without_shape_ <= most_reasons) assumed_.push_back(label(n) + ": " + found.reason);
 }
 
 HETPLAN_INLINE bool onnx_file::fold_values(std::size_t at) {
