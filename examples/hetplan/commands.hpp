@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/unused_job_fields.hpp>
 #include <hetplan/recipes/dora.hpp>
@@ -110,6 +111,8 @@ void warn(const std::string& text);
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
 /// The model with operators fused as the options say.
 hetplan::planning_graph fused_as_asked(const common_options&, hetplan::planning_graph model);
+/// The layers of such a model as blocks of the whole one; none where --fuse is not given.
+std::optional<hetplan::coarsen::blocks> blocks_as_asked(const common_options&, const hetplan::planning_graph& model);
 /// The options without those of built-in models that this one has no use for.
 common_options options_for(const common_options&, const std::string& model);
 /// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include <hetplan/coarsen/merge_small.hpp>
@@ -15,6 +16,7 @@
 #include <hetplan/exchange/whole_blocks.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
+#include <hetplan/plan/expand_blocks.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -54,23 +56,28 @@ std::string file_part(std::string name) {
 }
 
 /// A file for each part, all or none.
-int export_onnx(const common_options& options, const export_options& o, const hetplan::plan& p, const planning_graph& model,
+int export_onnx(const common_options& options, const export_options& o, hetplan::plan p, const planning_graph& model,
                 const cluster& devices) {
-  const std::string text = io::read_text(o.source);
+  const std::string text = io::read_text(o.source, exchange::max_onnx_bytes);
   const exchange::onnx_options how{.dimensions = parse_dimensions(o.dimensions), .name = model.name()};
   const exchange::onnx_model read = exchange::read_onnx(text, o.source, how);
-  if (read.graph != model)
+  if (fused_as_asked(options, read.graph) != model)
     throw invalid_input("--source: " + io::escaped(o.source) + " is not what model " + io::in_quotes(model.name()) + " was imported from");
+  if (const auto fused = blocks_as_asked(options, read.graph)) p = expand_blocks(std::move(p), *fused);
   const auto parts = exchange::cut_onnx(text, o.source, how, read, p);
   std::vector<outputs::file> names;
   for (const exchange::onnx_part& part : parts)
     names.push_back({"--out", o.out + "." + std::to_string(part.step) + "." + file_part(devices[part.device].name) + ".onnx"});
   outputs files(names, {o.model, o.cluster, o.plan, o.source});
+  for (std::size_t i = 0; i < parts.size(); ++i) files.put(names[i].path, parts[i].text);
   io::json written = io::json::array();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    files.put(names[i].path, parts[i].text);
     written.push_back(names[i].path);
     if (!options.json) std::printf("%s\n", escaped(names[i].path).c_str());
+    for (const std::string& beside : parts[i].beside) {
+      const auto place = std::filesystem::path(names[i].path).parent_path() / beside;
+      if (!std::filesystem::exists(place)) warn("the parts hold weights in " + io::in_quotes(beside) + ", which is not beside them");
+    }
   }
   if (options.json) std::cout << io::json_text(io::json{{"written", written}});
   files.commit();

@@ -99,12 +99,22 @@ imported import_table(const import_options& o) {
   return result;
 }
 
+#ifdef HETPLAN_HAS_ONNX
+/// "a", "b" and 12 more.
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + io::in_quotes(names[i]);
+  return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
+}
+#endif
+
 imported import_onnx(const common_options& options, const import_options& o) {
 #ifdef HETPLAN_HAS_ONNX
-  exchange::onnx_model m = exchange::read_onnx(io::read_text(o.file), o.file, {.dimensions = parse_dimensions(o.dimensions), .name = {}});
+  exchange::onnx_model m = exchange::read_onnx(io::read_text(o.file, exchange::max_onnx_bytes), o.file,
+                                               {.dimensions = parse_dimensions(o.dimensions), .name = {}});
   for (const std::string& line : m.assumed) warn(o.file + ": " + line);
-  for (const std::string& tensor : m.not_inferred)
-    warn(o.file + ": the shape of tensor \"" + tensor + "\" is not known; it counts as one element");
+  if (!m.not_inferred.empty()) warn(o.file + ": shapes are not known, and count as one element, of tensors " + first_names(m.not_inferred));
   if (!o.out.empty() && !options.json) std::printf("%zu operators compute constants or shapes and are no layers\n", m.folded);
   return {std::move(m.graph)};
 #else

@@ -87,6 +87,13 @@ planning_graph fused_as_asked(const common_options& options, planning_graph mode
   return model;
 }
 
+std::optional<coarsen::blocks> blocks_as_asked(const common_options& options, const planning_graph& model) {
+  for (const auto& known : known_fusions()) {
+    if (options.fuse == known.name) return coarsen::fuse_operators(model, known.make(standard_seed));
+  }
+  return std::nullopt;
+}
+
 planning_graph load_model(const common_options& options, const std::string& name) {
   common_options left = options;  // what the model has no use for
   left.fuse.clear();

@@ -16,7 +16,7 @@ endfunction()
 set(configure ${CMAKE_COMMAND} -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
               "-DBARE=${BARE}" "-DCOMPILED=${COMPILED}")
 if(BARE)
-  foreach(optional IN ITEMS Cbc Eigen3 Clp GLPK nlohmann_json yaml-cpp)
+  foreach(optional IN ITEMS Cbc Eigen3 Clp GLPK Onnx nlohmann_json yaml-cpp)
     list(APPEND configure -DCMAKE_DISABLE_FIND_PACKAGE_${optional}=ON)
   endforeach()
 endif()

@@ -16,8 +16,10 @@
 #include <hetplan/draw/dot.hpp>
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/markup.hpp>
+#include <hetplan/draw/report.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/recipes/heft.hpp>
 #include <hetplan/simulate/watched.hpp>
 
 #include "draw/markup.hpp"
@@ -453,6 +455,29 @@ TEST_CASE("dot boxes towers or weight groups, and dashes edges without gradient"
   CHECK(test::count(draw::dot(g, {.boxes = draw::dot_boxes::none}), "subgraph") == 0);
 }
 
+TEST_CASE("where operators are stages of their own, pictures name them as long as there are few, and count them then") {
+  for (const int operators : {6, 60}) {
+    const planning_graph g = chain(operators, 1_MB);
+    const cluster c = devices(2, mesh{1_Gbit_per_s});
+    const planning_problem problem{g, c, roofline{}, job{.workload = {.mode = mode::inference}, .batch = 1}};
+    const plan_result found = recipes::heft(problem, minimize_latency{});
+    REQUIRE(found.status.ok());
+    const plan& p = found.plans.front();
+    REQUIRE(p.stages.size() == g.size());
+    const judgement j = run(p, g, c);
+    const std::string svg = draw::gantt_svg(p, c, j), html = draw::report_html(found, g, c, j), graph = draw::dot(p, g, c);
+    CHECK(test::markup_fault(svg) == "");
+    CHECK(dot_balanced(graph));
+    const bool many = operators == 60;
+    CHECK((svg.find(">60 stages<") != std::string::npos) == many);
+    CHECK((html.find("60 stages: a row for each device.") != std::string::npos) == many);
+    CHECK(test::count(html, "<tr><td") < (many ? 30U : 40U));
+    CHECK(svg.find(">" + g[layer_id(3)].name + "</text>") != std::string::npos);  // on its bar
+    CHECK(test::count(graph, "subgraph cluster_") == (many ? 0 : 6));
+    CHECK(test::count(graph, "fillcolor") >= g.size());
+  }
+}
+
 TEST_CASE("dot shows a plan's layers where they fit and its stages where not") {
   const contended x;
   const std::string layers = draw::dot(x.p, x.model, x.home);
@@ -462,6 +487,7 @@ TEST_CASE("dot shows a plan's layers where they fit and its stages where not") {
   const std::string stages = draw::dot(x.p, x.model, x.home, {.max_plan_layers = 1});
   CHECK(test::count(stages, "subgraph") == 0);
   CHECK(test::count(stages, " -> ") == 1);
+  CHECK(test::count(stages, "penwidth") == 1);  // it leaves a device
   const std::string work = draw::dot(x.j.graph);
   CHECK(dot_balanced(work));
   CHECK(work.find("device 1") != std::string::npos);

@@ -13,6 +13,7 @@
 
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
@@ -112,6 +113,8 @@ const std::string placement_text = R"({"maxSizePerFPGA": 1e9, "maxFPGAs": 2, "ma
   {"id": 9, "supportedOnFpga": false, "cpuLatency": 6, "fpgaLatency": 3, "isBackwardNode": 0, "colorClass": 2, "size": 8e8},
   {"id": 7, "name": "b", "supportedOnFpga": true, "cpuLatency": 5, "fpgaLatency": 1, "isBackwardNode": 1, "colorClass": 1, "size": 0}],
  "edges": [{"sourceId": 4, "destId": 9, "cost": 0.25}, {"sourceId": 2, "destId": 4, "cost": 2}, {"sourceId": 9, "destId": 7, "cost": 0}, {"sourceId": 4, "destId": 7, "cost": 0.25}]})";
+const std::string moirai_text = R"({"n": 3, "devices": 2, "edges": [[0, 1], [0, 2]], "op_time_ms": [[1, 2], [0.5, 3], [4, 4]],
+ "edge_time_ms": [[[0, 2], [3, 0]], [[0, 1], [1.5, 0]]], "memory": [100, 200, 0], "capacity": [1e9, 300]})";
 const std::string split_text =
     R"({"cpus": [{"load": 0, "nodes": [9]}], "fpgas": [{"load": -1, "nodes": [4, 2]}, {"nodes": []}], "maxLoad": -1})";
 
@@ -394,7 +397,7 @@ void try_foreign(counts& n, const std::string& text, Read&& read, Graph&& graph,
 void try_foreign_files(counts& n, test::random_source& random, mutator& damaged) {
   const auto none = [](const auto&) {};
   const auto json = [](const std::string& text) { return io::json_document::parse(text, "f"); };
-  switch (random.integer(0, 5)) {
+  switch (random.integer(0, 6)) {
     case 0:
       try_foreign(
           n, damaged(pipedream_text), [](const std::string& text) { return exchange::parse_pipedream_graph(text, "f"); }, std::identity{},
@@ -423,6 +426,12 @@ void try_foreign_files(counts& n, test::random_source& random, mutator& damaged)
                 s, 2, std::vector<exchange::sailor_measurement>{{"k", exchange::read_sailor_profile(json(sailor_text)), 1}});
           },
           none);
+      return;
+    case 5:
+      try_foreign(
+          n, damaged(moirai_text), [&](const std::string& text) { return exchange::read_moirai(json(text)); },
+          [](const place::placement_table& t) { return exchange::model_of(t, "m").model; },
+          [](const place::placement_table& t) { static_cast<void>(io::write_cluster(exchange::model_of(t, "m").cluster)); });
       return;
     case 4:
       try_foreign(

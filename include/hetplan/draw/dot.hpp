@@ -16,8 +16,9 @@ namespace HETPLAN_NAMESPACE::draw {
 /// Complexity  O(layers log boxes + edges).
 [[nodiscard]] std::string dot(const planning_graph& model, const dot_options& options = {});
 
-/// A plan: its stages as boxes coloured by their (first) device, with their layers, or in a model beyond
-/// `max_plan_layers` as nodes that name the first and last; edges carry the bytes of a sample.
+/// A plan: its stages as boxes coloured by their (first) device, with their layers, or in a model beyond `max_plan_layers` as nodes
+/// that name the first and last. So too where most of many operators are stages of their own, with their kinds. Edges carry the bytes of a
+/// sample; those that leave a device are bold.
 ///
 /// The plan must be valid for model and cluster.
 [[nodiscard]] std::string dot(const plan& p, const planning_graph& model, const cluster& c, const dot_options& options = {});

@@ -72,7 +72,13 @@ HETPLAN_INLINE std::string dot(const planning_graph& model, const dot_options& o
 
 HETPLAN_INLINE std::string dot(const plan& p, const planning_graph& model, const cluster& c, const dot_options& options) {
   detail::dot_writer out("digraph", p.model + " on " + p.cluster, options.direction);
-  const bool show_layers = model.size() * p.pipeline_count() <= options.max_plan_layers;
+  constexpr std::size_t most_boxes = 10;  // beyond, a box for nearly every layer hides more than it shows
+  const std::size_t layers = model.size() * p.pipeline_count();
+  const bool show_layers = layers <= options.max_plan_layers && (p.stages.size() <= most_boxes || 2 * p.stages.size() <= layers);
+  const auto style = [](bytes back, const stage& from, const stage& to) {
+    const bool moves = from.devices.front().device != to.devices.front().device || from.devices.size() + to.devices.size() > 2;
+    return std::string(back.value() > 0 ? "" : ", style=dashed") + (moves ? ", penwidth=2.5" : "");
+  };
   const auto layer_node = [&](int pipeline, layer_id l) {
     return detail::dot_writer::id('l', static_cast<std::size_t>(pipeline) * model.size() + l.index());
   };
@@ -84,23 +90,30 @@ HETPLAN_INLINE std::string dot(const plan& p, const planning_graph& model, const
       for (const layer_id l : st.layers) out.node(layer_node(st.pipeline, l), model[l].name, ", fillcolor=\"#ffffff\"");
       out.close_box();
     } else {
-      const std::string& first = model[st.layers.front()].name;
-      const std::string& last = model[st.layers.back()].name;
-      const std::string layers = st.layers.size() == 1 ? first : first + " … " + last + "\n" + std::to_string(st.layers.size()) + " layers";
-      out.node(detail::dot_writer::id('s', s), name + " on " + devices + "\n" + layers, detail::dot_writer::fill(fill));
+      const layer &first = model[st.layers.front()], &last = model[st.layers.back()];
+      std::string about = first.name + " … " + last.name + "\n" + std::to_string(st.layers.size()) + " layers";
+      if (st.layers.size() == 1) about = first.name == name ? first.kind : first.name;
+      if (!about.empty()) about = "\n" + about;
+      out.node(detail::dot_writer::id('s', s), name + " on " + devices + about, detail::dot_writer::fill(fill));
     }
   }
   if (show_layers) {
     for (std::size_t i = 0; i < p.pipeline_count(); ++i) {
+      std::vector<const stage*> stage_of(model.size(), nullptr);
+      for (const stage& st : p.stages) {
+        for (const layer_id l : st.layers) {
+          if (static_cast<std::size_t>(st.pipeline) == i) stage_of[l.index()] = &st;
+        }
+      }
       for (const layer_edge& e : model.edges()) {
         out.edge(layer_node(static_cast<int>(i), e.from), layer_node(static_cast<int>(i), e.to), engineering(e.forward.value(), "B"),
-                 e.gradient.value() > 0 ? "" : ", style=dashed");
+                 style(e.gradient, *stage_of[e.from.index()], *stage_of[e.to.index()]));
       }
     }
   } else {
     for (const stage_edge& e : make_stage_graph(p, model).edges) {
       out.edge(detail::dot_writer::id('s', e.from.index()), detail::dot_writer::id('s', e.to.index()),
-               engineering(e.forward_cut.value(), "B"), e.backward_cut.value() > 0 ? "" : ", style=dashed");
+               engineering(e.forward_cut.value(), "B"), style(e.backward_cut, p.stages[e.from.index()], p.stages[e.to.index()]));
     }
   }
   return std::move(out).document();

@@ -42,7 +42,7 @@ class gantt_painter {
     row_painter rows(out_, plan_, cluster_, judgement_, view_, axis_, merge_);
     double y = rows_top;
     for (const device_id d : devices_) {
-      names(view_.device_name(d), stages_of(d), y, bar_height());
+      names(view_.device_name(d), view_.stages_of(d), y, bar_height());
       rows.tasks(d, {y, bar_height()});
       const double busy = judgement_.trace.busy_s[d.index()] / axis_.latency_s;
       number(fixed(100 * busy, 0) + " % busy", y + bar_height() / 2 + 4, palette::ink);
@@ -194,19 +194,6 @@ class gantt_painter {
   }
   void number(std::string_view text, double baseline, color fill) {
     out_.text(width_ - margin, baseline, text, {.size = 11, .fill = fill, .anchor = "end"});
-  }
-
-  [[nodiscard]] std::string stages_of(device_id d) const {
-    std::string text;
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-      for (const assignment& a : plan_.stages[s].devices) {
-        if (a.device != d) continue;
-        text += (text.empty() ? "" : ", ") + view_.stage_name(stage_id(s));
-        if (plan_.stages[s].devices.size() > 1) text += " (" + std::to_string(a.samples) + ")";
-        if (a.tensor_parallel > 1) text += " ×" + std::to_string(a.tensor_parallel);
-      }
-    }
-    return text;
   }
 
   void resource_row(row_painter& rows, const resource_view& r, double y) {

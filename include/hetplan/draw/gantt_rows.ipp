@@ -130,8 +130,7 @@ HETPLAN_INLINE void row_painter::task(tasks::node_id n, row_box box) {
     hover += "\nafter " + engineering(view_.idle_before_s(n), "s") + " of waiting for " + reason;
   }
   const color fill = fill_of(n);
-  const hetplan::tasks::compute_task& t = graph_.computes[n];
-  const std::string label = t.what == phase::optimizer_step ? std::string(1, letter(t.what)) : std::to_string(t.microbatch);
+  const std::string label = view_.bar_label(n);
   if (zooming_) {
     zooming_bar(n, box, fill, hover + zooming_->lines(n));
     run_again(n, box);
@@ -249,9 +248,11 @@ HETPLAN_INLINE void row_painter::label(const resource_view& r, std::size_t begin
   if (y2 - y1 < size + 1) return;
   const tasks::transfer& x = graph_.transfers[widest->transfer];
   const std::string between = view_.device_name(x.from) + " → " + view_.device_name(x.to);
-  const std::string number = std::to_string(x.microbatch);
-  const auto candidates =
-      x.kind == transfer_kind::sync ? std::array{between, std::string("sync")} : std::array{number + " · " + between, number};
+  const std::string number = std::to_string(x.microbatch), name = view_.device_name(x.to);
+  const bool alone = plan_.microbatches == 1 && plan_.pipeline_count() == 1 && plan_.workload.mode != mode::generation;
+  const auto candidates = x.kind == transfer_kind::sync ? std::array{between, std::string("sync")}
+                          : alone                       ? std::array{between, "→ " + name}
+                                                        : std::array{number + " · " + between, number};
   if (zooming_) {
     const text_style style{.size = size, .anchor = "middle"};
     const double whole_at = zooming_label((x1 + x2) / 2, (y1 + y2) / 2, candidates[0], style, x2 - x1 - 1);

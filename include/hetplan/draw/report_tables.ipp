@@ -27,8 +27,39 @@ HETPLAN_INLINE std::string meter(double share, bool alarm, std::string_view text
          "\"><i style=\"width:" + fixed(100 * std::clamp(share, 0.0, 1.0), 1) + "%\"></i></span>" + xml_text(text) + "</td>";
 }
 
+/// A device's memory and busy share.
+[[nodiscard]] HETPLAN_INLINE std::string meters(const report_run& run, const device& d) {
+  const double peak = run.judgement.trace.peak_bytes[d.id.index()], usable = d.usable_memory().value();
+  const double busy = run.latency_s() > 0 ? run.judgement.trace.busy_s[d.id.index()] / run.latency_s() : 0;
+  return meter(peak / usable, peak > memory_limit_bytes(d), engineering(peak, "B") + " of " + engineering(usable, "B")) +
+         meter(busy, false, fixed(100 * busy, 0) + " %") + "</tr>\n";
+}
+
+/// Where every operator is a stage: a row for each device.
+[[nodiscard]] HETPLAN_INLINE std::string device_table(const report_run& run, const planning_graph& model) {
+  std::string text =
+      "<table id=\"stages\">\n<thead><tr><th>Device</th><th class=\"n\">Stages</th><th class=\"n\">Layers</th><th class=\"n\">FLOP of a "
+      "sample</th><th>Memory of the device</th><th>Busy</th></tr></thead>\n<tbody>\n";
+  for (const device& d : run.cluster.devices()) {
+    std::size_t stages = 0, layers = 0;
+    double flop = 0;
+    for (const stage& s : run.plan.stages) {
+      if (s.devices.front().device != d.id) continue;
+      ++stages, layers += s.layers.size();
+      for (const layer_id l : s.layers) flop += model[l].forward_flops.value();
+    }
+    if (stages == 0) continue;
+    text += "<tr>" + cell(d.name) + cell(std::to_string(stages), " class=\"n\"") + cell(std::to_string(layers), " class=\"n\"") +
+            cell(engineering(flop, "FLOP"), " class=\"n\"") + meters(run, d);
+  }
+  return text + "</tbody></table>\n<p class=\"note\">" + std::to_string(run.plan.stages.size()) + " stages: a row for each device.</p>\n";
+}
+
 HETPLAN_INLINE std::string plan_table(const report_run& run, const planning_graph& model) {
   const hetplan::plan& p = run.plan;
+  constexpr std::size_t most_rows = 40;
+  const bool single = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() == 1; });
+  if (single && p.pipeline_count() == 1 && p.stages.size() > most_rows) return device_table(run, model);
   std::string text =
       "<table id=\"stages\">\n<thead><tr><th>Stage</th><th class=\"n\">Layers</th><th>From … to</th><th>Device</th><th "
       "class=\"n\">Samples</th>";
@@ -53,12 +84,9 @@ HETPLAN_INLINE std::string plan_table(const report_run& run, const planning_grap
                                                             : layer(here.layers.front()) + " … " + layer(here.layers.back());
         text += cell(name, rows) + cell(std::to_string(here.layers.size()), rows + " class=\"n\"") + cell(range, rows);
       }
-      const double peak = run.judgement.trace.peak_bytes[a.device.index()], usable = d.usable_memory().value();
-      const double busy = run.latency_s() > 0 ? run.judgement.trace.busy_s[a.device.index()] / run.latency_s() : 0;
       text += cell(d.name) + cell(std::to_string(a.samples) + " of " + std::to_string(p.size_of(here)), " class=\"n\"");
       if (parallel) text += cell(std::to_string(a.tensor_parallel), " class=\"n\"");
-      text += meter(peak / usable, peak > memory_limit_bytes(d), engineering(peak, "B") + " of " + engineering(usable, "B"));
-      text += meter(busy, false, fixed(100 * busy, 0) + " %") + "</tr>\n";
+      text += meters(run, d);
     }
   }
   text +=

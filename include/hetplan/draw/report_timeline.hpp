@@ -30,8 +30,6 @@ class report_timeline {
   [[nodiscard]] std::string paint() &&;
 
  private:
-  [[nodiscard]] std::string stages_of(device_id d) const;
-
   /// Every moment is somebody's: a task, or a transfer with its latency and what it lost to others.
   void critical_path(row_box box);
 

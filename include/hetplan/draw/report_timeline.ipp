@@ -44,7 +44,7 @@ HETPLAN_INLINE std::string report_timeline::paint() && {
   for (const device& d : run_.cluster.devices()) {
     if (!run_.used(d.id)) continue;
     const double height = devices_ <= 8 ? 28 : devices_ <= 16 ? 20 : 14;
-    chart_.name(d.name, stages_of(d.id), y, height);
+    chart_.name(d.name, run_.view.stages_of(d.id), y, height);
     rows.tasks(d.id, {y, height});
     const double busy = run_.judgement.trace.busy_s[d.id.index()] / chart_.axis().latency_s;
     chart_.number(fixed(100 * busy, 0) + " % busy", y + height / 2 + 4);
@@ -66,16 +66,6 @@ HETPLAN_INLINE std::string report_timeline::paint() && {
   merged_ = rows.merged();
   return "<div class=\"legend\">" + legend() + "</div>\n" + std::move(chart_).finish("gantt", "Gantt chart of tasks and transfers", 12, y) +
          notes();
-}
-
-HETPLAN_INLINE std::string report_timeline::stages_of(device_id d) const {
-  std::string text;
-  for (std::size_t s = 0; s < run_.plan.stages.size(); ++s) {
-    for (const assignment& a : run_.plan.stages[s].devices) {
-      if (a.device == d) text += (text.empty() ? "" : ", ") + run_.view.stage_name(stage_id(s));
-    }
-  }
-  return text;
 }
 
 HETPLAN_INLINE void report_timeline::critical_path(row_box box) {

@@ -68,6 +68,10 @@ class trace_view {
   [[nodiscard]] double route_share(std::size_t t) const;
 
   [[nodiscard]] std::string stage_name(stage_id s) const;
+  /// The stages of a device; of many, as where every operator is one, their number.
+  [[nodiscard]] std::string stages_of(device_id d) const;
+  /// What a bar shows: the microbatch, or where there is one alone, the stage.
+  [[nodiscard]] std::string bar_label(std::size_t compute) const;
   [[nodiscard]] std::string device_name(device_id d) const;
   /// "forward s1, microbatch 3": an unsplit backward is just that.
   [[nodiscard]] std::string compute_name(std::size_t n) const;

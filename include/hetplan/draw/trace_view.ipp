@@ -58,6 +58,28 @@ HETPLAN_INLINE std::string trace_view::stage_name(stage_id s) const {
   return plan_.stages[s.index()].name.empty() ? "s" + std::to_string(s.value) : plan_.stages[s.index()].name;
 }
 
+HETPLAN_INLINE std::string trace_view::stages_of(device_id d) const {
+  constexpr std::size_t most = 8;
+  std::string text;
+  std::size_t number = 0;
+  for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+    for (const assignment& a : plan_.stages[s].devices) {
+      if (a.device != d) continue;
+      text += (number++ == 0 ? "" : ", ") + stage_name(stage_id(s));
+      if (plan_.stages[s].devices.size() > 1) text += " (" + std::to_string(a.samples) + ")";
+      if (a.tensor_parallel > 1) text += " ×" + std::to_string(a.tensor_parallel);
+    }
+  }
+  return number > most ? std::to_string(number) + " stages" : text;
+}
+
+HETPLAN_INLINE std::string trace_view::bar_label(std::size_t compute) const {
+  const tasks::compute_task& t = graph_.computes[compute];
+  if (t.what == phase::optimizer_step) return std::string(1, letter(t.what));
+  const bool alone = plan_.microbatches == 1 && plan_.pipeline_count() == 1 && plan_.workload.mode != mode::generation;
+  return alone ? stage_name(t.stage) : std::to_string(t.microbatch);
+}
+
 HETPLAN_INLINE std::string trace_view::device_name(device_id d) const {
   return d.index() < cluster_.size() ? cluster_[d].name : "device " + std::to_string(d.value);
 }

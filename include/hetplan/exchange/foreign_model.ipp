@@ -40,7 +40,7 @@ HETPLAN_INLINE layer_profile proportional_beyond(layer_profile p) {
 
 HETPLAN_INLINE std::string model_name_of(const std::string& file) {
   const std::string stem = std::filesystem::path(file).stem().string();
-  return stem.empty() ? "model" : stem;
+  return stem.empty() || !detail::is_utf8(stem) ? "model" : stem;
 }
 
 namespace detail {

@@ -12,9 +12,12 @@
 
 namespace HETPLAN_NAMESPACE::exchange {
 
+/// The largest file that protobuf reads.
+inline constexpr std::size_t max_onnx_bytes = 2'147'000'000;
+
 struct onnx_options {
-  std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes, by the names that the file gives them
-  std::string name = "";                             ///< of the model; "": the graph's, or that of the file
+  std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes, by the names that the file gives them; or "INPUT[AXIS]"
+  std::string name = "";                             ///< of the model; "": that of the file
 };
 
 /// A model and what had to be taken for granted.
@@ -26,22 +29,23 @@ struct onnx_model {
   std::size_t folded = 0;                      ///< operators that compute constants or shapes: no layers
 };
 
-/// Reads the text of a .onnx file. A sample is one run of the model as its inputs say, a first axis of no fixed size being 1.
+/// Reads the text of a .onnx file. A sample is one run of the model as its inputs say, a first axis of no size being 1.
 ///
 /// An operator that computes anything from an input is a layer: kind = its type, name = its own or its type and first output. What is
 /// computed from constants alone, or from shapes, is folded: weights are the constants that a layer reads, wherever they stand (in
-/// the file, beside it, or behind ConstantOfShape); layers that read one constant are a weight group. An edge has the bytes of
-/// all tensors between its two layers. Graph inputs are where they are read.
+/// the file, beside it, or behind ConstantOfShape), transposed or not, but for single numbers; layers that read the same are a weight
+/// group. An edge has the bytes of all tensors between its two layers. Graph inputs are where they are read. What gives a tensor another
+/// shape alone moves nothing; what looks up rows of a table reads those.
 ///
 /// FLOP: 2 a multiply-add; 1 for an element of simple arithmetic, 2 of BatchNormalization, 4 of Erf, Tanh, Sigmoid, Exp, 5 of Softmax,
 /// 8 of LayerNormalization and Gelu, the window for pooling and LRN, one an input element for reductions; moving data is none.
 ///
 /// @param text  of the file.
 /// @param file  what messages call it.
-/// Complexity   O(nodes + edges) and a few rounds of ONNX's shape inference.
-/// Throws       invalid_input `FILE: ...`: no ONNX or cut short, no operator, a tensor made twice or by nobody, a cycle, subgraphs (If,
-/// Loop),
-///              a dynamic axis without a size, a size named for no axis, tensors beyond 1e15 bytes.
+/// Complexity   O((nodes + edges) log), and ONNX's shape inference once a node.
+/// Throws       invalid_input `FILE: ...`: no ONNX or cut short, no operator, a tensor made twice or by nobody, a cycle, what is not read
+///              (subgraphs, as If and Loop have, functions of the file's own, sparse constants, inputs that are no tensors), an operator
+///              that breaks its specification, a dynamic axis without a size, a size named for no axis, tensors beyond 1e15 bytes.
 /// Source       ONNX's operator specifications; FLOP by the usual count of multiply-adds; the rest is ours.
 [[nodiscard]] onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options = {});
 

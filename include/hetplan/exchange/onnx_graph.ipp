@@ -4,187 +4,161 @@
 #include <hetplan/exchange/onnx_graph.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/exchange/onnx_file.hpp>
+#include <hetplan/exchange/onnx_operators.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
 namespace detail {
 
-[[nodiscard]] HETPLAN_INLINE double product_of(const std::vector<long long>& v) {
-  double p = 1;
-  for (const long long x : v) p *= static_cast<double>(x);
-  return p;
-}
+constexpr double most_flops = 1e30;
 
-/// FLOP of operators that multiply matrices or slide a window; nothing for others.
-[[nodiscard]] HETPLAN_INLINE std::optional<double> product_flops(const onnx_file& f, const onnx::NodeProto& n) {
-  const std::string& op = n.op_type();
-  const auto in = [&](int i) -> const onnx_tensor& { return f.tensor(i < n.input_size() ? n.input(i) : std::string()); };
-  const double out = f.tensor(n.output(0)).elements();
-  if (op == "Conv" || op == "ConvTranspose") {
-    const auto& w = in(1).shape;  // out x in/groups x window, or in x out/groups x window
-    if (w.size() < 2) return 0;
-    const double taps = product_of({w.begin() + 1, w.end()});
-    const double products = op == "Conv" ? out * taps : in(0).elements() * taps;
-    return 2 * products + (n.input_size() > 2 ? out : 0);
-  }
-  if (op == "MatMul") {
-    const auto& a = in(0).shape;
-    return a.empty() ? 0 : 2 * out * static_cast<double>(a.back());
-  }
-  if (op == "Gemm") {
-    const auto& a = in(0).shape;
-    if (a.size() != 2) return 0;
-    const bool turned = attribute_or(n, "transA", 0) != 0;
-    return 2 * out * static_cast<double>(turned ? a[0] : a[1]) + (n.input_size() > 2 ? out : 0);
-  }
-  if (op == "MaxPool" || op == "AveragePool") return out * product_of(attribute_list(n, "kernel_shape"));
-  if (op == "LRN") return out * (2.0 * static_cast<double>(attribute_or(n, "size", 1)) + 3);
-  return std::nullopt;
-}
+/// Layers, and what they hold and move.
+class onnx_graph_reader {
+ public:
+  onnx_graph_reader(const onnx_file& f, std::string name) : file_(f), name_(std::move(name)) {}
 
-/// FLOP an output element, or an input element; nothing where the type is not known.
-[[nodiscard]] HETPLAN_INLINE std::optional<double> elementwise_flops(const onnx_file& f, const onnx::NodeProto& n) {
-  static const std::map<std::string_view, double> per_output{{"Add", 1},
-                                                             {"Sub", 1},
-                                                             {"Mul", 1},
-                                                             {"Div", 1},
-                                                             {"Min", 1},
-                                                             {"Max", 1},
-                                                             {"Pow", 1},
-                                                             {"Sqrt", 1},
-                                                             {"Neg", 1},
-                                                             {"Abs", 1},
-                                                             {"Relu", 1},
-                                                             {"LeakyRelu", 1},
-                                                             {"PRelu", 1},
-                                                             {"Clip", 1},
-                                                             {"Where", 1},
-                                                             {"Equal", 1},
-                                                             {"Greater", 1},
-                                                             {"Less", 1},
-                                                             {"Not", 1},
-                                                             {"And", 1},
-                                                             {"Or", 1},
-                                                             {"Reciprocal", 1},
-                                                             {"Exp", 4},
-                                                             {"Log", 4},
-                                                             {"Erf", 4},
-                                                             {"Tanh", 4},
-                                                             {"Sigmoid", 4},
-                                                             {"HardSigmoid", 3},
-                                                             {"HardSwish", 4},
-                                                             {"BatchNormalization", 2},
-                                                             {"InstanceNormalization", 8},
-                                                             {"LayerNormalization", 8},
-                                                             {"Softmax", 5},
-                                                             {"LogSoftmax", 5},
-                                                             {"Gelu", 8},
-                                                             {"FastGelu", 8},
-                                                             {"BiasGelu", 9},
-                                                             {"Elu", 4},
-                                                             {"Softplus", 4}};
-  static const std::map<std::string_view, double> per_input{{"ReduceMean", 1},    {"ReduceSum", 1}, {"ReduceMax", 1},
-                                                            {"ReduceMin", 1},     {"ReduceL2", 2},  {"GlobalAveragePool", 1},
-                                                            {"GlobalMaxPool", 1}, {"ArgMax", 1}};
-  static const std::set<std::string_view> moves{
-      "Reshape", "Transpose", "Concat",   "Split",        "Slice",        "Gather",    "Unsqueeze", "Squeeze",       "Flatten",
-      "Expand",  "Cast",      "Identity", "Dropout",      "Pad",          "Tile",      "Shape",     "Constant",      "ConstantOfShape",
-      "Range",   "Resize",    "Upsample", "DepthToSpace", "SpaceToDepth", "ScatterND", "GatherND",  "GatherElements"};
-  const std::string& op = n.op_type();
-  const double out = f.tensor(n.output(0)).elements();
-  if (const auto it = per_output.find(op); it != per_output.end()) return it->second * out;
-  if (const auto it = per_input.find(op); it != per_input.end() && n.input_size() > 0) return it->second * f.tensor(n.input(0)).elements();
-  if (op == "Sum" || op == "Mean") return out * std::max(1, n.input_size() - 1);
-  if (moves.contains(op)) return 0;
-  return std::nullopt;
-}
+  [[nodiscard]] onnx_model read() && {
+    for (const auto& o : file_.model().graph().output()) used_.insert(o.name());
+    for (const std::size_t i : file_.order()) {
+      used_.insert(file_.node(i).input().begin(), file_.node(i).input().end());
+      if (file_.is_folded(i)) continue;
+      layers_.push_back(i);
+      held_.push_back(constants_of(file_.node(i)));
+    }
+    if (layers_.empty()) file_.fail("no operator reads an input: there is nothing to place");
+    share_constants();
+    planning_graph_builder builder(name_, bytes_per_parameter());
+    for (std::size_t l = 0; l < layers_.size(); ++l) add_layer(builder, l);
+    onnx_model m{std::move(builder).build()};
+    m.assumed = file_.assumed();
+    for (const std::string& type : unknown_types_)
+      m.assumed.push_back("operators of type " + type + " compute nothing that counts: what they cost is their traffic");
+    if (copied_bytes_ > 0.01 * m.graph.parameters() * m.graph.bytes_per_parameter())
+      m.assumed.push_back(std::to_string(copied_) + " constants count several times, " + to_text(copied_bytes_) +
+                          " bytes more, as layers that share them read different others, too");
+    m.not_inferred = std::move(not_inferred_);
+    m.folded = file_.order().size() - layers_.size();
+    m.node_of = std::move(layers_);
+    return m;
+  }
+
+ private:
+  /// The constant itself, where what is read is another view of it.
+  [[nodiscard]] const std::string& root(const std::string& name) const {
+    const std::string* at = &name;
+    while (const auto producer = file_.tensor(*at).producer) {
+      const onnx::NodeProto& n = file_.node(*producer);
+      if (!keeps_constant(n) || input_of(n, 0).empty()) break;
+      at = &n.input(0);
+    }
+    return *at;
+  }
+  /// Shapes and single numbers are none of them.
+  [[nodiscard]] std::set<std::string> constants_of(const onnx::NodeProto& n) const {
+    std::set<std::string> all;
+    for (const auto& name : n.input()) {
+      const onnx_tensor& t = file_.tensor(name);
+      if (t.constant && !t.is_shape() && t.elements() > 1) all.insert(root(name));
+    }
+    return all;
+  }
+
+  /// Layers with the same constants are a group. A constant that is in several groups, or in one and alone, counts in each of them.
+  void share_constants() {
+    std::map<std::set<std::string>, std::vector<std::size_t>> sharers;
+    std::map<std::string, std::size_t> sets_with;
+    for (std::size_t l = 0; l < layers_.size(); ++l) sharers[held_[l]].push_back(l);
+    groups_.resize(layers_.size());
+    std::set<std::string> names;
+    for (const auto& [constants, mine] : sharers) {
+      for (const auto& constant : constants) ++sets_with[constant];
+      if (constants.empty() || mine.size() == 1) continue;
+      const std::string name = unique_name(names, *constants.begin());
+      for (const std::size_t l : mine) groups_[l] = name;
+    }
+    for (const auto& [constant, sets] : sets_with) {
+      if (sets > 1) ++copied_, copied_bytes_ += static_cast<double>(sets - 1) * file_.tensor(constant).bytes();
+    }
+  }
+
+  /// Of the type that most weights have.
+  [[nodiscard]] double bytes_per_parameter() const {
+    std::map<int, double> elements;
+    std::set<std::string> all;
+    for (const auto& mine : held_) all.insert(mine.begin(), mine.end());
+    for (const auto& name : all) elements[file_.tensor(name).type] += file_.tensor(name).elements();
+    const auto most = std::max_element(elements.begin(), elements.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == elements.end() ? 4 : onnx_tensor{.type = most->first}.bytes();
+  }
+
+  [[nodiscard]] static std::string unique_name(std::set<std::string>& taken, const std::string& wanted) {
+    std::string name = wanted;
+    for (int twice = 2; !taken.insert(name).second; ++twice) name = wanted + " (" + std::to_string(twice) + ")";
+    return name;
+  }
+
+  void add_layer(planning_graph_builder& builder, std::size_t l) {
+    const onnx::NodeProto& n = file_.node(layers_[l]);
+    layer_spec spec{.name = unique_name(names_, n.name().empty() ? n.op_type() + " " + first_output(n) : n.name()),
+                    .kind = n.op_type(),
+                    .weight_group = groups_[l]};
+    const std::optional<double> flop = operator_flops(n, file_.tensors());
+    if (!flop) unknown_types_.insert((n.domain().empty() ? "" : n.domain() + ".") + n.op_type());
+    spec.forward_flops = flops(flop.value_or(0));
+    if (!(spec.forward_flops->value() >= 0 && spec.forward_flops->value() <= most_flops))
+      file_.fail("layer \"" + spec.name + "\": expected 0 to 1e30 FLOP, got " + to_text(spec.forward_flops->value()));
+    double traffic = 0, weight = 0, weight_read = 0;
+    for (const auto& name : held_[l]) weight += file_.tensor(name).bytes();
+    std::set<std::string> read;
+    std::map<layer_id, double> from;
+    for (int i = 0; i < n.input_size(); ++i) {
+      const std::string& name = n.input(i);
+      const onnx_tensor& t = file_.tensor(name);
+      if (name.empty() || !read.insert(name).second || t.is_shape()) continue;
+      (t.constant ? weight_read : traffic) += bytes_read(n, i, file_.tensors());
+      if (const auto it = made_by_.find(name); it != made_by_.end()) from[it->second] += t.bytes();
+    }
+    for (const auto& name : n.output()) {
+      if (name.empty()) continue;
+      if (!file_.tensor(name).known && used_.contains(name)) not_inferred_.push_back(name);
+      if (!is_view(n)) traffic += file_.tensor(name).bytes();
+    }
+    spec.weight = bytes(weight);
+    spec.weight_traffic = bytes(std::min(weight, weight_read));
+    spec.traffic = bytes(traffic);
+    const layer_id id = builder.add_layer(std::move(spec));
+    for (const auto& [producer, size] : from) builder.add_edge(producer, id, bytes(size));
+    for (const auto& name : n.output()) {
+      if (!name.empty()) made_by_[name] = id;
+    }
+  }
+
+  const onnx_file& file_;
+  std::string name_;
+  std::vector<std::size_t> layers_;          ///< nodes
+  std::vector<std::set<std::string>> held_;  ///< constants, by layer
+  std::vector<std::string> groups_;          ///< by layer
+  std::map<std::string, layer_id> made_by_;  ///< tensors
+  std::set<std::string> names_, unknown_types_;
+  std::set<std::string> used_;  ///< tensors that somebody reads
+  std::vector<std::string> not_inferred_;
+  std::size_t copied_ = 0;
+  double copied_bytes_ = 0;
+};
 
 }  // namespace detail
 
 HETPLAN_INLINE onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options) {
   const detail::onnx_file f(text, file, options.dimensions);
-  const std::string& given = f.model().graph().name();
-  const std::string name = !options.name.empty() ? options.name : !given.empty() && detail::is_utf8(given) ? given : model_name_of(file);
-  std::vector<std::string> assumed = f.assumed(), not_inferred;
-  planning_graph_builder builder(name, 4);
-  std::map<std::string, int> readers;  // of constants, by layers
-  const auto weighs = [&](const std::string& tensor) { return f.tensor(tensor).constant && !f.tensor(tensor).is_shape(); };
-  std::vector<std::size_t> layers;
-  std::set<std::string> used;  // tensors that somebody reads
-  for (const auto& o : f.model().graph().output()) used.insert(o.name());
-  for (const std::size_t i : f.order()) {
-    used.insert(f.node(i).input().begin(), f.node(i).input().end());
-    if (f.is_folded(i)) continue;
-    layers.push_back(i);
-    std::set<std::string> mine;
-    for (const auto& t : f.node(i).input()) {
-      if (!t.empty() && weighs(t) && mine.insert(t).second) ++readers[t];
-    }
-  }
-  if (layers.empty()) f.fail("no operator reads an input: there is nothing to place");
-  std::map<std::string, layer_id> made_by;
-  std::vector<std::map<layer_id, double>> inputs;
-  std::set<std::string> names, unknown_types;
-  for (const std::size_t i : layers) {
-    const onnx::NodeProto& n = f.node(i);
-    layer_spec spec{.name = n.name().empty() ? n.op_type() + " " + n.output(0) : n.name(), .kind = n.op_type()};
-    if (!detail::is_utf8(spec.name)) f.fail("operator " + std::to_string(i) + " has a name that is no UTF-8");
-    if (!detail::is_utf8(spec.kind)) f.fail("operator " + std::to_string(i) + " has a type that is no UTF-8");
-    for (int twice = 2; names.contains(spec.name); ++twice)
-      spec.name = (n.name().empty() ? n.op_type() + " " + n.output(0) : n.name()) + " (" + std::to_string(twice) + ")";
-    names.insert(spec.name);
-    std::optional<double> flop = detail::product_flops(f, n);
-    if (!flop) flop = detail::elementwise_flops(f, n);
-    if (!flop) unknown_types.insert(n.op_type());
-    spec.forward_flops = flops(flop.value_or(0));
-    std::set<std::string> read;
-    std::map<layer_id, double> from;
-    double traffic = 0, weight = 0, shared = 0;
-    std::string group;
-    for (const auto& t : n.input()) {
-      if (t.empty() || !read.insert(t).second) continue;
-      const detail::onnx_tensor& x = f.tensor(t);
-      if (weighs(t)) {
-        weight += x.bytes();
-        if (readers[t] > 1) shared = x.bytes(), group = t;
-        continue;
-      }
-      if (x.is_shape()) continue;
-      traffic += x.bytes();
-      if (const auto it = made_by.find(t); it != made_by.end()) from[it->second] += x.bytes();
-    }
-    for (const auto& o : n.output()) {
-      if (o.empty() || f.tensor(o).is_shape()) continue;
-      if (!f.tensor(o).known && used.contains(o)) not_inferred.push_back(o);
-      traffic += f.tensor(o).bytes();
-    }
-    spec.weight = bytes(weight);
-    spec.traffic = bytes(traffic);
-    if (!group.empty() && shared == weight) spec.weight_group = group;
-    else if (!group.empty())
-      assumed.push_back("layer \"" + spec.name + "\" holds a copy of its own of \"" + group + "\", which others read, too");
-    const layer_id id = builder.add_layer(std::move(spec));
-    for (const auto& [producer, size] : from) builder.add_edge(producer, id, bytes(size));
-    for (const auto& o : n.output()) {
-      if (!o.empty()) made_by[o] = id;
-    }
-  }
-  for (const std::string& type : unknown_types)
-    assumed.push_back("operators of type " + type + " compute nothing that counts: what they cost is their traffic");
-  onnx_model m{std::move(builder).build()};
-  m.node_of = std::move(layers);
-  m.not_inferred = std::move(not_inferred);
-  m.assumed = std::move(assumed);
-  m.folded = static_cast<std::size_t>(f.model().graph().node_size()) - m.node_of.size();
-  return m;
+  return detail::onnx_graph_reader(f, options.name.empty() ? model_name_of(file) : options.name).read();
 }
 
 }  // namespace HETPLAN_NAMESPACE::exchange

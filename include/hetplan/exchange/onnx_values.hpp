@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
 
 /// More values than that are no shape.
 inline constexpr std::size_t most_folded_values = 4096;
+/// More numbers of other types are data, not sizes.
+inline constexpr std::size_t most_folded_data = 16;
 
 /// What is known of a tensor.
 struct onnx_tensor {
@@ -33,14 +36,21 @@ struct onnx_tensor {
   [[nodiscard]] double bytes() const;
 };
 
-/// A tensor by its name.
+/// A tensor by its name; one of which nothing is known where there is none.
 using onnx_lookup = std::function<const onnx_tensor&(const std::string&)>;
+
+/// The name of an input; "" where the node has none there.
+[[nodiscard]] const std::string& input_of(const onnx::NodeProto& n, int i);
+/// The first output that has a name.
+[[nodiscard]] const std::string& first_output(const onnx::NodeProto& n);
 
 /// An attribute of a node; null where it has none of that name.
 [[nodiscard]] const onnx::AttributeProto* attribute(const onnx::NodeProto& n, std::string_view name);
 [[nodiscard]] long long attribute_or(const onnx::NodeProto& n, std::string_view name, long long otherwise);
 [[nodiscard]] std::vector<long long> attribute_list(const onnx::NodeProto& n, std::string_view name);
 
+/// What a file says of a tensor; an axis of a name has its size from `sizes`. Known only if all of them are.
+[[nodiscard]] onnx_tensor described(const onnx::ValueInfoProto& info, const std::map<std::string, long long>& sizes);
 /// Type and shape of a tensor, as far as they are known; float where the type is not.
 void describe(onnx::ValueInfoProto& info, const std::string& name, const onnx_tensor& t);
 /// A constant of values that are known.
@@ -48,14 +58,6 @@ void put_values(onnx::TensorProto& to, const std::string& name, const onnx_tenso
 
 /// The numbers of a small constant, if they are integers.
 [[nodiscard]] std::optional<std::vector<long long>> integers_in(const onnx::TensorProto& t);
-
-/// What a node computes from integers that are known: shapes, and arithmetic with them. Nothing where it computes something else.
-///
-/// Source  ONNX's operator specifications; its own data propagation stops at Range and at floating point.
-[[nodiscard]] std::optional<std::vector<long long>> values_of(const onnx::NodeProto& n, const onnx_lookup& tensor);
-
-/// The shape of those values; nothing where their number does not say it.
-[[nodiscard]] std::optional<std::vector<long long>> shape_of_values(const onnx::NodeProto& n, const onnx_lookup& tensor, std::size_t size);
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail
 

@@ -36,8 +36,9 @@ using file_handle = std::unique_ptr<std::FILE, file_closer>;
 
 /// The bytes of a file, a pipe or /dev/stdin.
 ///
-/// Throws  invalid_input that names the path: missing, a folder, not readable, more than 64 MB.
-[[nodiscard]] std::string read_text(const std::string& path);
+/// @param most  bytes; in whole megabytes.
+/// Throws       invalid_input that names the path: missing, a folder, not readable, more than `most`.
+[[nodiscard]] std::string read_text(const std::string& path, std::size_t most = max_file_bytes);
 
 /// A file that is written whole, and not in its place before `commit`: until then it has a temporary name beside it. Destroyed
 /// without `commit` it leaves nothing behind.

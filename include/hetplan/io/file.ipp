@@ -3,6 +3,7 @@
 
 #include <hetplan/io/file.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -41,20 +42,25 @@ HETPLAN_INLINE std::pair<file_handle, std::string> make_new(const std::string& b
 
 }  // namespace detail
 
-HETPLAN_INLINE std::string read_text(const std::string& path) {
+HETPLAN_INLINE std::string read_text(const std::string& path, std::size_t most) {
+  const auto fail_size = [&] { detail::fail_file(path, "expected at most " + std::to_string(most / 1'000'000) + " MB, got more"); };
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) detail::fail_file(path, "expected a file, got a folder");
   errno = 0;
   const detail::file_handle f(std::fopen(path.c_str(), "rb"));
   if (!f) detail::fail_file(path, "cannot read", errno);
+  std::size_t piece = 1 << 16;
+  if (const auto size = std::filesystem::file_size(path, ignored); !ignored) {
+    if (size > most) fail_size();
+    piece = std::max<std::size_t>(piece, size + 1);
+  }
   std::string text;
-  // Read in pieces instead of asking for the size: a pipe has none.
-  for (std::size_t piece = 1 << 16;; piece *= 2) {
+  for (;; piece *= 2) {  // a pipe has no size, and a file may grow
     const std::size_t before = text.size();
     text.resize(before + piece);
     const std::size_t got = std::fread(text.data() + before, 1, piece, f.get());
     text.resize(before + got);
-    if (text.size() > max_file_bytes) detail::fail_file(path, "expected at most 64 MB, got more");
+    if (text.size() > most) fail_size();
     if (got == piece) continue;
     if (std::ferror(f.get()) != 0) detail::fail_file(path, "cannot read", errno);
     return text;

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifdef HETPLAN_HAS_ONNX
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <onnx/onnx_pb.h>
+
+#include <hetplan/exchange/onnx_graph.hpp>
+#include <support/onnx_text.hpp>
+
+namespace test_onnx_operators {
+
+using namespace hetplan;
+using test::onnx_text;
+
+/// One operator behind one input; its layer, whose output a Relu reads.
+struct single {
+  layer of;
+  double output;  ///< bytes
+};
+
+single read(onnx_text& m, const std::string& output = "y") {
+  m.node("Relu", {output}, "end");
+  const exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx", {});
+  CHECK(r.not_inferred.empty());
+  CHECK(r.assumed.empty());
+  REQUIRE(r.graph.size() == 2);
+  return {r.graph[layer_id(0)], r.graph.edges()[0].forward.value()};
+}
+
+TEST_CASE("FLOP of convolutions by hand: groups, strides, biases, and those that go back") {
+  onnx_text m;
+  m.input("x", {2, 8, 10, 10});
+  m.weight("w", {16, 2, 3, 3});
+  m.weight("b", {16});
+  auto& conv = m.node("Conv", {"x", "w", "b"}, "y");
+  onnx_text::integer(conv, "group", 4);
+  onnx_text::integers(conv, "strides", {2, 2});
+  onnx_text::integers(conv, "pads", {1, 1, 1, 1});
+  const double out = 2.0 * 16 * 5 * 5;
+  const single grouped = read(m);
+  CHECK(grouped.output == 4 * out);
+  CHECK(grouped.of.forward_flops.value() == 2 * out * 2 * 9 + out);
+
+  m = onnx_text();
+  m.input("x", {1, 8, 5, 5});
+  m.weight("w", {8, 4, 2, 2});
+  onnx_text::integers(m.node("ConvTranspose", {"x", "w"}, "y"), "strides", {2, 2});
+  const single back = read(m);
+  CHECK(back.output == 4.0 * 4 * 10 * 10);
+  CHECK(back.of.forward_flops.value() == 2.0 * 8 * 5 * 5 * 4 * 4);  // every input meets every weight of its channel
+
+  m = onnx_text();
+  m.input("x", {1, 3, 6, 6}, onnx::TensorProto::UINT8);
+  m.weight("s", {});
+  m.weight("z", {}, onnx::TensorProto::UINT8);
+  m.weight("w", {4, 3, 3, 3}, onnx::TensorProto::UINT8);
+  m.node("QLinearConv", {"x", "s", "z", "w", "s", "z", "s", "z"}, "q");
+  const single quantized = read(m, "q");
+  CHECK(quantized.of.forward_flops.value() == 2.0 * 4 * 16 * 27);
+  CHECK(quantized.of.weight.value() == 108);  // of a byte
+  CHECK(quantized.output == 64);
+}
+
+TEST_CASE("FLOP of products by hand: many matrices, turned ones, of integers, by an equation") {
+  onnx_text m;
+  m.input("x", {3, 4, 5});
+  m.weight("w", {5, 6});
+  m.node("MatMul", {"x", "w"}, "y");
+  CHECK(read(m).of.forward_flops.value() == 2.0 * 3 * 4 * 6 * 5);
+  m = onnx_text();
+  m.input("x", {5, 4});
+  m.weight("w", {6, 5});
+  m.weight("b", {6});
+  auto& gemm = m.node("Gemm", {"x", "w", "b"}, "y");
+  onnx_text::integer(gemm, "transA", 1);
+  onnx_text::integer(gemm, "transB", 1);
+  CHECK(read(m).of.forward_flops.value() == 2.0 * 4 * 6 * 5 + 24);
+  m = onnx_text();
+  m.input("x", {4, 5}, onnx::TensorProto::UINT8);
+  m.weight("w", {5, 6}, onnx::TensorProto::UINT8);
+  m.node("MatMulInteger", {"x", "w"}, "y");
+  const single integers = read(m);
+  CHECK(integers.of.forward_flops.value() == 2.0 * 4 * 6 * 5);
+  CHECK(integers.output == 4.0 * 24);
+  for (const auto& [equation, columns] : {std::pair("abc,dc->abd", 6), std::pair("...c, dc -> ...d", 6)}) {
+    m = onnx_text();
+    m.input("x", {3, 4, 5});
+    m.weight("w", {6, 5});
+    onnx_text::words(m.node("Einsum", {"x", "w"}, "y"), "equation", equation);
+    const single einsum = read(m);
+    CHECK(einsum.of.forward_flops.value() == 2.0 * 3 * 4 * 5 * 6);
+    CHECK(einsum.output == 4.0 * 3 * 4 * columns);
+  }
+}
+
+TEST_CASE("FLOP of recurrent layers are their products and what their gates compute") {
+  for (const auto& [type, gates] : {std::pair("LSTM", 4), std::pair("GRU", 3), std::pair("RNN", 1)}) {
+    onnx_text m;
+    m.input("x", {7, 2, 5});
+    m.weight("w", {2, gates * 3LL, 5});
+    m.weight("r", {2, gates * 3LL, 3});
+    auto& n = m.node(type, {"x", "w", "r"}, "");  // all outputs, but the one of the last step alone is wanted
+    n.add_output("last");
+    onnx_text::integer(n, "hidden_size", 3);
+    onnx_text::words(n, "direction", "bidirectional");
+    const single r = read(m, "last");
+    CHECK(r.of.name == std::string(type) + " last");
+    CHECK(r.output == 4.0 * 2 * 2 * 3);
+    CHECK(r.of.forward_flops.value() == 7.0 * 2 * (2.0 * 2 * gates * 3 * (5 + 3) + 6.0 * 2 * gates * 3));
+  }
+}
+
+TEST_CASE("FLOP of windows, reductions, norms, functions and of what only moves") {
+  struct expected {
+    const char* type;
+    double flop;
+    std::function<void(onnx::NodeProto&)> more = [](onnx::NodeProto&) {};
+  };
+  const auto window = [](onnx::NodeProto& n) { onnx_text::integers(n, "kernel_shape", {2, 3}); };
+  const auto mode = [](const char* how) {
+    return [how](onnx::NodeProto& n) {
+      onnx_text::words(n, "mode", how);
+      n.add_input(""), n.add_input("scales");
+    };
+  };
+  const double all = 1.0 * 4 * 6 * 6, cut = 1.0 * 4 * 5 * 4;
+  for (const expected& e :
+       {expected{"MaxPool", cut * 6, window}, expected{"AveragePool", cut * 6, window}, expected{"GlobalAveragePool", all},
+        expected{"ReduceMean", all}, expected{"ReduceL2", 2 * all},
+        expected{"LRN", all * 13, [](onnx::NodeProto& n) { onnx_text::integer(n, "size", 5); }}, expected{"Softmax", 5 * all},
+        expected{"Sigmoid", 4 * all}, expected{"HardSwish", 4 * all}, expected{"Abs", all}, expected{"Transpose", 0},
+        expected{"Resize", 0, mode("nearest")}, expected{"Resize", 8 * 4 * all, mode("linear")},
+        expected{"Sum", 2 * all, [](onnx::NodeProto& n) { n.add_input("x"), n.add_input("x"); }}}) {
+    CAPTURE(e.type);
+    onnx_text m(14);
+    m.input("x", {1, 4, 6, 6});
+    m.weight("scales", {4});
+    auto& scales = *m.g().mutable_initializer(0);
+    scales.clear_raw_data();
+    for (const float s : {1.F, 1.F, 2.F, 2.F}) scales.add_float_data(s);
+    e.more(m.node(e.type, {"x"}, "y"));
+    CHECK(read(m).of.forward_flops.value() == e.flop);
+  }
+}
+
+TEST_CASE("operators that ONNX Runtime adds have shapes and FLOP") {
+  const auto model = [](const std::vector<long long>& x) {
+    onnx_text m;
+    m.import("com.microsoft", 1);
+    m.input("x", x);
+    return m;
+  };
+  onnx_text m = model({2, 5, 16});
+  m.weight("w", {7, 16});
+  onnx_text::integer(m.node("FusedMatMul", {"x", "w"}, "y", "com.microsoft"), "transB", 1);
+  single r = read(m);
+  CHECK(r.output == 4.0 * 2 * 5 * 7);
+  CHECK(r.of.forward_flops.value() == 2.0 * 2 * 5 * 7 * 16);
+
+  m = model({2, 5, 16});
+  m.weight("w", {16, 48});
+  m.weight("b", {48});
+  onnx_text::integer(m.node("Attention", {"x", "w", "b"}, "y", "com.microsoft"), "num_heads", 4);
+  r = read(m);
+  CHECK(r.output == 4.0 * 2 * 5 * 16);
+  CHECK(r.of.forward_flops.value() == 2.0 * 2 * 5 * 16 * 48 + 2.0 * 5 * 5 * (4 * 16 + 5 * 4));
+
+  m = model({2, 5, 16});
+  m.weight("k", {2, 9, 16});
+  m.weight("v", {2, 9, 16});
+  onnx_text::integer(m.node("MultiHeadAttention", {"x", "k", "v"}, "y", "com.microsoft"), "num_heads", 4);
+  CHECK(read(m).of.forward_flops.value() == 2.0 * 5 * 9 * (4 * 16 + 5 * 4));
+
+  m = model({1, 1, 32});
+  m.weight("k", {1, 1, 16});
+  m.weight("v", {1, 1, 16});
+  m.weight("past", {1, 2, 9, 8});
+  auto& gqa = m.node("GroupQueryAttention", {"x", "k", "v", "past", "past"}, "y", "com.microsoft");
+  onnx_text::integer(gqa, "num_heads", 4);
+  onnx_text::integer(gqa, "kv_num_heads", 2);
+  r = read(m);
+  CHECK(r.output == 4.0 * 32);
+  CHECK(r.of.forward_flops.value() == 1.0 * 10 * (4 * 32 + 5 * 4));
+
+  m = model({2, 5, 16});
+  m.weight("w", {6, 1, 8}, onnx::TensorProto::UINT8);
+  m.weight("s", {6});
+  auto& bits = m.node("MatMulNBits", {"x", "w", "s"}, "y", "com.microsoft");
+  onnx_text::integer(bits, "N", 6);
+  onnx_text::integer(bits, "K", 16);
+  r = read(m);
+  CHECK(r.output == 4.0 * 2 * 5 * 6);
+  CHECK(r.of.forward_flops.value() == 2.0 * 2 * 5 * 6 * 16);
+  CHECK(r.of.weight.value() == 48 + 24);
+
+  m = model({2, 5, 16});
+  m.weight("g", {16});
+  m.node("SkipSimplifiedLayerNormalization", {"x", "x", "g"}, "y", "com.microsoft");
+  r = read(m);
+  CHECK(r.of.forward_flops.value() == 7.0 * 160);
+}
+
+TEST_CASE("what ONNX's library would not survive is refused before it sees it") {
+  const auto refused = [](int version, const std::vector<long long>& x, const std::function<void(onnx_text&)>& more, const char* what) {
+    onnx_text m(version);
+    m.input("x", x);
+    m.input("z", {2, 2});
+    more(m);
+    CHECK_THROWS_WITH(exchange::read_onnx(m.text(), "m.onnx", {}), Catch::Matchers::Contains(std::string(what)));
+  };
+  refused(
+      13, {1LL << 31}, [](onnx_text& m) { m.node("ConstantOfShape", {"x"}, "y"); }, "expected at most 64 axes, got 2147483648");
+  refused(
+      17, {},
+      [](onnx_text& m) {
+        m.node("LayerNormalization", {"x", "x"}, "y");
+      },
+      "expected axis from 0 to -1, got -1");
+  refused(
+      17, {8},
+      [](onnx_text& m) {
+        m.node("STFT", {"x", "z"}, "y");
+      },
+      "expected input 0 with 3 axes, got 1");
+  refused(
+      1, {8},
+      [](onnx_text& m) {
+        m.node("LSTM", {"x", "z", "z"}, "y");
+      },
+      "expected input 0 with 3 axes, got 1");
+  refused(
+      6, {8},
+      [](onnx_text& m) {
+        m.node("Gemm", {"x", "z", "z"}, "y");
+      },
+      "expected input 0 with 2 axes, got 1");
+  refused(
+      12, {8},
+      [](onnx_text& m) {
+        onnx_text::integer(m.node("GatherND", {"x", "z"}, "y"), "batch_dims", -9);
+      },
+      "expected batch_dims from 0 to 0");
+  refused(
+      13, {1, 4, 2, 2}, [](onnx_text& m) { onnx_text::integer(m.node("DepthToSpace", {"x"}, "y"), "blocksize", 1LL << 62); },
+      "expected blocksize");
+  refused(
+      13, {1, 4, 2, 2}, [](onnx_text& m) { onnx_text::integers(m.node("MaxPool", {"x"}, "y"), "kernel_shape", {2}); },
+      "expected kernel_shape of 2 numbers, got 1");
+  refused(
+      13, {1, 4, 2, 2},
+      [](onnx_text& m) {
+        onnx_text::integers(m.node("MaxUnpool", {"x", "z"}, "y"), "kernel_shape", {2, 2});
+      },
+      "expected weights of 4 axes, got 2");
+  refused(
+      13, {4},
+      [](onnx_text& m) {
+        m.list("none", {0}), m.node("SplitToSequence", {"x", "none"}, "y");
+      },
+      "expected sizes from 1 to 1e9");
+}
+
+TEST_CASE("weights that are stored in a byte and unpacked before they are used count as stored") {
+  onnx_text m;
+  m.input("x", {2, 8});
+  m.weight("w", {8, 8}, onnx::TensorProto::INT8);
+  m.weight("s", {});
+  m.node("DequantizeLinear", {"w", "s"}, "real");
+  m.node("MatMul", {"x", "real"}, "y");
+  CHECK(read(m).of.weight.value() == 64);
+}
+
+TEST_CASE("shapes are folded through all that exporters compute them with") {
+  const auto shape_of = [](const std::function<std::string(onnx_text&)>& compute) {
+    onnx_text m(15);
+    m.input("x", {2, 3, 5, 7});
+    m.node("Shape", {"x"}, "s");
+    m.list("zero", {0}), m.list("one", {1}), m.list("two", {2}), m.list("three", {3}), m.list("minus", {-1});
+    const std::string wanted = compute(m);
+    m.node("Reshape", {"x", wanted}, "y");
+    return read(m).output;
+  };
+  const double all = 4.0 * 2 * 3 * 5 * 7;
+  // Gather, arithmetic, Concat.
+  CHECK(shape_of([](onnx_text& m) {
+          m.node("Gather", {"s", "one"}, "a");
+          m.node("Mul", {"a", "two"}, "b");
+          onnx_text::integer(m.node("Concat", {"b", "minus"}, "w"), "axis", 0);
+          return "w";
+        }) == all);
+  // A part of the shape, and its number of elements.
+  CHECK(shape_of([](onnx_text& m) {
+          auto& part = m.node("Shape", {"x"}, "a");
+          onnx_text::integer(part, "start", -2);
+          m.node("Size", {"x"}, "all");
+          m.node("Unsqueeze", {"all", "zero"}, "row");
+          m.node("Gather", {"a", "zero"}, "five");
+          m.node("Div", {"row", "five"}, "rest");
+          onnx_text::integer(m.node("Concat", {"rest", "five"}, "w"), "axis", 0);
+          return "w";
+        }) == all);
+  // -1 where the shape says so, else what it says.
+  CHECK(shape_of([](onnx_text& m) {
+          m.node("ConstantOfShape", {"one"}, "filled");
+          auto& value = *m.g().mutable_node(m.g().node_size() - 1)->add_attribute();
+          value.set_name("value");
+          value.set_type(onnx::AttributeProto::TENSOR);
+          value.mutable_t()->set_data_type(onnx::TensorProto::INT64);
+          value.mutable_t()->add_dims(1);
+          value.mutable_t()->add_int64_data(6);
+          m.node("Equal", {"minus", "minus"}, "is");
+          m.node("Where", {"is", "filled", "zero"}, "six");
+          onnx_text::integer(m.node("Concat", {"six", "minus"}, "w"), "axis", 0);
+          return "w";
+        }) == all);
+  // Pads turned around in two dimensions, through floating point.
+  CHECK(shape_of([](onnx_text& m) {
+          m.list("pairs", {-1, 2});
+          m.list("four", {7, 5, 3, 2});
+          m.node("Reshape", {"four", "pairs"}, "a");
+          m.node("Slice", {"a", "minus", "low", "zero", "minus"}, "b");
+          m.list("low", {-9});
+          onnx_text::integers(m.node("Transpose", {"b"}, "c"), "perm", {1, 0});
+          m.node("Reshape", {"c", "minus"}, "d");
+          onnx_text::integer(m.node("Cast", {"d"}, "real"), "to", onnx::TensorProto::FLOAT);
+          m.node("Floor", {"real"}, "floor");
+          onnx_text::integer(m.node("Cast", {"floor"}, "w"), "to", onnx::TensorProto::INT64);
+          return "w";
+        }) == all);
+}
+
+}  // namespace test_onnx_operators
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+// ONNX models by hand.
+
+#include <string>
+#include <vector>
+
+#include <onnx/onnx_pb.h>
+
+namespace hetplan::test {
+
+/// Inputs, constants and nodes as they come.
+class onnx_text {
+ public:
+  explicit onnx_text(int opset = 13) {
+    m_.set_ir_version(7);
+    import("", opset);
+    g().set_name("by hand");
+  }
+  onnx::ModelProto& model() { return m_; }
+  onnx::GraphProto& g() { return *m_.mutable_graph(); }
+  void import(const std::string& domain, int version) {
+    auto& o = *m_.add_opset_import();
+    o.set_domain(domain);
+    o.set_version(version);
+  }
+  /// @param shape  -1: a dynamic axis "n".
+  void input(const std::string& name, const std::vector<long long>& shape, int type = onnx::TensorProto::FLOAT) {
+    describe(*g().add_input(), name, shape, type);
+  }
+  void output(const std::string& name) { g().add_output()->set_name(name), type_of(*g().mutable_output()->rbegin()); }
+  /// What the file says of a tensor in between.
+  void stated(const std::string& name, const std::vector<long long>& shape) {
+    describe(*g().add_value_info(), name, shape, onnx::TensorProto::FLOAT);
+  }
+  void weight(const std::string& name, const std::vector<long long>& shape, int type = onnx::TensorProto::FLOAT) {
+    auto& t = *g().add_initializer();
+    t.set_name(name);
+    t.set_data_type(type);
+    double n = type == onnx::TensorProto::FLOAT ? 4 : 1;
+    for (const long long d : shape) t.add_dims(d), n *= static_cast<double>(d);
+    t.set_raw_data(std::string(static_cast<std::size_t>(n), '\0'));
+  }
+  void list(const std::string& name, const std::vector<long long>& values) {
+    auto& t = *g().add_initializer();
+    t.set_name(name);
+    t.set_data_type(onnx::TensorProto::INT64);
+    t.add_dims(static_cast<long long>(values.size()));
+    for (const long long v : values) t.add_int64_data(v);
+  }
+  onnx::NodeProto& node(const std::string& type, const std::vector<std::string>& inputs, const std::string& output,
+                        const std::string& domain = "") {
+    auto& n = *g().add_node();
+    n.set_op_type(type);
+    for (const auto& i : inputs) n.add_input(i);
+    n.add_output(output);
+    if (!domain.empty()) n.set_domain(domain);
+    return n;
+  }
+  static void integer(onnx::NodeProto& n, const std::string& name, long long value) {
+    auto& a = *n.add_attribute();
+    a.set_name(name);
+    a.set_type(onnx::AttributeProto::INT);
+    a.set_i(value);
+  }
+  static void integers(onnx::NodeProto& n, const std::string& name, const std::vector<long long>& values) {
+    auto& a = *n.add_attribute();
+    a.set_name(name);
+    a.set_type(onnx::AttributeProto::INTS);
+    for (const long long v : values) a.add_ints(v);
+  }
+  static void words(onnx::NodeProto& n, const std::string& name, const std::string& value) {
+    auto& a = *n.add_attribute();
+    a.set_name(name);
+    a.set_type(onnx::AttributeProto::STRING);
+    a.set_s(value);
+  }
+  [[nodiscard]] std::string text() const { return m_.SerializeAsString(); }
+
+ private:
+  static onnx::TypeProto::Tensor& type_of(onnx::ValueInfoProto& info, int type = onnx::TensorProto::FLOAT) {
+    auto& t = *info.mutable_type()->mutable_tensor_type();
+    t.set_elem_type(type);
+    return t;
+  }
+  static void describe(onnx::ValueInfoProto& info, const std::string& name, const std::vector<long long>& shape, int type) {
+    info.set_name(name);
+    auto& t = type_of(info, type);
+    t.mutable_shape();
+    for (const long long d : shape) {
+      auto& axis = *t.mutable_shape()->add_dim();
+      if (d < 0) axis.set_dim_param("n");
+      else axis.set_dim_value(d);
+    }
+  }
+  onnx::ModelProto m_;
+};
+
+/// A convolution, its norm's weights behind ConstantOfShape, and a product that shares nothing.
+inline onnx_text small_onnx() {
+  onnx_text m;
+  m.input("x", {1, 3, 8, 8});
+  m.weight("w", {4, 3, 3, 3});
+  m.list("four", {4});
+  m.node("ConstantOfShape", {"four"}, "s");
+  m.node("Conv", {"x", "w"}, "c");
+  m.node("BatchNormalization", {"c", "s", "s", "s", "s"}, "b");
+  m.node("Relu", {"b"}, "r");
+  m.node("Flatten", {"r"}, "f");
+  m.weight("v", {144, 10});
+  m.weight("bias", {10});
+  m.node("Gemm", {"f", "v", "bias"}, "y");
+  m.output("y");
+  return m;
+}
+
+/// A sentence of n words: a table, shapes that are computed, and operators with equations, windows and steps.
+inline onnx_text sentence_onnx() {
+  onnx_text m(14);
+  m.import("com.microsoft", 1);
+  m.input("ids", {1, -1}, onnx::TensorProto::INT64);
+  m.weight("table", {50, 8});
+  m.node("Gather", {"table", "ids"}, "e");
+  m.node("Shape", {"ids"}, "shape");
+  m.list("zero", {0});
+  m.list("one", {1});
+  m.list("two", {2});
+  m.list("four", {4});
+  m.node("Slice", {"shape", "one", "two"}, "n");
+  onnx_text::integer(m.node("Concat", {"one", "n", "two", "four"}, "heads"), "axis", 0);
+  m.node("Reshape", {"e", "heads"}, "h");
+  onnx_text::integers(m.node("Transpose", {"h"}, "t"), "perm", {0, 2, 1, 3});
+  onnx_text::words(m.node("Einsum", {"t", "t"}, "scores"), "equation", "bhqd,bhkd->bhqk");
+  onnx_text::integer(m.node("Softmax", {"scores"}, "p"), "axis", -1);
+  m.node("MatMul", {"p", "t"}, "o");
+  auto& mean = m.node("ReduceMean", {"o"}, "mean");
+  onnx_text::integers(mean, "axes", {1});
+  onnx_text::integer(mean, "keepdims", 0);
+  m.node("FastGelu", {"mean"}, "g", "com.microsoft");
+  m.weight("lw", {1, 9, 4});
+  m.weight("lr", {1, 9, 3});
+  onnx_text::integer(m.node("GRU", {"g", "lw", "lr"}, "s"), "hidden_size", 3);
+  auto& pool = m.node("MaxPool", {"s"}, "pool");
+  onnx_text::integers(pool, "kernel_shape", {1, 2});
+  onnx_text::integers(pool, "pads", {0, 1, 0, 0});
+  m.node("Identity", {"pool"}, "y");
+  m.output("y");
+  return m;
+}
+
+}  // namespace hetplan::test
