@@ -18,7 +18,7 @@
 #include <hetplan/place/heft.hpp>
 #include <hetplan/place/m_sct.hpp>
 #include <hetplan/place/make_placement_table.hpp>
-#include <hetplan/place/placement_bounds.hpp>
+#include <hetplan/solve/glpk.hpp>
 #include <hetplan/zoo/moirai_setting.hpp>
 
 #include "measure.hpp"
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
           const coarsen::blocks blocks = coarsened ? coarsen::fuse_operators(g, coarsen::tensorrt_like()) : coarsen::each_layer(g);
           operators = blocks.size();
           s = place::find_schedule(place::make_placement_table(problem, blocks), rules,
-                                   {.improve = {.steps = options.quick ? 1000 : 2'500'000}});
+                                   {.steps = options.quick ? 20'000 : standard_steps, .lp = glpk_lp{}});
           return s.makespan_s;
         });
         const coarsen::blocks blocks = coarsened ? coarsen::fuse_operators(g, coarsen::tensorrt_like()) : coarsen::each_layer(g);
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     for (const place::contention c : {place::contention::none, place::contention::per_link, place::contention::one_port}) {
       place::operator_schedule s;
       const double took_s = bench::seconds_of([&] {
-        s = place::find_schedule(t, {c}, {.improve = {.steps = options.quick ? 1000 : 2'500'000}});
+        s = place::find_schedule(t, {c}, {.steps = options.quick ? 20'000 : standard_steps, .lp = glpk_lp{}});
         return s.makespan_s;
       });
       samples.add({name, std::string(to_string(c)), number("%.4f", 1e3 * place::heft(t, {c}).makespan_s),

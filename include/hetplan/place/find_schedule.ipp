@@ -41,17 +41,22 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
     return stopped ? control::stop : control::go;
   };
   if (best.found()) static_cast<void>(watch({best.makespan_s, 0}));
-  if (!stopped && best.gap() > 0 && t.devices() <= 64) {
+  // Sharp milestones first, whose parts may be large; then parts as small as milestones with something beside them allow.
+  series_parts before;
+  for (const std::size_t wanted : {std::size_t{400}, series_options{}.wanted_operators}) {
+    const series_parts parts = find_series_parts(t, {.wanted_operators = wanted});
+    if (stopped || best.gap() == 0 || t.devices() > 64 || parts.milestones == before.milestones) break;
     series_search_options series = options.series;
-    series.steps = std::clamp(options.steps / 2, 0LL, series.steps);
+    series.steps = std::clamp(options.steps / 2, 0LL, series.steps) / (before.parts.empty() ? 1 : 2);
     if (!series.lp.exists()) series.lp = options.lp;
-    operator_schedule by_parts = series_schedule(t, r, find_series_parts(t), series, watch);
+    operator_schedule by_parts = series_schedule(t, r, parts, series, watch);
     if (by_parts.status.result == outcome::infeasible) return by_parts;
     const double bound_s = std::max(best.bound_s, by_parts.bound_s);
     const long long steps = best.steps + by_parts.steps;
     if (by_parts.makespan_s < best.makespan_s) best = std::move(by_parts);
     best.bound_s = std::min(bound_s, best.makespan_s);
     best.steps = steps;
+    before = parts;
   }
   if (best.found() && !stopped && best.gap() > 0) {
     improve_options improve = options.improve;

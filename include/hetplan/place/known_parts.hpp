@@ -75,6 +75,8 @@ class known_parts {
   [[nodiscard]] long long steps_left() const { return left_; }
   [[nodiscard]] long long steps_used() const { return options_.steps - left_; }
   void spend(long long steps) { left_ -= steps; }
+  /// So many steps are not for refine.
+  void reserve(long long steps) { reserved_ = steps; }
 
   /// A first look at every part between every two devices; false: the steps do not even suffice for that.
   [[nodiscard]] bool look();
@@ -112,7 +114,7 @@ class known_parts {
   std::vector<part_of_series> parts_;
   std::vector<part_kind> kinds_;
   std::vector<std::size_t> kind_of_;  ///< by part
-  long long left_;
+  long long left_, reserved_ = 0;
 };
 
 template <class Length>

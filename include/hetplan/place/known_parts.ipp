@@ -106,7 +106,8 @@ HETPLAN_INLINE bool known_parts::relax(const part_path& path) {
     part_kind& kind = kinds_[kind_of_[i]];
     const std::size_t pair = pair_of(kind, path.steps[i]);
     part_between& b = kind.between[pair];
-    if (b.relaxed || b.settled()) continue;
+    // Small parts are searched to the end sooner than their programs help.
+    if (b.relaxed || b.settled() || kind.data.operators.size() <= options_.exact_operators) continue;
     const relaxed_bound bound = relax_placement(table_between(kind, pair), rules_, b.upper_s(), options_.lp);
     b.relaxed = any = true;
     b.lower_s = std::max(b.lower_s, std::min(bound.bound_s, b.upper_s()));
@@ -126,7 +127,7 @@ HETPLAN_INLINE bool known_parts::refine(std::initializer_list<const part_path*> 
   }
   bool any = false;
   for (const auto& [kind, pair] : open) {
-    const long long before = kinds_[kind].between[pair].steps, most = left_ / (2 * static_cast<long long>(open.size()));
+    const long long before = kinds_[kind].between[pair].steps, most = (left_ - reserved_) / (2 * static_cast<long long>(open.size()));
     if (most <= before) continue;
     search(kinds_[kind], pair, std::min(4 * before, most));
     any = true;

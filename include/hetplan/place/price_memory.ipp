@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -43,8 +44,10 @@ namespace detail {
 
 /// The bound at some prices.
 ///
-/// @param load  what the parts of the path hold, in their programs' solutions.
-[[nodiscard]] HETPLAN_INLINE double bound_at(known_parts& known, const std::vector<double>& price, std::vector<double>& load) {
+/// @param load   what the parts of the path hold, in their programs' solutions.
+/// @param bases  of the programs at other prices, by kind and pair of devices.
+[[nodiscard]] HETPLAN_INLINE double bound_at(known_parts& known, const std::vector<double>& price, std::vector<double>& load,
+                                             std::map<std::pair<std::size_t, std::size_t>, std::vector<lp_basis>>& bases) {
   const placement_table& t = known.table();
   const std::size_t d = t.devices();
   const auto cheapest = [&](double bytes) { return bytes * *std::min_element(price.begin(), price.end()); };
@@ -67,8 +70,10 @@ namespace detail {
       if (asked[known.kind_of(i)][b]) continue;
       asked[known.kind_of(i)][b] = 1;
       any = true;
+      std::vector<lp_basis>& start = bases[{known.kind_of(i), b}];
       relaxed_bound bound = relax_placement(known.table_between(kind, b), known.rules(), std::numeric_limits<double>::infinity(),
-                                            known.options().lp, {.byte_price = price});
+                                            known.options().lp, {.byte_price = price, .start = std::move(start)});
+      start = std::move(bound.bases);
       known.spend(known_parts::steps_per_pivot * bound.iterations);
       bound.bound_s = std::max(bound.bound_s, at[known.kind_of(i)][b].bound_s);
       at[known.kind_of(i)][b] = std::move(bound);
@@ -149,9 +154,10 @@ HETPLAN_INLINE double bound_by_prices(known_parts& known, std::vector<double> pr
   const std::size_t d = t.devices();
   double best_s = 0;
   std::vector<double> step(d, *std::max_element(price.begin(), price.end()) / 8), before(d, 0);
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<lp_basis>> bases;
   for (int round = 0; round < rounds && known.options().lp.exists() && known.steps_left() > 0; ++round) {
     std::vector<double> load(d, 0);
-    const double bound_s = detail::bound_at(known, price, load);
+    const double bound_s = detail::bound_at(known, price, load, bases);
     best_s = std::max(best_s, bound_s);
     for (std::size_t k = 0; k < d; ++k) {
       const double excess = load[k] - t.capacity_bytes(k);

@@ -253,8 +253,10 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
   double least_s = limit_s;
   // Whether all went well: without an answer there is no bound.
   const auto solve = [&](const lp_problem& p) {
-    const lp_solution s = lp.solve(p);
+    const std::size_t at = answer.bases.size();
+    lp_solution s = at < options.start.size() ? lp.solve(p, options.start[at]) : lp.solve(p);
     answer.iterations += s.iterations;
+    answer.bases.push_back(std::move(s.basis));
     if (s.status == lp_status::optimal && s.objective * unit_s < least_s) {
       least_s = s.objective * unit_s;
       answer.held_bytes = program.held_bytes(s);

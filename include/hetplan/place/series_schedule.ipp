@@ -23,12 +23,11 @@ HETPLAN_INLINE operator_schedule series_schedule(const placement_table& t, const
     return std::none_of(excess.begin(), excess.end(), [](double x) { return x > 0; });
   };
   // Where memory binds, half of the steps are for its prices.
-  bool stopped = false, binds = false;
+  bool stopped = false;
   for (bool more = true; more && !stopped;) {
     const part_path lower = known.shortest_lower(), upper = known.shortest_upper();
     if (!std::isfinite(lower.length_s) || upper.length_s <= lower.length_s * (1 + 1e-9)) break;
-    binds = std::isfinite(upper.length_s) && !fits(compose_parts(known, upper));
-    if (binds && known.steps_left() < options.steps / 2) break;
+    if (std::isfinite(upper.length_s) && !fits(compose_parts(known, upper))) known.reserve(options.steps / 2);
     more = known.relax(lower) || known.refine({&lower, &upper});
     stopped = std::isfinite(upper.length_s) && observer && observer({upper.length_s, known.steps_used()}) == control::stop;
   }
