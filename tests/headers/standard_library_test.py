@@ -17,13 +17,13 @@ INCLUDE = SOURCE / "include"
 # What each header is included for. A name stands in every header that the standard promises it in, as far as we include that.
 NAMES = {
     "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_n count count_if equal fill find find_if find_if_not for_each
-        is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element move none_of nth_element
+        is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax move none_of nth_element
         partition_point pop_heap push_heap remove remove_if reverse rotate set_union sort stable_partition stable_sort transform
         unique upper_bound""",
     "array": "array get size",
     "atomic": "atomic",
-    "bit": "bit_cast",
-    "cctype": "isalnum isdigit",
+    "bit": "bit_cast countr_zero popcount",
+    "cctype": "isalnum isdigit isspace",
     "charconv": "chars_format from_chars to_chars",
     "chrono": "duration duration_cast nanoseconds steady_clock",
     "cmath": """abs ceil exp floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
@@ -38,7 +38,7 @@ NAMES = {
     "cstring": "memchr memcpy size_t",
     "deque": "deque erase_if",
     "exception": "current_exception exception exception_ptr rethrow_exception",
-    "filesystem": "filesystem is_directory path rename",
+    "filesystem": "file_size filesystem is_directory path rename",
     "functional": "function greater greater_equal hash less plus",
     "initializer_list": "initializer_list",
     "iterator": "back_inserter prev size ssize",

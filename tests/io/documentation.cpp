@@ -127,5 +127,6 @@ TEST_CASE("the examples of the reference page are read") {
                                            {"hetplan/plan/1", 2},
                                            {"hetplan/sweep/1", 1},
                                            {"hetplan/timeline/1", 1},
-                                           {"hetplan/tasks/1", 1}});
+                                           {"hetplan/tasks/1", 1},
+                                           {"hetplan/placement/1", 1}});
 }

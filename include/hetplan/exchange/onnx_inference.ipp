@@ -4,6 +4,7 @@
 #include <hetplan/exchange/onnx_inference.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <set>
 #include <string_view>
