@@ -17,6 +17,10 @@ namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
+/// Of a program, in units. More than 1: where the schedule that is known is at a bound, rows and a limit of 1 would leave so thin a slice
+/// that solvers, which work within 1e-7, take it for none.
+inline constexpr double makespan_limit = 1 + 1e-4;
+
 /// Everything one after another on its slowest device: if any placement is possible, its operators in that order take no longer.
 [[nodiscard]] HETPLAN_INLINE double serial_s(const placement_table& t, const placement_rules& r) {
   double sum = 0;
@@ -170,7 +174,7 @@ class order_reader {
 
 HETPLAN_INLINE placement_program::placement_program(const placement_table& t, const placement_rules& r, const operator_schedule& known,
                                                     formulation f)
-    : columns_(t, r, known.found() ? known.makespan_s : detail::serial_s(t, r), 1 + 1e-7) {
+    : columns_(t, r, known.found() ? known.makespan_s : detail::serial_s(t, r), detail::makespan_limit) {
   if (f == formulation::printed) add_printed_rows(columns_);
   else add_tight_rows(columns_);
 }

@@ -23,7 +23,7 @@
 
 namespace HETPLAN_NAMESPACE {
 
-/// Branch and cut by Cbc, silent, with its own heuristics and the cuts that are sound; Clp solves the relaxation first and,
+/// Branch and cut by Cbc, silent, with those of its own heuristics and cuts that are sound; Clp solves the relaxation first and,
 /// once the integers are found, for the other columns beside them.
 ///
 /// Cbc keeps its options in global variables: calls wait for each other, whatever their thread. A program that calls Cbc
@@ -82,7 +82,8 @@ struct cbc_milp {
     for (const char* unsound : {"preprocess", "mixedIntegerRoundingCuts", "flowCoverCuts", "twoMirCuts"}) {
       Cbc_setParameter(model, unsound, "off");
     }
-    Cbc_setParameter(model, "increment", "1e-9");  // else it drops what is better by little
+    Cbc_setParameter(model, "feasibilityPump", "off");  // Clp's assertions end the process in it, once in some thousand programs
+    Cbc_setParameter(model, "increment", "1e-9");       // else it drops what is better by little
     Cbc_setMaximumNodes(model, static_cast<int>(std::clamp<long long>(max_nodes, 0, std::numeric_limits<int>::max())));
     if (is_finite(limit)) Cbc_setMaximumSeconds(model, limit.value());
     if (!start.empty()) Cbc_setInitialSolution(model, start.data());
