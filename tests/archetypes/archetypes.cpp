@@ -130,6 +130,11 @@ struct milp_solver_archetype : bare {
   using bare::bare;
   [[nodiscard]] milp_solution solve(const milp_problem&) const { return {}; }
 };
+struct starting_milp_solver_archetype : milp_solver_archetype {
+  using milp_solver_archetype::milp_solver_archetype;
+  using milp_solver_archetype::solve;
+  [[nodiscard]] milp_solution solve(const milp_problem&, const std::vector<double>&) const { return {}; }
+};
 struct priority_archetype : bare {
   using bare::bare;
   [[nodiscard]] double urgency(const tasks::transfer& t, const schedule::transfer_times&) const { return -t.microbatch; }
@@ -302,7 +307,8 @@ static_assert(schedule::check_search_start<search_start_archetype>() && schedule
 static_assert(mix::check_criterion<criterion_archetype>() && mix::check_mixing_controller<mixing_controller_archetype>());
 static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_archetype>);
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
-static_assert(check_milp_solver<milp_solver_archetype>());
+static_assert(check_milp_solver<milp_solver_archetype>() && !starts_milp<milp_solver_archetype>);
+static_assert(check_milp_solver<starting_milp_solver_archetype>() && starts_milp<starting_milp_solver_archetype>);
 static_assert(schedule::check_transfer_priority<priority_archetype>());
 static_assert(place::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
               check_latency_estimator<estimator_archetype>());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect-ok
 // The twins of the wrong models in this folder, each with the one fault mended.
+#include <vector>
+
 #include <boost/graph/adjacency_list.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -92,6 +94,7 @@ struct my_solver {
 };
 struct my_milp_solver {
   milp_solution solve(const milp_problem&) const { return {}; }
+  milp_solution solve(const milp_problem&, const std::vector<double>&) const { return {}; }
 };
 struct my_priority {
   double urgency(const tasks::transfer& t, const schedule::transfer_times& when) const { return when.tail_s - t.release_s; }
@@ -118,7 +121,7 @@ static_assert(check_network_sharing<my_sharing_with_capacities>() && follows_cap
 static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_monotone_objective> && !monotone_objective<my_objective>);
 static_assert(partition::check_cell_policy<my_cells>());
 static_assert(mix::check_criterion<my_criterion>());
-static_assert(check_milp_solver<my_milp_solver>());
+static_assert(check_milp_solver<my_milp_solver>() && starts_milp<my_milp_solver>);
 static_assert(schedule::check_transfer_priority<my_priority>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 

@@ -190,6 +190,10 @@ TEMPLATE_TEST_CASE("mixed programs have one optimum, whoever solves them", "[lon
     if (s.status != milp_status::optimal) continue;
     check_solution(p, s);
     CHECK(s.objective == Approx(reference.objective).epsilon(1e-6));
+    const milp_solution again = TestType{}.solve(p, reference.x);
+    REQUIRE(again.status == milp_status::optimal);
+    check_solution(p, again);
+    CHECK(again.objective == Approx(reference.objective).epsilon(1e-6));
   }
 }
 
@@ -297,6 +301,92 @@ TEMPLATE_TEST_CASE("a limit of time ends the search with what was found", "", MI
     check_solution(p, s);
     CHECK(s.bound <= s.objective);
   }
+}
+
+TEMPLATE_TEST_CASE("a start changes no answer, whatever it is", "", MILP_SOLVERS) {
+  static_assert(starts_milp<TestType>);
+  std::mt19937_64 random(37);
+  std::uniform_real_distribution<double> anything(-3, 9);
+  int begun = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    INFO("trial " << trial);
+    const milp_problem p = trial % 3 == 0   ? knapsack(random, 10, 2)
+                           : trial % 3 == 1 ? random_assignment(random, 4, 3)
+                                            : mixed(random, 9, 5);
+    const milp_solution alone = TestType{}.solve(p);
+    std::vector<double> drawn(p.relaxation.objective.size());
+    for (double& x : drawn) x = anything(random);
+    std::vector<double> short_one(drawn.begin(), drawn.end() - 1), no_numbers(drawn.size(), std::nan("")), nothing(drawn.size(), 0),
+        optimum = alone.x.empty() ? drawn : alone.x;
+    begun += static_cast<int>(!detail::begin_with(glpk_lp{}, p, nothing).x.empty());
+    for (const auto& start : {drawn, short_one, no_numbers, nothing, optimum}) {
+      const milp_solution s = TestType{}.solve(p, start);
+      REQUIRE(s.status == alone.status);
+      if (s.status != milp_status::optimal) continue;
+      check_solution(p, s);
+      CHECK(s.objective == Approx(alone.objective).margin(1e-6));
+    }
+  }
+  CHECK(begun >= 20);  // a knapsack may stay empty
+}
+
+TEMPLATE_TEST_CASE("a search that a limit ends is no worse than its start", "", MILP_SOLVERS) {
+  std::mt19937_64 random(23);
+  for (int trial = 0; trial < 3; ++trial) {
+    const milp_problem p = knapsack(random, 35, 6);
+    const milp_solution best = TestType{}.solve(p);
+    REQUIRE(best.status == milp_status::optimal);
+    for (const int nodes : {0, 1, 10, 1'000'000}) {
+      TestType limited;
+      limited.max_nodes = nodes;
+      const milp_solution s = limited.solve(p, best.x);
+      INFO("trial " << trial << ", nodes " << nodes);
+      CHECK((s.status == milp_status::feasible || s.status == milp_status::optimal));
+      check_solution(p, s);
+      CHECK(s.objective == Approx(best.objective));
+      CHECK(s.bound <= s.objective);
+      CHECK(s.bound > -inf);
+      CHECK(limited.solve(p, best.x).x == s.x);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("of a start only the integers count", "", MILP_SOLVERS) {
+  milp_problem p;
+  const int many = p.relaxation.add_column(-1, 0, 9), rest = p.relaxation.add_column(-0.5, 0, 0.75);
+  p.integers = {many};
+  p.relaxation.rows = {{.terms = {{many, 2}, {rest, 1}}, .upper = 7}};
+  const milp_solution begun = detail::begin_with(glpk_lp{}, p, {2.2, -1e30});
+  CHECK(begun.x == std::vector<double>{2, 0.75});
+  CHECK(begun.objective == -2.375);
+  CHECK(detail::begin_with(glpk_lp{}, p, {4, 0}).x.empty());   // breaks the row
+  CHECK(detail::begin_with(glpk_lp{}, p, {10, 0}).x.empty());  // and the column's limit
+  CHECK(TestType{}.solve(p, {2.2, -1e30}).x == std::vector<double>{3, 0.75});
+}
+
+TEST_CASE("a start wins over a solver that denies it") {
+  const milp_solution begun{.status = milp_status::feasible, .objective = 5, .x = {1}};
+  CHECK(detail::no_worse_than(begun, {.status = milp_status::infeasible}).x == begun.x);
+  const milp_solution worse{.status = milp_status::optimal, .objective = 6, .bound = 6, .x = {2}, .nodes = 3};
+  const milp_solution s = detail::no_worse_than(begun, worse);
+  CHECK(s.status == milp_status::feasible);
+  CHECK(s.objective == 5);
+  CHECK(s.bound == 5);
+  CHECK(s.nodes == 3);
+  CHECK(detail::no_worse_than(begun, {.status = milp_status::unsolved, .bound = 4}).bound == 4);
+  CHECK(detail::no_worse_than(begun, {.status = milp_status::unbounded}).status == milp_status::unbounded);
+  CHECK(detail::no_worse_than({}, worse).objective == 6);
+}
+
+TEST_CASE("a solver that takes no start is asked without") {
+  struct startless {
+    milp_solution solve(const milp_problem& p) const { return {.nodes = static_cast<long long>(p.integers.size())}; }
+  };
+  static_assert(check_milp_solver<startless>() && !starts_milp<startless>);
+  milp_problem p;
+  p.integers = {p.relaxation.add_column(1)};
+  CHECK(solve_from(startless{}, p, {1.0}).nodes == 1);
+  CHECK(solve_from(glpk_milp{}, p, {1.0}).status == milp_status::optimal);
 }
 
 TEST_CASE("an attempt that a limit ends without an answer does not lose the answer of the one before") {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <coin/Cbc_C_Interface.h>
 
@@ -22,7 +23,7 @@
 
 namespace HETPLAN_NAMESPACE {
 
-/// Branch and cut by Cbc, silent, with its own heuristics and the cuts that are sound; Clp solves the relaxation first and,
+/// Branch and cut by Cbc, silent, with those of its own heuristics and cuts that are sound; Clp solves the relaxation first and,
 /// once the integers are found, for the other columns beside them.
 ///
 /// Cbc keeps its options in global variables: calls wait for each other, whatever their thread. A program that calls Cbc
@@ -35,30 +36,36 @@ struct cbc_milp {
   int max_iterations = 1'000'000;  ///< pivots of each linear program that Clp solves; Cbc does not count
   seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of Cbc, all that `solve` tries together
 
-  [[nodiscard]] milp_solution solve(const milp_problem& p) const {
+  [[nodiscard]] milp_solution solve(const milp_problem& p) const { return solve(p, std::vector<double>{}); }
+
+  [[nodiscard]] milp_solution solve(const milp_problem& p, const std::vector<double>& start) const {
     check_milp_problem(p);
     if (!(time_limit.value() >= 0)) throw invalid_input("cbc_milp: time_limit = " + to_text(time_limit.value()) + " s; expected >= 0");
     const detail::time_left left(time_limit);
-    return detail::solve_exactly(clp_lp{.max_iterations = max_iterations}, p,
-                                 [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance, left); });
+    const clp_lp rest{.max_iterations = max_iterations};
+    const milp_solution begun = detail::begin_with(rest, p, start);
+    return detail::no_worse_than(begun, detail::solve_exactly(rest, p, [&](const milp_problem& q, double tolerance) {
+                                   return attempt(q, tolerance, left, begun.x);
+                                 }));
   }
 
  private:
-  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance, const detail::time_left& left) const {
+  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance, const detail::time_left& left,
+                                      const std::vector<double>& start) const {
     const lp_solution relaxed = clp_lp{.max_iterations = max_iterations}.solve(p.relaxation);
     if (relaxed.status != lp_status::optimal) return detail::to_milp(lp_solution(relaxed));
     const detail::by_columns<CoinBigIndex> columns(p.relaxation);
     static std::mutex cbc_is_in_use;
     const std::lock_guard lock(cbc_is_in_use);
     try {
-      return run(p, columns, relaxed.objective, tolerance, left());
+      return run(p, columns, relaxed.objective, tolerance, left(), start);
     } catch (...) {  // CoinError, which no header of C tells of, and std::bad_alloc
       return {.bound = relaxed.objective};
     }
   }
 
   [[nodiscard]] milp_solution run(const milp_problem& p, const detail::by_columns<CoinBigIndex>& a, double relaxed, double tolerance,
-                                  seconds limit) const {
+                                  seconds limit, const std::vector<double>& start) const {
     const std::unique_ptr<Cbc_Model, void (*)(Cbc_Model*)> owner(Cbc_newModel(), Cbc_deleteModel);
     Cbc_Model* model = owner.get();
     const lp_problem& lp = p.relaxation;
@@ -75,9 +82,11 @@ struct cbc_milp {
     for (const char* unsound : {"preprocess", "mixedIntegerRoundingCuts", "flowCoverCuts", "twoMirCuts"}) {
       Cbc_setParameter(model, unsound, "off");
     }
-    Cbc_setParameter(model, "increment", "1e-9");  // else it drops what is better by little
+    Cbc_setParameter(model, "feasibilityPump", "off");  // Clp's assertions end the process in it, once in some thousand programs
+    Cbc_setParameter(model, "increment", "1e-9");       // else it drops what is better by little
     Cbc_setMaximumNodes(model, static_cast<int>(std::clamp<long long>(max_nodes, 0, std::numeric_limits<int>::max())));
     if (is_finite(limit)) Cbc_setMaximumSeconds(model, limit.value());
+    if (!start.empty()) Cbc_setInitialSolution(model, start.data());
     Cbc_solve(model);
 
     milp_solution s;
@@ -97,6 +106,6 @@ struct cbc_milp {
   }
 };
 
-static_assert(check_milp_solver<cbc_milp>());
+static_assert(check_milp_solver<cbc_milp>() && starts_milp<cbc_milp>);
 
 }  // namespace HETPLAN_NAMESPACE

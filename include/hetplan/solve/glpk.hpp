@@ -194,7 +194,7 @@ struct glpk_lp {
 };
 
 /// Branch and cut by GLPK, silent, one environment per thread. A fatal error of GLPK leaves the problem unsolved, as in
-/// glpk_lp. Once the integers are found, the other columns are solved for again beside them.
+/// glpk_lp. Once the integers are found, the other columns are solved for again beside them; so they are for those of a start.
 ///
 /// Throws       invalid_input before any call into GLPK.
 /// Determinism  yes, unless `time_limit` strikes: the other limits count nodes and pivots.
@@ -204,25 +204,34 @@ struct glpk_milp {
   int max_memory_MB = std::numeric_limits<int>::max();
   seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of the search, all that `solve` tries together
 
-  [[nodiscard]] milp_solution solve(const milp_problem& p) const {
+  [[nodiscard]] milp_solution solve(const milp_problem& p) const { return solve(p, std::vector<double>{}); }
+
+  [[nodiscard]] milp_solution solve(const milp_problem& p, const std::vector<double>& start) const {
     check_milp_problem(p);
     if (!(time_limit.value() >= 0)) throw invalid_input("glpk_milp: time_limit = " + to_text(time_limit.value()) + " s; expected >= 0");
     const glpk_lp rest{.max_iterations = max_iterations, .max_memory_MB = max_memory_MB};
     const detail::time_left left(time_limit);
-    return detail::solve_exactly(rest, p, [&](const milp_problem& q, double tolerance) { return attempt(q, tolerance, left); });
+    const milp_solution begun = detail::begin_with(rest, p, start);
+    return detail::no_worse_than(begun, detail::solve_exactly(rest, p, [&](const milp_problem& q, double tolerance) {
+                                   return attempt(q, tolerance, left, begun.x);
+                                 }));
   }
 
  private:
   struct search {
     long long max_nodes;
     int max_iterations;
+    const double* start = nullptr;  ///< a solution that GLPK has not been told, from [1] on
     long long nodes = 0;
     double bound = -std::numeric_limits<double>::infinity();
   };
 
-  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance, const detail::time_left& left) const {
+  [[nodiscard]] milp_solution attempt(const milp_problem& p, double tolerance, const detail::time_left& left,
+                                      const std::vector<double>& start) const {
     detail::glpk_loader loader(p.relaxation);
-    search state{.max_nodes = max_nodes, .max_iterations = max_iterations};
+    std::vector<double> from_one{0};
+    from_one.insert(from_one.end(), start.begin(), start.end());
+    search state{.max_nodes = max_nodes, .max_iterations = max_iterations, .start = start.empty() ? nullptr : from_one.data()};
     milp_solution s;
     s.x.resize(p.relaxation.objective.size());
     if (!detail::guard_glpk(max_memory_MB, [&] { run(p, tolerance, left, loader, state, s); })) return {};
@@ -239,6 +248,10 @@ struct glpk_milp {
     state.nodes = nodes;
     const int best = glp_ios_best_node(tree);
     if (best != 0) state.bound = std::max(state.bound, glp_ios_node_bound(tree, best));
+    if (state.start != nullptr && glp_ios_reason(tree) == GLP_IHEUR) {
+      glp_ios_heur_sol(tree, state.start);  // it does not look at rows: what it is told must be a solution
+      state.start = nullptr;
+    }
     if (nodes > state.max_nodes || glp_get_it_cnt(glp_ios_get_prob(tree)) >= state.max_iterations) glp_ios_terminate(tree);
   }
 
@@ -290,6 +303,6 @@ struct glpk_milp {
 };
 
 static_assert(check_lp_solver<glpk_lp>() && warm_starts_lp<glpk_lp>);
-static_assert(check_milp_solver<glpk_milp>());
+static_assert(check_milp_solver<glpk_milp>() && starts_milp<glpk_milp>);
 
 }  // namespace HETPLAN_NAMESPACE

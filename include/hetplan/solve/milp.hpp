@@ -42,10 +42,35 @@ concept solves_milp = requires(const S& s, const milp_problem& p) {
 template <class S>
 concept milp_solver = solves_milp<S>;
 
+/// A refinement: begins with a solution, such as a heuristic's. A start is a hint: only its integers count, and where the other columns
+/// cannot be solved for beside them it is ignored. It changes how long the answer takes, never its status or objective; where a limit
+/// ends the search, the answer is no worse than the start.
+template <class S>
+concept starts_milp = milp_solver<S> && requires(const S& s, const milp_problem& p, const std::vector<double>& start) {
+  { s.solve(p, start) } -> std::same_as<milp_solution>;  // deterministic
+};
+/// Takes a start in some way: a slip in the rest of the signature is an error, not "absent".
+template <class S>
+concept takes_milp_start = requires(S& s, const milp_problem& p, std::vector<double>& start) { s.solve(p, start); };
+
 template <class S>
 consteval bool check_milp_solver() {
   static_assert(solves_milp<S>, "milp_solver needs: hetplan::milp_solution solve(const hetplan::milp_problem&) const");
+  static_assert(starts_milp<S> || !takes_milp_start<S>,
+                "a milp_solver's start is: hetplan::milp_solution solve(const hetplan::milp_problem&, const std::vector<double>&) const");
   return milp_solver<S>;
+}
+
+/// Solves from `start`, a value for every column, where the solver can, else from nothing.
+template <milp_solver S>
+[[nodiscard]] milp_solution solve_from(const S& solver, const milp_problem& p, const std::vector<double>& start) {
+  static_assert(check_milp_solver<S>());
+  if constexpr (starts_milp<S>) {
+    return solver.solve(p, start);
+  } else {
+    static_cast<void>(start);
+    return solver.solve(p);
+  }
 }
 
 /// For those who link no solver: leaves every problem unsolved.
@@ -91,6 +116,21 @@ template <lp_solver Lp>
 }
 
 [[nodiscard]] milp_solution to_milp(lp_solution&& s);
+
+/// Has a start a value for every column, and integers within the limits of theirs?
+[[nodiscard]] bool could_start(const milp_problem& p, const std::vector<double>& start);
+
+/// The solution that a start's integers lead to; unsolved where there is none.
+template <lp_solver Lp>
+[[nodiscard]] milp_solution begin_with(const Lp& lp, const milp_problem& p, const std::vector<double>& start) {
+  if (!could_start(p, start)) return {};
+  milp_solution s{.status = milp_status::feasible, .x = start};
+  static_cast<void>(settle(lp, p, s));
+  return s;
+}
+
+/// What a solver says that began with `begun`, or that where the solver found nothing better. It also wins over a solver that denies it.
+[[nodiscard]] milp_solution no_worse_than(milp_solution begun, milp_solution s);
 
 /// What is left of a limit on the wall clock, which runs from its construction on.
 class time_left {

@@ -3,7 +3,10 @@
 
 #include <hetplan/solve/milp.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include <hetplan/core/error.hpp>
 
@@ -43,6 +46,24 @@ HETPLAN_INLINE milp_solution to_milp(lp_solution&& s) {
     case lp_status::unbounded: return {.status = milp_status::unbounded};
     default: return {};
   }
+}
+
+HETPLAN_INLINE bool could_start(const milp_problem& p, const std::vector<double>& start) {
+  if (p.integers.empty() || start.size() != p.relaxation.objective.size()) return false;
+  return std::all_of(p.integers.begin(), p.integers.end(), [&](int column) {
+    const auto c = static_cast<std::size_t>(column);
+    const double x = std::round(start[c]);
+    return std::isfinite(x) && p.relaxation.lower[c] <= x && x <= p.relaxation.upper[c];
+  });
+}
+
+HETPLAN_INLINE milp_solution no_worse_than(milp_solution begun, milp_solution s) {
+  if (begun.x.empty() || s.status == milp_status::unbounded) return s;
+  const double rounding = s.status == milp_status::optimal ? 1e-6 * (1 + std::abs(begun.objective)) : 0;
+  if (!s.x.empty() && s.objective <= begun.objective + rounding) return s;
+  if (s.status != milp_status::infeasible) begun.bound = std::min(begun.objective, s.bound);
+  begun.nodes = s.nodes;
+  return begun;
 }
 
 HETPLAN_INLINE seconds time_left::operator()() const { return seconds(std::max(0.0, limit_.value() - clock_.elapsed_s())); }

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/place/tight_rows.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/place/placement_windows.hpp>
+
+namespace HETPLAN_NAMESPACE::place {
+
+namespace detail {
+
+class tight_builder {
+ public:
+  explicit tight_builder(placement_columns& c)
+      : c_(c), t_(*c.table), n_(t_.size()), d_(t_.devices()), machines_(d_), window_(c), uses_(c.nodes()) {}
+
+  void run() {
+    if (!(window_.path <= c_.limit)) return;  // infeasible as it is
+    for (std::size_t v = 0; v < n_; ++v) keep_in_window(v);
+    for (std::size_t e = 0; e < t_.edges().size(); ++e) add_flow(e);
+    for (std::size_t v = 0; v < n_; ++v) {
+      for (std::size_t k = 0; k < d_; ++k) {
+        if (!c_.may_be_on(v, k)) continue;
+        uses_[v].push_back({k, {{c_.on(v, k), 1}}, {{c_.on(v, k), c_.time(v, k)}}, c_.time(v, k), head(v, k), tail(v, k) - c_.time(v, k)});
+      }
+    }
+    if (c_.holds.size() > 0) add_transfers();
+    const std::size_t timed = c_.holds.size() > 0 ? c_.nodes() : n_;
+    ordered_.assign(timed * machines_, {});
+    for (std::size_t a = 0; a < timed; ++a) {
+      for (std::size_t b = a + 1; b < (a < n_ ? n_ : timed); ++b) {
+        if (c_.precedes(a, b) || c_.precedes(b, a)) continue;
+        if (a < n_) order_operators(a, b);
+        else order_transfers(a, b);
+      }
+    }
+    for (std::size_t a = 0; a < timed; ++a) {
+      for (std::size_t m = a < n_ ? 0 : d_; m < machines_; ++m) add_loads_around(a, m);
+    }
+    for (std::size_t m = 0; m < machines_; ++m) add_load(m);
+  }
+
+ private:
+  /// What a node does on a machine, if it uses it.
+  struct use {
+    std::size_t machine;
+    row_terms used, load;
+    double least;             ///< the load is no smaller
+    double earliest, behind;  ///< it starts no sooner; so much is behind its end at least
+  };
+  /// Nodes that an order may put before another on a machine, or behind it.
+  struct ordered {
+    struct part {
+      int column;
+      const use* other;
+    };
+    std::vector<part> before, behind;
+  };
+
+  [[nodiscard]] double carried(std::size_t e, std::size_t k, std::size_t l) const {
+    return carried_s(t_, c_.rules.copies, e, k, l) / c_.unit_s;
+  }
+  [[nodiscard]] double head(std::size_t v, std::size_t k) const { return window_.head[v * d_ + k]; }
+  [[nodiscard]] double tail(std::size_t v, std::size_t k) const { return window_.tail[v * d_ + k]; }
+
+  void keep_in_window(std::size_t v) {
+    row_terms after_head{{c_.start[v], 1}}, before_tail{{c_.makespan, 1}, {c_.start[v], -1}};
+    for (std::size_t k = 0; k < d_; ++k) {
+      if (!c_.may_be_on(v, k)) continue;
+      after_head.emplace_back(c_.on(v, k), -head(v, k));
+      before_tail.emplace_back(c_.on(v, k), -tail(v, k));
+    }
+    c_.add_row(std::move(after_head), 0);
+    c_.add_row(std::move(before_tail), 0);
+  }
+
+  [[nodiscard]] int& flow(std::size_t e, std::size_t k, std::size_t l) { return flow_[(e * d_ + k) * d_ + l]; }
+
+  /// Columns for what an edge carries from device to device, -1 where there is no room for it; its producer's and reader's devices are
+  /// its margins.
+  void add_flow(std::size_t e) {
+    const auto [from, to, bytes] = t_.edges()[e];
+    flow_.resize((e + 1) * d_ * d_, -1);
+    row_terms data{{c_.start[to], 1}, {c_.start[from], -1}};
+    std::vector<row_terms> out(d_), in(d_);
+    for (std::size_t k = 0; k < d_; ++k) {
+      for (std::size_t l = 0; l < d_; ++l) {
+        if (!c_.may_be_on(from, k) || !c_.may_be_on(to, l)) continue;
+        const double takes = c_.time(from, k) + carried(e, k, l);
+        if (!(head(from, k) + takes + tail(to, l) <= c_.limit)) continue;
+        const int f = flow(e, k, l) = c_.add_column(0, 1);
+        data.emplace_back(f, -takes);
+        out[k].emplace_back(f, 1);
+        in[l].emplace_back(f, 1);
+      }
+    }
+    for (std::size_t k = 0; k < d_; ++k) {
+      out[k].emplace_back(c_.on(from, k), -1);
+      in[k].emplace_back(c_.on(to, k), -1);
+      c_.add_row(std::move(out[k]), 0, 0);
+      c_.add_row(std::move(in[k]), 0, 0);
+    }
+    c_.add_row(std::move(data), 0);
+  }
+
+  /// Ways, starts and channels of transfers. Channels of the same pairs are one machine.
+  void add_transfers() {
+    std::vector<std::vector<std::size_t>> pairs_of(c_.holds.size());
+    for (std::size_t pair = 0; pair < d_ * d_; ++pair) {
+      for (const std::size_t h : c_.holds.of(pair / d_, pair % d_)) pairs_of[h].push_back(pair);
+    }
+    for (std::size_t h = 0; h < pairs_of.size(); ++h) {
+      const auto alike = [&](std::size_t other) { return pairs_of[other] == pairs_of[h]; };
+      if (!pairs_of[h].empty() && std::none_of(channel_.begin(), channel_.end(), alike)) channel_.push_back(h);
+    }
+    machines_ += channel_.size();
+    for (std::size_t a = n_; a < c_.nodes(); ++a) {
+      possible_transfer& x = c_.transfers[a - n_];
+      add_ways(x);
+      c_.start[a] = c_.add_column(0, c_.limit);
+      row_terms ready{{c_.start[a], 1}, {c_.start[x.producer], -1}};
+      c_.add_duration(ready, x.producer, -1);
+      c_.add_row(std::move(ready), 0);
+      double earliest = never, behind = never;
+      for (std::size_t k = 0; k < d_; ++k) earliest = std::min(earliest, head(x.producer, k) + c_.time(x.producer, k));
+      for (const std::uint32_t e : x.edges) {
+        deliver(a, e);
+        for (std::size_t k = 0; k < d_; ++k) behind = std::min(behind, tail(t_.edges()[e].to, k));
+      }
+      for (std::size_t m = 0; m < channel_.size(); ++m) {
+        use u{d_ + m, {}, {}, never, earliest, behind};
+        for (const auto& w : x.ways) {
+          const auto& pairs = pairs_of[channel_[m]];
+          if (!std::binary_search(pairs.begin(), pairs.end(), w.from * d_ + w.to)) continue;
+          u.used.emplace_back(w.column, 1);
+          u.load.emplace_back(w.column, w.takes);
+          u.least = std::min(u.least, w.takes);
+        }
+        if (!u.used.empty()) uses_[a].push_back(std::move(u));
+      }
+    }
+  }
+
+  /// Of one edge, ways are its flow; with copies per device one is taken if any reader's flow is.
+  void add_ways(possible_transfer& x) {
+    for (auto& w : x.ways) {
+      if (c_.rules.copies == transfer_copies::per_edge) {
+        w.column = flow(x.edges[0], w.from, w.to);
+        continue;
+      }
+      for (const std::uint32_t e : x.edges) {
+        const int f = flow(e, w.from, w.to);
+        if (f < 0) continue;
+        if (w.column < 0) {
+          w.column = c_.add_column(0, 1);
+          c_.add_row({{c_.on(x.producer, w.from), 1}, {w.column, -1}}, 0);
+        }
+        c_.add_row({{w.column, 1}, {f, -1}}, 0);
+      }
+    }
+    std::erase_if(x.ways, [](const auto& w) { return w.column < 0; });
+  }
+
+  /// An edge's reader waits for the transfer, if it is that one that serves it.
+  void deliver(std::size_t a, std::uint32_t e) {
+    row_terms there{{c_.start[t_.edges()[e].to], 1}, {c_.start[a], -1}};
+    const bool surely = c_.rules.copies == transfer_copies::per_edge;
+    for (const auto& w : c_.transfer(a).ways) {
+      if (const int f = flow(e, w.from, w.to); f >= 0) there.emplace_back(f, -w.takes - (surely ? 0 : c_.limit));
+    }
+    c_.add_row(std::move(there), surely ? 0 : -c_.limit);
+  }
+
+  /// A binary that puts one node before the other on a machine.
+  [[nodiscard]] int add_order(std::size_t v, std::size_t w, const use& first, const use& second) {
+    const std::size_t m = first.machine;
+    const int column = c_.add_binary();
+    if (!(first.earliest + first.least + second.least + second.behind <= c_.limit)) c_.upper(column) = 0;
+    c_.orders.push_back({v, w, m < d_ ? m : d_ + channel_[m - d_], column});
+    ordered_[w * machines_ + m].before.push_back({column, &first});
+    ordered_[v * machines_ + m].behind.push_back({column, &second});
+    return column;
+  }
+
+  /// One of two orders where both nodes use the machine, none where one of them does not.
+  void one_of(int there, int back, const use& a, const use& b) {
+    row_terms if_both{{there, 1}, {back, 1}};
+    for (const use* u : {&a, &b}) {
+      row_terms unless{{there, 1}, {back, 1}};
+      for (const auto& [column, one] : u->used) {
+        unless.emplace_back(column, -one);
+        if_both.emplace_back(column, -one);
+      }
+      c_.add_row(std::move(unless), -never, 0);
+    }
+    c_.add_row(std::move(if_both), -1);
+  }
+
+  /// An operator is on one device, so that its orders share a row each way: the overlap that windows leave is M, device by device.
+  void order_operators(std::size_t a, std::size_t b) {
+    row_terms there{{c_.start[b], 1}, {c_.start[a], -1}}, back{{c_.start[a], 1}, {c_.start[b], -1}};
+    const auto in_windows = [&](row_terms& row, std::size_t v, std::size_t w) {
+      for (const use& u : uses_[v]) row.emplace_back(c_.on(v, u.machine), c_.limit - u.behind - u.least);
+      for (const use& u : uses_[w]) row.emplace_back(c_.on(w, u.machine), -u.earliest);
+    };
+    in_windows(there, a, b);
+    in_windows(back, b, a);
+    for (const use& x : uses_[a]) {
+      for (const use& y : uses_[b]) {
+        if (x.machine != y.machine) continue;
+        const int first = add_order(a, b, x, y), second = add_order(b, a, y, x);
+        there.emplace_back(first, x.behind + y.earliest - c_.limit);
+        back.emplace_back(second, y.behind + x.earliest - c_.limit);
+        one_of(first, second, x, y);
+      }
+    }
+    c_.add_row(std::move(there), 0);
+    c_.add_row(std::move(back), 0);
+  }
+
+  /// A transfer may hold several channels at once, so that each order has a row.
+  void order_transfers(std::size_t a, std::size_t b) {
+    const auto order = [&](std::size_t v, std::size_t w, const use& first, const use& second) {
+      const int column = add_order(v, w, first, second);
+      const double overlap = std::max(0.0, c_.limit - first.behind - second.earliest);
+      row_terms after{{c_.start[w], 1}, {c_.start[v], -1}, {column, -overlap}};
+      c_.add_duration(after, v, -1);
+      c_.add_row(std::move(after), -overlap);
+      return column;
+    };
+    for (const use& x : uses_[a]) {
+      for (const use& y : uses_[b]) {
+        if (x.machine == y.machine) one_of(order(a, b, x, y), order(b, a, y, x), x, y);
+      }
+    }
+  }
+
+  /// Before a node its machine did what paths and orders put there, and behind it what they put behind.
+  void add_loads_around(std::size_t a, std::size_t m) {
+    row_terms before{{c_.start[a], 1}}, behind{{c_.makespan, 1}, {c_.start[a], -1}};
+    c_.add_duration(behind, a, -1);
+    double sooner = never, later = never;
+    for (const use& u : uses_[a]) {
+      sooner = std::min(sooner, u.earliest);
+      later = std::min(later, u.behind);
+    }
+    if (uses_[a].empty()) return;
+    int sides[2] = {0, 0};
+    const auto subtract = [](row_terms& row, const use& u) {
+      for (const auto& [column, load] : u.load) row.emplace_back(column, -load);
+    };
+    for (std::size_t b = 0; b < uses_.size(); ++b) {
+      const auto u = std::find_if(uses_[b].begin(), uses_[b].end(), [&](const use& x) { return x.machine == m; });
+      if (b == a || u == uses_[b].end()) continue;
+      if (c_.precedes(b, a)) subtract(before, *u), sooner = std::min(sooner, u->earliest), ++sides[0];
+      if (c_.precedes(a, b)) subtract(behind, *u), later = std::min(later, u->behind), ++sides[1];
+    }
+    for (const auto& [column, u] : ordered_[a * machines_ + m].before) {
+      before.emplace_back(column, -u->least);
+      sooner = std::min(sooner, u->earliest);
+      ++sides[0];
+    }
+    for (const auto& [column, u] : ordered_[a * machines_ + m].behind) {
+      behind.emplace_back(column, -u->least);
+      later = std::min(later, u->behind);
+      ++sides[1];
+    }
+    if (sides[0] > 1) c_.add_row(std::move(before), sooner);  // one alone says no more than its path
+    if (sides[1] > 1) c_.add_row(std::move(behind), later);
+  }
+
+  void add_load(std::size_t m) {
+    row_terms all{{c_.makespan, 1}};
+    double sooner = never, later = never;
+    for (const auto& uses : uses_) {
+      for (const use& u : uses) {
+        if (u.machine != m) continue;
+        for (const auto& [column, load] : u.load) all.emplace_back(column, -load);
+        sooner = std::min(sooner, u.earliest);
+        later = std::min(later, u.behind);
+      }
+    }
+    if (all.size() > 2) c_.add_row(std::move(all), std::min(sooner + later, window_.path));
+  }
+
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  placement_columns& c_;
+  const placement_table& t_;
+  std::size_t n_, d_, machines_;
+  placement_windows window_;
+  std::vector<int> flow_;             ///< edges x devices x devices
+  std::vector<std::size_t> channel_;  ///< of the machines behind the devices
+  std::vector<std::vector<use>> uses_;
+  std::vector<ordered> ordered_;  ///< nodes x machines
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE void add_tight_rows(placement_columns& c) { detail::tight_builder(c).run(); }
+
+}  // namespace HETPLAN_NAMESPACE::place
