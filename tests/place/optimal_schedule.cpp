@@ -27,6 +27,8 @@
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/tasks/expand_placement.hpp>
+#include <support/placement_cases.hpp>
+#include <support/random_source.hpp>
 #include <support/random_tables.hpp>
 #include <support/shared_data.hpp>
 
@@ -197,6 +199,35 @@ TEST_CASE("branch and bound without contention finds the makespan of all orders 
     CHECK(find_broken_rule(t, {}, found).value_or("") == "");
   }
   CHECK(infeasible > 0);
+}
+
+TEST_CASE("branch and bound finds what an independent enumeration finds, under every contention and both rules of copies") {
+  const std::uint64_t seed = test::first_seed();
+  const std::vector<test::placement_case> cases = test::placement_cases(seed, 800);
+  REQUIRE(cases.size() == 800);
+  int number = 0, proven = 0, infeasible = 0;
+  for (const test::placement_case& c : cases) {
+    INFO(test::placement_oracle(seed, 800) << ": case " << number++ << ", " << c.kind << ", " << to_string(c.rules.contention) << ", "
+                                           << to_string(c.rules.copies));
+    const operator_schedule found = optimal_schedule(c.table, c.rules);
+    const operator_schedule searched = find_schedule(c.table, c.rules, {.steps = 20'000});
+    if (!c.optimum_s) {
+      ++infeasible;
+      CHECK(found.status.result == outcome::infeasible);
+      CHECK(!searched.found());
+      continue;
+    }
+    CHECK(found.makespan_s == Approx(*c.optimum_s).epsilon(1e-9));
+    CHECK(find_broken_rule(c.table, c.rules, found).value_or("") == "");
+    CHECK(searched.bound_s <= *c.optimum_s * (1 + 1e-9));
+    CHECK(searched.makespan_s >= *c.optimum_s * (1 - 1e-9));
+    if (c.rules.contention == contention::shared) continue;
+    CHECK(found.gap() == 0);
+    proven += searched.gap() == 0;
+  }
+  CAPTURE(proven, infeasible);
+  CHECK(proven > 400);
+  CHECK(infeasible > 50);
 }
 
 TEST_CASE("narrowing keeps an optimal placement, and its bound is below the optimum") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <hetplan/place/getf.hpp>
 #include <hetplan/place/heft.hpp>
@@ -29,6 +30,19 @@ HETPLAN_INLINE operator_schedule best_list_schedule(const placement_table& t, co
   return best;
 }
 
+namespace detail {
+
+/// At sharp milestones first, whose parts may be large; then as finely as milestones with something beside them allow; at last not at all,
+/// where the whole is small: memory couples parts.
+[[nodiscard]] HETPLAN_INLINE std::vector<series_parts> ways_to_cut(const placement_table& t, std::size_t small) {
+  if (t.devices() > 64) return {};
+  std::vector<series_parts> ways{find_series_parts(t, {.wanted_operators = 400}), find_series_parts(t)};
+  if (t.size() <= small) ways.push_back({.parts = {{t.order().begin(), t.order().end()}}});
+  return ways;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options,
                                                const any_observer<schedule_improved>& observer) {
   const placement_bounds bounds = bounds_of(t);
@@ -41,13 +55,12 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
     return stopped ? control::stop : control::go;
   };
   if (best.found()) static_cast<void>(watch({best.makespan_s, 0}));
-  // Sharp milestones first, whose parts may be large; then parts as small as milestones with something beside them allow.
-  series_parts before;
-  for (const std::size_t wanted : {std::size_t{400}, series_options{}.wanted_operators}) {
-    const series_parts parts = find_series_parts(t, {.wanted_operators = wanted});
-    if (stopped || best.gap() == 0 || t.devices() > 64 || parts.milestones == before.milestones) break;
+  std::vector<series_parts> done;
+  for (series_parts& parts : detail::ways_to_cut(t, options.series.exact_operators)) {
+    const auto same = [&](const series_parts& other) { return other.milestones == parts.milestones; };
+    if (stopped || best.gap() == 0 || std::any_of(done.begin(), done.end(), same)) continue;
     series_search_options series = options.series;
-    series.steps = std::clamp(options.steps / 2, 0LL, series.steps) / (before.parts.empty() ? 1 : 2);
+    series.steps = std::clamp(options.steps / 2, 0LL, series.steps) / (done.empty() ? 1 : 2);
     if (!series.lp.exists()) series.lp = options.lp;
     operator_schedule by_parts = series_schedule(t, r, parts, series, watch);
     if (by_parts.status.result == outcome::infeasible) return by_parts;
@@ -56,7 +69,7 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
     if (by_parts.makespan_s < best.makespan_s) best = std::move(by_parts);
     best.bound_s = std::min(bound_s, best.makespan_s);
     best.steps = steps;
-    before = parts;
+    done.push_back(std::move(parts));
   }
   if (best.found() && !stopped && best.gap() > 0) {
     improve_options improve = options.improve;
