@@ -203,13 +203,6 @@ int answer(const common_options& options, const plan_result& result, const plann
     std::cout << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
   } else {
     std::cout << describe(result.plans.front(), model, devices);
-    if (result.search_bound.value() > 0) {
-      const double gap = readable_gap(gap_to(result.plans.front().predicted->latency, result.search_bound));
-      if (gap == 0) std::printf("  proven: no placement of its operators is faster\n");
-      else
-        std::printf("  no placement of its operators is faster than %s: it is at most %.3g %% slower\n",
-                    readable(result.search_bound).c_str(), 100 * gap);
-    }
     if (!result.status.ok()) std::cout << "  " << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
   }
   return result.plans.empty() ? 1 : 0;

@@ -179,7 +179,7 @@ class documents(folder_test):
         document = self.document("plan", "mobilenetv2", "edge-cluster", "--planner", "moirai", "--contention", "one_port", "--out", "p.json")
         plan = document["plans"][0]
         self.assertEqual((plan["mode"], plan["microbatch_size"], plan["network"], plan["copies"]), ("inference", 1, "exclusive", "per_device"))
-        self.assertLessEqual(document["search_bound"], plan["predicted"]["latency"] * (1 + 1e-9))
+        self.assertLessEqual(plan["predicted"]["placement_bound"], plan["predicted"]["latency"] * (1 + 1e-9))
         simulated = self.document("simulate", "mobilenetv2", "edge-cluster", "p.json")
         self.assertEqual(simulated["latency"], plan["predicted"]["latency"])
         placement = json.loads(self.done("export", "mobilenetv2", "edge-cluster", "p.json", "--to", "placement"))

@@ -36,8 +36,8 @@ TEST_CASE("planners of operators answer with a plan that the simulator has judge
       const plan& p = r.plans.front();
       CHECK(p.planner == "moirai");
       CHECK(p.predicted->latency.value() <= alone.plans.front().predicted->latency.value() * (1 + 1e-9));
-      CHECK(r.search_bound.value() > 0);
-      CHECK(r.search_bound.value() <= p.predicted->latency.value() * (1 + 1e-9));
+      CHECK(p.predicted->placement_bound.value() > 0);
+      CHECK(p.predicted->placement_bound.value() <= p.predicted->latency.value() * (1 + 1e-9));
       const plan again = io::read_plan(io::json_document::parse(io::write_plan(p, model, home), "plan"), model, home);
       CHECK(again == p);
     }

@@ -87,6 +87,15 @@ class gantt_painter {
     return std::min(widest, 0.2 * width_) + 12;
   }
 
+  /// What it certifies of the latency.
+  [[nodiscard]] static std::string certificate(const evaluation& e) {
+    const bool of_placement = e.placement_bound.value() > 0;
+    const double slower = readable_gap(of_placement ? e.latency / e.placement_bound - 1 : e.gap);
+    if (of_placement && slower == 0) return ", no placement of its operators is faster";
+    if (!of_placement && e.bound.value() <= 0) return {};
+    return ", at most " + fixed(100 * slower, slower < 1 ? 1 : 0) + " % slower than the best " + (of_placement ? "placement" : "plan");
+  }
+
   /// Title and what was planned on the left, what it costs on the right; returns where they end.
   double header(const std::string& title) {
     const evaluation& e = judgement_.evaluation;
@@ -103,7 +112,7 @@ class gantt_painter {
         e.time_between_tokens ? engineering(e.time_between_tokens->value(), "s") + " per token" : engineering(e.latency.value(), "s");
     out_.text(right, 42, response, {.size = 18, .anchor = "end", .weight = 600});
     std::string gap = e.time_between_tokens ? "all tokens: " + engineering(e.latency.value(), "s") : "latency";
-    if (e.bound.value() > 0) gap += ", at most " + fixed(100 * readable_gap(e.gap), e.gap < 1 ? 1 : 0) + " % slower than the best plan";
+    gap += certificate(e);
     out_.text(right, 63, gap, {.size = 12, .fill = palette::quiet, .anchor = "end"});
     return 80;
   }
@@ -176,8 +185,8 @@ class gantt_painter {
 
   /// No plan can end before this line.
   void bound_mark(double top, double bottom) {
-    const double bound = judgement_.evaluation.bound.value();
-    if (bound <= 0 || bound >= axis_.latency_s) return;
+    const double bound = std::max(judgement_.evaluation.bound, judgement_.evaluation.placement_bound).value();
+    if (bound <= 0 || bound >= 0.999 * axis_.latency_s) return;  // at the end it says nothing
     const double x = axis_.at(bound);
     out_.line(x, top - 10, x, bottom + 4, palette::ink, 1, " stroke-dasharray=\"2 3\"");
     out_.text(x, top - 13, "bound", {.size = 9.5, .anchor = "middle"});

@@ -64,6 +64,10 @@ HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
   text += fact(engineering(e->energy().value(), "J"), "energy of one run", "fact-energy");
   if (e->bound.value() > 0)
     text += fact(at_most(e->gap), "slower than the best plan: none is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
+  if (e->placement_bound.value() > 0)
+    text += fact(at_most(gap_to(e->latency, e->placement_bound)),
+                 "slower than the best placement of its operators: none is faster than " + engineering(e->placement_bound.value(), "s"),
+                 "fact-placement-gap");
   if (const seconds own = std::max(e->schedule_bound, e->contention_bound); own.value() > 0)
     text += fact(at_most(gap_to(e->latency, own)),
                  "slower than this plan can be: no schedule of it is faster than " + engineering(own.value(), "s"), "fact-schedule-gap");

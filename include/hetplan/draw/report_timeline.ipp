@@ -57,8 +57,9 @@ HETPLAN_INLINE std::string report_timeline::paint() && {
     y += band + 8;
   }
   chart_.plot.close_group();
-  const double bound = run_.plan.predicted ? run_.plan.predicted->bound.value() : run_.judgement.evaluation.bound.value();
-  if (bound > 0 && bound < run_.latency_s()) {
+  const evaluation& e = run_.plan.predicted ? *run_.plan.predicted : run_.judgement.evaluation;
+  const double bound = std::max(e.bound, e.placement_bound).value();
+  if (bound > 0 && bound < 0.999 * run_.latency_s()) {
     const double x = chart_.axis().at(bound);
     chart_.plot.line(x, 12, x, y, palette::ink, 1, " stroke-dasharray=\"2 3\"");
     chart_.plot.text(x, 10, "bound", {.size = 9.5, .anchor = "middle"});

@@ -42,6 +42,7 @@ HETPLAN_INLINE void put_bounds(json& o, const evaluation& e) {
   put(o, "schedule_bound", e.schedule_bound);
   put(o, "schedule_gap", e.schedule_gap);
   if (e.contention_bound.value() > 0) put(o, "contention_bound", e.contention_bound);
+  if (e.placement_bound.value() > 0) put(o, "placement_bound", e.placement_bound);
   if (e.time_between_tokens) put(o, "time_between_tokens", *e.time_between_tokens);
 }
 

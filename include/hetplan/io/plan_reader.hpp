@@ -31,8 +31,9 @@ inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
 inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
 inline constexpr std::array<std::string_view, 6> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
-inline constexpr std::array<std::string_view, 9> predicted{
-    "latency", "energy", "peak_memory", "bound", "gap", "schedule_bound", "schedule_gap", "contention_bound", "time_between_tokens"};
+inline constexpr std::array<std::string_view, 10> predicted{
+    "latency",        "energy",       "peak_memory",      "bound",           "gap",
+    "schedule_bound", "schedule_gap", "contention_bound", "placement_bound", "time_between_tokens"};
 }  // namespace keys
 
 namespace detail {

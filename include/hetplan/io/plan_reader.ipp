@@ -280,6 +280,7 @@ HETPLAN_INLINE void plan_reader::read_predicted(const json_node& n) {
   e.schedule_bound = o.amount<seconds>("schedule_bound", range::at_least_zero).value_or(seconds{});
   e.schedule_gap = o.number("schedule_gap", range::any).value_or(0);
   e.contention_bound = o.amount<seconds>("contention_bound", range::at_least_zero).value_or(seconds{});
+  e.placement_bound = o.amount<seconds>("placement_bound", range::at_least_zero).value_or(seconds{});
   p_.predicted = std::move(e);
 }
 

@@ -29,10 +29,6 @@ HETPLAN_INLINE std::string write_plan_result(const plan_result& r, const plannin
   o["reason"] = r.status.reason;
   o["plans"] = json::array();
   for (const plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
-  if (r.search_bound.value() > 0) {
-    put(o, "search_bound", r.search_bound);
-    if (!r.plans.empty()) put(o, "search_gap", gap_to(r.plans.front().predicted->latency, r.search_bound));
-  }
   o["candidates"] = r.candidates;
   put(o, "elapsed", r.elapsed);
   return json_text(o);

@@ -89,6 +89,12 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
   } else {
     text += "its transfers in the best order\n";
   }
+  if (e.placement_bound.value() > 0) {
+    const double gap = readable_gap(e.latency / e.placement_bound - 1);
+    text += gap == 0 ? "  proven: no placement of its operators is faster\n"
+                     : detail::format_line("  no placement of its operators is faster than %s: it is at most %.3g %% slower\n",
+                                           readable(e.placement_bound).c_str(), 100 * gap);
+  }
   return text;
 }
 

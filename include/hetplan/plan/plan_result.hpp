@@ -19,7 +19,6 @@ struct plan_result {
   hetplan::status status = {};
   std::optional<broken_limit> binding = {};  ///< infeasible: of the candidate that came nearest
   std::vector<plan> plans = {};
-  seconds search_bound = {};  ///< no plan of the kind that the planner searches has a smaller latency; 0: it does not say
   long long candidates = 0;   ///< plans that were judged
   long long steps = 0;        ///< that it took; see step_budget
   bool out_of_steps = false;  ///< stopped by the budget

@@ -39,7 +39,7 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
   budget.spend(found.steps);
   if (!found.found()) return {.status = found.status, .steps = found.steps, .elapsed = seconds(clock.elapsed_s())};
   plan_result answer = judge_choice(problem, objective, place::plan_of(problem, blocks, view.network, found, planner), budget, observer);
-  answer.search_bound = seconds(found.bound_s);
+  if (!answer.plans.empty()) answer.plans.front().predicted->placement_bound = seconds(found.bound_s);
   if (answer.status.ok() && found.status.result == outcome::stopped) answer.status = found.status;
   answer.elapsed = seconds(clock.elapsed_s());
   return answer;
