@@ -307,7 +307,7 @@ TEST_CASE("nodes without duration may be ordered in a circle, which does no harm
   // Behind the five devices orders of the pairs 01, 02, 12, a binary each way.
   const auto& integers = program.problem().integers;
   REQUIRE(integers.size() == 5 + 6);
-  for (const std::size_t i : {7, 8}) {  // 2 before 0 in place of 0 before 2
+  for (const std::size_t i : {7U, 8U}) {  // 2 before 0 in place of 0 before 2
     double& value = x[static_cast<std::size_t>(integers[i])];
     value = 1 - value;
   }
