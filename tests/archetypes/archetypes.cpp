@@ -22,6 +22,8 @@
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/place/contiguous_partition.hpp>
+#include <hetplan/place/heft.hpp>
+#include <hetplan/place/solve_placement.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
@@ -522,6 +524,17 @@ TEST_CASE("a bare priority, a bare observer and bare solvers schedule transfers"
   CHECK(exact.status.result == outcome::stopped);
   CHECK(exact.latency == listed.latency);
   CHECK(schedule::searched_transfers{}(cep, {.lp = solver_archetype(0)}).latency <= listed.latency);
+}
+
+TEST_CASE("a bare solver of mixed-integer programs, with or without a start, is asked for a placement") {
+  const place::placement_table t(
+      {.operators = {"a"}, .devices = {"x"}, .time_s = {1}, .held_bytes = {0}, .capacity_bytes = {1}, .pairs = {place::device_pair{}}});
+  const place::operator_schedule known = place::heft(t, {});
+  for (const auto& s : {place::solve_placement(t, {}, known, milp_solver_archetype(0)),
+                        place::solve_placement(t, {}, known, starting_milp_solver_archetype(0), place::formulation::printed)}) {
+    CHECK(s.status.result == outcome::stopped);
+    CHECK(s.makespan_s == known.makespan_s);
+  }
 }
 
 TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refine plans") {

@@ -35,10 +35,11 @@ struct possible_transfer {
 /// A column that puts one node of the program before another; nodes are operators, then transfers.
 struct node_order {
   static constexpr std::size_t any_machine = ~std::size_t{0};
+  static constexpr int always = -1;
 
   std::size_t first, second;
   std::size_t machine;    ///< it speaks of nodes that both use this one: a device, or devices + a channel
-  int column;             ///< 1: first is before second
+  int column;             ///< 1: first is before second; or always
   bool reverses = false;  ///< and 0: it is behind it
 };
 

@@ -119,7 +119,7 @@ class order_reader {
     for (std::size_t a = 0; a < c.nodes(); ++a) path_ends_[a] = after_[a].size();
     for (const node_order& o : c.orders) {
       if (!p.asks(o)) continue;
-      if (value(o.column) > 0.5) precede(o.first, o.second, orders_);
+      if (o.column == node_order::always || value(o.column) > 0.5) precede(o.first, o.second, orders_);
       else if (o.reverses) precede(o.second, o.first, orders_);
     }
   }

@@ -37,8 +37,8 @@ HETPLAN_INLINE void placement_questions::take(const milp_solution& s) {
   best_.steps += s.nodes;
   const double unit_s = program_.unit_s();
   if (s.status == milp_status::infeasible && !best_.found()) return end(outcome::infeasible, "no placement keeps memory and routes");
-  if (s.status == milp_status::infeasible || s.status == milp_status::unbounded)
-    return end(outcome::stopped, "the solver says that there is no schedule, but one is known");
+  if (s.status == milp_status::infeasible) return end(outcome::stopped, "the solver says that there is no schedule, but one is known");
+  if (s.status == milp_status::unbounded) return end(outcome::stopped, "the solver says that makespans are unbounded");
   if (s.status == milp_status::unsolved) {
     raise_bound(s.bound * unit_s);
     return end(outcome::stopped, "the solver met a limit after " + std::to_string(best_.steps) + " nodes");

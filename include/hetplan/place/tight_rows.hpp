@@ -14,7 +14,8 @@ namespace HETPLAN_NAMESPACE::place {
 /// is 0 unless both use the machine, and one of the two is 1 if they do.
 /// windows: each operator on each device has a head (what must come before it) and a tail (itself and what must come behind it). What they
 /// leave no room for is fixed, and they are the big-M.
-/// loads: before a node its machine did all that a path or an order puts there; so behind it, and between the first and the last.
+/// instants: operators at the ends of the graph that take no time, and their transfers that take none, come first and last without a
+/// choice. loads: before a node its machine did all that a path or an order puts there; so behind it, and between the first and the last.
 ///
 /// Complexity  O(nodes^2 x machines) rows and binaries.
 /// Source      ours, for Moirai's eqs. 4a, 4b, 6, 7 and 8.

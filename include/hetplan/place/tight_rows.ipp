@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/place/instant_nodes.hpp>
 #include <hetplan/place/placement_windows.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
@@ -18,7 +19,7 @@ namespace detail {
 class tight_builder {
  public:
   explicit tight_builder(placement_columns& c)
-      : c_(c), t_(*c.table), n_(t_.size()), d_(t_.devices()), machines_(d_), window_(c), uses_(c.nodes()) {}
+      : c_(c), t_(*c.table), n_(t_.size()), d_(t_.devices()), machines_(d_), window_(c), instants_(c), uses_(c.nodes()) {}
 
   void run() {
     if (!(window_.path <= c_.limit)) return;  // infeasible as it is
@@ -36,7 +37,8 @@ class tight_builder {
     for (std::size_t a = 0; a < timed; ++a) {
       for (std::size_t b = a + 1; b < (a < n_ ? n_ : timed); ++b) {
         if (c_.precedes(a, b) || c_.precedes(b, a)) continue;
-        if (a < n_) order_operators(a, b);
+        if (instants_.any_of(a, b)) c_.orders.push_back(instants_.order_of(a, b));
+        else if (a < n_) order_operators(a, b);
         else order_transfers(a, b);
       }
     }
@@ -295,6 +297,7 @@ class tight_builder {
   const placement_table& t_;
   std::size_t n_, d_, machines_;
   placement_windows window_;
+  instant_nodes instants_;
   std::vector<int> flow_;             ///< edges x devices x devices
   std::vector<std::size_t> channel_;  ///< of the machines behind the devices
   std::vector<std::vector<use>> uses_;
