@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operators placed with a proof: drawn graphs and Moirai's first example by mixed-integer programming, from a heuristic's schedule.
+// Operators placed with a proof: drawn graphs and Moirai's first example by mixed-integer programming and by our own branch and bound, from
+// a heuristic's schedule.
 //   bench_placement_exact [--quick] [--json]
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +12,7 @@
 
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
 #include <hetplan/solve/glpk.hpp>
 #ifdef HETPLAN_HAS_CBC
@@ -53,6 +55,10 @@ const std::vector<solver> solvers{
 #endif
 };
 
+const solver ours{"branch and bound", [](const auto& t, const auto& r, const auto& known, formulation, seconds) {
+                    return place::optimal_schedule(t, r, known, {.steps = 20'000'000});
+                  }};
+
 struct size {
   std::size_t operators, devices;
   unsigned edge_percent;
@@ -79,8 +85,9 @@ void add_drawn(bench::report& r, const size& s, const solver& by, int graphs, se
     nodes += static_cast<double>(found.steps);
     proven += static_cast<int>(found.status.ok());
   }
+  const bool program = &by != &ours;
   r.add({std::to_string(s.operators) + " x " + std::to_string(s.devices) + ", " + std::to_string(s.edge_percent) + " % edges",
-         std::string(to_string(s.rule)), name(s.form), by.name, std::to_string(proven) + " of " + std::to_string(graphs),
+         std::string(to_string(s.rule)), program ? name(s.form) : "", by.name, std::to_string(proven) + " of " + std::to_string(graphs),
          number("%.2f s", bench::median(took_s)), number("%.2f s", *std::max_element(took_s.begin(), took_s.end())),
          number("%.0f", nodes / graphs), number("%.1f %%", 100 * *std::max_element(gap.begin(), gap.end())),
          number("%.3f", bench::median(start))});
@@ -104,7 +111,13 @@ int main(int argc, char** argv) {
   for (const size& s : sizes) {
     if (options.quick && s.operators > 12) continue;
     for (const solver& by : solvers) add_drawn(drawn, s, by, graphs, drawn_limit);
+    if (s.form == formulation::tight) add_drawn(drawn, s, ours, graphs, drawn_limit);
   }
+  // Where programs do not get to.
+  for (const size& s : {size{10, 4, 35, contention::none, formulation::tight}, size{20, 4, 15, contention::none, formulation::tight},
+                        size{30, 4, 10, contention::none, formulation::tight}, size{20, 4, 15, contention::one_port, formulation::tight},
+                        size{40, 4, 8, contention::none, formulation::tight}})
+    if (!options.quick) add_drawn(drawn, s, ours, graphs, drawn_limit);
 
   const std::string folder = HETPLAN_SOURCE_DIR "/../shared/data/moirai";
   if (!std::filesystem::is_directory(folder)) {
@@ -122,13 +135,15 @@ int main(int argc, char** argv) {
       if (!options.quick) starts.push_back(solvers[0].run(t, {c}, listed, formulation::tight, limit));
       for (place::operator_schedule known : starts) {
         known.bound_s = 0;
-        for (const solver& by : solvers) {
+        std::vector<solver> all = solvers;
+        if (f == formulation::tight) all.push_back(ours);
+        for (const solver& by : all) {
           place::operator_schedule s;
           const double took_s = bench::seconds_of([&] {
             s = by.run(t, {c}, known, f, limit);
             return s.makespan_s;
           });
-          example.add({name(f), std::string(to_string(c)), by.name, number("%.0f", 1e3 * known.makespan_s),
+          example.add({by.name == ours.name ? "" : name(f), std::string(to_string(c)), by.name, number("%.0f", 1e3 * known.makespan_s),
                        number("%.0f", 1e3 * s.makespan_s), number("%.2f", 1e3 * s.bound_s), number("%.1f %%", 100 * s.gap()),
                        std::to_string(s.steps), number("%.2f s", took_s)});
         }
