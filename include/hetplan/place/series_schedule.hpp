@@ -16,8 +16,8 @@ namespace HETPLAN_NAMESPACE::place {
 /// with a solver they tighten the bound.
 ///
 /// @return      the schedule and a bound on every schedule of the table; stopped without a schedule where no path of parts was found that
-///              keeps memory. Infeasible, with an infinite bound: proven that there is none. Under contention::shared the bound is that
-///              without contention. Proven optimal where the parts are exact, memory does not bind and the parts are small.
+///              keeps memory. Infeasible, with an infinite bound: proven that there is none. Under contention::shared the bound holds
+///              for any way to share. Proven optimal where the parts are exact, memory does not bind and the parts are small.
 /// Complexity   parts x devices^2 beside the searches.
 /// Determinism  yes, unless the observer stops it.
 /// Source       ours.
