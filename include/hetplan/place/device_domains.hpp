@@ -2,6 +2,7 @@
 #pragma once
 /// Which devices each operator may still go to, and what follows from that: the node of an exact search.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,6 +16,12 @@ namespace HETPLAN_NAMESPACE::place {
 
 /// A set of at most 64 devices.
 using device_set = std::uint64_t;
+
+/// Calls with each device of a set, in their order.
+template <class F>
+void each_device(device_set s, F&& f) {
+  for (; s != 0; s &= s - 1) f(static_cast<std::size_t>(std::countr_zero(s)));
+}
 
 /// What a search knows of devices while it chooses them: for each operator the set that is left. Narrowing takes away what cannot be
 /// part of a schedule below a limit, and bounds all that can.

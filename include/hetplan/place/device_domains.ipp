@@ -18,12 +18,6 @@ namespace detail {
 
 constexpr double never_s = std::numeric_limits<double>::infinity();
 
-/// Calls with each device of a set.
-template <class F>
-void each_device(device_set s, F&& f) {
-  for (; s != 0; s &= s - 1) f(static_cast<std::size_t>(std::countr_zero(s)));
-}
-
 }  // namespace detail
 
 HETPLAN_INLINE std::size_t only(device_set s) { return static_cast<std::size_t>(std::countr_zero(s)); }
@@ -60,7 +54,7 @@ HETPLAN_INLINE double device_domains::narrow(std::vector<device_set>& sets, doub
   if (bound_s >= limit_s || (std::isfinite(limit_s) && overfull(sets, limit_s))) return detail::never_s;
   for (std::size_t v = 0; v < sets.size(); ++v) {
     double least_s = detail::never_s;
-    detail::each_device(sets[v], [&](std::size_t k) { least_s = std::min(least_s, through_s(v, k)); });
+    each_device(sets[v], [&](std::size_t k) { least_s = std::min(least_s, through_s(v, k)); });
     bound_s = std::max(bound_s, least_s);
   }
   bound_s = std::max({bound_s, devices_s(sets), channels_s(sets)});
@@ -70,12 +64,12 @@ HETPLAN_INLINE double device_domains::narrow(std::vector<device_set>& sets, doub
 HETPLAN_INLINE bool device_domains::measure_ends(const std::vector<device_set>& sets) {
   for (const std::size_t v : table_.order()) {
     first_end_s_[v] = detail::never_s;
-    detail::each_device(sets[v], [&](std::size_t k) {
+    each_device(sets[v], [&](std::size_t k) {
       double start_s = rules_.contention == contention::one_port ? ports_in_s(sets, v, k) : 0;
       for (const std::uint32_t e : table_.in_edges(v)) {
         const std::size_t u = table_.edges()[e].from;
         double there_s = detail::never_s;
-        detail::each_device(sets[u], [&](std::size_t j) { there_s = std::min(there_s, end_s_[u * devices_ + j] + carried_s(e, j, k)); });
+        each_device(sets[u], [&](std::size_t j) { there_s = std::min(there_s, end_s_[u * devices_ + j] + carried_s(e, j, k)); });
         start_s = std::max(start_s, there_s);
       }
       const double end_s = end_s_[v * devices_ + k] = start_s + table_.time_s(v, k);
@@ -89,12 +83,12 @@ HETPLAN_INLINE bool device_domains::measure_ends(const std::vector<device_set>& 
 HETPLAN_INLINE void device_domains::measure_tails(const std::vector<device_set>& sets) {
   for (std::size_t i = table_.size(); i-- > 0;) {
     const std::size_t v = table_.order()[i];
-    detail::each_device(sets[v], [&](std::size_t k) {
+    each_device(sets[v], [&](std::size_t k) {
       double rest_s = rules_.contention == contention::one_port ? ports_out_s(sets, v, k) : 0;
       for (const std::uint32_t e : table_.out_edges(v)) {
         const std::size_t w = table_.edges()[e].to;
         double least_s = detail::never_s;
-        detail::each_device(sets[w], [&](std::size_t j) { least_s = std::min(least_s, carried_s(e, k, j) + tail_s_[w * devices_ + j]); });
+        each_device(sets[w], [&](std::size_t j) { least_s = std::min(least_s, carried_s(e, k, j) + tail_s_[w * devices_ + j]); });
         rest_s = std::max(rest_s, least_s);
       }
       tail_s_[v * devices_ + k] = table_.time_s(v, k) + rest_s;
@@ -108,7 +102,7 @@ HETPLAN_INLINE double device_domains::ports_in_s(const std::vector<device_set>& 
     const std::size_t u = table_.edges()[e].from;
     if (has(sets[u], device)) continue;
     double least_s = detail::never_s;
-    detail::each_device(sets[u], [&](std::size_t j) { least_s = std::min(least_s, carried_s(e, j, device)); });
+    each_device(sets[u], [&](std::size_t j) { least_s = std::min(least_s, carried_s(e, j, device)); });
     jobs_.push_back({first_end_s_[u], least_s, 0});
   }
   return jobs_.size() < 2 ? 0 : preemptive_machine_bound(jobs_);
@@ -125,7 +119,7 @@ HETPLAN_INLINE double device_domains::ports_out_s(const std::vector<device_set>&
       served |= sets[w];
     }
     machine_job job{0, detail::never_s, detail::never_s};
-    detail::each_device(sets[w], [&](std::size_t j) {
+    each_device(sets[w], [&](std::size_t j) {
       job.work_s = std::min(job.work_s, carried_s(e, device, j));
       job.tail_s = std::min(job.tail_s, tail_s_[w * devices_ + j]);
     });
@@ -137,7 +131,7 @@ HETPLAN_INLINE double device_domains::ports_out_s(const std::vector<device_set>&
 HETPLAN_INLINE bool device_domains::filter(std::vector<device_set>& sets, double limit_s, bool& changed) {
   for (std::size_t v = 0; v < sets.size(); ++v) {
     const device_set before = sets[v];
-    detail::each_device(before, [&](std::size_t k) {
+    each_device(before, [&](std::size_t k) {
       if (!(through_s(v, k) < limit_s)) sets[v] &= ~(device_set{1} << k);
     });
     if (sets[v] == 0) return false;
@@ -167,7 +161,7 @@ HETPLAN_INLINE bool device_domains::filter_memory(std::vector<device_set>& sets,
   for (std::size_t v = 0; v < sets.size(); ++v) {
     if (is_one(sets[v])) continue;
     const device_set before = sets[v];
-    detail::each_device(before, [&](std::size_t k) {
+    each_device(before, [&](std::size_t k) {
       if (held[k] + table_.held_bytes(v) + std::max(working[k], table_.working_bytes(v)) > table_.capacity_bytes(k))
         sets[v] &= ~(device_set{1} << k);
     });
@@ -181,7 +175,7 @@ HETPLAN_INLINE double device_domains::load_s(const std::vector<device_set>& sets
   double sum = -prices_.paid_for_capacity;
   for (std::size_t v = 0; v < sets.size(); ++v) {
     double least = detail::never_s;
-    detail::each_device(sets[v], [&](std::size_t k) {
+    each_device(sets[v], [&](std::size_t k) {
       least = std::min(least, prices_.of_second[k] * table_.time_s(v, k) + prices_.of_byte[k] * table_.held_bytes(v));
     });
     sum += least;
@@ -191,18 +185,18 @@ HETPLAN_INLINE double device_domains::load_s(const std::vector<device_set>& sets
 
 HETPLAN_INLINE bool device_domains::overfull(const std::vector<device_set>& sets, double limit_s) {
   // A device that nothing of this may use has no window; its price finds nobody.
-  std::vector<double>& first_s = window_s_;
+  std::vector<double>&first_s = window_s_, &behind_s = window_load_;
   std::fill(first_s.begin(), first_s.end(), detail::never_s);
-  std::fill(window_load_.begin(), window_load_.end(), detail::never_s);
+  std::fill(behind_s.begin(), behind_s.end(), detail::never_s);
   for (std::size_t v = 0; v < sets.size(); ++v) {
-    detail::each_device(sets[v], [&](std::size_t k) {
+    each_device(sets[v], [&](std::size_t k) {
       const std::size_t at = v * devices_ + k;
       const double time_s = table_.time_s(v, k);
       first_s[k] = std::min(first_s[k], end_s_[at] - time_s);
-      window_load_[k] = std::min(window_load_[k], tail_s_[at] - time_s);
+      behind_s[k] = std::min(behind_s[k], tail_s_[at] - time_s);
     });
   }
-  for (std::size_t k = 0; k < devices_; ++k) window_s_[k] = std::max(0.0, limit_s - first_s[k] - window_load_[k]);
+  for (std::size_t k = 0; k < devices_; ++k) window_s_[k] = std::max(0.0, limit_s - first_s[k] - behind_s[k]);
   constexpr int rounds = 4;
   for (int round = 0; round < rounds; ++round) {
     std::fill(window_load_.begin(), window_load_.end(), 0.0);
@@ -210,7 +204,7 @@ HETPLAN_INLINE bool device_domains::overfull(const std::vector<device_set>& sets
     for (std::size_t v = 0; v < sets.size(); ++v) {
       double least = detail::never_s;
       std::size_t where = 0;
-      detail::each_device(sets[v], [&](std::size_t k) {
+      each_device(sets[v], [&](std::size_t k) {
         const double price = window_price_[k] * table_.time_s(v, k);
         if (price < least) least = price, where = k;
       });
@@ -253,9 +247,9 @@ HETPLAN_INLINE double device_domains::channels_s(const std::vector<device_set>& 
     if ((sets[u] & sets[v]) != 0) continue;
     const bool sender = is_one(sets[u]), receiver = is_one(sets[v]);
     machine_job job{first_end_s_[u], detail::never_s, detail::never_s};
-    detail::each_device(sets[v], [&](std::size_t k) {
+    each_device(sets[v], [&](std::size_t k) {
       job.tail_s = std::min(job.tail_s, tail_s_[v * devices_ + k]);
-      detail::each_device(sets[u], [&](std::size_t j) { job.work_s = std::min(job.work_s, carried_s(e, j, k)); });
+      each_device(sets[u], [&](std::size_t j) { job.work_s = std::min(job.work_s, carried_s(e, j, k)); });
     });
     if (ports) {
       // Where outputs are sent once a device, transfers of one producer are told apart by their receivers.
