@@ -96,7 +96,11 @@ class enumeration {
 TEST_CASE("every list schedule keeps all rules, and one within memory is found wherever there is one") {
   for (std::uint64_t seed = 0; seed < 240; ++seed) {
     const unsigned memory = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 110 : 150;
-    const placement_table t = support::random_table(seed, {.operators = 4 + seed % 9, .devices = 2 + seed % 3, .memory_percent = memory});
+    const placement_table t = support::random_table(seed, {.operators = 4 + seed % 9,
+                                                           .devices = 2 + seed % 3,
+                                                           .shortest_s = seed % 4 == 0 ? 0U : 1U,
+                                                           .longest_s = seed % 4 == 0 ? 2U : 9U,
+                                                           .memory_percent = memory});
     const placement_rules rules = rules_of(seed);
     const fitting any = find_fitting_placement(t);
     CHECK((any.device.empty() || largest_overflow_bytes(t, any.device) <= 0));

@@ -3,6 +3,7 @@
 // whole.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -440,6 +441,7 @@ TEST_CASE("the bound of a row of parts holds where memory binds and where edges 
     const series_parts s = find_series_parts(t, {.wanted_operators = 2, .most_dropped = 0.6});
     const operator_schedule parts = series_schedule(t, rules, s, {.steps = 100'000});
     if (!whole.found()) continue;
+    CHECK(parts.status.result != outcome::infeasible);
     CHECK(parts.bound_s <= whole.makespan_s * (1 + 1e-9));
     if (!parts.found()) continue;
     ++found;
@@ -447,6 +449,44 @@ TEST_CASE("the bound of a row of parts holds where memory binds and where edges 
     CHECK(parts.makespan_s >= whole.makespan_s * (1 - 1e-9));
   }
   CHECK(found > 80);
+}
+
+/// Devices a and b are joined, b and c, but not a and c; c alone can run some operators, and no others.
+placement_data three_in_a_row(std::size_t operators, const std::vector<std::size_t>& on_c, std::vector<operator_edge> edges) {
+  placement_data d{.devices = {"a", "b", "c"},
+                   .edges = std::move(edges),
+                   .held_bytes = std::vector<double>(operators, 0),
+                   .capacity_bytes = {1, 1, 1},
+                   .pairs = std::vector<device_pair>(9, {.s_per_byte = inf})};
+  for (const std::size_t p : {1, 3, 5, 7}) d.pairs[p] = {.s_per_byte = 1, .resources = {d.resources++}};
+  for (std::size_t v = 0; v < operators; ++v) {
+    d.operators.push_back("o" + std::to_string(v));
+    const bool c_only = std::find(on_c.begin(), on_c.end(), v) != on_c.end();
+    for (const double s : c_only ? std::array{inf, inf, 1.0} : std::array{1.0, 1.0, inf}) d.time_s.push_back(s);
+  }
+  return d;
+}
+
+TEST_CASE("a list schedule that is not found proves nothing: neither of a large part, nor of operators beside the parts") {
+  std::vector<operator_edge> star, chain;
+  for (std::size_t v = 1; v <= 60; ++v) star.push_back({0, v, 1}), star.push_back({v, 61, 1});
+  for (std::size_t v = 0; v + 1 < 50; ++v) chain.push_back({v, v + 1, 1});
+  chain.push_back({0, 50, 1});
+  chain.push_back({50, 49, 1});
+  const placement_table parts(three_in_a_row(62, {61}, star)), side(three_in_a_row(51, {50}, chain));
+  for (const contention c : all_contentions) {
+    CAPTURE(to_string(c));
+    const placement_rules rules{c, transfer_copies::per_edge};
+    for (const placement_table* t : {&parts, &side}) {
+      const operator_schedule found = find_schedule(*t, rules, {.steps = 200'000});
+      REQUIRE(found.found());
+      CHECK(find_broken_rule(*t, rules, found).value_or("") == "");
+      CHECK(found.bound_s <= found.makespan_s);
+    }
+  }
+  const operator_schedule by_parts = series_schedule(side, {contention::none, transfer_copies::per_edge}, find_series_parts(side));
+  CHECK(by_parts.status.result != outcome::infeasible);
+  CHECK(find_schedule(side, {contention::none, transfer_copies::per_edge}).makespan_s == Approx(50));
 }
 
 /// Equal branches between two operators, which are read by all or read all.

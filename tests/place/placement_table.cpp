@@ -109,7 +109,10 @@ TEST_CASE("a placement table says which of its numbers is wrong") {
 
 TEST_CASE("every schedule in a drawn order keeps all rules, and the simulator gives its makespan again") {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    const placement_table t = support::random_table(seed, {.operators = 4 + seed % 9, .devices = 2 + seed % 3});
+    // Half of them with many operators that take no time, which start together with others.
+    const unsigned shortest_s = seed % 2 == 0 ? 1 : 0, longest_s = seed % 2 == 0 ? 9 : 2;
+    const placement_table t =
+        support::random_table(seed, {.operators = 4 + seed % 9, .devices = 2 + seed % 3, .shortest_s = shortest_s, .longest_s = longest_s});
     const auto device = drawn_devices(t, seed);
     for (const contention c : all_contentions) {
       for (const transfer_copies copies : {transfer_copies::per_edge, transfer_copies::per_device}) {
@@ -165,7 +168,7 @@ TEST_CASE("the table of a problem has the simulator's times, and the plan of a s
       CAPTURE(to_string(k), to_string(copies));
       const placement_rules rules{k, copies};
       const operator_schedule s = in_order(t, rules, {0, 1, 1});
-      const plan p = plan_of(problem, blocks, rules, s, "by hand");
+      const plan p = plan_of(problem, blocks, t, rules, s, "by hand");
       const judgement j = judge(p, model, c, problem.cost);
       CHECK(j.evaluation.latency.value() == Approx(s.makespan_s).epsilon(1e-9));
       // The output crosses twice, on one wire in turn unless nothing contends; or once, all of it.
@@ -173,6 +176,27 @@ TEST_CASE("the table of a problem has the simulator's times, and the plan of a s
       CHECK(j.graph.volume().value() == sent);
     }
   }
+}
+
+TEST_CASE("what takes no time runs before what starts with it, in the plan, too") {
+  planning_graph_builder b("idle");
+  const auto a = b.add_layer({.name = "a", .forward_flops = 1_GFLOP});
+  const auto long_one = b.add_layer({.name = "long", .forward_flops = 2_GFLOP});
+  const auto idle = b.add_layer({.name = "idle", .forward_flops = flops(1e-9)});
+  const auto d = b.add_layer({.name = "d", .forward_flops = 5_GFLOP});
+  b.add_edge(a, long_one, bytes(0));
+  b.add_edge(a, idle, bytes(0));
+  b.add_edge(idle, d, bytes(0));
+  const planning_graph model = std::move(b).build();
+  const cluster c = pair_of_devices();
+  const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = mode::inference}, .batch = 1}};
+  const auto blocks = coarsen::each_layer(model);
+  const placement_table t = make_placement_table(problem, blocks);
+  const placement_rules rules{contention::none, transfer_copies::per_edge};
+  const operator_schedule s = schedule_in_order(t, rules, {0, 2, 1, 3}, {0, 0, 0, 1});
+  CHECK(s.start_s[1] == s.start_s[2]);
+  CHECK(judge(plan_of(problem, blocks, t, rules, s, "by hand"), model, c, problem.cost).evaluation.latency.value() ==
+        Approx(s.makespan_s).epsilon(1e-9));
 }
 
 TEST_CASE("a job that is not inference has no placement table") {

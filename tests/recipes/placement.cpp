@@ -48,6 +48,21 @@ TEST_CASE("planners of operators answer with a plan that the simulator has judge
   }
 }
 
+TEST_CASE("Moirai fuses by TensorRT's rules unless told otherwise, and an observer ends it") {
+  const planning_graph model = zoo::model("resnet50", {});
+  const cluster home = zoo::cluster("smart-home-2");
+  const planning_problem problem{model, home, roofline{}, one_inference(), {}, {}, 20'000};
+  const auto stages = [&](const recipes::placement_view& view) {
+    return recipes::moirai(problem, minimize_latency{}, view).plans.front().stages.size();
+  };
+  CHECK(stages({}) < model.size());
+  CHECK(stages({.fusion = coarsen::no_fusion()}) == model.size());
+  auto stop = [](const candidate_judged&) { return control::stop; };
+  const plan_result r = recipes::moirai(problem, minimize_latency{}, {}, stop);
+  CHECK(r.status.result == outcome::stopped);
+  CHECK(r.plans.size() == 1);
+}
+
 TEST_CASE("a job that is no inference in one piece is infeasible, with the reason") {
   const planning_graph model = zoo::model("mobilenetv2", {});
   const cluster home = zoo::cluster("smart-home-2");

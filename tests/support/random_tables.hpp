@@ -14,8 +14,9 @@ namespace support {
 struct random_table_options {
   std::size_t operators = 8;
   std::size_t devices = 3;
-  unsigned edge_percent = 35;   ///< of all pairs i < j
-  unsigned longest_s = 9;       ///< operators take 1 ... longest_s
+  unsigned edge_percent = 35;  ///< of all pairs i < j
+  unsigned shortest_s = 1;     ///< operators take shortest_s ... longest_s
+  unsigned longest_s = 9;
   unsigned longest_edge_s = 9;  ///< transfers take 0 ... longest_edge_s
   unsigned memory_percent = 0;  ///< of all that operators hold, over all devices; 0: no limit. 100 is tight, 150 binds often
   bool edge_times = true;       ///< a time for every edge and pair; else bytes, latencies and rates of a mesh
@@ -46,7 +47,8 @@ inline hetplan::place::placement_table random_table(std::uint64_t seed, const ra
       if (draw.below(100) < o.edge_percent) t.edges.push_back({i, j, static_cast<double>(draw.below(5))});
     }
   }
-  for (std::size_t i = 0; i < n * d; ++i) t.time_s.push_back(static_cast<double>(1 + draw.below(o.longest_s)));
+  for (std::size_t i = 0; i < n * d; ++i)
+    t.time_s.push_back(static_cast<double>(o.shortest_s + draw.below(o.longest_s + 1 - o.shortest_s)));
   double held = 0;
   for (std::size_t i = 0; i < n; ++i) {
     t.held_bytes.push_back(static_cast<double>(draw.below(10)));

@@ -13,7 +13,7 @@ namespace HETPLAN_NAMESPACE::place {
 /// Disjoint intervals in ascending order; intervals that touch are one.
 ///
 /// Something without duration may stand at any point that is not inside an interval, and nothing runs across that point.
-/// Complexity  earliest: O(log intervals + intervals that are passed). add, remove: the intervals behind move.
+/// Complexity  earliest: O(log intervals + intervals that are passed). add: the intervals behind move.
 class busy_intervals {
  public:
   struct interval {
@@ -42,9 +42,6 @@ class busy_intervals {
       all_.insert(it, {start_s, end_s});
     }
   }
-
-  [[nodiscard]] double last_end_s() const { return all_.empty() ? 0 : all_.back().end_s; }
-  [[nodiscard]] const std::vector<interval>& all() const { return all_; }
 
  private:
   std::vector<interval> all_;

@@ -19,9 +19,6 @@ namespace HETPLAN_NAMESPACE::place {
 /// starts, with the operators beside them where they end first.
 [[nodiscard]] operator_schedule schedule_sides(const known_parts& known, const operator_schedule& parts);
 
-/// By device: what the operators that are placed need beyond its capacity; negative: room.
-[[nodiscard]] std::vector<double> excess_bytes(const placement_table& t, const std::vector<std::size_t>& device);
-
 }  // namespace HETPLAN_NAMESPACE::place
 
 #ifndef HETPLAN_COMPILED

@@ -51,13 +51,4 @@ HETPLAN_INLINE operator_schedule schedule_sides(const known_parts& known, const 
       [&](std::size_t v, std::size_t k) { return parts.device[v] == partial_schedule::none || parts.device[v] == k; });
 }
 
-HETPLAN_INLINE std::vector<double> excess_bytes(const placement_table& t, const std::vector<std::size_t>& device) {
-  device_memory memory(t);
-  for (std::size_t v = 0; v < t.size(); ++v) {
-    if (device[v] != partial_schedule::none) memory.add(v, device[v]);
-  }
-  std::vector<double> excess;
-  for (std::size_t k = 0; k < t.devices(); ++k) excess.push_back(-memory.free_bytes(k));
-  return excess;
-}
 }  // namespace HETPLAN_NAMESPACE::place

@@ -2,6 +2,8 @@
 #pragma once
 /// The best schedule of a placement table that a budget allows, with what nothing can beat: the searches of this folder in turn.
 
+#include <limits>
+
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/improve_schedule.hpp>
@@ -11,11 +13,13 @@
 
 namespace HETPLAN_NAMESPACE::place {
 
+/// A quarter of the steps is for parts at sharp milestones, an eighth for each other way to cut, a quarter for improve_schedule; fewer
+/// where the options of a search say so.
 struct find_options {
-  long long steps = standard_steps;   ///< of all searches together; series_schedule has half of them at most
-  series_search_options series = {};  ///< its steps at most
-  improve_options improve = {};       ///< its steps at most, of those that are left
-  any_lp_solver lp = {};              ///< for the relaxed programs of m-SCT, GETF and the bound of parts
+  long long steps = standard_steps;
+  series_search_options series = {.steps = std::numeric_limits<long long>::max()};
+  improve_options improve = {.steps = std::numeric_limits<long long>::max()};
+  any_lp_solver lp = {};  ///< for the relaxed programs of m-SCT, GETF and the bound of parts
 };
 
 /// The best of all list schedules and of one device alone, ties in this order: HEFT, PEFT, m-ETF, m-SCT, GETF, one device. GETF, whose
@@ -29,7 +33,7 @@ struct find_options {
 ///
 /// @return      feasible, whether proven optimal (gap 0) or not; stopped: an observer said so. Infeasible with the reason; where
 ///              a placement that fits may exist and was not found, the reason says that.
-/// Complexity   by the budget; list schedules and bounds come on top, a second for 50 000 operators.
+/// Complexity   by the budget; list schedules and bounds come on top, half a second for 50 000 operators.
 /// Determinism  yes, unless an observer stops it.
 /// Source       ours; Moirai hands the whole to Gurobi.
 [[nodiscard]] operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options = {},

@@ -60,10 +60,10 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
     const auto same = [&](const series_parts& other) { return other.milestones == parts.milestones; };
     if (stopped || best.gap() == 0 || std::any_of(done.begin(), done.end(), same)) continue;
     series_search_options series = options.series;
-    series.steps = std::clamp(options.steps / 2, 0LL, series.steps) / (done.empty() ? 1 : 2);
+    series.steps = std::min(options.steps / (done.empty() ? 4 : 8), series.steps);
     if (!series.lp.exists()) series.lp = options.lp;
     operator_schedule by_parts = series_schedule(t, r, parts, series, watch);
-    if (by_parts.status.result == outcome::infeasible) return by_parts;
+    if (by_parts.status.result == outcome::infeasible) return by_parts;  // proven
     const double bound_s = std::max(best.bound_s, by_parts.bound_s);
     const long long steps = best.steps + by_parts.steps;
     if (by_parts.makespan_s < best.makespan_s) best = std::move(by_parts);
@@ -73,7 +73,7 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
   }
   if (best.found() && !stopped && best.gap() > 0) {
     improve_options improve = options.improve;
-    improve.steps = std::clamp(options.steps - best.steps, 0LL, improve.steps);
+    improve.steps = std::min(options.steps / 4, improve.steps);
     best = improve_schedule(t, r, std::move(best), improve, watch);
   }
   if (best.found()) best.status = stopped ? status{outcome::stopped, "an observer stopped the search; the best so far"} : status{};

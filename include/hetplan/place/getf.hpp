@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE::place {
 /// Without solver, or for more than `most` operators times groups, every operator goes where its time, weighted by the group's
 /// price, is least; prices rise by rounds for the group with most load.
 ///
-/// Complexity  the program: operators x (groups + 1) columns, operators + edges + devices rows; without: O(rounds x operators x groups).
+/// Complexity  the program: operators x (groups + 1) columns, 3 operators + edges + groups rows; without: O(rounds x operators x groups).
 /// Source      Su, Vardi, Ren, Wierman, "Communication-Aware Scheduling of Precedence-Constrained Tasks on Related Machines", 2020,
 ///             section 3 (the program and its rounding by speeds).
 [[nodiscard]] std::vector<std::size_t> operator_groups(const placement_table& t, const any_lp_solver& lp = {}, std::size_t most = 1500);

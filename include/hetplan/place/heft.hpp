@@ -9,7 +9,7 @@ namespace HETPLAN_NAMESPACE::place {
 
 /// Heterogeneous earliest finish time, with insertion.
 ///
-/// Complexity   O(operators x (log + devices x in-edges)), and the gaps that are passed.
+/// Complexity   O(operators x (log + devices x in-edges) + edges x devices^2), and the gaps that are passed.
 /// Determinism  ties: the smaller operator, the smaller device.
 /// Source       Topcuoglu, Hariri, Wu, "Performance-Effective and Low-Complexity Task Scheduling for Heterogeneous Computing", TPDS 2002,
 ///              section 4. Deviations: memory (schedule_greedily), transfers that contend, devices that cannot run an operator.

@@ -46,9 +46,10 @@ class placement_window {
     measure_behind(sequence, last);
     channel_s_.assign(holds_.size(), 0);
     already_sent_.clear();
+    const double start_s = start_of(s);
     for (const scheduled_transfer& x : s.transfers) {
       const operator_edge& e = table_.edges()[x.edge];
-      if (inside_[e.from] || inside_[e.to] || x.end_s > start_of(s)) continue;
+      if (inside_[e.from] || inside_[e.to] || x.end_s > start_s) continue;
       for (const std::size_t c : holds_.of(x.from, x.to)) channel_s_[c] = std::max(channel_s_[c], x.end_s);
       if (!sent_.empty()) already_sent_.push_back({e.from * d + x.to, x.end_s});
     }
@@ -102,7 +103,7 @@ class placement_window {
   [[nodiscard]] const std::vector<std::size_t>& best_order() const { return best_order_; }
 
  private:
-  [[nodiscard]] std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  [[nodiscard]] std::size_t draw(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
   [[nodiscard]] double start_of(const operator_schedule& s) const {
     double first = std::numeric_limits<double>::infinity();
@@ -183,34 +184,34 @@ class placement_window {
   /// Moves some operators of the window to one device; changed_ tells which, and from where.
   void change() {
     changed_.clear();
-    const std::size_t to = below(table_.devices()), most = 1 + below(below(3) == 0 ? 30 : 6), kind = below(6);
-    const std::size_t seed = ops_[below(ops_.size())];
+    const std::size_t to = draw(table_.devices()), most = 1 + draw(draw(3) == 0 ? 30 : 6), kind = draw(6);
+    const std::size_t first = ops_[draw(ops_.size())];
     if (kind == 0) {  // neighbours in the order
-      for (std::size_t i = below(ops_.size()), n = 0; i < topological_.size() && n < most; ++i, ++n) move(topological_[i], to);
+      for (std::size_t i = draw(ops_.size()), n = 0; i < topological_.size() && n < most; ++i, ++n) move(topological_[i], to);
     } else if (kind == 1) {  // a path
-      std::size_t v = seed;
+      std::size_t v = first;
       for (std::size_t n = 0; n < most && inside_[v]; ++n) {
         move(v, to);
         const auto out = table_.out_edges(v);
         if (out.empty()) break;
-        v = table_.edges()[out[below(out.size())]].to;
+        v = table_.edges()[out[draw(out.size())]].to;
       }
     } else if (kind == 4) {  // one or two operators for one or two of another device, which full memories may still allow
-      const std::size_t mine = 1 + below(2), theirs = 1 + below(2);  // in this order, whatever the compiler
-      exchange(seed, mine, theirs);
+      const std::size_t mine = 1 + draw(2), theirs = 1 + draw(2);  // in this order, whatever the compiler
+      exchange(first, mine, theirs);
     } else {  // a neighbourhood, an island of one device, or a branch between operators that many read, or that read many
-      grow(seed, kind == 2 ? most : kind == 3 ? 4 * most : 64, kind == 3, kind == 5, to);
+      grow(first, kind == 2 ? most : kind == 3 ? 4 * most : 64, kind == 3, kind == 5, to);
     }
   }
 
-  void exchange(std::size_t seed, std::size_t mine, std::size_t theirs) {
-    const std::size_t here = device_[seed], there = device_[ops_[below(ops_.size())]];
+  void exchange(std::size_t first, std::size_t mine, std::size_t theirs) {
+    const std::size_t here = device_[first], there = device_[ops_[draw(ops_.size())]];
     if (here == there) return;
-    move(seed, there);
-    const std::size_t offset = below(ops_.size());
+    move(first, there);
+    const std::size_t offset = draw(ops_.size());
     for (std::size_t i = 0, most = std::min<std::size_t>(ops_.size(), 16); i < most && (mine > 1 || theirs > 0); ++i) {
       const std::size_t v = ops_[(offset + i) % ops_.size()];
-      if (v == seed) continue;
+      if (v == first) continue;
       if (device_[v] == here && mine > 1 && !just_moved(v)) {
         move(v, there);
         --mine;
@@ -226,12 +227,12 @@ class placement_window {
 
   [[nodiscard]] bool is_hub(std::size_t v) const { return table_.in_edges(v).size() > 3 || table_.out_edges(v).size() > 3; }
 
-  void grow(std::size_t seed, std::size_t most, bool island, bool branch, std::size_t to) {
-    const std::size_t of = device_[seed];
+  void grow(std::size_t first, std::size_t most, bool island, bool branch, std::size_t to) {
+    const std::size_t of = device_[first];
     ++round_;
     if (met_.empty()) met_.assign(table_.size(), 0);
-    queue_ = {seed};
-    met_[seed] = round_;
+    queue_ = {first};
+    met_[first] = round_;
     for (std::size_t i = 0; i < queue_.size(); ++i) {
       const std::size_t v = queue_[i];
       const auto meet = [&](std::size_t w) {
@@ -286,12 +287,6 @@ class placement_window {
   std::vector<std::size_t> best_device_, best_order_;
 };
 
-[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> sequence_of(const placement_table& t, const operator_schedule& s) {
-  std::vector<std::size_t> sequence(t.order().begin(), t.order().end());  // of those that start together, producers first
-  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return s.start_s[a] < s.start_s[b]; });
-  return sequence;
-}
-
 }  // namespace detail
 
 HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, const placement_rules& r, operator_schedule start,
@@ -310,7 +305,7 @@ HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, cons
     const double before_s = best.makespan_s;
     for (std::size_t first = 0; !stopped && !done() && first < n; first += n <= size ? n : size / 2) {
       const std::size_t last = std::min(n, first + size);
-      std::vector<std::size_t> sequence = detail::sequence_of(t, best);
+      std::vector<std::size_t> sequence = sequence_of(t, best);
       window.open(sequence, first, last, best);
       const auto trials = static_cast<long long>(options.trials_per_operator * (last - first) * (last - first));
       const long long wanted = n <= size ? most / static_cast<long long>(2 * heats.size()) : trials;

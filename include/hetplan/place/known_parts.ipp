@@ -77,6 +77,7 @@ HETPLAN_INLINE void known_parts::search(part_kind& kind, std::size_t pair, long 
   if (!s.found()) {
     s = heft(t, rules_);
     if (operator_schedule one = one_device(t, rules_); one.makespan_s < s.makespan_s) s = std::move(one);
+    s.status = {};  // a list schedule that was not found proves nothing
     if (large) b.lower_s = bounds_of(t).best_s();
   }
   s.steps = 0;

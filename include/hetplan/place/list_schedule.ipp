@@ -33,7 +33,8 @@ HETPLAN_INLINE operator_schedule schedule_greedily(const placement_table& t, con
       best = k, least = cost, best_fits = fits, best_allowed = allowed;
     }
     if (best == partial_schedule::none)
-      return {.status = {outcome::infeasible, "operator \"" + t.data().operators[v] + "\" can run on no device that its inputs reach"}};
+      return {.status = {outcome::infeasible,
+                         "operator \"" + escaped(t.data().operators[v]) + "\" can run on no device that its inputs reach"}};
     s.place(v, best);
   }
   for (std::size_t k = 0; k < t.devices(); ++k) {

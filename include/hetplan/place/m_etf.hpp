@@ -15,8 +15,8 @@ using start_rule = std::function<double(std::size_t op, std::size_t device, cons
 
 /// Takes the pair of ready operator and device whose start is least, again and again; memory first.
 ///
-/// Starts only grow while others are placed, so a heap holds an old start of every ready operator, and the least is asked again before
-/// it is believed.
+/// A heap holds an old start of every ready operator; the least is asked again before it is believed. A start that has fallen meanwhile
+/// (a favourite was placed, a device ran full, another reader fetched the data) is seen when its turn comes.
 ///
 /// @param starts  none: when it could start.
 /// @return        see schedule_greedily.

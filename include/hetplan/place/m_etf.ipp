@@ -52,7 +52,8 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
     ready.pop();
     const offer now = best_of(v);
     if (now.device == partial_schedule::none)
-      return {.status = {outcome::infeasible, "operator \"" + t.data().operators[v] + "\" can run on no device that its inputs reach"}};
+      return {.status = {outcome::infeasible,
+                         "operator \"" + escaped(t.data().operators[v]) + "\" can run on no device that its inputs reach"}};
     if (now.start_s > believed_s && !ready.empty()) {
       enter(v, now.start_s);
       continue;

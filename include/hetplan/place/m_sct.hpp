@@ -20,8 +20,8 @@ inline constexpr std::size_t no_operator = ~std::size_t{0};
 /// length of the longest way through them take its place.
 ///
 /// @return     by operator: its favourite reader, or no_operator.
-/// Complexity  the program: operators + edges columns, 2 operators + 2 edges rows. Without: O(edges log edges).
-/// Source      Hanen and Munier, 1995 (SCT); Jeon et al., SoCC 2020, section 3.2, eqs. of the relaxed program.
+/// Complexity  the program: operators + edges columns, 3 operators + edges rows at most. Without: O(edges x (log edges + devices^2)).
+/// Source      Hanen and Munier, 1995 (SCT); Jeon et al., SoCC 2020, section 3.2 (its relaxed program).
 [[nodiscard]] std::vector<std::size_t> favourite_readers(const placement_table& t, const any_lp_solver& lp = {},
                                                          std::size_t most_edges = 3000);
 

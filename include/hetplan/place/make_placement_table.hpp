@@ -30,12 +30,13 @@ namespace HETPLAN_NAMESPACE::place {
 /// The plan of a schedule: a stage for each block, the order of operators on each device, and, where transfers contend, each transfer
 /// released when the schedule starts it. The simulator then gives the schedule's makespan again.
 ///
-/// @param s        found by a search of make_placement_table(problem, blocks) under these rules.
+/// @param t        make_placement_table(problem, blocks).
+/// @param s        found by a search of the table under these rules.
 /// @param planner  its name in the plan.
 /// Complexity      O(layers + (blocks + transfers) log).
 /// Source          ours: greedy grants of ports are not the start times of an exact schedule, so those are written down.
-[[nodiscard]] plan plan_of(const planning_problem& problem, const coarsen::blocks& blocks, const placement_rules& r,
-                           const operator_schedule& s, std::string planner);
+[[nodiscard]] plan plan_of(const planning_problem& problem, const coarsen::blocks& blocks, const placement_table& t,
+                           const placement_rules& r, const operator_schedule& s, std::string planner);
 
 }  // namespace HETPLAN_NAMESPACE::place
 

@@ -110,37 +110,34 @@ HETPLAN_INLINE placement_table make_placement_table(const planning_problem& prob
   return placement_table(std::move(t));
 }
 
-HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::blocks& blocks, const placement_rules& r,
-                            const operator_schedule& s, std::string planner) {
+HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::blocks& blocks, const placement_table& t,
+                            const placement_rules& r, const operator_schedule& s, std::string planner) {
   plan p = blank_plan(problem, std::move(planner), problem.job.batch);
   p.sharing_policy = policy_of(r.contention);
   p.copies = r.copies;
   p.schedule.kind = schedule_kind::explicit_orders;
-  std::vector<std::size_t> order(blocks.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return s.start_s[a] < s.start_s[b]; });
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const device& d = problem.cluster.devices()[s.device[i]];
     stage& st = p.stages.emplace_back(detail::stage_of_block(problem.model, blocks.layers[i]));
     st.devices = {{d.id, problem.job.batch, detail::fastest_on(problem, st, d).degree}};
   }
   p.schedule.orders.resize(problem.cluster.size());
-  for (const std::size_t i : order) p.schedule.orders[s.device[i]].push_back({phase::forward, stage_id(i), 0});
+  for (const std::size_t i : sequence_of(t, s)) p.schedule.orders[s.device[i]].push_back({phase::forward, stage_id(i), 0});
   if (r.contention == contention::none) return p;
   const stage_graph g = make_stage_graph(p, problem.model);
   for (std::size_t x = 0; x < s.transfers.size(); ++x) {
-    const scheduled_transfer& t = s.transfers[x];
+    const scheduled_transfer& sent = s.transfers[x];
     // Copies per device: the first of the stages that read there names the transfer.
-    const auto& out = g[g.edges[t.edge].from].out;
-    const std::size_t named = r.copies == transfer_copies::per_edge ? t.edge : *std::find_if(out.begin(), out.end(), [&](std::size_t e) {
-      return s.device[g.edges[e].to.index()] == t.to;
+    const auto& out = g[g.edges[sent.edge].from].out;
+    const std::size_t named = r.copies == transfer_copies::per_edge ? sent.edge : *std::find_if(out.begin(), out.end(), [&](std::size_t e) {
+      return s.device[g.edges[e].to.index()] == sent.to;
     });
     const stage_edge& e = g.edges[named];
-    p.schedule.transfers.push_back({.from = device_id(t.from),
-                                    .to = device_id(t.to),
+    p.schedule.transfers.push_back({.from = device_id(sent.from),
+                                    .to = device_id(sent.to),
                                     .from_stage = e.from,
                                     .to_stage = e.to,
-                                    .release = seconds(t.start_s),
+                                    .release = seconds(sent.start_s),
                                     .priority = static_cast<int>(x)});
   }
   return p;

@@ -40,6 +40,9 @@ struct operator_schedule {
   [[nodiscard]] double gap() const { return makespan_s <= bound_s ? 0 : makespan_s / bound_s - 1; }
 };
 
+/// In the order of (start, end, edge, receiver).
+void sort_transfers(std::vector<scheduled_transfer>& transfers);
+
 /// The first rule that a schedule breaks, as a sentence; nothing: it keeps all of them. Times may be off by a part in 1e9.
 ///
 /// Checked: every operator once, on a device that can run it; memory; one operator at a time on a device; every edge between devices
@@ -48,10 +51,20 @@ struct operator_schedule {
 /// Source      Moirai, eqs. 4a-4c, 5, 6, 7 and 8.
 [[nodiscard]] std::optional<std::string> find_broken_rule(const placement_table& t, const placement_rules& r, const operator_schedule& s);
 
-/// By how many bytes the placement exceeds a device's capacity; 0 or less: it fits everywhere.
+/// Operators in the order in which devices run them: by start, then by end, for what takes no time runs before what starts with it; then
+/// producers first.
 ///
-/// @param device  of each operator.
+/// Complexity  O(operators log operators).
+[[nodiscard]] std::vector<std::size_t> sequence_of(const placement_table& t, const operator_schedule& s);
+
+/// By device: what operators that are placed need beyond its capacity; negative: room.
+///
+/// @param device  of each operator; no number of a device: it is not placed.
 /// Source         Moirai, eq. 5; beside weights, what the largest operator of a device works with: only one runs at a time.
+[[nodiscard]] std::vector<double> excess_bytes(const placement_table& t, const std::vector<std::size_t>& device);
+
+/// By how many bytes the placement exceeds a device's capacity; 0 or less: it fits everywhere.; the largest of
+/// excess_bytes.
 [[nodiscard]] double largest_overflow_bytes(const placement_table& t, const std::vector<std::size_t>& device);
 
 }  // namespace HETPLAN_NAMESPACE::place

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
@@ -111,12 +112,32 @@ HETPLAN_INLINE std::optional<std::string> find_broken_rule(const placement_table
   return detail::schedule_check(t, r, s).run();
 }
 
-HETPLAN_INLINE double largest_overflow_bytes(const placement_table& t, const std::vector<std::size_t>& device) {
+HETPLAN_INLINE std::vector<std::size_t> sequence_of(const placement_table& t, const operator_schedule& s) {
+  std::vector<std::size_t> sequence(t.order().begin(), t.order().end());
+  const auto key = [&](std::size_t v) { return std::pair(s.start_s[v], s.start_s[v] + t.time_s(v, s.device[v])); };
+  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  return sequence;
+}
+
+HETPLAN_INLINE void sort_transfers(std::vector<scheduled_transfer>& transfers) {
+  std::sort(transfers.begin(), transfers.end(), [](const scheduled_transfer& a, const scheduled_transfer& b) {
+    return std::tie(a.start_s, a.end_s, a.edge, a.to) < std::tie(b.start_s, b.end_s, b.edge, b.to);
+  });
+}
+
+HETPLAN_INLINE std::vector<double> excess_bytes(const placement_table& t, const std::vector<std::size_t>& device) {
   device_memory memory(t);
-  for (const std::size_t i : t.order()) memory.add(i, device[i]);
-  double most = -std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < t.devices(); ++k) most = std::max(most, -memory.free_bytes(k));
-  return most;
+  for (const std::size_t i : t.order()) {
+    if (device[i] < t.devices()) memory.add(i, device[i]);
+  }
+  std::vector<double> excess;
+  for (std::size_t k = 0; k < t.devices(); ++k) excess.push_back(-memory.free_bytes(k));
+  return excess;
+}
+
+HETPLAN_INLINE double largest_overflow_bytes(const placement_table& t, const std::vector<std::size_t>& device) {
+  const std::vector<double> excess = excess_bytes(t, device);
+  return *std::max_element(excess.begin(), excess.end());
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

@@ -20,7 +20,7 @@ namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
-/// Devices that can change places in every schedule: the lowest number of those that are like each.
+/// By device: the lowest number among those that may change places with it in every schedule.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> device_twins(const placement_table& t, const placement_rules& r,
                                                                    const device_domains& domains) {
   const std::size_t d = t.devices();
@@ -159,9 +159,7 @@ class device_search {
         const double start_s = order.start_s[n + i];
         best_.transfers.push_back({edge_of[i], device[e.from], device[e.to], start_s, start_s + g.work_s[n + i]});
       }
-      std::sort(best_.transfers.begin(), best_.transfers.end(), [](const scheduled_transfer& a, const scheduled_transfer& b) {
-        return std::tie(a.start_s, a.end_s, a.edge, a.to) < std::tie(b.start_s, b.end_s, b.edge, b.to);
-      });
+      sort_transfers(best_.transfers);
       limit_s_ = below(best_.makespan_s);
     }
     if (!order.complete) open_bound_s_ = std::min(open_bound_s_, bound_s);

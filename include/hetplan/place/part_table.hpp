@@ -16,8 +16,6 @@ struct part_of_series {
   std::vector<std::size_t> operators = {};  ///< of the whole table, in topological order: the entry, what is inside, the exit
   bool entry = false;                       ///< is the first one the milestone before the part
   bool exit = false;                        ///< is the last one the milestone behind it
-
-  [[nodiscard]] std::size_t inside() const { return operators.size() - entry - exit; }
 };
 
 [[nodiscard]] std::vector<part_of_series> list_parts(const series_parts& s);

@@ -40,8 +40,6 @@ class partial_schedule {
   [[nodiscard]] double start_s(std::size_t op) const { return schedule_.start_s[op]; }
   [[nodiscard]] double end_s(std::size_t op) const { return end_s_[op]; }
   [[nodiscard]] const device_memory& memory() const { return memory_; }
-  /// Busy times of the devices.
-  [[nodiscard]] const std::vector<busy_intervals>& busy() const { return busy_; }
   /// The operator of a device that ends last; none: it is idle.
   [[nodiscard]] std::size_t last_on(std::size_t device) const { return last_[device]; }
   [[nodiscard]] double makespan_s() const { return makespan_s_; }

@@ -89,9 +89,7 @@ HETPLAN_INLINE double partial_schedule::bring_data(std::size_t op, std::size_t d
 
 HETPLAN_INLINE operator_schedule partial_schedule::result() && {
   schedule_.makespan_s = makespan_s_;
-  std::sort(schedule_.transfers.begin(), schedule_.transfers.end(), [](const scheduled_transfer& a, const scheduled_transfer& b) {
-    return std::tie(a.start_s, a.end_s, a.edge, a.to) < std::tie(b.start_s, b.end_s, b.edge, b.to);
-  });
+  sort_transfers(schedule_.transfers);
   return std::move(schedule_);
 }
 

@@ -18,32 +18,11 @@ namespace detail {
 
 constexpr int price_rounds = 200;
 
-/// Seconds from the start of all to an operator's start on a device at least, operators x devices: tails_s the other way round.
-[[nodiscard]] HETPLAN_INLINE std::vector<double> heads_s(const placement_table& t) {
-  const std::size_t d = t.devices();
-  std::vector<double> head(t.size() * d, 0);
-  for (const std::size_t v : t.order()) {
-    for (std::size_t k = 0; k < d; ++k) {
-      double before = 0;
-      for (const std::uint32_t e : t.in_edges(v)) {
-        const std::size_t u = t.edges()[e].from;
-        double best = std::numeric_limits<double>::infinity();
-        for (std::size_t j = 0; j < d; ++j) best = std::min(best, head[u * d + j] + t.time_s(u, j) + t.transfer_s(e, j, k));
-        before = std::max(before, best);
-      }
-      head[v * d + k] = before;
-    }
-  }
-  return head;
-}
-
-/// Prices of devices and of their bytes that rise where a relaxed placement asks for too much, with the best bound that they gave.
-class price_search {
+/// Prices of the devices' bytes, which rise where a relaxed placement holds too much.
+class byte_prices {
  public:
-  price_search(const placement_table& t, double scale_s) : table_(t), scale_s_(scale_s), byte_price_(t.devices(), 0) {
-    double held = 0;
-    for (std::size_t v = 0; v < t.size(); ++v) held += t.held_bytes(v);
-    unit_bytes_ = std::max(held, 1.0);
+  byte_prices(const placement_table& t, double scale_s) : table_(t), scale_s_(scale_s), byte_price_(t.devices(), 0) {
+    unit_bytes_ = std::max(t.all_held_bytes(), 1.0);
   }
 
   [[nodiscard]] const std::vector<double>& byte_price() const { return byte_price_; }
@@ -82,7 +61,8 @@ class price_search {
   return best;
 }
 
-/// A longest path: from operator to operator along the edge that decides the head, and the tail, of the best device.
+/// A long path: from the operator with the greatest least tail, always on to the reader whose least tail is greatest. Any path gives a
+/// valid bound.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::uint32_t> longest_path(const placement_table& t, const std::vector<double>& least_tail,
                                                                      std::size_t& first) {
   for (std::size_t v = 0; v < t.size(); ++v) {
@@ -109,7 +89,7 @@ class price_search {
   std::vector<std::size_t> nodes{first};
   for (const std::uint32_t e : path) nodes.push_back(t.edges()[e].to);
   for (const std::size_t v : nodes) on_path[v] = 1;
-  price_search bytes(t, path_s);
+  byte_prices bytes(t, path_s);
   const std::vector<double> free(d, 0);
   std::vector<double> value(d), behind(d);
   std::vector<std::size_t> next(nodes.size() * d, 0);
@@ -187,7 +167,7 @@ HETPLAN_INLINE load_prices load_prices_of(const placement_table& t) {
   double all_s = 0;
   for (std::size_t v = 0; v < t.size(); ++v) all_s += t.fastest_s(v);
   if (!(all_s > 0) || !std::isfinite(all_s)) return best;
-  detail::price_search bytes(t, all_s / static_cast<double>(d));
+  detail::byte_prices bytes(t, all_s / static_cast<double>(d));
   for (int round = 0; round < detail::price_rounds; ++round) {
     std::vector<double> load(d, 0), held(d, 0);
     double value = -bytes.paid_for_capacity();
@@ -212,7 +192,7 @@ HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
   b.infeasible = reason_against_any_placement(t);
   if (!b.infeasible.empty()) return b;
   const std::size_t d = t.devices();
-  const std::vector<double> head = detail::heads_s(t), tail = tails_s(t);
+  const std::vector<double> head = heads_s(t), tail = tails_s(t);
   std::vector<double> earliest_s(t.size(), std::numeric_limits<double>::infinity()), least_tail = earliest_s;
   for (std::size_t v = 0; v < t.size(); ++v) {
     double through_s = std::numeric_limits<double>::infinity();

@@ -230,9 +230,7 @@ HETPLAN_INLINE operator_schedule placement_program::read(const std::vector<doubl
   }
   s.start_s.resize(t.size());
   for (std::size_t v = 0; v < t.size(); ++v) s.makespan_s = std::max(s.makespan_s, s.start_s[v] + t.time_s(v, device[v]));
-  std::sort(s.transfers.begin(), s.transfers.end(), [](const scheduled_transfer& a, const scheduled_transfer& b) {
-    return std::tie(a.start_s, a.end_s, a.edge, a.to) < std::tie(b.start_s, b.end_s, b.edge, b.to);
-  });
+  sort_transfers(s.transfers);
   return s;
 }
 

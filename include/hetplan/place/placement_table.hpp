@@ -88,11 +88,16 @@ class placement_table {
                                        : pair(from, to).joined()   ? 0
                                                                    : std::numeric_limits<double>::infinity());
   }
-  /// Of an operator's whole output: the longest of its edges.
+  /// Of an operator's whole output: the longest of its edges. Complexity  O(1), or O(readers) where seconds of edges are given.
   [[nodiscard]] double output_s(std::size_t op, std::size_t from, std::size_t to) const;
+
+  /// The edge of an operator's output with the most bytes, the first on a tie. It must have one.
+  [[nodiscard]] std::size_t largest_out(std::size_t op) const { return largest_out_[op]; }
 
   [[nodiscard]] double held_bytes(std::size_t op) const { return data_.held_bytes[op]; }
   [[nodiscard]] double working_bytes(std::size_t op) const { return data_.working_bytes.empty() ? 0 : data_.working_bytes[op]; }
+  /// Of all operators.
+  [[nodiscard]] double all_held_bytes() const { return all_held_bytes_; }
   [[nodiscard]] double capacity_bytes(std::size_t device) const { return data_.capacity_bytes[device]; }
 
   friend bool operator==(const placement_table& a, const placement_table& b) { return a.data_ == b.data_; }
@@ -109,7 +114,9 @@ class placement_table {
   std::vector<std::size_t> order_;
   std::vector<std::size_t> first_in_, first_out_;
   std::vector<std::uint32_t> in_, out_;
+  std::vector<std::uint32_t> largest_out_;  ///< by operator: its edge with the most bytes
   std::vector<double> fastest_s_;
+  double all_held_bytes_ = 0;
 };
 
 }  // namespace HETPLAN_NAMESPACE::place

@@ -29,7 +29,7 @@ HETPLAN_INLINE void check_table_numbers(std::string_view what, const std::vector
     const bool ok = values[i] >= 0 && (may_be_infinite || std::isfinite(values[i]));
     if (!ok) {
       refuse_table(std::string(what) + ", number " + std::to_string(i) + ": expected a " + (may_be_infinite ? "" : "finite ") +
-                   "number >= 0, got " + std::to_string(values[i]));
+                   "number >= 0, got " + to_text(values[i]));
     }
   }
 }
@@ -42,6 +42,8 @@ HETPLAN_INLINE placement_table::placement_table(placement_data given) : data_(st
 }
 
 HETPLAN_INLINE double placement_table::output_s(std::size_t op, std::size_t from, std::size_t to) const {
+  if (out_edges(op).empty()) return 0;
+  if (data_.edge_time_s.empty()) return transfer_s(largest_out_[op], from, to);
   double longest = 0;
   for (const std::uint32_t e : out_edges(op)) longest = std::max(longest, transfer_s(e, from, to));
   return longest;
@@ -66,7 +68,9 @@ HETPLAN_INLINE void placement_table::check() const {
     const auto fail = [&](const std::string& what) {
       detail::refuse_table("pair of devices " + std::to_string(p / d) + " -> " + std::to_string(p % d) + ": " + what);
     };
-    if (!(pair.latency_s >= 0 && std::isfinite(pair.latency_s) && pair.s_per_byte >= 0)) fail("expected numbers >= 0");
+    if (!(pair.latency_s >= 0 && std::isfinite(pair.latency_s) && pair.s_per_byte >= 0))
+      fail("expected a finite latency and seconds per byte, both >= 0, got " + to_text(pair.latency_s) + " and " +
+           to_text(pair.s_per_byte));
     if (std::adjacent_find(pair.resources.begin(), pair.resources.end(), std::greater_equal<>()) != pair.resources.end())
       fail("expected resources in ascending order");
     if (!pair.busy_s_per_byte.empty()) {
@@ -79,7 +83,7 @@ HETPLAN_INLINE void placement_table::check() const {
     if (edge.from >= n || edge.to >= n || !(edge.bytes >= 0 && std::isfinite(edge.bytes))) {
       detail::refuse_table("edge " + std::to_string(e) + ": expected two of " + std::to_string(n) +
                            " operators and finite bytes >= 0, got " + std::to_string(edge.from) + " -> " + std::to_string(edge.to) + ", " +
-                           std::to_string(edge.bytes));
+                           to_text(edge.bytes));
     }
   }
 }
@@ -113,6 +117,10 @@ HETPLAN_INLINE void placement_table::index() {
     double fastest = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < devices(); ++k) fastest = std::min(fastest, time_s(op, k));
     fastest_s_.push_back(fastest);
+    const auto out = out_edges(op);
+    const auto smaller = [&](std::uint32_t a, std::uint32_t b) { return data_.edges[a].bytes < data_.edges[b].bytes; };
+    largest_out_.push_back(out.empty() ? 0 : *std::max_element(out.begin(), out.end(), smaller));
+    all_held_bytes_ += held_bytes(op);
   }
 }
 

@@ -14,7 +14,7 @@ struct priced_schedule {
   std::vector<double> price = {};  ///< by device [s per byte], at which a path of parts nearly kept memory
 };
 
-/// The best schedule within memory on the way of prices that rise where a device holds too much and fall where it has room. Every part
+/// The best schedule within memory that is met while prices rise where a device holds too much and fall where it has room. Every part
 /// has the choice of its best schedule and of one on a milestone's device alone. At last, the path that exceeds memory least is repaired.
 ///
 /// @param length_s  of the shortest path without prices.

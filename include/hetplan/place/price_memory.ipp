@@ -19,12 +19,6 @@ namespace HETPLAN_NAMESPACE::place {
 
 namespace detail {
 
-[[nodiscard]] HETPLAN_INLINE double held_bytes(const placement_table& t) {
-  double held = 0;
-  for (std::size_t v = 0; v < t.size(); ++v) held += t.held_bytes(v);
-  return held;
-}
-
 /// By kind and pair of devices: choices x devices, what the inside and the exit hold there.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::vector<std::vector<double>>> bytes_of_choices(const known_parts& known) {
   const std::size_t d = known.table().devices();
@@ -98,7 +92,7 @@ HETPLAN_INLINE priced_schedule schedule_by_prices(known_parts& known, double len
   constexpr int rounds = 200;
   const placement_table& t = known.table();
   const std::size_t d = t.devices();
-  const double held = detail::held_bytes(t);
+  const double held = t.all_held_bytes();
   known.add_elsewhere();
   const auto bytes = detail::bytes_of_choices(known);
   // A price moves by a step that shrinks when it has gone too far.

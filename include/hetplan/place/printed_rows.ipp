@@ -81,6 +81,7 @@ class printed_builder {
         continue;
       }
       c_.add_row({{c_.start[reader], 1}, {end_[a], -1}, {c_.on(reader, x.to), -large_}}, -large_);
+      // Once for each edge: every device has a transfer of the output.
       if (x.to == 0) c_.add_row({{c_.start[reader], 1}, {end_[x.producer], -1}}, 0);
     }
   }

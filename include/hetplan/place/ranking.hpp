@@ -29,6 +29,12 @@ namespace HETPLAN_NAMESPACE::place {
 ///             Barbosa, 2014), eq. 5, which leaves the operator's own time out.
 [[nodiscard]] std::vector<double> tails_s(const placement_table& t);
 
+/// Seconds from the start of all to an operator's start on a device at least: tails_s the other way round.
+///
+/// @return     operators x devices, row-major.
+/// Complexity  O(edges x devices^2).   Source  ours.
+[[nodiscard]] std::vector<double> heads_s(const placement_table& t);
+
 /// Operators by falling priority, producers before readers; the smaller number first on a tie.
 ///
 /// @param priority  by operator; falls along edges or stays.

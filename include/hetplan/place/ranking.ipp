@@ -72,6 +72,24 @@ HETPLAN_INLINE std::vector<double> tails_s(const placement_table& t) {
   return tail;
 }
 
+HETPLAN_INLINE std::vector<double> heads_s(const placement_table& t) {
+  const std::size_t d = t.devices();
+  std::vector<double> head(t.size() * d, 0);
+  for (const std::size_t v : t.order()) {
+    for (std::size_t k = 0; k < d; ++k) {
+      double before = 0;
+      for (const std::uint32_t e : t.in_edges(v)) {
+        const std::size_t u = t.edges()[e].from;
+        double best = std::numeric_limits<double>::infinity();
+        for (std::size_t j = 0; j < d; ++j) best = std::min(best, head[u * d + j] + t.time_s(u, j) + t.transfer_s(e, j, k));
+        before = std::max(before, best);
+      }
+      head[v * d + k] = before;
+    }
+  }
+  return head;
+}
+
 HETPLAN_INLINE std::vector<std::size_t> order_by(const placement_table& t, const std::vector<double>& priority) {
   std::vector<std::size_t> waits(t.size(), 0), order;
   const auto later = [&](std::size_t a, std::size_t b) { return std::pair(priority[a], b) < std::pair(priority[b], a); };

@@ -19,7 +19,7 @@ struct relaxation_options {
 };
 
 struct relaxed_bound {
-  double bound_s = 0;                   ///< no schedule is shorter; with prices: no makespan and what is paid for bytes
+  double bound_s = 0;                   ///< no schedule is shorter; with prices: no makespan plus what is paid for bytes
   std::vector<lp_basis> bases = {};     ///< to start from at other prices
   std::vector<double> held_bytes = {};  ///< by device, in the solution of the program; empty: there is none
   long long iterations = 0;             ///< of the solver

@@ -116,8 +116,7 @@ class relaxed_program {
   }
 
   void add_memory() {
-    double held = 0;
-    for (std::size_t v = 0; v < table_.size(); ++v) held += table_.held_bytes(v);
+    const double held = table_.all_held_bytes();
     for (std::size_t k = 0; k < table_.devices(); ++k) {
       if (!(held > table_.capacity_bytes(k))) continue;
       lp_problem::row row{.terms = {}, .upper = table_.capacity_bytes(k) / held};
@@ -153,16 +152,13 @@ class relaxed_program {
     }
   }
 
-  /// How long a byte class keeps a channel of a pair busy.
+  /// How long one transfer of an edge keeps a channel of a pair busy, the one at place `at` among them.
   [[nodiscard]] double busy(std::size_t edge, std::size_t from, std::size_t to, std::size_t at) const {
     if (rules_.contention != contention::shared) return domains_.carried_s(edge, from, to) / unit_s_;
     const auto& s_per_byte = table_.pair(from, to).busy_s_per_byte;
     if (s_per_byte.empty() || !table_.data().edge_time_s.empty()) return 0;
-    double bytes = table_.edges()[edge].bytes;
-    if (rules_.copies == transfer_copies::per_device) {
-      for (const std::uint32_t e : table_.out_edges(table_.edges()[edge].from)) bytes = std::max(bytes, table_.edges()[e].bytes);
-    }
-    return bytes * s_per_byte[at] / unit_s_;
+    const std::size_t carried = rules_.copies == transfer_copies::per_edge ? edge : table_.largest_out(table_.edges()[edge].from);
+    return table_.edges()[carried].bytes * s_per_byte[at] / unit_s_;
   }
 
   /// What runs over each channel, within its window if it is used at all.

@@ -45,6 +45,7 @@ HETPLAN_INLINE operator_schedule series_schedule(const placement_table& t, const
       best = std::move(priced.schedule);
       if (!priced.price.empty()) bound_s = std::max(bound_s, bound_by_prices(known, std::move(priced.price)));
     }
+    if (!best.found()) best.status = {outcome::stopped, "the operators beside the parts found no place"};
     if (best.makespan_s <= bound_s * (1 + 1e-9)) bound_s = best.makespan_s;
   }
   best.bound_s = bound_s;

@@ -9,20 +9,19 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 /// Operators that the backend fuses stay together (GCOF); their placement is searched for the smallest makespan by list schedules, by
 /// branch and bound over the parts between operators that everything waits for, and by windows that are placed anew. The answer says
-/// what no placement can beat; where the parts are small, it is proven optimal.
+/// what no placement can beat; where transfers do not share the network and the parts are small, it is proven optimal.
 ///
-/// @param given  without fusion, TensorRT's rules hold. A linear-program solver in the problem tightens the bound.
-/// Source        Moirai (Zhang et al., 2023), section III and Algorithm 1. Deviations: Gurobi's place is taken by our own searches, see
+/// @param given  where it says nothing of fusion, TensorRT's rules hold; coarsen::no_fusion() is every operator alone. A linear-program
+/// solver in the problem tightens the bound. Source        Moirai (Zhang et al., 2023), section III and Algorithm 1. Deviations: Gurobi's
+/// place is taken by our own searches, see
 ///               place::find_schedule. Transfers share the network of the cluster; eq. 8's ports are contention::one_port.
 [[nodiscard]] inline plan_result moirai(const planning_problem& problem, const any_objective& objective, const placement_view& given = {},
                                         const candidate_observer& observer = {}) {
   placement_view view = given;
-  if (view.fusion.rules.empty()) view.fusion = coarsen::tensorrt_like();
-  const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, const step_budget& left) {
-    place::find_options how;
-    how.steps = left.left() - left.left() / 8;  // the rest is the judge's
-    how.lp = problem.lp;
-    return place::find_schedule(t, r, how);
+  if (!view.fusion) view.fusion = coarsen::tensorrt_like();
+  const auto progress = [&observer](const place::schedule_improved&) { return observer({.judged = 0, .total = 1}); };
+  const auto search = [&](const place::placement_table& t, const place::placement_rules& r, const step_budget& left) {
+    return place::find_schedule(t, r, {.steps = left.left(), .lp = problem.lp}, progress);
   };
   return plan_placement(problem, objective, "moirai", view, search, observer);
 }

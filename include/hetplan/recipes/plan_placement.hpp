@@ -3,6 +3,7 @@
 /// What planners of single operators have in common: they place the operators of one inference and have one answer.
 
 #include <functional>
+#include <optional>
 
 #include <hetplan/coarsen/fusion_rules.hpp>
 #include <hetplan/core/observer.hpp>
@@ -17,7 +18,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 /// How operators are grouped, and how their transfers share the network.
 struct placement_view {
-  coarsen::fusion_rules fusion = coarsen::no_fusion();  ///< operators of a rule stay together
+  std::optional<coarsen::fusion_rules> fusion = {};  ///< operators of a rule stay together; none: as the planner has it
   place::placement_rules network = {place::contention::shared, transfer_copies::per_device};
 };
 

@@ -32,13 +32,14 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
   const stopwatch clock;
   if (std::string why = detail::not_one_inference(problem.job, planner); !why.empty())
     return {.status = {outcome::infeasible, std::move(why)}, .elapsed = seconds(clock.elapsed_s())};
-  const coarsen::blocks blocks = coarsen::fuse_operators(problem.model, view.fusion);
+  const coarsen::blocks blocks = coarsen::fuse_operators(problem.model, view.fusion.value_or(coarsen::no_fusion()));
   const place::placement_table table = place::make_placement_table(problem, blocks);
   step_budget budget(problem.steps);
   const place::operator_schedule found = search(table, view.network, budget);
   budget.spend(found.steps);
   if (!found.found()) return {.status = found.status, .steps = found.steps, .elapsed = seconds(clock.elapsed_s())};
-  plan_result answer = judge_choice(problem, objective, place::plan_of(problem, blocks, view.network, found, planner), budget, observer);
+  plan_result answer =
+      judge_choice(problem, objective, place::plan_of(problem, blocks, table, view.network, found, planner), budget, observer);
   if (!answer.plans.empty()) answer.plans.front().predicted->placement_bound = seconds(found.bound_s);
   if (answer.status.ok() && found.status.result == outcome::stopped) answer.status = found.status;
   answer.elapsed = seconds(clock.elapsed_s());

@@ -40,10 +40,8 @@ HETPLAN_INLINE placement_tasks expand(const place::placement_table& t, const pla
   std::vector<device> devices;
   for (std::size_t k = 0; k < t.devices(); ++k) devices.push_back({.name = t.data().devices[k], .memory = bytes(1)});
   task_graph_builder out(t.devices());
-  std::vector<std::size_t> order(t.order().begin(), t.order().end());  // of those that start together, producers first
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return s.start_s[a] < s.start_s[b]; });
   std::vector<task_graph_builder::handle> task(t.size());
-  for (const std::size_t i : order) {
+  for (const std::size_t i : place::sequence_of(t, s)) {
     task[i] = out.add(
         compute_task{.stage = stage_id(i), .device = device_id(s.device[i]), .last_sample = 1, .duration_s = t.time_s(i, s.device[i])});
     out.append_to_order(task[i]);
