@@ -15,6 +15,7 @@
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/m_etf.hpp>
 #include <hetplan/place/m_sct.hpp>
+#include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/placement_bounds.hpp>
 #include <hetplan/place/ranking.hpp>
 #include <hetplan/solve/glpk.hpp>
@@ -183,6 +184,23 @@ TEST_CASE("memory that is full to the byte is enough, one byte less is not, and 
   placement_data alone = d;
   alone.capacity_bytes = {4, 4};
   CHECK_THAT(heft(placement_table(alone), {}).status.reason, Contains("operator \"a\" fits no device: 1 B too much"));
+}
+
+TEST_CASE("bytes that are no whole numbers fill a device in any order") {
+  const placement_table t({.operators = {"a", "b", "c", "d", "e", "f", "g"},
+                           .devices = {"x"},
+                           .edges = {{4, 6, 0}, {6, 0, 0}, {0, 2, 0}, {6, 5, 0}, {5, 1, 0}, {2, 3, 0}},
+                           .time_s = std::vector<double>(7, 1),
+                           .held_bytes = {0.30000000000000004, 0.2, 0.4, 0.30000000000000004, 0.8, 0.8, 0.4},
+                           .capacity_bytes = {3.1999999999999997},
+                           .pairs = {{}}});
+  for (const contention c : all_contentions) {
+    const placement_rules rules{c, transfer_copies::per_edge};
+    for (const operator_schedule& s : {find_schedule(t, rules), optimal_schedule(t, rules), heft(t, rules)}) {
+      REQUIRE(s.found());
+      CHECK(find_broken_rule(t, rules, s).value_or("") == "");
+    }
+  }
 }
 
 TEST_CASE("an operator that no device can run makes every search infeasible") {

@@ -489,6 +489,41 @@ TEST_CASE("a list schedule that is not found proves nothing: neither of a large 
   CHECK(find_schedule(side, {contention::none, transfer_copies::per_edge}).makespan_s == Approx(50));
 }
 
+TEST_CASE("where a list schedule runs into a dead end, others are not forgotten") {
+  placement_data d{.operators = {"a", "b", "c", "d"},
+                   .devices = {"x", "y"},
+                   .edges = {{0, 1, 1}, {0, 3, 1}, {2, 3, 1}},
+                   .time_s = {3, 3, 3, 2, 4, 2, inf, 2},
+                   .held_bytes = {0, 0, 0, 0},
+                   .capacity_bytes = {1, 1},
+                   .pairs = std::vector<device_pair>(4, {0.1, 0.01})};
+  d.pairs[1].s_per_byte = inf;  // nothing goes from x to y
+  const placement_table t(d);
+  CHECK(!heft(t, {}).found());
+  CHECK(find_schedule(t, {}).makespan_s == Approx(7));
+  CHECK(optimal_schedule(t, {}, heft(t, {})).makespan_s == Approx(7));
+  d.pairs[2].s_per_byte = inf;
+  d.time_s[2] = inf;  // b on y only, and so a, and so d
+  d.time_s[5] = inf;  // but c on x only
+  CHECK(find_schedule(placement_table(d), {}).status.result == outcome::infeasible);
+}
+
+TEST_CASE("linear programs of a table whose operators take no time have finite numbers") {
+  placement_data d{.operators = {"a", "b", "c"},
+                   .devices = {"x", "y"},
+                   .edges = {{0, 1, 1}, {0, 2, 1}},
+                   .time_s = std::vector<double>(6, 0),
+                   .held_bytes = {2, 1, 1},
+                   .capacity_bytes = {2, 2},
+                   .pairs = std::vector<device_pair>(4, {10, 0})};
+  for (const double unit : {1.0, 1e-30, 1e30}) {
+    for (device_pair& p : d.pairs) p.latency_s = 10 * unit;
+    const operator_schedule s = find_schedule(placement_table(d), {}, {.lp = glpk_lp{}});
+    CHECK(s.makespan_s == Approx(10 * unit));
+    CHECK(s.gap() == 0);
+  }
+}
+
 /// Equal branches between two operators, which are read by all or read all.
 placement_table equal_branches(std::uint64_t seed, std::size_t branches, unsigned memory_percent) {
   support::draws draw(seed + 9);

@@ -98,12 +98,16 @@ TEST_CASE("a placement table says which of its numbers is wrong") {
   fails(broken([](auto& d) { d.operators.clear(); }), "at least one operator");
   fails(broken([](auto& d) { d.devices.clear(); }), "at least one device");
   fails(broken([](auto& d) { d.time_s.pop_back(); }), "expected 4 seconds of operators on devices, got 3");
-  fails(broken([](auto& d) { d.time_s[2] = -1; }), "number 2: expected a number >= 0, got -1");
-  fails(broken([](auto& d) { d.held_bytes[0] = std::nan(""); }), "finite number");
+  fails(broken([](auto& d) { d.time_s[2] = -1; }), "number 2: expected a number in [0, 1e+100], or infinity, got -1");
+  fails(broken([](auto& d) { d.held_bytes[0] = std::nan(""); }),
+        "bytes that operators hold, number 0: expected a number in [0, 1e+100], got nan");
   fails(broken([](auto& d) { d.edges.push_back({1, 0, 0}); }), "expected no cycle, got one through \"");
   fails(broken([](auto& d) { d.edges.push_back({0, 1, 3}); }), "expected every edge once, got \"a\" -> \"b\" again");
   fails(broken([](auto& d) { d.edges.push_back({0, 2, 3}); }), "expected two of 2 operators");
   fails(broken([](auto& d) { d.pairs[1].resources = {1}; }), "0 -> 1: names resource 1");
+  fails(broken([](auto& d) { d.pairs[1].latency_s = std::numeric_limits<double>::infinity(); }),
+        "0 -> 1: expected latency_s in [0, 1e+100], got inf");
+  fails(broken([](auto& d) { d.time_s[0] = 1e308; }), "number 0: expected a number in [0, 1e+100]");
   fails(broken([](auto& d) { d.pairs.pop_back(); }), "expected 4 pairs of devices, got 3");
 }
 

@@ -12,8 +12,8 @@ namespace HETPLAN_NAMESPACE::place {
 
 /// Bytes on each device: what its operators hold, and what the largest of them works with: only one runs at a time.
 ///
-/// A sum of many bytes is exact where it is a whole number below 2^53, in any order; elsewhere operators are added in the order in
-/// which they are placed.
+/// A sum of many bytes is exact where it is a whole number below 2^53, in any order; elsewhere capacities have a little slack
+/// (placement_table::capacity_bytes).
 /// Complexity  fits: O(1). add, remove: O(log of the device's operators), and the sizes behind one move.
 /// Source      Moirai, eq. 5. Deviations: m_i is split into what is held and what is only needed while an operator runs.
 class device_memory {

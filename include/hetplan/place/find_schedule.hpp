@@ -22,8 +22,7 @@ struct find_options {
   any_lp_solver lp = {};  ///< for the relaxed programs of m-SCT, GETF and the bound of parts
 };
 
-/// The best of all list schedules and of one device alone, ties in this order: HEFT, PEFT, m-ETF, m-SCT, GETF, one device. GETF, whose
-/// program sees no transfers, is left out for more than 5000 operators.
+/// The best of all list schedules and of one device alone, ties in this order: HEFT, PEFT, m-ETF, m-SCT, GETF, one device.
 ///
 /// @return  without a bound. Infeasible with the reason.   Source  ours: list schedules cost little, and none is always the best.
 [[nodiscard]] operator_schedule best_list_schedule(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});

@@ -4,6 +4,7 @@
 #include <hetplan/place/find_schedule.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ HETPLAN_INLINE operator_schedule best_list_schedule(const placement_table& t, co
   consider(peft(t, r));
   consider(m_etf(t, r));
   consider(m_sct(t, r, lp));
-  if (t.size() <= 5000) consider(getf(t, r, lp));
+  consider(getf(t, r, lp));
   consider(one_device(t, r));
   return best;
 }
@@ -46,7 +47,8 @@ namespace detail {
 HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options,
                                                const any_observer<schedule_improved>& observer) {
   const placement_bounds bounds = bounds_of(t);
-  if (!bounds.infeasible.empty()) return {.status = {outcome::infeasible, bounds.infeasible}};
+  if (!bounds.infeasible.empty())
+    return {.status = {outcome::infeasible, bounds.infeasible}, .bound_s = std::numeric_limits<double>::infinity()};
   operator_schedule best = best_list_schedule(t, r, options.lp);
   best.bound_s = std::min(best.makespan_s, bounds.best_s());
   bool stopped = false;

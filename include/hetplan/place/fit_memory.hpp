@@ -22,6 +22,9 @@ struct fitting {
 /// Complexity  O(operators x devices).   Source  ours.
 [[nodiscard]] std::string reason_against_any_placement(const placement_table& t);
 
+/// The same after every placement has been tried: whether memory or routes forbid them, or both together.
+[[nodiscard]] std::string reason_after_all_placements(const placement_table& t);
+
 /// Any placement within memory: operators by falling size, each on the device with most room left, then a depth-first search.
 ///
 /// @param most_nodes  of the search.

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/place/device_memory.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
 
@@ -189,6 +191,13 @@ class memory_repair {
   std::vector<std::size_t> device_;
 };
 
+/// To the byte where there are many, without what a budget's tolerance adds.
+[[nodiscard]] HETPLAN_INLINE std::string bytes_text(double b) {
+  constexpr double many = 1e6, exact = 9e15;
+  if (b < many) return to_text(std::round(b * 1e3) / 1e3) + " B";
+  return (b < exact ? std::to_string(std::llround(b)) : to_text(b)) + " B";
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE std::string reason_against_any_placement(const placement_table& t) {
@@ -205,13 +214,27 @@ HETPLAN_INLINE std::string reason_against_any_placement(const placement_table& t
       least = std::min(least, empty.bytes_with(v, k) - t.capacity_bytes(k));
     }
     if (!runs) return name + " can run on no device";
-    if (least > 0) return "memory: " + name + " fits no device: " + to_text(least) + " B too much";
+    if (least > 0) return "memory: " + name + " fits no device: " + detail::bytes_text(least) + " too much";
   }
   for (std::size_t k = 0; k < t.devices(); ++k) room += t.capacity_bytes(k);
   if (held > room)
-    return "memory: the operators hold " + to_text(held) + " B and the devices " + to_text(room) + " B: " + to_text(held - room) +
-           " B too much";
+    return "memory: the operators hold " + detail::bytes_text(held) + " and the devices " + detail::bytes_text(room) + ": " +
+           detail::bytes_text(held - room) + " too much";
   return {};
+}
+
+HETPLAN_INLINE std::string reason_after_all_placements(const placement_table& t) {
+  std::vector<std::size_t> device(t.size());
+  bool roomy = true, joined = true;
+  for (std::size_t k = 0; k < t.devices(); ++k) {
+    std::fill(device.begin(), device.end(), k);
+    roomy = roomy && largest_overflow_bytes(t, device) <= 0;
+    for (std::size_t to = 0; to < t.devices(); ++to) {
+      for (std::size_t e = 0; joined && e < t.edges().size(); ++e) joined = std::isfinite(t.transfer_s(e, k, to));
+    }
+  }
+  const char* what = joined ? "memory" : roomy ? "routes" : "memory and routes";
+  return std::string(what) + ": no choice of devices for all operators keeps to " + (joined ? "it" : "them") + "; all were tried";
 }
 
 HETPLAN_INLINE fitting find_fitting_placement(const placement_table& t, long long most_nodes) {

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -24,7 +23,7 @@ class placement_window {
  public:
   placement_window(const placement_table& t, const placement_rules& r, std::uint64_t seed)
       : table_(t), rules_(r), holds_(t, r.contention), random_(seed), inside_(t.size(), 0), rank_(t.size(), 0), end_(t.size(), 0),
-        behind_s_(t.size(), 0), sent_(r.copies == transfer_copies::per_device ? t.size() * t.devices() : 0) {}
+        behind_s_(t.size(), 0), sent_(r.copies == transfer_copies::per_device ? t.size() * t.devices() : 0), memory_(t) {}
 
   /// Takes the operators at [first, last) of a schedule's sequence; the schedule's times are those that stay outside.
   void open(const std::vector<std::size_t>& sequence, std::size_t first, std::size_t last, const operator_schedule& s) {
@@ -34,8 +33,12 @@ class placement_window {
     for (const std::size_t v : ops_) inside_[v] = 1;
     topological_.clear();
     for (const std::size_t v : sequence_in_table_order(first, last, sequence)) topological_.push_back(v);
-    device_ = s.device;
     const std::size_t d = table_.devices();
+    if (device_.empty()) {
+      device_ = s.device;
+      for (std::size_t v = 0; v < table_.size(); ++v) memory_.add(v, device_[v]);
+    }
+    for (std::size_t v = 0; v < table_.size(); ++v) move(v, s.device[v]);
     free_s_.assign(d, 0);
     next_s_.assign(d, 0);
     for (std::size_t i = 0; i < first; ++i) {
@@ -53,16 +56,21 @@ class placement_window {
       for (const std::size_t c : holds_.of(x.from, x.to)) channel_s_[c] = std::max(channel_s_[c], x.end_s);
       if (!sent_.empty()) already_sent_.push_back({e.from * d + x.to, x.end_s});
     }
-    memory_.emplace(table_);
-    for (std::size_t v = 0; v < table_.size(); ++v) memory_->add(v, device_[v]);
+  }
+
+  /// What a trial costs, in operators: four edges cost as much as one, and so do sixteen devices or channels.
+  [[nodiscard]] long long trial_operators() const {
+    std::size_t edges = 0;
+    for (const std::size_t v : ops_) edges += table_.in_edges(v).size() + table_.out_edges(v).size();
+    return static_cast<long long>(std::max({ops_.size(), edges / 8, (free_s_.size() + channel_s_.size()) / 16}));
   }
 
   /// Tries until so many operators have been scheduled. Returns how many were.
   ///
   /// @param heat  of the threshold at first, in operators of mean length.
   long long search(long long steps, double heat) {
-    const auto window = static_cast<long long>(ops_.size());
-    long long used = window;
+    const long long a_trial = trial_operators();
+    long long used = a_trial;
     double value = evaluate();
     best_ = value;
     best_device_ = devices_of_window();
@@ -77,12 +85,12 @@ class placement_window {
       used += 1 + static_cast<long long>(changed_.size());
       if (changed_.empty()) continue;
       const bool fits =
-          std::all_of(changed_.begin(), changed_.end(), [&](const auto& c) { return memory_->free_bytes(device_[c.first]) >= 0; });
+          std::all_of(changed_.begin(), changed_.end(), [&](const auto& c) { return memory_.free_bytes(device_[c.first]) >= 0; });
       if (!fits) {
         undo();
         continue;
       }
-      used += window;
+      used += a_trial;
       const double now = evaluate();
       if (now > value + threshold) {
         undo();
@@ -249,14 +257,14 @@ class placement_window {
   void move(std::size_t v, std::size_t to) {
     if (device_[v] == to || !std::isfinite(table_.time_s(v, to))) return;
     changed_.emplace_back(v, device_[v]);
-    memory_->remove(v, device_[v]);
-    memory_->add(v, to);
+    memory_.remove(v, device_[v]);
+    memory_.add(v, to);
     device_[v] = to;
   }
   void undo() {
     for (auto it = changed_.rbegin(); it != changed_.rend(); ++it) {
-      memory_->remove(it->first, device_[it->first]);
-      memory_->add(it->first, it->second);
+      memory_.remove(it->first, device_[it->first]);
+      memory_.add(it->first, it->second);
       device_[it->first] = it->second;
     }
   }
@@ -282,7 +290,7 @@ class placement_window {
   std::size_t stamp_ = 0, round_ = 0;
   std::vector<std::size_t> met_, queue_;
   std::vector<std::pair<std::size_t, std::size_t>> changed_;  ///< operator, and the device that it left
-  std::optional<device_memory> memory_;
+  device_memory memory_;
   double best_ = 0;
   std::vector<std::size_t> best_device_, best_order_;
 };
@@ -295,7 +303,7 @@ HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, cons
   operator_schedule best = std::move(start);
   detail::placement_window window(t, r, options.seed);
   const std::size_t n = t.size(), size = std::clamp<std::size_t>(options.largest_window, 2, std::max<std::size_t>(2, n));
-  const auto all = static_cast<long long>(n);
+  const auto all = static_cast<long long>(std::max(n, t.edges().size() / 4));
   const long long most = std::min(options.steps, std::numeric_limits<long long>::max() / operators_per_step) * operators_per_step;
   constexpr std::array heats{1.5, 0.3, 0.06, 0.0};
   long long used = 0;

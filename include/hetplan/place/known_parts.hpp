@@ -75,6 +75,10 @@ class known_parts {
   [[nodiscard]] long long steps_left() const { return left_; }
   [[nodiscard]] long long steps_used() const { return options_.steps - left_; }
   void spend(long long steps) { left_ -= steps; }
+  /// What a shortest path costs.
+  [[nodiscard]] long long steps_of_path() const {
+    return 1 + static_cast<long long>(parts_.size() * table_.devices() * table_.devices() / 256);
+  }
   /// So many steps are not for refine.
   void reserve(long long steps) { reserved_ = steps; }
 
@@ -101,10 +105,9 @@ class known_parts {
     return shortest([&](std::size_t part, std::size_t pair, std::size_t) { return kind(part).between[pair].upper_s(); });
   }
 
-  static constexpr long long steps_per_pivot = 16;  ///< of a linear program
-
  private:
   [[nodiscard]] std::size_t exits(const part_kind& kind) const { return kind.like.exit ? table_.devices() : 1; }
+  [[nodiscard]] long long steps_of_node(const part_kind& kind) const;
   void search(part_kind& kind, std::size_t pair, long long steps);
 
   const placement_table& table_;

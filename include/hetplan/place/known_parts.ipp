@@ -57,8 +57,14 @@ HETPLAN_INLINE placement_table known_parts::table_between(const part_kind& kind,
                     kind.like.exit ? std::optional(to) : std::nullopt);
 }
 
+HETPLAN_INLINE long long known_parts::steps_of_node(const part_kind& kind) const {
+  return steps_per_node(kind.data.operators.size(), kind.data.edges.size(), table_.devices());
+}
+
 HETPLAN_INLINE bool known_parts::look() {
-  const auto first_steps = [](const part_kind& kind) { return 8 * static_cast<long long>(kind.data.operators.size()); };
+  const auto first_steps = [&](const part_kind& kind) {
+    return 8 * static_cast<long long>(kind.data.operators.size()) + 4 * steps_of_node(kind);
+  };
   long long needed = 0;
   for (const part_kind& kind : kinds_) needed += first_steps(kind) * static_cast<long long>(kind.between.size());
   if (needed > left_) return false;
@@ -92,7 +98,7 @@ HETPLAN_INLINE void known_parts::search(part_kind& kind, std::size_t pair, long 
     if (alone.status.result == outcome::infeasible) s.status = alone.status;
   }
   if (rules_.contention != contention::shared || !large) s = optimal_schedule(t, rules_, std::move(s), {.steps = steps_of_proof});
-  left_ -= std::max(s.steps, 1LL);
+  left_ -= s.steps + 2 * steps_of_node(kind);  // beside the searches, what they begin with
   if (s.status.result == outcome::infeasible) {
     b.lower_s = std::numeric_limits<double>::infinity();
     return;
@@ -112,7 +118,7 @@ HETPLAN_INLINE bool known_parts::relax(const part_path& path) {
     const relaxed_bound bound = relax_placement(table_between(kind, pair), rules_, b.upper_s(), options_.lp);
     b.relaxed = any = true;
     b.lower_s = std::max(b.lower_s, std::min(bound.bound_s, b.upper_s()));
-    left_ -= steps_per_pivot * (bound.iterations + 1);
+    left_ -= bound.steps;
   }
   return any;
 }

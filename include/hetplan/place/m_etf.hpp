@@ -13,14 +13,15 @@ namespace HETPLAN_NAMESPACE::place {
 /// GETF have beside each other come down to. Infinite: not there, as long as there is another device.
 using start_rule = std::function<double(std::size_t op, std::size_t device, const trial& at, const partial_schedule& so_far)>;
 
-/// Takes the pair of ready operator and device whose start is least, again and again; memory first.
+/// Takes the pair of ready operator and device whose start is least, again and again; memory first. Of more than 128 operators that are
+/// ready, those with the highest upward rank are compared; of fewer where operators have many in-edges or are more than 10 000.
 ///
 /// A heap holds an old start of every ready operator; the least is asked again before it is believed. A start that has fallen meanwhile
 /// (a favourite was placed, a device ran full, another reader fetched the data) is seen when its turn comes.
 ///
 /// @param starts  none: when it could start.
 /// @return        see schedule_greedily.
-/// Complexity     O(operators x (log + devices x in-edges)) and as much for every start that has grown meanwhile.
+/// Complexity     O(operators x (log + devices x in-edges)), and as much for every start that has grown meanwhile: 128 times at most.
 /// Determinism    ties: the higher upward rank, the smaller operator; the earlier end, the smaller device.
 /// Source         ours, for the three.
 [[nodiscard]] operator_schedule earliest_start_first(const placement_table& t, const placement_rules& r, const start_rule& starts = {});

@@ -3,8 +3,10 @@
 
 #include <hetplan/place/m_etf.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -40,8 +42,15 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
   };
   using entry = std::tuple<double, double, std::size_t>;  // start, rank with the other sign, operator
   std::priority_queue<entry, std::vector<entry>, std::greater<>> ready;
+  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>> reserve;
+  // A trial costs in-edges: where operators have many, or are many, fewer are compared.
+  const std::size_t n = t.size(),
+                    most_compared = std::clamp<std::size_t>(std::min(512 * n / (n + t.edges().size()), 1'280'000 / n), 8, 128);
   std::vector<std::size_t> waits(t.size()), order;
-  const auto enter = [&](std::size_t v, double start_s) { ready.emplace(start_s, -rank[v], v); };
+  const auto enter = [&](std::size_t v, double start_s) {
+    if (ready.size() < most_compared) ready.emplace(start_s, -rank[v], v);
+    else reserve.emplace(-rank[v], v);
+  };
   for (std::size_t v = 0; v < t.size(); ++v) {
     waits[v] = t.in_edges(v).size();
     if (waits[v] == 0) enter(v, 0);
@@ -55,8 +64,12 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
       return {.status = {outcome::infeasible,
                          "operator \"" + escaped(t.data().operators[v]) + "\" can run on no device that its inputs reach"}};
     if (now.start_s > believed_s && !ready.empty()) {
-      enter(v, now.start_s);
+      ready.emplace(now.start_s, -rank[v], v);
       continue;
+    }
+    if (!reserve.empty()) {
+      ready.emplace(0, reserve.top().first, reserve.top().second);
+      reserve.pop();
     }
     over = over || !now.fits;
     s.place(v, now.device);

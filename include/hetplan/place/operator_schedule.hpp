@@ -32,12 +32,12 @@ struct operator_schedule {
   std::vector<double> start_s = {};                ///< by operator; it ends after its time on that device
   std::vector<scheduled_transfer> transfers = {};  ///< in order of (start, end, edge)
   double makespan_s = std::numeric_limits<double>::infinity();
-  double bound_s = 0;   ///< no schedule of the table under these rules is shorter; the makespan where proven optimal
+  double bound_s = 0;   ///< no schedule of the table under these rules is shorter; the makespan where proven optimal; infinite: none exists
   long long steps = 0;  ///< that the search took; see step_budget
 
   [[nodiscard]] bool found() const { return !device.empty(); }
-  /// By how much the makespan may exceed the optimum, relative to it; 0: proven optimal.
-  [[nodiscard]] double gap() const { return makespan_s <= bound_s ? 0 : makespan_s / bound_s - 1; }
+  /// By how much the makespan may exceed the optimum, relative to it; 0: proven optimal. Infinite where there is no schedule.
+  [[nodiscard]] double gap() const { return found() && makespan_s <= bound_s ? 0 : makespan_s / bound_s - 1; }
 };
 
 /// In the order of (start, end, edge, receiver).

@@ -15,6 +15,9 @@ struct optimal_options {
   long long steps = standard_steps / 4;
 };
 
+/// Steps that a node of the search costs: narrowing looks at every edge between every two devices, ordering at all pairs of operators.
+[[nodiscard]] long long steps_per_node(std::size_t operators, std::size_t edges, std::size_t devices);
+
 /// Chooses a device for one operator after the other, the one on the longest path first, and narrows what is left for the others
 /// (device_domains); devices that are alike are tried once. Where all are chosen, the order of operators on devices and of transfers on
 /// channels is a disjunctive graph, searched likewise (disjunctive_search). Where half of the steps do not suffice, the rest goes into

@@ -15,6 +15,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/disjunctive_graph.hpp>
+#include <hetplan/place/fit_memory.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
 
@@ -178,14 +179,18 @@ class device_search {
 
 }  // namespace detail
 
+HETPLAN_INLINE long long steps_per_node(std::size_t operators, std::size_t edges, std::size_t devices) {
+  return 1 + static_cast<long long>(std::max(operators * operators / 1024, (operators + edges) * devices * devices / 1024));
+}
+
 HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, const placement_rules& r, operator_schedule known,
                                                   const optimal_options& options, const any_observer<schedule_improved>& observer) {
   if (t.devices() > 64) throw invalid_input("optimal_schedule: expected at most 64 devices, got " + std::to_string(t.devices()));
   operator_schedule best = std::move(known);
   detail::device_search search(t, r);
   const bool proves = r.contention != contention::shared;
-  const long long steps_before = best.steps, steps_per_node = 1 + static_cast<long long>(t.size() * t.size() / 1024);
-  const long long nodes = options.steps / steps_per_node;
+  const long long steps_before = best.steps, steps_of_node = steps_per_node(t.size(), t.edges().size(), t.devices());
+  const long long nodes = options.steps / steps_of_node;
   long long left = nodes;
   bool stopped = false;
   // Looks for what is shorter than a makespan; true: all such schedules were seen.
@@ -197,7 +202,7 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
     const double bound_s = best.bound_s;
     if (search.best().found()) best = search.best();
     best.bound_s = bound_s;
-    best.steps = steps_before + (nodes - left) * steps_per_node;
+    best.steps = steps_before + (nodes - left) * steps_of_node;
     const double seen_s = std::min(complete ? than_s : search.open_bound_s(), best.makespan_s);
     if (proves && std::isfinite(seen_s)) best.bound_s = std::max(bound_s, seen_s);
     stopped = best.found() && observer && observer({best.makespan_s, best.steps}) == control::stop;
@@ -205,7 +210,8 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
   };
   const bool complete = look(best.makespan_s, nodes / 2);
   if (complete && !best.found()) {
-    best.status = {outcome::infeasible, "no choice of devices keeps their memory and routes; all were tried"};
+    best.status = {outcome::infeasible, reason_after_all_placements(t)};
+    best.bound_s = std::numeric_limits<double>::infinity();
     return best;
   }
   for (double high_s = best.makespan_s; !complete && !stopped && proves && left > 0 && best.found();) {

@@ -55,7 +55,8 @@ struct placement_data {
 ///     const placement_table t = make_placement_table(problem);     // of a model, a cluster and a cost model
 ///     t.time_s(op, device);  t.transfer_s(edge, from, to);
 ///
-/// Throws      invalid_input (a size that does not fit, a number that is negative or no number, an edge that leads nowhere, twice the
+/// Throws      invalid_input (a size that does not fit, a number that is negative, above 1e100 or no number, an edge that leads nowhere,
+/// twice the
 ///             same edge, a cycle, no operator, no device).
 /// Complexity  O(operators log operators + edges log edges + the size of the matrices).
 /// Source      Moirai, table II: p_ik, p_qk'k'', m_i, Mem_k.
@@ -98,7 +99,8 @@ class placement_table {
   [[nodiscard]] double working_bytes(std::size_t op) const { return data_.working_bytes.empty() ? 0 : data_.working_bytes[op]; }
   /// Of all operators.
   [[nodiscard]] double all_held_bytes() const { return all_held_bytes_; }
-  [[nodiscard]] double capacity_bytes(std::size_t device) const { return data_.capacity_bytes[device]; }
+  /// A part in 1e12 more than was given where bytes of operators are no whole numbers.
+  [[nodiscard]] double capacity_bytes(std::size_t device) const { return capacity_bytes_[device]; }
 
   friend bool operator==(const placement_table& a, const placement_table& b) { return a.data_ == b.data_; }
 
@@ -116,6 +118,7 @@ class placement_table {
   std::vector<std::uint32_t> in_, out_;
   std::vector<std::uint32_t> largest_out_;  ///< by operator: its edge with the most bytes
   std::vector<double> fastest_s_;
+  std::vector<double> capacity_bytes_;
   double all_held_bytes_ = 0;
 };
 

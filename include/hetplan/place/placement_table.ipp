@@ -20,16 +20,19 @@ namespace detail {
 
 [[noreturn]] HETPLAN_INLINE void refuse_table(const std::string& what) { throw invalid_input("placement table: " + what); }
 
-/// Each number of a list must be >= 0, and finite unless it may be infinite.
+/// So that sums and products of a few stay finite.
+constexpr double largest_table_number = 1e100;
+
+/// Each number of a list must be >= 0, and no larger than that, or infinite where it may be.
 HETPLAN_INLINE void check_table_numbers(std::string_view what, const std::vector<double>& values, std::size_t expected,
                                         bool may_be_infinite) {
   if (values.size() != expected)
     refuse_table("expected " + std::to_string(expected) + " " + std::string(what) + ", got " + std::to_string(values.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool ok = values[i] >= 0 && (may_be_infinite || std::isfinite(values[i]));
+    const bool ok = (values[i] >= 0 && values[i] <= largest_table_number) || (may_be_infinite && values[i] > 0 && std::isinf(values[i]));
     if (!ok) {
-      refuse_table(std::string(what) + ", number " + std::to_string(i) + ": expected a " + (may_be_infinite ? "" : "finite ") +
-                   "number >= 0, got " + to_text(values[i]));
+      refuse_table(std::string(what) + ", number " + std::to_string(i) + ": expected a number in [0, " + to_text(largest_table_number) +
+                   "]" + (may_be_infinite ? ", or infinity" : "") + ", got " + to_text(values[i]));
     }
   }
 }
@@ -68,9 +71,11 @@ HETPLAN_INLINE void placement_table::check() const {
     const auto fail = [&](const std::string& what) {
       detail::refuse_table("pair of devices " + std::to_string(p / d) + " -> " + std::to_string(p % d) + ": " + what);
     };
-    if (!(pair.latency_s >= 0 && std::isfinite(pair.latency_s) && pair.s_per_byte >= 0))
-      fail("expected a finite latency and seconds per byte, both >= 0, got " + to_text(pair.latency_s) + " and " +
-           to_text(pair.s_per_byte));
+    const auto in_range = [](double x) { return x >= 0 && x <= detail::largest_table_number; };
+    if (!in_range(pair.latency_s) || !(in_range(pair.s_per_byte) || (pair.s_per_byte > 0 && !pair.joined()))) {
+      fail("expected latency_s in [0, " + to_text(detail::largest_table_number) + "], got " + to_text(pair.latency_s) +
+           ", and s_per_byte in it or infinite, got " + to_text(pair.s_per_byte));
+    }
     if (std::adjacent_find(pair.resources.begin(), pair.resources.end(), std::greater_equal<>()) != pair.resources.end())
       fail("expected resources in ascending order");
     if (!pair.busy_s_per_byte.empty()) {
@@ -80,10 +85,10 @@ HETPLAN_INLINE void placement_table::check() const {
   }
   for (std::size_t e = 0; e < data_.edges.size(); ++e) {
     const operator_edge& edge = data_.edges[e];
-    if (edge.from >= n || edge.to >= n || !(edge.bytes >= 0 && std::isfinite(edge.bytes))) {
-      detail::refuse_table("edge " + std::to_string(e) + ": expected two of " + std::to_string(n) +
-                           " operators and finite bytes >= 0, got " + std::to_string(edge.from) + " -> " + std::to_string(edge.to) + ", " +
-                           to_text(edge.bytes));
+    if (edge.from >= n || edge.to >= n || !(edge.bytes >= 0 && edge.bytes <= detail::largest_table_number)) {
+      detail::refuse_table("edge " + std::to_string(e) + ": expected two of " + std::to_string(n) + " operators and bytes in [0, " +
+                           to_text(detail::largest_table_number) + "], got " + std::to_string(edge.from) + " -> " +
+                           std::to_string(edge.to) + ", " + to_text(edge.bytes));
     }
   }
 }
@@ -122,6 +127,13 @@ HETPLAN_INLINE void placement_table::index() {
     largest_out_.push_back(out.empty() ? 0 : *std::max_element(out.begin(), out.end(), smaller));
     all_held_bytes_ += held_bytes(op);
   }
+  // Sums of fractions depend on their order, so that what fills a device exactly would fit in one and not in another.
+  constexpr double slack = 1e-12;
+  const auto whole = [](double bytes) { return bytes == std::floor(bytes); };
+  const bool exact = std::all_of(data_.held_bytes.begin(), data_.held_bytes.end(), whole) &&
+                     std::all_of(data_.working_bytes.begin(), data_.working_bytes.end(), whole);
+  capacity_bytes_ = data_.capacity_bytes;
+  for (double& c : capacity_bytes_) c *= exact ? 1 : 1 + slack;
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

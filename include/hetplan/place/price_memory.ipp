@@ -68,7 +68,7 @@ namespace detail {
       relaxed_bound bound = relax_placement(known.table_between(kind, b), known.rules(), std::numeric_limits<double>::infinity(),
                                             known.options().lp, {.byte_price = price, .start = std::move(start)});
       start = std::move(bound.bases);
-      known.spend(known_parts::steps_per_pivot * bound.iterations);
+      known.spend(bound.steps);
       bound.bound_s = std::max(bound.bound_s, at[known.kind_of(i)][b].bound_s);
       at[known.kind_of(i)][b] = std::move(bound);
     }
@@ -101,7 +101,8 @@ HETPLAN_INLINE priced_schedule schedule_by_prices(known_parts& known, double len
   double least_excess = std::numeric_limits<double>::infinity();
   priced_schedule answer{.schedule = {.status = {outcome::stopped, "memory: no path of parts that fits was found"}}};
   operator_schedule& best = answer.schedule;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && (round == 0 || known.steps_left() > 0); ++round) {
+    known.spend(known.steps_of_path() * static_cast<long long>(d));
     // Parts that are alike would all change their devices at once: prices are tilted along the path, so that one after another does.
     const auto tilted = [&](std::size_t part, std::size_t k) {
       const double along = static_cast<double>(part) / static_cast<double>(known.parts().size()) - 0.5;

@@ -14,6 +14,7 @@ namespace HETPLAN_NAMESPACE::place {
 
 struct relaxation_options {
   std::size_t most_classes = 64;        ///< of operators that are alike; larger programs are left alone
+  std::size_t most_columns = 16'000;    ///< likewise
   std::vector<double> byte_price = {};  ///< by device, seconds per byte that an operator holds there; empty: none
   std::vector<lp_basis> start = {};     ///< of the same table and limit at other prices
 };
@@ -22,7 +23,7 @@ struct relaxed_bound {
   double bound_s = 0;                   ///< no schedule is shorter; with prices: no makespan plus what is paid for bytes
   std::vector<lp_basis> bases = {};     ///< to start from at other prices
   std::vector<double> held_bytes = {};  ///< by device, in the solution of the program; empty: there is none
-  long long iterations = 0;             ///< of the solver
+  long long steps = 0;                  ///< that the solver's pivots count as; see step_budget
 };
 
 /// Columns: the share of each operator on each device, of each edge between each two (shares of an edge sum to those of its ends), starts.

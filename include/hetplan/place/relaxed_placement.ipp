@@ -226,6 +226,22 @@ class relaxed_program {
   std::vector<use_window> device_window_;
 };
 
+/// The unit of a program's seconds: about the makespan; larger where single times are so much longer that their ratio says nothing.
+[[nodiscard]] HETPLAN_INLINE double unit_of(const placement_table& t, double about_s) {
+  double longest_s = 0;
+  for (const double s : t.data().time_s) longest_s = std::max(longest_s, std::isfinite(s) ? s : 0);
+  for (std::size_t e = 0; e < t.edges().size(); ++e) {
+    for (std::size_t from = 0; from < t.devices(); ++from) {
+      for (std::size_t to = 0; to < t.devices(); ++to) {
+        const double s = t.transfer_s(e, from, to);
+        longest_s = std::max(longest_s, std::isfinite(s) ? s : 0);
+      }
+    }
+  }
+  const double unit_s = std::max(about_s, longest_s * 1e-9);
+  return unit_s > 0 ? unit_s : 1;
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const placement_rules& r, double limit_s, const any_lp_solver& lp,
@@ -238,7 +254,12 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
   if (!std::isfinite(answer.bound_s)) return {.bound_s = limit_s};
   const alike_operators alike = find_alike_operators(t, sets);
   if (alike.like.size() > options.most_classes) return answer;
-  const double unit_s = std::isfinite(limit_s) ? limit_s : std::max(answer.bound_s, std::numeric_limits<double>::min());
+  std::size_t moves = 0;
+  for (const auto& e : alike.edges) {
+    moves += static_cast<std::size_t>(std::popcount(sets[alike.like[e.from]]) * std::popcount(sets[alike.like[e.to]]));
+  }
+  if (moves > options.most_columns / 2) return answer;
+  const double unit_s = detail::unit_of(t, std::isfinite(limit_s) ? limit_s : answer.bound_s);
   const detail::relaxed_program program(t, r, domains, sets, alike, unit_s, options.byte_price);
   // Devices that some operator must use, and those that may be left out.
   device_set sure = 0, open = 0;
@@ -251,7 +272,7 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
   const auto solve = [&](const lp_problem& p) {
     const std::size_t at = answer.bases.size();
     lp_solution s = at < options.start.size() ? lp.solve(p, options.start[at]) : lp.solve(p);
-    answer.iterations += s.iterations;
+    answer.steps += (s.iterations + 1) * std::max(16LL, static_cast<long long>(p.objective.size() + p.rows.size()) / 256);
     answer.bases.push_back(std::move(s.basis));
     if (s.status == lp_status::optimal && s.objective * unit_s < least_s) {
       least_s = s.objective * unit_s;
@@ -259,8 +280,10 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
     }
     return s.status == lp_status::optimal || s.status == lp_status::infeasible;
   };
+  // Which of them are used is tried out where that takes few and small programs.
   constexpr int most_open = 4;
-  if (std::popcount(open) > most_open) {
+  constexpr std::size_t most_moves = 4000;
+  if (std::popcount(open) > most_open || moves > most_moves) {
     if (!solve(program.problem())) return answer;
   } else {
     for (device_set used = open;; used = (used - 1) & open) {

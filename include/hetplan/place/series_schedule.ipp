@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <hetplan/place/compose_parts.hpp>
+#include <hetplan/place/fit_memory.hpp>
 #include <hetplan/place/price_memory.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
@@ -24,7 +25,8 @@ HETPLAN_INLINE operator_schedule series_schedule(const placement_table& t, const
   };
   // Where memory binds, half of the steps are for its prices.
   bool stopped = false;
-  for (bool more = true; more && !stopped;) {
+  for (bool more = true; more && !stopped && known.steps_left() > 0;) {
+    known.spend(2 * known.steps_of_path());
     const part_path lower = known.shortest_lower(), upper = known.shortest_upper();
     if (!std::isfinite(lower.length_s) || upper.length_s <= lower.length_s * (1 + 1e-9)) break;
     if (std::isfinite(upper.length_s) && !fits(compose_parts(known, upper))) known.reserve(options.steps / 2);
@@ -35,7 +37,7 @@ HETPLAN_INLINE operator_schedule series_schedule(const placement_table& t, const
   operator_schedule best{.status = {outcome::stopped, "not every part has a schedule yet"}};
   double bound_s = lower.length_s;
   if (!std::isfinite(bound_s)) {
-    best.status = {outcome::infeasible, "no choice of devices keeps their memory and routes; all were tried"};
+    best.status = {outcome::infeasible, reason_after_all_placements(t)};
   } else if (std::isfinite(upper.length_s)) {
     const operator_schedule all = compose_parts(known, upper);
     if (fits(all)) {
