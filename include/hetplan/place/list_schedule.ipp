@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/place/fit_memory.hpp>
 
 namespace HETPLAN_NAMESPACE::place {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/ranking.hpp>
 
