@@ -458,7 +458,7 @@ placement_data three_in_a_row(std::size_t operators, const std::vector<std::size
                    .held_bytes = std::vector<double>(operators, 0),
                    .capacity_bytes = {1, 1, 1},
                    .pairs = std::vector<device_pair>(9, {.s_per_byte = inf})};
-  for (const std::size_t p : {1, 3, 5, 7}) d.pairs[p] = {.s_per_byte = 1, .resources = {d.resources++}};
+  for (const std::size_t p : std::array<std::size_t, 4>{1, 3, 5, 7}) d.pairs[p] = {.s_per_byte = 1, .resources = {d.resources++}};
   for (std::size_t v = 0; v < operators; ++v) {
     d.operators.push_back("o" + std::to_string(v));
     const bool c_only = std::find(on_c.begin(), on_c.end(), v) != on_c.end();
