@@ -24,6 +24,8 @@ set(layers
     recipes)
 # Only programs include these, so the umbrella hetplan.hpp stands below them.
 set(leaves zoo io exchange draw)
+# Where a header says what it is built after: a paper, or ours.
+set(algorithms coarsen decompose partition place schedule mix adapt recipes)
 set(lines_allowed 350)
 set(columns_allowed 140)
 
@@ -66,6 +68,9 @@ foreach(header IN LISTS headers)
   string(REGEX MATCH "\n#[^\n]*" first_directive "${text}")
   if(NOT first_directive STREQUAL "\n#pragma once")
     fault("the first directive is not '#pragma once'")
+  endif()
+  if(kind STREQUAL "hpp" AND own IN_LIST algorithms AND NOT text MATCHES "///[^\n]* Source(  |:)")
+    fault("no docstring names its Source")
   endif()
   string(REGEX MATCHALL "\n" lines "${text}")
   list(LENGTH lines lines)

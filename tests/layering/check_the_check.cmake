@@ -4,6 +4,7 @@ cmake_minimum_required(VERSION 3.21)
 
 file(REMOVE_RECURSE "${WORK_DIR}")
 set(start "// SPDX-License-Identifier: BSL-1.0\n#pragma once\n")
+set(sourced "${start}/// Source  ours.\n")
 string(REPEAT "// line\n" 349 many_lines)
 string(REPEAT "ä" 137 wide)
 
@@ -29,7 +30,7 @@ end(io/a end)
 write(io/a.hpp "${start}#include <hetplan/zoo/a.hpp>\n${end}")
 write(io/a.ipp "${start}#include <hetplan/io/a.hpp>\n#include <nlohmann/json.hpp>\n#include <yaml-cpp/yaml.h>\n")
 write(hetplan.hpp "${start}#include <hetplan/recipes/a.hpp>\n")
-write(recipes/a.hpp "${start}")
+write(recipes/a.hpp "${sourced}")
 write(graph/bgl.hpp "${start}#include <boost/graph/graph_traits.hpp>\n")
 write(io/json_text.hpp "${start}#include <nlohmann/json.hpp>\n")
 write(exchange/yaml_document.hpp "${start}#include <yaml-cpp/yaml.h>\n")
@@ -42,8 +43,8 @@ write(cost/b.hpp "${start}")
 
 write(core/upward.hpp "${start}#include <hetplan/graph/a.hpp>\n")
 write(core/spaced.hpp "${start}  #  include <hetplan/graph/a.hpp>  // no\n")
-write(recipes/leaf.hpp "${start}#include <hetplan/zoo/a.hpp>\n")
-write(recipes/umbrella.hpp "${start}#include <hetplan/hetplan.hpp>\n")
+write(recipes/leaf.hpp "${sourced}#include <hetplan/zoo/a.hpp>\n")
+write(recipes/umbrella.hpp "${sourced}#include <hetplan/hetplan.hpp>\n")
 write(zoo/reads_files.hpp "${start}#include <hetplan/io/a.hpp>\n")
 write(io/solves.hpp "${start}#include <hetplan/solve/glpk.hpp>\n")
 write(plan/gpl.hpp "${start}#include <glpk.h>\n")
@@ -63,6 +64,10 @@ write(plan/zipped.hpp "${start}#include <range/v3/view/zip.hpp>\n")
 write(plan/matrix.hpp "${start}#include <Eigen/Dense>\n")
 write(io/json.hpp "${start}#include <nlohmann/json.hpp>\n")
 write(io/yaml.hpp "${start}#include <yaml-cpp/yaml.h>\n")
+write(place/unsourced.hpp "${start}// Source  ours.\n/// Its Source is not told.\n")
+end(place/sourced end)
+write(place/sourced.hpp "${sourced}${end}")
+write(place/sourced.ipp "${start}#include <hetplan/place/sourced.hpp>\n")
 
 # Definitions: one fault per pair of files.
 write(core/alone.ipp "${start}#include <hetplan/core/a.hpp>\n")
@@ -126,6 +131,7 @@ set(expected
     "plan/matrix.hpp: <Eigen/Dense>: CMake's targets do not bring Eigen"
     "io/json.hpp: <nlohmann/json.hpp> belongs into an .ipp"
     "io/yaml.hpp: <yaml-cpp/yaml.h> belongs into an .ipp"
+    "place/unsourced.hpp: no docstring names its Source"
     "core/alone.ipp: no header of that name beside it"
     "core/endless.hpp: does not end with '#ifndef HETPLAN_COMPILED', '#include <hetplan/core/endless.ipp>', '#endif'"
     "core/early.hpp: does not end with '#ifndef HETPLAN_COMPILED', '#include <hetplan/core/early.ipp>', '#endif'"

@@ -34,6 +34,9 @@ void each_device(device_set s, F&& f) {
 ///
 /// The table must outlive it. At most 64 devices.
 /// Complexity  narrow: O(rounds x (edges x devices^2 + operators log operators)).
+/// Source      heads, tails and selection by a limit: Carlier and Pinson, "An algorithm for solving the job-shop problem", 1989; machines
+///             that may be interrupted: Jackson, Carlier 1982 (preemptive_machine.hpp); prices: duality of linear programs. Deviations:
+///             an operator has a set of devices instead of one, and windows of fractions are ours.
 class device_domains {
  public:
   device_domains(const placement_table& t, const placement_rules& r);
@@ -57,7 +60,7 @@ class device_domains {
   [[nodiscard]] const channels& holds() const { return holds_; }
 
  private:
-  /// Something that surely runs on a channel, or may not be told from another that does: one of them counts.
+  /// A transfer that surely runs on a channel. Those of one channel and key may be one and the same, so that only one of them counts.
   struct sure_transfer {
     std::size_t channel, key;
     machine_job job;

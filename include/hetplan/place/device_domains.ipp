@@ -184,7 +184,7 @@ HETPLAN_INLINE double device_domains::load_s(const std::vector<device_set>& sets
 }
 
 HETPLAN_INLINE bool device_domains::overfull(const std::vector<device_set>& sets, double limit_s) {
-  // A device that nothing of this may use has no window; its price finds nobody.
+  // A device that no operator may use has a window of no length, and no operator asks for its price.
   std::vector<double>&first_s = window_s_, &behind_s = window_load_;
   std::fill(first_s.begin(), first_s.end(), detail::never_s);
   std::fill(behind_s.begin(), behind_s.end(), detail::never_s);

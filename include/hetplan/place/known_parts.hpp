@@ -53,6 +53,9 @@ struct part_path {
 };
 
 /// Searches parts of a table as far as its steps go. The table and the series must outlive it.
+///
+/// Determinism  yes: the order of searches depends on kinds and pairs alone.
+/// Source       ours: bounds and schedules of parts that meet, each part by optimal_schedule, improve_schedule and relax_placement.
 class known_parts {
  public:
   known_parts(const placement_table& t, const placement_rules& r, const series_parts& s, const series_search_options& o);
@@ -95,7 +98,7 @@ class known_parts {
   ///
   /// @param length     of a part, between a pair of devices, by a choice of its schedules.
   /// @param elsewhere  are schedules on one device choices?
-  /// Complexity        O(parts x devices^2).
+  /// Complexity        O(parts x devices^2).   Source  Bellman's dynamic program on a graph of layers.
   template <class Length>
   [[nodiscard]] part_path shortest(const Length& length, bool elsewhere = false) const;
   [[nodiscard]] part_path shortest_lower() const {
