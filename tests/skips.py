@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Counts the tests that were skipped for want of ../shared, and fails unless they are exactly those that may be.
+"""Fails unless the tests that need ../shared are exactly those of skipped_without_shared.txt, and run where the folder is.
 
     python3 tests/skips.py LOG [SHARED]     LOG: what ctest wrote, SHARED: the folder (default: beside this project)
 
-With the folder no test may be skipped; without it those of skipped_without_shared.txt are, and no others.
+Each test that needs the folder says that it USED it or was SKIPPED. With the folder the listed ones used it and none was
+skipped; without it the listed ones were skipped. So a name that is missing in the list is found on either machine.
 """
 
 import pathlib
@@ -14,18 +15,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def main(log, shared=HERE.parents[1] / "shared"):
-    skipped = set(re.findall(r"^SKIPPED: (.*): no \.\./shared/\S+$", pathlib.Path(log).read_text(errors="replace"), flags=re.M))
-    if pathlib.Path(shared).is_dir():
-        expected, where = set(), "../shared is there"
-    else:
-        lines = (HERE / "skipped_without_shared.txt").read_text().splitlines()
-        expected, where = {line for line in lines if line and not line.startswith("#")}, "there is no ../shared"
-    for name in sorted(skipped - expected):
-        print(f"skipped, and must not be: {name}", file=sys.stderr)
-    for name in sorted(expected - skipped):
-        print(f"in skipped_without_shared.txt, and was not skipped: {name}", file=sys.stderr)
-    print(f"{len(skipped)} tests skipped for want of data ({where})")
-    return 0 if skipped == expected else 1
+    lines = (HERE / "skipped_without_shared.txt").read_text().splitlines()
+    listed = {line for line in lines if line and not line.startswith("#")}
+    text = pathlib.Path(log).read_text(errors="replace")
+    used = set(re.findall(r"^USED: (.*): \.\./shared/\S+$", text, flags=re.M))
+    skipped = set(re.findall(r"^SKIPPED: (.*): no \.\./shared/\S+$", text, flags=re.M))
+    there = pathlib.Path(shared).is_dir()
+    may_skip, must_use = (set(), listed) if there else (listed, set())
+    wrong = [f"skipped, and must not be: {name}" for name in sorted(skipped - may_skip)]
+    wrong += [f"in skipped_without_shared.txt, and was not skipped: {name}" for name in sorted(may_skip - skipped)]
+    wrong += [f"used ../shared, and is not in skipped_without_shared.txt: {name}" for name in sorted(used - listed)]
+    wrong += [f"in skipped_without_shared.txt, and did not use ../shared: {name}" for name in sorted(must_use - used)]
+    for line in wrong:
+        print(line, file=sys.stderr)
+    print(f"{len(skipped)} tests skipped for want of data ({'../shared is there' if there else 'there is no ../shared'})")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

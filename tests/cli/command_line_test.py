@@ -21,14 +21,14 @@ def run(*arguments, cwd=None):
 
 
 def needs_shared(path):
-    """Leaves a class of tests out where ../shared has no such path, and says so for each (tests/skips.py counts)."""
+    """Leaves a class of tests out where ../shared has no such path, and says of each whether it did (tests/skips.py compares)."""
 
     def decorate(tests):
-        if (SHARED / path).exists():
-            return tests
+        there = (SHARED / path).exists()
+        what = ("USED: {}: {}" if there else "SKIPPED: {}: no {}").format
         for name in unittest.defaultTestLoader.getTestCaseNames(tests):
-            print(f"SKIPPED: {tests.__name__}.{name}: no ../shared/{path}", flush=True)
-        return unittest.skip(f"no ../shared/{path}")(tests)
+            print(what(f"{tests.__name__}.{name}", f"../shared/{path}"), flush=True)
+        return tests if there else unittest.skip(f"no ../shared/{path}")(tests)
 
     return decorate
 

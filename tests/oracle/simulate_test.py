@@ -22,18 +22,20 @@ SHARED = pathlib.Path(os.environ.get("HETPLAN_SHARED_DIR", HERE.parents[2] / "sh
 CLI = os.environ.get("HETPLAN_CLI", "")
 SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
 PER_KIND = 14
+USED = []  # (test, path): told at the end, where unittest's own lines are not in between
 
 
-def reference(name):
+def reference(test, name):
     path = SHARED / "reference" / name
     if not path.exists():
         raise unittest.SkipTest(f"no ../shared/reference/{name}")
+    USED.append((test, f"../shared/reference/{name}"))
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 class OracleAgainstReference(unittest.TestCase):
     def test_flows_end_at_the_exact_fractions(self):
-        document = reference("fluid_scenarios.json")
+        document = reference(self, "fluid_scenarios.json")
         found = semantics.fluid(document)
         for scenario, result in zip(document["scenarios"], found):
             for flow in scenario["flows"]:
@@ -42,7 +44,7 @@ class OracleAgainstReference(unittest.TestCase):
                                      f"{scenario['scenario']} {flow['name']}")
 
     def check_plans(self, name, count):
-        cases = reference(name)["cases"]
+        cases = reference(self, name)["cases"]
         self.assertGreaterEqual(len(cases), count)
         for i, case in enumerate(cases[:count]):
             off = semantics.deviation(semantics.simulate(case), case["expected"])
@@ -119,6 +121,7 @@ class ProgramAgainstOracle(unittest.TestCase):
 if __name__ == "__main__":
     print(f"seed {SEED}")
     result = unittest.main(verbosity=2, exit=False).result
-    for test, why in result.skipped:
-        print(f"SKIPPED: {test.id().removeprefix('__main__.')}: {why}")
+    for word, tests in ("USED", USED), ("SKIPPED", result.skipped):
+        for test, what in tests:
+            print(f"{word}: {test.id().removeprefix('__main__.')}: {what}")
     sys.exit(0 if result.wasSuccessful() else 1)

@@ -11,13 +11,14 @@
 
 namespace hetplan::test {
 
-/// Where a file or folder below ../shared is; a test that has to do without it returns at once. What tests/run.sh prints and
-/// compares with tests/skipped_without_shared.txt is this line.
+/// Where a file or folder below ../shared is; a test that has to do without it returns at once. It says which of the two happened:
+/// tests/skips.py compares with tests/skipped_without_shared.txt, on machines with the data and on those without.
 inline std::optional<std::filesystem::path> shared_data(const std::string& path) {
   const std::filesystem::path place = std::filesystem::path(HETPLAN_SHARED_DIR) / path;
-  if (std::filesystem::exists(place)) return place;
-  std::cout << "SKIPPED: " << Catch::getResultCapture().getCurrentTestName() << ": no ../shared/" << path << std::endl;
-  return std::nullopt;
+  const bool there = std::filesystem::exists(place);
+  std::cout << (there ? "USED" : "SKIPPED") << ": " << Catch::getResultCapture().getCurrentTestName() << ": " << (there ? "" : "no ")
+            << "../shared/" << path << std::endl;
+  return there ? std::optional(place) : std::nullopt;
 }
 
 }  // namespace hetplan::test
