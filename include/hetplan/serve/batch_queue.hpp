@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// An instance that works in fixed batches.
+
+#include <vector>
+
+#include <hetplan/serve/ended_request.hpp>
+#include <hetplan/serve/instance_times.hpp>
+#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/waiting_line.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// First come, first served, up to B at a time, at once when the first stage is free.
+///
+/// It stands still between the calls that look at it: `advance` plays what has happened since. Nothing else touches it meanwhile, so
+/// the answer is that of an event at every end, at the cost of none.
+/// Complexity  O(1) amortised a request.
+/// Source  semantics, section 11 (fixed batches).
+class batch_queue {
+ public:
+  /// Begins nothing before ready_s. What it refers to must outlive it.
+  batch_queue(const instance_times& times, double latency_s, double ready_s) : times_(&times), latency_s_(latency_s), take_s_(ready_s) {}
+
+  /// Plays everything up to and including now; who has left is appended.
+  void advance(double now_s, const request_stream& all, ended_requests& out) {
+    if ((size_ > 0 && end_s_ <= now_s) || (!line_.empty() && take_s_ <= now_s)) play(now_s, all, out);
+  }
+
+  /// Takes in a request. Requires that it has been advanced to now.
+  void join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
+    line_.push(r);
+    if (take_s_ > now_s) return;
+    take_s_ = now_s;
+    take_batch(all, out);
+  }
+
+  [[nodiscard]] double expected_start_s(double now_s) const {
+    const auto q = waiting();
+    if (q == 0) return take_s_ <= now_s ? now_s : take_s_;
+    const auto ahead = static_cast<double>(q / static_cast<std::size_t>(times_->batch()));
+    return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / times_->stages_d();
+  }
+  [[nodiscard]] double expected_end_s(double now_s) const {
+    if (waiting() == 0 && take_s_ <= now_s) return now_s + times_->typical_s(1);
+    return expected_start_s(now_s) + times_->typical_s(times_->batch());
+  }
+
+  [[nodiscard]] std::size_t waiting() const { return line_.size(); }
+  /// Requests that it has computed: S.
+  [[nodiscard]] double done() const { return static_cast<double>(done_); }
+
+  /// Takes out who waits, in order. Requires that it has been advanced to now.
+  [[nodiscard]] std::vector<request_number> send_back();
+  /// What is under way has failed.
+  void fail(double now_s, ended_requests& out);
+
+ private:
+  struct batch_under_way {
+    double end_s;
+    std::size_t size;
+  };
+
+  void play(double now_s, const request_stream& all, ended_requests& out);
+  void take_batch(const request_stream& all, ended_requests& out);
+  void end_first(ended_requests& out);
+
+  const instance_times* times_;
+  double latency_s_;
+  double take_s_;           ///< when the next batch can be taken
+  double end_s_ = 0;        ///< of the first batch under way, where there is one
+  std::size_t size_ = 0;    ///< of the same
+  waiting_line computing_;  ///< requests of all batches under way, the first batch in front
+  waiting_line line_;
+  std::vector<batch_under_way> behind_;  ///< more batches in the pipeline, oldest first
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/batch_queue.ipp>
+#endif

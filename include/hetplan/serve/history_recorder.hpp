@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Writes the history of a run.
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/service_history.hpp>
+#include <hetplan/serve/serving_options.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Complexity  O(1) a request.
+class history_recorder {
+ public:
+  history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all, const serving_options& o);
+
+  /// A request has ended. Requires that it has not before.
+  void end(request_number r, const request& what, const request_record& how, double latency_s);
+  void entered(server_id s) { ++history_.servers[s.index()].entered; }
+  void passed_on(server_id from, server_id to) {
+    ++history_.servers[from.index()].passed_on;
+    ++flows_[(static_cast<std::uint64_t>(static_cast<std::uint32_t>(from.value)) << 32) | static_cast<std::uint32_t>(to.value)];
+  }
+  /// Is this the first publication of a bin? Then `waiting` of every server is to be told.
+  [[nodiscard]] bool wants_waiting(double now_s) const {
+    return detailed_ && now_s >= next_waiting_s_ && now_s <= last_arrival_s_ + bin_s_;
+  }
+  void waiting(std::vector<std::uint32_t> by_server, double now_s);
+
+  [[nodiscard]] std::uint64_t ended() const { return ended_; }
+  [[nodiscard]] double credit() const { return credit_; }
+  [[nodiscard]] service_history& history() { return history_; }
+  [[nodiscard]] service_history take(std::uint64_t requests);
+
+ private:
+  service_history history_;
+  std::vector<double> worth_;  ///< by service: 1, or 0 for a stream, whose frames count
+  double bin_s_ = 1;
+  double last_arrival_s_ = 0;
+  double next_waiting_s_ = 0;
+  double last_end_s_ = 0;
+  double credit_ = 0;
+  std::uint64_t ended_ = 0;
+  std::vector<bool> has_ended_;  ///< by number: the promise that each ends once
+  bool detailed_;
+  std::unordered_map<std::uint64_t, std::uint64_t> flows_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/history_recorder.ipp>
+#endif

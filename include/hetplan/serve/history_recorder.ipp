@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/history_recorder.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE history_recorder::history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all,
+                                                  const serving_options& o)
+    : has_ended_(all.size()), detailed_(cloud.size() <= 1000) {
+  if (!all.empty()) last_arrival_s_ = all[all.size() - 1].arrival_s;
+  bin_s_ = o.bin.value() > 0 ? o.bin.value() : std::max(last_arrival_s_ / 100, 1e-9);
+  history_.bin = seconds(bin_s_);
+  history_.services.resize(services.size());
+  history_.servers.resize(cloud.size());
+  history_.offloads.resize(8);
+  if (o.detail == history_detail::records) history_.records.resize(all.size());
+  for (const auto& s : services) worth_.push_back(s.is_stream() ? 0 : 1);
+}
+
+HETPLAN_INLINE void history_recorder::end(request_number r, const request& what, const request_record& how, double latency_s) {
+  auto& totals = history_.services[what.service.index()];
+  ++totals.ended[static_cast<std::size_t>(how.outcome)];
+  totals.asked += worth_[what.service.index()] > 0 ? 1 : static_cast<double>(what.length);
+  totals.credit += how.credit;
+  if (latency_s >= 0) totals.latency.add(latency_s);
+  auto& server = history_.servers[how.server.index()];
+  server.credit += how.credit;
+  ++server.ended;
+  const auto hops = static_cast<std::size_t>(how.offloads);
+  if (hops >= history_.offloads.size()) history_.offloads.resize(hops + 1);
+  ++history_.offloads[hops];
+  if (how.credit > 0) {
+    // The last bin holds all that is later: a long stream must not make millions of bins.
+    const auto bin = static_cast<std::size_t>(std::min(how.end_s / bin_s_, 2 * last_arrival_s_ / bin_s_ + 100));
+    if (bin >= history_.goodput.size()) history_.goodput.resize(bin + 1, std::vector<double>(history_.services.size()));
+    history_.goodput[bin][what.service.index()] += how.credit;
+  }
+  credit_ += how.credit;
+  last_end_s_ = std::max(last_end_s_, how.end_s);
+  ++ended_;
+  HETPLAN_ASSERT(!has_ended_[r]);
+  has_ended_[r] = true;
+  if (!history_.records.empty()) history_.records[r] = how;
+}
+
+HETPLAN_INLINE void history_recorder::waiting(std::vector<std::uint32_t> by_server, double now_s) {
+  const auto bin = static_cast<std::size_t>(now_s / bin_s_);
+  while (history_.waiting.size() < bin) history_.waiting.emplace_back(history_.servers.size());
+  history_.waiting.push_back(std::move(by_server));
+  next_waiting_s_ = static_cast<double>(bin + 1) * bin_s_;
+}
+
+HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
+  for (const auto& [key, count] : flows_)
+    history_.flows.push_back(
+        {server_id(static_cast<std::int32_t>(key >> 32)), server_id(static_cast<std::int32_t>(key & 0xffffffffU)), count});
+  std::ranges::sort(history_.flows,
+                    [](const offload_flow& a, const offload_flow& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+  history_.duration = seconds(std::max(last_end_s_, last_arrival_s_));
+  while (history_.offloads.size() > 1 && history_.offloads.back() == 0) history_.offloads.pop_back();
+  // The promise that every request ends exactly once.
+  HETPLAN_ASSERT(history_.result.result == outcome::stopped || ended_ == requests);
+  return std::move(history_);
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

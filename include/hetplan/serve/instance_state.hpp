@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// An instance while requests come and go.
+
+#include <variant>
+#include <vector>
+
+#include <hetplan/serve/batch_queue.hpp>
+#include <hetplan/serve/running_set.hpp>
+#include <hetplan/serve/stream_set.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Where it stands in a run: it works; it was taken out of the deployment; a fault has taken it.
+enum class instance_life : std::uint8_t { works, retired, out };
+
+/// One of the three ways to work, and what the run knows of it.
+struct instance_state {
+  std::variant<batch_queue, running_set, stream_set> work;
+  const instance_times* times;
+  service_id what;
+  server_id leader;
+  instance_life life = instance_life::works;
+  double ready_s = 0;
+  std::int32_t device = -1;  ///< number of the leader's device that it is on
+
+  void advance(double now_s, const request_stream& all, ended_requests& out) {
+    if (auto* q = std::get_if<batch_queue>(&work)) {
+      q->advance(now_s, all, out);
+    } else if (auto* set = std::get_if<running_set>(&work)) {
+      set->advance(now_s, all, out);
+    } else {
+      std::get<stream_set>(work).advance(now_s, out);
+    }
+  }
+  void join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
+    if (auto* q = std::get_if<batch_queue>(&work)) {
+      q->join(r, now_s, all, out);
+    } else if (auto* set = std::get_if<running_set>(&work)) {
+      set->join(r, now_s, all, out);
+    } else {
+      std::get<stream_set>(work).begin(r, static_cast<double>(all[r].length), now_s);
+    }
+  }
+  /// Of one more request that is there at now_s, which may be later than what it has been advanced to; 0 for a stream.
+  [[nodiscard]] double expected_start_s(double now_s) const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(now_s);
+    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_start_s(now_s);
+    return 0;
+  }
+  [[nodiscard]] double expected_end_s(double now_s) const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_end_s(now_s);
+    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_end_s(now_s);
+    return 0;
+  }
+  [[nodiscard]] double free_rate(double now_s) const {
+    const auto* s = std::get_if<stream_set>(&work);
+    return s != nullptr ? s->free_rate(now_s) : 0;
+  }
+  [[nodiscard]] bool has_whole_rate(double now_s) const {
+    const auto* s = std::get_if<stream_set>(&work);
+    return s != nullptr && s->has_whole_rate(now_s);
+  }
+  [[nodiscard]] double done(double now_s) const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->done();
+    if (const auto* set = std::get_if<running_set>(&work)) return set->done();
+    return std::get<stream_set>(work).done(now_s);
+  }
+  [[nodiscard]] std::size_t waiting() const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->waiting();
+    if (const auto* set = std::get_if<running_set>(&work)) return set->waiting();
+    return 0;
+  }
+  /// Who waits, in order; nobody is left waiting.
+  [[nodiscard]] std::vector<request_number> send_back() {
+    if (auto* q = std::get_if<batch_queue>(&work)) return q->send_back();
+    if (auto* set = std::get_if<running_set>(&work)) return set->send_back();
+    return {};
+  }
+  /// What is under way has failed.
+  void fail(double now_s, ended_requests& out) {
+    std::visit([&](auto& w) { w.fail(now_s, out); }, work);
+  }
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

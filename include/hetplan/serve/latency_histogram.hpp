@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// How long requests took, in bins that grow with the time.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include <hetplan/core/quantity.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Counts of times from a microsecond to twelve days, in bins 1/64 of an octave wide at most: a quantile is known to 1.6 %.
+class latency_histogram {
+ public:
+  void add(double time_s) {
+    if (bins_.empty()) bins_.resize(last_bin + 1);
+    ++bins_[bin(time_s)];
+    ++count_;
+    sum_s_ += time_s;
+    largest_s_ = std::max(largest_s_, time_s);
+  }
+
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] seconds mean() const { return seconds(count_ == 0 ? 0 : sum_s_ / static_cast<double>(count_)); }
+  [[nodiscard]] seconds largest() const { return seconds(largest_s_); }
+
+  /// The upper edge of the bin that holds the quantile, at most the largest time; 0 without a time. Requires 0 <= q <= 1.
+  [[nodiscard]] seconds quantile(double q) const {
+    auto left = q * static_cast<double>(count_);
+    for (std::size_t b = 0; b < bins_.size(); ++b) {
+      left -= static_cast<double>(bins_[b]);
+      if (bins_[b] > 0 && left <= 0) return seconds(std::min(edge(b + 1), largest_s_));
+    }
+    return seconds(largest_s_);
+  }
+  /// The share of times that are at most so long; a bin counts by its upper edge.
+  [[nodiscard]] double share_within(seconds limit) const {
+    if (count_ == 0) return 0;
+    std::uint64_t within = 0;
+    for (std::size_t b = 0; b < bins_.size() && (edge(b + 1) <= limit.value() || limit.value() >= largest_s_); ++b) within += bins_[b];
+    return static_cast<double>(within) / static_cast<double>(count_);
+  }
+
+  friend bool operator==(const latency_histogram&, const latency_histogram&) = default;
+
+ private:
+  static constexpr int steps_log2 = 6;
+  static constexpr std::uint64_t first_bits = std::bit_cast<std::uint64_t>(0x1p-20) >> (52 - steps_log2);
+  static constexpr std::size_t last_bin = std::size_t{41} << steps_log2;
+
+  /// The number that sign, exponent and the first bits of the fraction spell: it grows with the time.
+  [[nodiscard]] static std::size_t bin(double time_s) {
+    if (!(time_s >= 0x1p-20)) return 0;
+    return std::min<std::size_t>(last_bin, (std::bit_cast<std::uint64_t>(time_s) >> (52 - steps_log2)) - first_bits);
+  }
+  [[nodiscard]] static double edge(std::size_t b) { return std::bit_cast<double>((first_bits + b) << (52 - steps_log2)); }
+
+  std::vector<std::uint64_t> bins_;
+  std::uint64_t count_ = 0;
+  double sum_s_ = 0;
+  double largest_s_ = 0;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

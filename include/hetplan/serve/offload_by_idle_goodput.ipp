@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/offload_by_idle_goodput.hpp>
+
+#include <algorithm>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw) {
+  const auto weight = [&](const known_server& o) { return o.wait > o.age + latency ? 0 : std::max(0.0, o.idle); };
+  double sum = 0;
+  for (const auto& o : others) sum += weight(o);
+  if (!(sum > 0)) return std::nullopt;
+  const double limit = draw * sum;
+  double so_far = 0;
+  std::optional<server_id> last;
+  for (const auto& o : others) {
+    const double w = weight(o);
+    if (w <= 0) continue;
+    so_far += w;
+    last = o.server;
+    if (so_far > limit) break;
+  }
+  return last;
+}
+
+HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r, const server_view& here) const {
+  if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
+  if (const auto i = own_capacity(r, here)) return decision::serve(*i);
+  if (r.offloads() >= most_offloads) return in_part_or(request_outcome::too_many_offloads, r, here);
+  const auto latency = (*services)[r.what.index()].latency;
+  if (const auto to = draw_by_idle_goodput(here.others(), latency, draw(seed, r.number, r.offloads()))) return decision::pass_on(*to);
+  return in_part_or(request_outcome::no_resources, r, here);
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a handler is asked, and what it answers.
+
+#include <cstdint>
+#include <span>
+
+#include <hetplan/core/quantity.hpp>
+#include <hetplan/serve/ended_request.hpp>
+#include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_history.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// A request that a server is asked to handle now.
+struct pending_request {
+  request_number number = 0;
+  service_id what;
+  server_id entered;
+  server_id here;
+  seconds now;
+  seconds deadline;  ///< arrival and SLO
+  bool is_stream = false;
+  std::span<const server_id> path;  ///< where it has been handled; the last one is here
+
+  [[nodiscard]] int offloads() const { return static_cast<int>(path.size()) - 1; }
+};
+
+/// What a server knows of another one that holds the service.
+struct known_server {
+  server_id server;
+  double idle = 0;  ///< requests (frames) a second that it could serve beside what it did: p^ - p, may be below 0
+  seconds wait;     ///< of a newcomer: Q
+  seconds age;      ///< of all this
+};
+
+/// What becomes of a request.
+struct decision {
+  enum class what : std::uint8_t { serve, pass_on, turn_down, ask_again };
+  what kind = what::turn_down;
+  instance_id instance = {};
+  server_id server = {};
+  request_outcome outcome = request_outcome::no_resources;
+  seconds at = {};
+
+  [[nodiscard]] static decision serve(instance_id i) { return {.kind = what::serve, .instance = i}; }
+  [[nodiscard]] static decision pass_on(server_id s) { return {.kind = what::pass_on, .server = s}; }
+  [[nodiscard]] static decision turn_down(request_outcome o) { return {.kind = what::turn_down, .outcome = o}; }
+  /// The decision takes time: ask again then, later than now.
+  [[nodiscard]] static decision ask_again(seconds at) { return {.kind = what::ask_again, .at = at}; }
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What servers have published: one history for each, not a copy for everybody who reads it.
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// What a server says of a service whose instances it leads.
+struct publication {
+  double done = 0;      ///< S: requests, or frames, until then
+  double wait_s = 0;    ///< Q: what a newcomer would wait; infinite: nobody is left to serve it
+  double capacity = 0;  ///< p^: requests, or frames, a second at most
+};
+
+/// What another server knows of it.
+struct known_state {
+  double idle = 0;  ///< p^ - p: what it could do beside what it did; below 0 is possible
+  double wait_s = 0;
+  double age_s = 0;
+};
+
+/// The last publications of all holders of a deployment: a row a period.
+///
+/// Complexity  O(holders x periods kept) memory; two reads a question.
+/// Source  EPARA, eq. 1 and section 3.4; semantics, section 11.
+class publications {
+ public:
+  /// Of holders with these capacities, in a deployment whose first published period is `first`.
+  publications(std::vector<double> capacities, std::int64_t first, std::int64_t periods_kept, double period_s)
+      : nominal_(std::move(capacities)), first_(first), kept_(periods_kept), period_s_(period_s) {}
+
+  /// Makes room for the next period, in place of the oldest one where all that are kept are there.
+  void open(std::int64_t period) {
+    if (period - first_ < kept_) rows_.resize(nominal_.size() * static_cast<std::size_t>(period - first_ + 1));
+  }
+
+  /// By a silent error: an idle holder that has done nothing since its last true publication.
+  void publish(std::int64_t period, std::size_t holder, publication p, bool wrong) {
+    if (last_done_.empty()) last_done_.resize(nominal_.size());
+    if (wrong) {
+      p = {last_done_[holder], 0, nominal_[holder]};
+    } else {
+      last_done_[holder] = p.done;
+    }
+    rows_[index(period, holder)] = p;
+  }
+  [[nodiscard]] const publication& at(std::int64_t period, std::size_t holder) const { return rows_[index(period, holder)]; }
+
+  /// What is known in period k by who knows the publication of period j. Requires k - j no more than half the periods kept.
+  [[nodiscard]] known_state known(std::size_t holder, std::int64_t j, std::int64_t k) const {
+    const double age_s = static_cast<double>(k - j) * period_s_;
+    if (j < first_) return {nominal_[holder], 0, age_s};
+    const auto& then = at(j, holder);
+    const auto since = 2 * j - k > first_ ? 2 * j - k : first_;
+    const double did = since == j ? 0 : (then.done - at(since, holder).done) / (static_cast<double>(j - since) * period_s_);
+    return {then.capacity - did, then.wait_s, age_s};
+  }
+
+ private:
+  [[nodiscard]] std::size_t index(std::int64_t period, std::size_t holder) const {
+    return static_cast<std::size_t>((period - first_) % kept_) * nominal_.size() + holder;
+  }
+  std::vector<double> nominal_;
+  std::int64_t first_;
+  std::int64_t kept_;
+  double period_s_;
+  std::vector<publication> rows_;
+  std::vector<double> last_done_;  ///< by holder: S of its last true publication
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The noun for what users ask over time.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hetplan/core/quantity.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/service.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// One request, in 24 bytes: there are millions of them.
+struct request {
+  double arrival_s = 0;
+  service_id service;
+  server_id server;             ///< where it enters
+  std::uint32_t tokens_in = 0;  ///< of a service that generates
+  std::uint32_t length = 1;     ///< tokens out, or frames of a stream
+
+  friend bool operator==(const request&, const request&) = default;
+};
+
+/// Requests in order of arrival. Request i is the i-th: its number settles ties.
+class request_stream {
+ public:
+  request_stream() = default;
+  /// Throws invalid_input: more than 2^32 - 2 requests, an arrival that is negative, not finite or before the one before it, an id
+  /// below 0, a length of 0.
+  explicit request_stream(std::vector<request> requests);
+
+  [[nodiscard]] std::size_t size() const { return requests_.size(); }
+  [[nodiscard]] bool empty() const { return requests_.empty(); }
+  [[nodiscard]] const request& operator[](std::size_t i) const { return requests_[i]; }
+  [[nodiscard]] auto begin() const { return requests_.begin(); }
+  [[nodiscard]] auto end() const { return requests_.end(); }
+  /// Those that arrive in [from, to).
+  [[nodiscard]] std::span<const request> between(seconds from, seconds to) const;
+
+  friend bool operator==(const request_stream&, const request_stream&) = default;
+
+ private:
+  std::vector<request> requests_;
+};
+
+/// Throws invalid_input if a request names a service or a server that is not there.
+void validate(const request_stream& requests, const edge_cloud& cloud, const std::vector<service>& services);
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/request_stream.ipp>
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/ring_sync.hpp>
+
+#include <algorithm>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE ring_sync::ring_sync(const edge_cloud& cloud)
+    : group_(static_cast<std::size_t>(cloud.ring.group)), max_age_(cloud.ring.max_age) {
+  for (std::size_t first = 0; first < cloud.size(); first += group_) {
+    const auto count = std::min(group_, cloud.size() - first);
+    rings_.push_back({{static_cast<std::int32_t>(first), static_cast<std::int32_t>(count)}, {}});
+    history_ = std::max(history_, 2 * max_age(rings_.back()) + 1);
+  }
+}
+
+HETPLAN_INLINE void ring_sync::count(topology& t) {
+  const auto n = t.out.size();
+  t.rank.assign(n + 1, 0);
+  t.cuts.assign(n + 1, 0);
+  for (std::size_t p = 0; p < n; ++p) {
+    t.rank[p + 1] = t.rank[p] + (t.out[p] != 0 ? 0 : 1);
+    t.cuts[p + 1] = t.cuts[p] + (t.cut[p] != 0 ? 1 : 0);
+  }
+}
+
+HETPLAN_INLINE ring_sync::topology& ring_sync::at(ring_state& r, std::int64_t period) {
+  const auto n = static_cast<std::size_t>(r.where.count);
+  if (r.then.empty()) {
+    r.then.push_back({0, std::vector<int>(n), std::vector<int>(n), {}, {}});
+    count(r.then.back());
+  }
+  if (r.then.back().from < period) {
+    auto next = r.then.back();
+    next.from = period;
+    r.then.push_back(std::move(next));
+  }
+  return r.then.back();
+}
+
+HETPLAN_INLINE void ring_sync::set_out(server_id s, bool out, std::int64_t period) {
+  auto& r = rings_[ring_of(s)];
+  auto& t = at(r, period);
+  t.out[static_cast<std::size_t>(s.value - r.where.first)] = out ? 1 : 0;
+  count(t);
+}
+
+HETPLAN_INLINE void ring_sync::set_cut(server_id s, bool cut, std::int64_t period) {
+  auto& r = rings_[ring_of(s)];
+  auto& t = at(r, period);
+  t.cut[static_cast<std::size_t>(s.value - r.where.first)] += cut ? 1 : -1;
+  count(t);
+}
+
+HETPLAN_INLINE std::optional<std::int64_t> ring_sync::distance(const topology& t, std::int32_t a, std::int32_t b) {
+  const auto low = static_cast<std::size_t>(std::min(a, b));
+  const auto high = static_cast<std::size_t>(std::max(a, b));
+  if (t.out[low] != 0 || t.out[high] != 0) return std::nullopt;
+  if (low == high) return 0;
+  // Over the gaps low .. high - 1, or over all the others.
+  const auto inner = t.rank[high] - t.rank[low];
+  const auto outer = t.rank.back() - inner;
+  const bool inner_cut = t.cuts[high] > t.cuts[low];
+  const bool outer_cut = t.cuts.back() - (t.cuts[high] - t.cuts[low]) > 0;
+  if (inner_cut && outer_cut) return std::nullopt;
+  if (inner_cut) return outer;
+  return outer_cut ? inner : std::min(inner, outer);
+}
+
+HETPLAN_INLINE std::optional<std::int64_t> ring_sync::distance(server_id a, server_id b, std::int64_t k) const {
+  const auto& r = rings_[ring_of(a)];
+  if (ring_of(b) != ring_of(a)) return std::nullopt;
+  if (r.then.empty()) {
+    const auto apart = a.value < b.value ? b.value - a.value : a.value - b.value;
+    return std::min(apart, r.where.count - apart);
+  }
+  const auto after = std::ranges::upper_bound(r.then, k, {}, &topology::from);
+  return distance(*std::prev(after), a.value - r.where.first, b.value - r.where.first);
+}
+
+HETPLAN_INLINE std::optional<std::int64_t> ring_sync::known_with_faults(const ring_state& r, server_id observer, server_id other,
+                                                                        std::int64_t k) const {
+  std::optional<std::int64_t> known;
+  for (std::size_t i = 0; i < r.then.size() && r.then[i].from <= k; ++i) {
+    const auto last = i + 1 < r.then.size() ? std::min(k, r.then[i + 1].from - 1) : k;
+    const auto d = distance(r.then[i], observer.value - r.where.first, other.value - r.where.first);
+    if (d && (!known || last - *d > *known)) known = last - *d;
+  }
+  return known && k - *known <= max_age(r) ? known : std::nullopt;
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a server sees when it handles a request.
+
+#include <optional>
+#include <span>
+
+#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/serving_run.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Its own instances as they are, and the other servers of its ring as far as it knows.
+class server_view {
+ public:
+  server_view(serving_run& run, const pending_request& r) : run_(&run), request_(&r) {}
+
+  /// Its instances of the service, in the order of the deployment.
+  [[nodiscard]] std::span<const instance_id> own(standing where) const { return run_->own(request_->here, request_->what, where); }
+  /// No fault has taken it out.
+  [[nodiscard]] bool works(instance_id i) const { return run_->works(i); }
+  /// When the answer is expected to be where the request entered. Not for streams.
+  [[nodiscard]] seconds expected_end(instance_id i) const { return seconds(run_->expected_end_s(i, *request_, request_->here)); }
+  /// Frames a second that a stream could have, and whether that is all it wants.
+  [[nodiscard]] double free_rate(instance_id i) const { return run_->free_rate(i); }
+  [[nodiscard]] bool has_whole_rate(instance_id i) const { return run_->has_whole_rate(i); }
+
+  /// The other holders in its ring as far as it knows, in the order of the ring behind it: without those that the request has been at,
+  /// those known to be out, and those of which all that is known is too old. Good until the next call.
+  [[nodiscard]] std::span<const known_server> others() const { return run_->known(*request_); }
+
+  /// The numbers of the servers in its ring.
+  [[nodiscard]] ring_sync::ring ring() const { return run_->rings()[run_->rings().ring_of(request_->here)]; }
+  /// What nobody can know in time, for handlers that are told everything: when any server of the ring would have it answered if it were
+  /// there now; none where it has no instance that works. For a stream: the most that it could have a second.
+  [[nodiscard]] std::optional<seconds> expected_end_at(server_id s) const;
+  [[nodiscard]] double free_rate_at(server_id s) const;
+
+ private:
+  serving_run* run_;
+  const pending_request* request_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/server_view.ipp>
+#endif

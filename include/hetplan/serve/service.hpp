@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What users ask of an edge cloud: a model, what is wanted of it, and on what it can run.
+
+#include <string>
+#include <vector>
+
+#include <hetplan/core/id.hpp>
+#include <hetplan/core/quantity.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+using service_id = id<struct service_tag>;
+using server_id = id<struct server_tag>;
+using instance_id = id<struct instance_tag>;
+
+/// How an instance takes in requests: a batch that begins and ends together, or one that they join and leave between tokens.
+enum class batching { fixed, continuous };
+
+/// One way to run a service: so many GPUs of a kind, and how much of each it takes.
+struct service_variant {
+  std::string name;
+  std::string gpu_kind;
+  int tensor_parallel = 1;
+  int pipeline_parallel = 1;  ///< stages; the next batch enters when the first of them is free
+  double compute_share = 1;   ///< of each GPU, 0 < share <= 1: a_l
+  bytes memory;               ///< on each GPU: b_l
+
+  [[nodiscard]] int gpus() const { return tensor_parallel * pipeline_parallel; }
+  friend bool operator==(const service_variant&, const service_variant&) = default;
+};
+
+/// Tokens of a request to a service that generates text.
+struct token_counts {
+  double in = 0;
+  double out = 1;
+  friend bool operator==(const token_counts&, const token_counts&) = default;
+};
+
+/// A model and its service level objective: an answer within `latency`, or frames at a rate.
+///
+/// Source  EPARA, section 3; semantics, section 11.
+struct service {
+  std::string name;
+  seconds latency;          ///< SLO, from arrival to answer; for a stream until it begins
+  double rate = 0;          ///< frames (or tokens) a second that a stream wants; 0: wanted within the latency
+  bytes request_size = {};  ///< what travels when a request is passed on
+  bytes bytes_per_token = {};
+  bytes response_size = {};
+  bool generates = false;    ///< tokens, one after another
+  token_counts tokens = {};  ///< typical ones, by which waiting times are estimated
+  double frames = 1;         ///< of a typical stream that does not generate
+  bytes weights = {};        ///< to be loaded before an instance can begin
+  batching batches = batching::fixed;
+  std::vector<service_variant> variants = {};
+
+  [[nodiscard]] bool is_stream() const { return rate > 0; }
+  friend bool operator==(const service&, const service&) = default;
+};
+
+/// Throws invalid_input if a service breaks a rule: a name that is empty or taken, no variant, an amount below 0 or not finite, a
+/// latency or memory that is not above 0, a share outside (0, 1], continuous batches without tokens or of a stream.
+void validate(const std::vector<service>& services);
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/service.ipp>
+#endif

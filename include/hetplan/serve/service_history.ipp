@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/service_history.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE std::uint64_t service_history::requests() const {
+  std::uint64_t sum = 0;
+  for (const auto& s : services) sum += s.requests();
+  return sum;
+}
+
+HETPLAN_INLINE double service_history::credit() const {
+  double sum = 0;
+  for (const auto& s : services) sum += s.credit;
+  return sum;
+}
+
+HETPLAN_INLINE double service_history::attainment() const {
+  double asked = 0;
+  for (const auto& s : services) asked += s.asked;
+  return asked > 0 ? credit() / asked : 1;
+}
+
+HETPLAN_INLINE double service_history::mean_offloads() const {
+  double sum = 0;
+  double count = 0;
+  for (std::size_t h = 0; h < offloads.size(); ++h) {
+    sum += static_cast<double>(h) * static_cast<double>(offloads[h]);
+    count += static_cast<double>(offloads[h]);
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+HETPLAN_INLINE std::uint64_t service_history::count(request_outcome o) const {
+  std::uint64_t sum = 0;
+  for (const auto& s : services) sum += s[o];
+  return sum;
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

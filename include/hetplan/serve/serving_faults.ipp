@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/serving_faults.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+namespace detail {
+
+/// What is wrong with one fault; "" if nothing is.
+class fault_check {
+ public:
+  explicit fault_check(const edge_cloud& cloud) : cloud_(cloud) {}
+
+  [[nodiscard]] std::string next(const serving_fault& f) {
+    if (!std::isfinite(f.at.value()) || f.at.value() < 0) return "at = " + to_text(f.at.value()) + " s; expected a finite time >= 0";
+    if (f.at.value() < before_s_) return "at = " + to_text(f.at.value()) + " s, before the one before it; expected ascending times";
+    before_s_ = f.at.value();
+    if (!f.server.valid() || f.server.index() >= cloud_.size()) return "names no server of cloud \"" + cloud_.name + "\"";
+    return std::visit([&](const auto& what) { return wrong(f, what); }, f.what);
+  }
+
+ private:
+  [[nodiscard]] static std::string wrong(const serving_fault&, const server_fails&) { return {}; }
+  [[nodiscard]] std::string wrong(const serving_fault& f, const gpu_fails& x) const {
+    const auto has = cloud_[f.server].gpus.size();
+    return x.gpu >= 0 && static_cast<std::size_t>(x.gpu) < has
+               ? ""
+               : "gpu = " + std::to_string(x.gpu) + "; server \"" + cloud_[f.server].name + "\" has " + std::to_string(has);
+  }
+  [[nodiscard]] std::string wrong(const serving_fault& f, const device_leaves& x) const {
+    const auto has = cloud_[f.server].devices.size();
+    return x.device >= 0 && static_cast<std::size_t>(x.device) < has
+               ? ""
+               : "device = " + std::to_string(x.device) + "; server \"" + cloud_[f.server].name + "\" has " + std::to_string(has);
+  }
+  [[nodiscard]] static std::string ends(const serving_fault& f, seconds until) {
+    return std::isfinite(until.value()) && until > f.at
+               ? ""
+               : "until = " + to_text(until.value()) + " s; expected a finite time after it begins";
+  }
+  [[nodiscard]] static std::string wrong(const serving_fault& f, const ring_cut& x) { return ends(f, x.until); }
+  [[nodiscard]] static std::string wrong(const serving_fault& f, const wrong_state& x) { return ends(f, x.until); }
+  [[nodiscard]] static std::string wrong(const serving_fault& f, const slow_link& x) {
+    if (!std::isfinite(x.factor) || x.factor <= 0) return "factor = " + to_text(x.factor) + "; expected a finite number > 0";
+    return ends(f, x.until);
+  }
+  [[nodiscard]] std::string wrong(const serving_fault& f, const server_joins&) { return turn(f.server, true); }
+  [[nodiscard]] std::string wrong(const serving_fault& f, const server_leaves&) { return turn(f.server, false); }
+  [[nodiscard]] std::string turn(server_id s, bool joins) {
+    const auto [it, first] = joined_.try_emplace(s.value, joins);
+    if (!first && it->second == joins) return std::string("it ") + (joins ? "joins" : "leaves") + " twice in a row";
+    it->second = joins;
+    return {};
+  }
+
+  const edge_cloud& cloud_;
+  double before_s_ = 0;
+  std::map<std::int32_t, bool> joined_;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE std::vector<fault_turn> turns(const std::vector<serving_fault>& faults) {
+  std::vector<fault_turn> all;
+  for (std::size_t f = 0; f < faults.size(); ++f) {
+    all.push_back({faults[f].at.value(), f, false});
+    std::visit(
+        [&](const auto& what) {
+          if constexpr (requires { what.until; }) all.push_back({what.until.value(), f, true});
+        },
+        faults[f].what);
+  }
+  std::ranges::stable_sort(all, {}, &fault_turn::at_s);
+  return all;
+}
+
+HETPLAN_INLINE std::vector<char> absent_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud) {
+  std::vector<char> heard(cloud.size());
+  std::vector<char> absent(cloud.size());
+  for (const auto& f : faults) {
+    const bool joins = std::holds_alternative<server_joins>(f.what);
+    if (!joins && !std::holds_alternative<server_leaves>(f.what)) continue;
+    if (joins && heard[f.server.index()] == 0) absent[f.server.index()] = 1;
+    heard[f.server.index()] = 1;
+  }
+  return absent;
+}
+
+HETPLAN_INLINE void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud) {
+  detail::fault_check check(cloud);
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (const auto wrong = check.next(faults[i]); !wrong.empty())
+      throw invalid_input("serving_faults: fault " + std::to_string(i) + ": " + wrong);
+  }
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// How a stream of requests is played.
+
+#include <cstdint>
+#include <vector>
+
+#include <hetplan/core/quantity.hpp>
+#include <hetplan/serve/any_placement_policy.hpp>
+#include <hetplan/serve/serving_faults.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+enum class history_detail { totals, records };
+
+/// When another deployment holds, and who says which.
+struct replacement {
+  std::vector<seconds> at = {};  ///< ascending
+  seconds cycle = {};            ///< or every so often, as long as requests arrive
+  any_placement_policy policy = {};
+};
+
+struct serving_options {
+  std::uint64_t seed = 1;
+  std::vector<serving_fault> faults = {};
+  replacement changes = {};
+  history_detail detail = history_detail::totals;
+  seconds bin = {};                        ///< of goodput over time; 0: a hundredth of the time until the last arrival
+  std::int64_t most_periods = 20'000'000;  ///< publications after which the run is stopped
+};
+
+/// What an observer of a run is told from time to time.
+struct serving_progress {
+  std::uint64_t handled = 0;  ///< requests that have arrived
+  std::uint64_t of = 0;
+  seconds now;
+  double credit = 0;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

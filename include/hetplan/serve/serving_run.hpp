@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The simulator of requests, without the handler: it says who is to be handled next, and does what was decided.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <hetplan/serve/any_service_time.hpp>
+#include <hetplan/serve/deployment.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/history_recorder.hpp>
+#include <hetplan/serve/instance_state.hpp>
+#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/publications.hpp>
+#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/request_tracks.hpp>
+#include <hetplan/serve/ring_sync.hpp>
+#include <hetplan/serve/running_deployment.hpp>
+#include <hetplan/serve/server_links.hpp>
+#include <hetplan/serve/service_history.hpp>
+#include <hetplan/serve/service_holders.hpp>
+#include <hetplan/serve/serving_options.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Plays requests through a deployment. Only what is in flight between servers, and what the clock brings (publications, faults,
+/// changes), are events; instances are advanced when somebody looks at them, since nothing else can change them.
+///
+///   while (auto r = run.next()) run.carry_out(*r, <what somebody decides>);
+///
+/// Complexity  O(log in flight) a hand-over, O(log B) a request at its instance, O(holders) a publication; nothing grows with the number of
+///             servers for a request.
+/// Source      semantics, section 11.
+class serving_run {
+ public:
+  /// Throws invalid_input: see validate of cloud, services, requests, deployment and faults. What it is given must outlive it.
+  serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
+              deployment first, const serving_options& options);
+
+  /// The next request that is to be handled, after all that comes before it; none at the end.
+  [[nodiscard]] std::optional<pending_request> next();
+  /// Throws invalid_model where the decision is none: see request_handler.
+  void carry_out(const pending_request& r, const decision& d);
+  /// Ends the run: the history so far, complete if next() has said that nothing is left.
+  [[nodiscard]] service_history finish();
+  void stop(const char* reason) { recorder_.history().result = {outcome::stopped, reason}; }
+
+  [[nodiscard]] serving_progress progress() const { return {next_arrival_, all_->size(), seconds(now_s_), recorder_.credit()}; }
+
+  // What a server_view shows.
+  [[nodiscard]] std::span<const instance_id> own(server_id s, service_id l, standing where) const {
+    return instances_.holders().own(s, l, where);
+  }
+  [[nodiscard]] bool works(instance_id i) const { return instances_[i].life == instance_life::works; }
+  [[nodiscard]] double expected_end_s(instance_id i, const pending_request& r, server_id at);
+  [[nodiscard]] double free_rate(instance_id i);
+  [[nodiscard]] bool has_whole_rate(instance_id i);
+  [[nodiscard]] std::span<const known_server> known(const pending_request& r);
+  [[nodiscard]] const ring_sync& rings() const { return rings_; }
+
+ private:
+  struct flight {
+    enum class to : std::uint8_t { handler, downlink, device };
+    double at_s;
+    request_number number;
+    to what;
+    std::int32_t where;  ///< a server; or the instance on the device
+    friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
+  };
+  void push(const flight& f);
+  /// Where a flight has come to; the request, if it is to be handled now.
+  [[nodiscard]] std::optional<pending_request> land(const flight& f);
+  [[nodiscard]] std::optional<pending_request> handle(request_number number);
+  void end(request_number r, request_outcome o, double at_s, double credit = 0, double latency_s = -1);
+  void serve(const pending_request& r, instance_id i);
+
+  // The clock: what comes without a request.
+  void set_clock();
+  void play_clock();
+  void skip_idle_periods(double until_s);
+  [[nodiscard]] bool nothing_left();
+  void publish();
+  void apply(const serving_fault& f, bool ends);
+  void change_deployment();
+  [[nodiscard]] double next_change_s() const;
+  [[nodiscard]] double next_fault_s() const;
+  [[nodiscard]] double next_publication_s() const { return static_cast<double>(published_) * cloud_->ring.period.value(); }
+
+  // Instances.
+  void take_over(deployment next);
+  void retire(instance_id i);
+  void take_out(const std::vector<instance_id>& some);
+  void send_back(instance_id i);
+  void touch(instance_id i, double until_s);
+  void settle(const ended_request& e, const instance_state& i);
+  [[nodiscard]] double way_back_s(const instance_state& i, server_id at, const request& r) const;
+  [[nodiscard]] double size_b(const request& r) const;
+  [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }
+  [[nodiscard]] double deadline_s(const request& r) const { return r.arrival_s + service_of(r).latency.value(); }
+  [[nodiscard]] bool is_there(server_id s) const { return failed_from_[s.index()] < 0 && !damage_.is_absent(s); }
+  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
+
+  const edge_cloud* cloud_;
+  const std::vector<service>* services_;
+  any_service_time times_;  ///< for policies to ask
+  const request_stream* all_;
+  serving_options options_;
+
+  double now_s_ = 0;
+  std::size_t next_arrival_ = 0;
+  std::vector<flight> flights_;  ///< a heap: the next one in front
+  double clock_s_ = 0;           ///< of whatever comes next without a request
+  std::int64_t published_ = 0;   ///< publications so far; the last one has number published_ - 1
+  std::int64_t changes_ = 0;
+  double looked_back_s_ = 0;  ///< the last change
+
+  running_deployment instances_;
+  std::optional<publications> publications_;
+  ring_sync rings_;
+  server_links links_;
+  request_tracks tracks_;
+  history_recorder recorder_;
+  std::vector<fault_turn> turns_;
+  std::size_t next_turn_ = 0;
+
+  cloud_damage damage_;
+  std::vector<std::int64_t> failed_from_;                     ///< by server: the first period that sees it; -1: it has not failed
+  std::vector<int> wrong_;                                    ///< by server: silent errors at a time
+  std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< who is to join (true) or leave with the next change
+  ended_requests ended_;
+  std::vector<known_server> known_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/serving_run.ipp>
+#endif

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/serving_run.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+namespace detail {
+inline constexpr double never_s = std::numeric_limits<double>::infinity();
+inline constexpr int most_offloads = 63;
+
+template <class T>
+bool is_in(std::span<const T> some, const T& x) {
+  return std::ranges::find(some, x) != some.end();
+}
+}  // namespace detail
+
+HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times,
+                                        const request_stream& requests, deployment first, const serving_options& options)
+    : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
+      all_((validate(requests, cloud, services), &requests)), options_((validate(options.faults, cloud), options)),
+      instances_(cloud, services, std::move(times)), rings_(cloud), links_(cloud, options.faults), tracks_(requests.size()),
+      recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
+  failed_from_.assign(cloud.size(), -1);
+  wrong_.assign(cloud.size(), 0);
+  damage_.absent = absent_at_first(options_.faults, cloud);
+  for (std::size_t s = 0; s < cloud.size(); ++s) {
+    if (damage_.absent[s] != 0) rings_.set_out(server_id(s), true, 0);
+  }
+  take_over(std::move(first));
+  set_clock();
+}
+
+HETPLAN_INLINE double serving_run::next_fault_s() const { return next_turn_ < turns_.size() ? turns_[next_turn_].at_s : detail::never_s; }
+
+HETPLAN_INLINE double serving_run::next_change_s() const {
+  const auto& c = options_.changes;
+  if (static_cast<std::size_t>(changes_) < c.at.size()) return c.at[static_cast<std::size_t>(changes_)].value();
+  if (!(c.cycle.value() > 0) || next_arrival_ == all_->size()) return detail::never_s;
+  return static_cast<double>(changes_ + 1) * c.cycle.value();
+}
+
+HETPLAN_INLINE void serving_run::set_clock() { clock_s_ = std::min({next_fault_s(), next_change_s(), next_publication_s()}); }
+
+HETPLAN_INLINE void serving_run::play_clock() {
+  now_s_ = clock_s_;
+  if (next_fault_s() <= now_s_) {
+    const auto& e = turns_[next_turn_++];
+    apply(options_.faults[e.fault], e.ends);
+  } else if (next_change_s() <= now_s_) {
+    change_deployment();
+  } else {
+    publish();
+  }
+  set_clock();
+}
+
+HETPLAN_INLINE bool serving_run::nothing_left() {
+  const double until_s = std::min(next_fault_s(), next_change_s());
+  for (const auto i : instances_.ids()) touch(i, until_s);
+  return recorder_.ended() == all_->size();
+}
+
+HETPLAN_INLINE void serving_run::skip_idle_periods(double until_s) {
+  if (recorder_.ended() != next_arrival_ || !flights_.empty()) return;
+  const double next_s = std::min({until_s, next_fault_s(), next_change_s()});
+  // What is published while nobody asks anything does not change: the last ones that are remembered are enough.
+  const double periods = next_s / cloud_->ring.period.value() - static_cast<double>(rings_.history() + 2);
+  if (periods > static_cast<double>(published_) && periods < 0x1p60) published_ = static_cast<std::int64_t>(periods);
+  set_clock();
+}
+
+HETPLAN_INLINE void serving_run::publish() {
+  const auto k = published_++;
+  auto& history = recorder_.history();
+  if (history.publications == static_cast<std::uint64_t>(options_.most_periods)) return stop("more publications than most_periods allows");
+  ++history.publications;
+  publications_->open(k);
+  const auto& all = instances_.holders();
+  const bool looks = recorder_.wants_waiting(now_s_);
+  std::vector<std::uint32_t> waiting(looks ? cloud_->size() : 0);
+  for (std::size_t n = 0; n < all.holders().size(); ++n) {
+    const auto& h = all.holders()[n];
+    if (!is_there(h.server)) continue;
+    for (const auto i : all.led(h)) {
+      touch(i, now_s_);
+      if (looks) waiting[h.server.index()] += static_cast<std::uint32_t>(instances_[i].waiting());
+    }
+    publications_->publish(k, n, instances_.state_of(h, now_s_), wrong_[h.server.index()] > 0);
+  }
+  history.events += all.holders().size();
+  if (looks) recorder_.waiting(std::move(waiting), now_s_);
+}
+
+HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
+  const auto s = f.server;
+  if (std::holds_alternative<server_fails>(f.what)) {
+    if (failed_from_[s.index()] >= 0) return;
+    failed_from_[s.index()] = published_;
+    rings_.set_out(s, true, published_);
+    for (std::size_t g = 0; g < (*cloud_)[s].gpus.size(); ++g) damage_.broken_gpus.push_back({s, static_cast<int>(g)});
+    for (std::size_t d = 0; d < (*cloud_)[s].devices.size(); ++d) damage_.gone_devices.push_back({s, static_cast<int>(d)});
+    take_out(instances_.on_server(s));
+  } else if (const auto* g = std::get_if<gpu_fails>(&f.what)) {
+    damage_.broken_gpus.push_back({s, g->gpu});
+    take_out(instances_.on_gpu({s, g->gpu}));
+  } else if (const auto* d = std::get_if<device_leaves>(&f.what)) {
+    damage_.gone_devices.push_back({s, d->device});
+    take_out(instances_.on_device({s, d->device}));
+  } else if (std::holds_alternative<ring_cut>(f.what)) {
+    rings_.set_cut(s, !ends, published_);
+  } else if (std::holds_alternative<wrong_state>(f.what)) {
+    wrong_[s.index()] += ends ? -1 : 1;
+  } else if (!std::holds_alternative<slow_link>(f.what)) {  // links know theirs from the beginning
+    comers_and_goers_.emplace_back(s, std::holds_alternative<server_joins>(f.what));
+  }
+}
+
+HETPLAN_INLINE void serving_run::change_deployment() {
+  ++changes_;
+  for (const auto& [s, joins] : comers_and_goers_) {
+    damage_.absent[s.index()] = joins ? 0 : 1;
+    rings_.set_out(s, !joins || failed_from_[s.index()] >= 0, published_);
+  }
+  comers_and_goers_.clear();
+  const auto back_s = std::exchange(looked_back_s_, now_s_);
+  const placement_question q{
+      *cloud_, *services_,           times_,  all_->between(seconds(back_s), seconds(now_s_)), seconds(now_s_ - back_s),
+      damage_, instances_.present(), changes_};
+  take_over(options_.changes.policy.place(q));
+}
+
+HETPLAN_INLINE void serving_run::take_over(deployment next) {
+  for (const auto i : instances_.change(std::move(next), now_s_, damage_, rings_)) retire(i);
+  publications_.emplace(instances_.capacities(), published_, rings_.history(), cloud_->ring.period.value());
+}
+
+HETPLAN_INLINE void serving_run::retire(instance_id i) {
+  touch(i, now_s_);
+  if (instances_[i].life == instance_life::works) send_back(i);
+  instances_[i].life = instance_life::retired;
+  touch(i, detail::never_s);
+}
+
+HETPLAN_INLINE void serving_run::take_out(const std::vector<instance_id>& some) {
+  for (const auto i : some) {
+    if (!works(i)) continue;
+    touch(i, now_s_);
+    instances_[i].life = instance_life::out;
+    instances_[i].fail(now_s_, ended_);
+    touch(i, now_s_);
+    send_back(i);
+  }
+}
+
+HETPLAN_INLINE void serving_run::send_back(instance_id i) {
+  for (const auto number : instances_[i].send_back())
+    push({now_s_, number, flight::to::handler, tracks_.here(number, (*all_)[number].server).value});
+}
+
+HETPLAN_INLINE std::optional<pending_request> serving_run::next() {
+  for (;;) {
+    const double arrival_s = next_arrival_ < all_->size() ? (*all_)[next_arrival_].arrival_s : detail::never_s;
+    const double flight_s = flights_.empty() ? detail::never_s : flights_.front().at_s;
+    const double request_s = std::min(arrival_s, flight_s);
+    if (clock_s_ <= request_s) {
+      if (request_s == detail::never_s && nothing_left()) return std::nullopt;
+      if (recorder_.history().result.result == outcome::stopped) return std::nullopt;
+      skip_idle_periods(request_s);
+      play_clock();
+      continue;
+    }
+    now_s_ = request_s;
+    ++recorder_.history().events;
+    std::optional<pending_request> r;
+    if (flight_s <= arrival_s) {
+      const auto f = flights_.front();
+      std::ranges::pop_heap(flights_, std::greater());
+      flights_.pop_back();
+      r = land(f);
+    } else {
+      const auto number = static_cast<request_number>(next_arrival_++);
+      recorder_.entered((*all_)[number].server);
+      r = handle(number);
+    }
+    if (r) return r;
+  }
+}
+
+HETPLAN_INLINE void serving_run::push(const flight& f) {
+  flights_.push_back(f);
+  std::ranges::push_heap(flights_, std::greater());
+}
+
+HETPLAN_INLINE std::optional<pending_request> serving_run::land(const flight& f) {
+  if (f.what == flight::to::handler) return handle(f.number);
+  const auto& r = (*all_)[f.number];
+  if (f.what == flight::to::downlink) {
+    push({links_.receive_s(server_id(f.where), now_s_, size_b(r)), f.number, flight::to::handler, f.where});
+    return std::nullopt;
+  }
+  const instance_id i(f.where);
+  touch(i, now_s_);
+  auto& state = instances_[i];
+  if (state.life != instance_life::works) return handle(f.number);
+  state.join(f.number, now_s_, *all_, ended_);
+  touch(i, now_s_);
+  return std::nullopt;
+}
+
+HETPLAN_INLINE std::optional<pending_request> serving_run::handle(request_number number) {
+  const auto& r = (*all_)[number];
+  const auto path = tracks_.path(number, r.server);
+  const auto here = path.back();
+  if (!is_there(here)) {
+    end(number, request_outcome::lost, now_s_);
+    return std::nullopt;
+  }
+  return pending_request{number, r.service, r.server, here, seconds(now_s_), seconds(deadline_s(r)), service_of(r).is_stream(), path};
+}
+
+HETPLAN_INLINE void serving_run::end(request_number r, request_outcome o, double at_s, double credit, double latency_s) {
+  const auto& what = (*all_)[r];
+  recorder_.end(r, what, {o, at_s, tracks_.here(r, what.server), tracks_.offloads(r), credit}, latency_s);
+  tracks_.end(r);
+}
+
+HETPLAN_INLINE void serving_run::carry_out(const pending_request& r, const decision& d) {
+  const auto refuse = [&](const std::string& what) {
+    throw invalid_model("request_handler: request " + std::to_string(r.number) + " at server \"" + (*cloud_)[r.here].name + "\": " + what);
+  };
+  switch (d.kind) {
+    case decision::what::serve: {
+      const auto is_own = [&](standing where) { return detail::is_in(own(r.here, r.what, where), d.instance); };
+      if (!instances_.has(d.instance) || !works(d.instance) || !std::ranges::any_of(standings, is_own))
+        refuse("served by an instance that is none of its own");
+      return serve(r, d.instance);
+    }
+    case decision::what::pass_on: {
+      const auto known = d.server.valid() && d.server.index() < cloud_->size();
+      if (!known || d.server == r.here || rings_.ring_of(d.server) != rings_.ring_of(r.here))
+        refuse("passed on to no other server of its ring");
+      if (r.offloads() >= detail::most_offloads) refuse("passed on more than " + std::to_string(detail::most_offloads) + " times");
+      const auto& what = (*all_)[r.number];
+      const double at_s = links_.send_s(r.here, d.server, now_s_, size_b(what));
+      recorder_.passed_on(r.here, d.server);
+      tracks_.go(r.number, what.server, d.server);
+      return push({at_s, r.number, flight::to::downlink, d.server.value});
+    }
+    case decision::what::turn_down:
+      if (d.outcome != request_outcome::timed_out && d.outcome != request_outcome::too_many_offloads &&
+          d.outcome != request_outcome::no_resources)
+        refuse("turned down as \"" + std::string(to_string(d.outcome)) + "\", which is no refusal");
+      return end(r.number, d.outcome, now_s_);
+    case decision::what::ask_again:
+      if (!(d.at > r.now) || d.at.value() == detail::never_s)
+        refuse("to be handled again at " + to_text(d.at.value()) + " s, which is not later");
+      return push({d.at.value(), r.number, flight::to::handler, r.here.value});
+  }
+}
+
+HETPLAN_INLINE void serving_run::serve(const pending_request& r, instance_id i) {
+  auto& state = instances_[i];
+  if (state.device >= 0 && !r.is_stream)
+    return push({now_s_ + links_.device_s(state.leader, state.device, size_b((*all_)[r.number])), r.number, flight::to::device, i.value});
+  touch(i, now_s_);
+  if (r.is_stream && state.free_rate(now_s_) <= 0)
+    throw invalid_model("request_handler: request " + std::to_string(r.number) + ": a stream on an instance without a free rate");
+  state.join(r.number, now_s_, *all_, ended_);
+  touch(i, now_s_);
+}
+
+HETPLAN_INLINE void serving_run::touch(instance_id i, double until_s) {
+  auto& state = instances_[i];
+  state.advance(until_s, *all_, ended_);
+  if (ended_.empty()) return;
+  for (const auto& e : ended_) settle(e, state);
+  ended_.clear();
+}
+
+HETPLAN_INLINE void serving_run::settle(const ended_request& e, const instance_state& i) {
+  const auto& r = (*all_)[e.number];
+  const bool stream = service_of(r).is_stream();
+  const double frames = stream ? e.share * static_cast<double>(r.length) : 0;
+  if (e.what == ended_request::how::timed_out) return end(e.number, request_outcome::timed_out, e.at_s);
+  if (e.what == ended_request::how::failed) return end(e.number, request_outcome::failed, e.at_s, frames);
+  if (stream) return end(e.number, e.share >= 1 ? request_outcome::served : request_outcome::in_part, e.at_s, frames);
+  const double at_s = e.at_s + way_back_s(i, tracks_.here(e.number, r.server), r);
+  const bool in_time = at_s <= deadline_s(r) + 1e-9 * service_of(r).latency.value();
+  end(e.number, in_time ? request_outcome::served : request_outcome::late, at_s, in_time ? 1 : 0, at_s - r.arrival_s);
+}
+
+HETPLAN_INLINE double serving_run::size_b(const request& r) const {
+  const auto& s = service_of(r);
+  return s.request_size.value() + s.bytes_per_token.value() * static_cast<double>(r.tokens_in);
+}
+
+HETPLAN_INLINE double serving_run::way_back_s(const instance_state& i, server_id at, const request& r) const {
+  const double answer_b = service_of(r).response_size.value();
+  return links_.device_s(i.leader, i.device, answer_b) + links_.answer_s(at, r.server, answer_b);
+}
+
+HETPLAN_INLINE double serving_run::expected_end_s(instance_id i, const pending_request& p, server_id at) {
+  touch(i, now_s_);
+  const auto& state = instances_[i];
+  const auto& r = (*all_)[p.number];
+  return state.expected_end_s(now_s_ + links_.device_s(state.leader, state.device, size_b(r))) + way_back_s(state, at, r);
+}
+
+HETPLAN_INLINE double serving_run::free_rate(instance_id i) {
+  touch(i, now_s_);
+  return instances_[i].free_rate(now_s_);
+}
+
+HETPLAN_INLINE bool serving_run::has_whole_rate(instance_id i) {
+  touch(i, now_s_);
+  return instances_[i].has_whole_rate(now_s_);
+}
+
+HETPLAN_INLINE bool serving_run::knows_that_out(server_id observer, server_id other) const {
+  const auto from = failed_from_[other.index()];
+  if (from < 0) return false;
+  const auto d = rings_.distance(observer, other, std::max<std::int64_t>(0, from - 1));
+  return d && published_ - 1 >= from + *d;
+}
+
+HETPLAN_INLINE std::span<const known_server> serving_run::known(const pending_request& r) {
+  known_.clear();
+  const auto k = published_ - 1;
+  const auto all = instances_.holders().holders(rings_.ring_of(r.here), r.what);
+  const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
+  const auto look_at = [&](std::span<const holder> some) {
+    for (const auto& h : some) {
+      if (detail::is_in(r.path, h.server) || knows_that_out(r.here, h.server)) continue;
+      const auto j = rings_.known_period(r.here, h.server, k);
+      if (!j) continue;
+      const auto s = publications_->known(instances_.holders().number(h), *j, k);
+      known_.push_back({h.server, s.idle, seconds(s.wait_s), seconds(s.age_s)});
+    }
+  };
+  look_at({behind, all.end()});
+  look_at({all.begin(), behind});
+  return known_;
+}
+
+HETPLAN_INLINE service_history serving_run::finish() {
+  recorder_.history().changes = static_cast<std::uint64_t>(changes_);
+  return recorder_.take(all_->size());
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

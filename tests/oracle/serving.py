@@ -1,0 +1,838 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The request simulator of semantics.md, section 11, once more, slowly: an oracle for the library.
+
+It takes parsed documents of the formats in docs/reference/serving-files.md (plain SI numbers, no texts
+with units) and shares no code with the library. Every instant is gone through in the five steps of the
+page; every batch end, token boundary and publication is an instant of its own. Names in quotes are the
+page's headings. Where the page leaves something open, "Open:" says what is done here.
+"""
+import heapq
+import math
+
+NEARLY = 1e-9               # "to one part in 10^9"; Open: also what "some free rate", "w > 0" and a tie of free rates mean
+ANSWERS_ARE_SLOWED = True   # Open: a slow link slows the answers that begin on it, too
+FAULTS_OF_A_TIME = ("ring_cut", "slow_link", "wrong_state")
+MOVES = ("server_joins", "server_leaves")
+
+
+def u(seed, i, h):
+    """The number that draws where request i goes after h times of being passed on: 0 <= u < 1."""
+    mask = 2**64 - 1
+    z = (seed + 0x9E3779B97F4A7C15 * (64 * i + h + 1)) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    z ^= z >> 31
+    return (z >> 11) * 2.0**-53
+
+
+# ---------------------------------------------------------------------------------- "Service times"
+
+def between(batches, seconds, b):
+    """What is listed for some batches, linear between two of them."""
+    for i, known in enumerate(batches):
+        if b == known:
+            return seconds[i]
+        if b < known:
+            share = (b - batches[i - 1]) / (known - batches[i - 1])
+            return seconds[i - 1] + (seconds[i] - seconds[i - 1]) * share
+    raise AssertionError(f"no time for a batch of {b}")
+
+
+class Service:
+    def __init__(self, document):
+        self.name = document["name"]
+        self.slo = document["latency"]
+        self.rate = document.get("rate")
+        self.request_bytes = document.get("request_bytes", 0)
+        self.response_bytes = document.get("response_bytes", 0)
+        self.bytes_per_token = document.get("bytes_per_token", 0)
+        self.tokens = document.get("tokens")
+        self.frames = document.get("frames", 1)
+        self.weights = document.get("weights", 0)
+        self.continuous = document.get("batching", "fixed") == "continuous"
+        assert not (self.continuous and (self.rate is not None or self.tokens is None))
+        self.variants = {v["name"]: Variant(self, v) for v in document["variants"]}
+
+
+class Variant:
+    def __init__(self, service, document):
+        self.service = service
+        self.name = document["name"]
+        self.kind = document["gpu"]
+        self.pipeline = document.get("pipeline_parallel", 1)
+        self.gpus = document.get("tensor_parallel", 1) * self.pipeline
+        self.share = document.get("compute", 1)
+        self.memory = document["memory"]
+        self.pass_times = document["pass"]
+        self.step_times = document.get("step")
+        lists = [self.pass_times["batch"]] + ([self.step_times["batch"]] if self.step_times else [])
+        self.largest = min(batches[-1] for batches in lists)
+        assert all(batches[0] == 1 and batches == sorted(set(batches)) for batches in lists)
+
+    def of_pass(self, b, x):
+        return between(self.pass_times["batch"], self.pass_times["seconds"], b) + self.pass_times.get("per_token", 0) * x
+
+    def of_step(self, b):
+        return between(self.step_times["batch"], self.step_times["seconds"], b)
+
+    def typical(self, b):
+        """T(b) of the typical numbers of tokens."""
+        if not self.service.tokens:
+            return self.of_pass(b, 0)
+        return self.of_pass(b, b * self.service.tokens["in"]) + (self.service.tokens["out"] - 1) * self.of_step(b)
+
+    def of_batch(self, requests):
+        """D of a fixed batch."""
+        b = len(requests)
+        if not self.service.tokens:
+            return self.of_pass(b, 0)
+        longest = max(r.tokens_out for r in requests)
+        return self.of_pass(b, sum(r.tokens_in for r in requests)) + (longest - 1) * self.of_step(b)
+
+
+# -------------------------------------------------------------------------------------- "The cloud"
+
+class Server:
+    def __init__(self, document, name, number, ring, load_bandwidth):
+        self.name = name
+        self.number = number
+        self.ring = ring
+        self.gpus = [g for g in document.get("gpus", []) for _ in range(g.get("count", 1))]
+        self.uplink = document["uplink"]
+        self.downlink = document.get("downlink", self.uplink)
+        self.latency = document.get("latency", 0)
+        self.load_bandwidth = document.get("load_bandwidth", load_bandwidth)
+        self.devices = {d["name"]: d for d in document.get("devices", [])}
+        self.uplink_free = self.downlink_free = 0.0
+        self.failed_before = None   # the first period that begins at the failure or later
+        self.present = True
+
+    @property
+    def failed(self):
+        return self.failed_before is not None
+
+
+def servers_of(cloud):
+    """Open: of `count` servers the first has number 0, and the name of a single one stays as it is."""
+    found = []
+    for document in cloud["servers"]:
+        count = document.get("count", 1)
+        for n in range(count):
+            name = document["name"] + (str(n) if count > 1 else "")
+            ring = len(found) // cloud["ring"].get("group", 100)
+            found.append(Server(document, name, len(found), ring, cloud.get("load_bandwidth", math.inf)))
+    return found
+
+
+class Request:
+    def __init__(self, number, document, service, entered):
+        self.number = number
+        self.arrival = document["arrival"]
+        self.service = service
+        self.entered = entered
+        tokens = service.tokens or {"in": 0, "out": 1}
+        self.tokens_in = self.given(document, "tokens_in", tokens["in"])
+        self.tokens_out = self.given(document, "tokens_out", tokens["out"])
+        self.frames = self.tokens_out if service.tokens else self.given(document, "frames", service.frames)
+        self.bytes = service.request_bytes + service.bytes_per_token * self.tokens_in
+        self.deadline = self.arrival + service.slo
+        self.server = entered       # where it was handled last
+        self.handled_at = []
+        self.offloads = 0
+        self.record = None
+
+    @staticmethod
+    def given(document, name, otherwise):
+        return otherwise if document.get(name) is None else document[name]
+
+
+# -------------------------------------------------------------------------------------- "Instances"
+
+class Instance:
+    """What the three kinds of instances have in common."""
+
+    def __init__(self, run, spec, ready):
+        self.run = run
+        self.key = run.key_of(spec)
+        self.service = run.services[spec["service"]]
+        self.variant = self.service.variants[self.key[1]]
+        self.device = spec.get("device")
+        self.gpus = [(run.named[s], number) for s, number in spec.get("gpus", [])]
+        self.leader = run.named[self.device[0]] if self.device else self.gpus[0][0]
+        self.batch = spec["batch"]
+        self.multi_frame = spec.get("frames", 1)
+        self.groups = spec.get("groups", 1)
+        self.ready = ready
+        self.deployed = True
+        self.out = False
+        self.waiting = []
+        if ready > -math.inf:
+            run.wake(ready)
+
+    def servers(self):
+        return {self.leader} | {server for server, _ in self.gpus}
+
+    def enqueue(self, request, now):
+        self.waiting.append(request)
+        self.take(now)
+
+    def in_time(self, requests, now):
+        """Those that have not timed out; the others leave."""
+        for r in requests:
+            if r.deadline <= now:
+                self.run.end(r, "timed_out", now)
+        return [r for r in requests if r.deadline > now]
+
+    def send_back(self, now):
+        waiting, self.waiting = self.waiting, []
+        for r in waiting:
+            self.run.send_back(r, now)
+
+    def answer(self, request, now):
+        """The answer leaves: `now` its batch has ended."""
+        end = now
+        if self.device:
+            device = self.leader.devices[self.device[1]]
+            end += device["latency"] if "latency" in device else 0
+            end += self.service.response_bytes / device["bandwidth"]
+        end += self.run.answers_way(request, request.server, end)
+        in_time = end <= request.deadline
+        self.run.end(request, "served" if in_time else "late", end, 1 if in_time else 0)
+
+
+class Fixed(Instance):
+    """Fixed batches."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.free = -math.inf       # r, the time at which the next batch can be taken
+        self.under_way = []         # (end, requests)
+        self.ended = 0
+        self.able = self.variant.pipeline * self.batch / self.variant.typical(self.batch)
+
+    def idle(self):
+        return not self.under_way
+
+    def step_one(self, now):
+        over = [b for b in self.under_way if b[0] <= now]
+        self.under_way = [b for b in self.under_way if b[0] > now]
+        for end, requests in over:
+            self.ended += len(requests)
+            for r in requests:
+                self.answer(r, end)
+        self.take(now)
+
+    def take(self, now):
+        while self.waiting and self.free <= now and self.ready <= now:
+            first, self.waiting = self.waiting[:self.batch], self.waiting[self.batch:]
+            requests = self.in_time(first, now)
+            if requests:
+                duration = self.variant.of_batch(requests)
+                self.under_way.append((now + duration, requests))
+                self.free = now + duration / self.variant.pipeline
+                self.run.wake(now + duration)
+                self.run.wake(self.free)
+
+    def expected(self, t):
+        t, r, q = max(t, self.ready), max(self.free, self.ready), len(self.waiting)
+        if q == 0 and r <= t:
+            return t, t + self.variant.typical(1)
+        whole = self.variant.typical(self.batch)
+        start = max(t, r) + q // self.batch * whole / self.variant.pipeline
+        return start, start + whole
+
+    def done(self, now):
+        return self.ended
+
+    def fail(self, now):
+        for _, requests in self.under_way:
+            for r in requests:
+                self.run.end(r, "failed", now)
+        self.under_way = []
+
+
+class Continuous(Instance):
+    """Continuous batches: the running set, and those whose first pass is going on."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.running = []           # [request, tokens that it has]
+        self.joining = []
+        self.boundary = None        # the next one
+        self.tau, self.k = 0.0, 0
+        self.ended = 0
+        self.able = self.batch / self.whole(self.batch)
+
+    def whole(self, b):
+        tokens = self.service.tokens
+        return self.variant.of_pass(1, tokens["in"]) + (tokens["out"] - 1) * self.variant.of_step(b)
+
+    def members(self):
+        return self.running + self.joining
+
+    def idle(self):
+        return not self.members()
+
+    def step_one(self, now):
+        if self.boundary is not None and self.boundary <= now:
+            was_pass = bool(self.joining)
+            for member in self.joining if was_pass else self.running:
+                member[1] += 1
+            self.running, self.joining = self.members(), []
+            over = [m[0] for m in self.running if m[1] == m[0].tokens_out]
+            self.running = [m for m in self.running if m[1] < m[0].tokens_out]
+            self.boundary = None
+            for r in over:
+                self.ended += 1
+                self.answer(r, now)
+            if was_pass or over:
+                self.tau, self.k = now, 0
+            self.join(now)
+            if not self.joining and self.running:
+                self.k += 1
+                self.boundary = self.tau + self.k * self.variant.of_step(len(self.running))
+                self.run.wake(self.boundary)
+        else:
+            self.take(now)
+
+    def take(self, now):
+        if self.idle():
+            self.join(now)
+
+    def join(self, now):
+        """At a boundary: the first that wait join, as far as there is room."""
+        joining = []
+        while self.waiting and self.ready <= now and len(self.running) + len(joining) < self.batch:
+            joining += self.in_time([self.waiting.pop(0)], now)
+        if joining:
+            self.joining = [[r, 0] for r in joining]
+            self.boundary = now + self.variant.of_pass(len(joining), sum(r.tokens_in for r in joining))
+            self.run.wake(self.boundary)
+
+    def expected(self, t):
+        t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting), self.batch
+        beta = max(self.boundary, self.ready) if n else t
+        if q + 1 <= b - n:
+            return beta, beta + self.whole(n + q + 1)
+        start = beta + (q + 1 - (b - n)) * self.whole(b) / b
+        return start, start + self.whole(b)
+
+    def done(self, now):
+        return self.ended
+
+    def fail(self, now):
+        for r, _ in self.members():
+            self.run.end(r, "failed", now)
+        self.running, self.joining, self.boundary = [], [], None
+
+
+class Streams(Instance):
+    """Streams: (begin, request, rate), in the order in which they began."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.streams = []
+        self.frames_done = 0.0      # of streams that are over
+        self.able = self.capacity(self.batch)
+
+    def capacity(self, n):
+        """R(n)."""
+        best = 0.0
+        for k in range(1, n + 1):
+            c = min(self.batch, k * self.multi_frame)
+            seconds = self.variant.of_step(c) if self.service.tokens else self.variant.of_pass(c, 0)
+            best = max(best, self.variant.pipeline * c / seconds)
+        return self.groups * best
+
+    def free_rate(self, now):
+        if self.ready > now:
+            return 0.0
+        return self.capacity(len(self.streams) + 1) - sum(rate for _, _, rate in self.streams)
+
+    def idle(self):
+        return not self.streams
+
+    def end_of(self, stream):
+        begin, request, _ = stream
+        return begin + request.frames / self.service.rate
+
+    def begin(self, request, now):
+        free = self.free_rate(now)
+        whole = free >= self.service.rate * (1 - NEARLY)
+        self.streams.append((now, request, self.service.rate if whole else free))
+        self.run.wake(self.end_of(self.streams[-1]))
+
+    def step_one(self, now):
+        over = [s for s in self.streams if self.end_of(s) <= now]
+        self.streams = [s for s in self.streams if self.end_of(s) > now]
+        for begin, r, rate in over:
+            end = self.end_of((begin, r, rate))
+            self.frames_done += rate * (end - begin)
+            if rate == self.service.rate:
+                self.run.end(r, "served", end, r.frames)
+            else:
+                self.run.end(r, "in_part", end, r.frames * rate / self.service.rate)
+
+    def take(self, now):
+        assert not self.waiting
+
+    def expected(self, t):
+        return t, t     # nobody waits for a stream: Q is 0
+
+    def done(self, now):
+        return self.frames_done + sum(rate * (now - begin) for begin, _, rate in self.streams)
+
+    def fail(self, now):
+        for begin, r, rate in self.streams:
+            self.frames_done += rate * (now - begin)
+            self.run.end(r, "failed", now, rate * (now - begin))
+        self.streams = []
+
+
+# ----------------------------------------------------------------- "What servers know of each other"
+
+class Topology:
+    """A ring's state in a period: who stands in it, who of these has failed, which gaps are cut."""
+
+    def __init__(self, servers, cut):
+        self.in_ring = frozenset(s.number for s in servers if s.present)
+        self.out = frozenset(s.number for s in servers if s.failed)
+        self.cut = frozenset(cut)
+
+    def __eq__(self, other):
+        return (self.in_ring, self.out, self.cut) == (other.in_ring, other.out, other.cut)
+
+    def distance(self, ring, a, b, alive=None):
+        """d between two servers (numbers) of the ring (numbers in the order of the list)."""
+        counted = self.in_ring - self.out | ({alive} if alive in self.in_ring else set())
+        if a not in counted or b not in counted:
+            return math.inf
+        return min(self.one_way(ring, a, b, counted), self.one_way(ring, b, a, counted))
+
+    def one_way(self, ring, a, b, counted):
+        """Forward from a to b: over the gaps behind a and all before b."""
+        at, d = ring.index(a), 0
+        while ring[at] != b:
+            if ring[at] in self.cut:
+                return math.inf
+            at = (at + 1) % len(ring)
+            d += ring[at] in counted
+        return d
+
+
+# ------------------------------------------------------------------------------------------ the run
+
+class Run:
+    def __init__(self, cloud, services, deployment, requests, faults, seed, offloads, handler):
+        assert handler in ("epara", "local")
+        self.seed, self.offloads, self.handler = seed, offloads, handler
+        self.period = cloud["ring"]["period"]
+        self.servers = servers_of(cloud)
+        self.named = {s.name: s for s in self.servers}
+        self.rings = {}
+        for s in self.servers:
+            self.rings.setdefault(s.ring, []).append(s.number)
+        self.max_age = cloud["ring"].get("max_age")
+        self.services = {s["name"]: Service(s) for s in services["services"]}
+        self.requests = [Request(i, r, self.services[r["service"]], self.named[r["server"]])
+                         for i, r in enumerate(requests)]
+        assert all(a.arrival <= b.arrival for a, b in zip(self.requests, self.requests[1:]))
+        self.faults = list(faults["events"]) if faults else []
+        self.windows = [f for f in self.faults if f["kind"] in FAULTS_OF_A_TIME]
+        self.changes = list(deployment.get("changes", []))
+        self.failed_gpus, self.gone_devices = set(), set()
+        self.moves = []             # joins and leaves that wait for a change
+        for s in self.servers:      # who joins is absent before
+            first = next((f for f in self.faults if f["kind"] in MOVES and f["server"] == s.name), None)
+            s.present = first is None or first["kind"] == "server_leaves"
+        self.agenda = []            # times at which something happens
+        self.due = {}               # time -> [(number of the request, what, where)]
+        self.published = []         # per period: {server: {service: (S, Q, able)}}
+        self.topologies = []        # per period
+        self.runs = []              # (last period, topology) of those that follow each other unchanged
+        self.truth = {}             # server -> S by service, of its last true publication
+        self.instances, self.others = [], []    # deployed; taken out, with something under way
+        self.k0 = 0
+        self.deploy(deployment["instances"], None)
+        for time in [0.0] + [x["at"] for x in self.faults + self.changes]:
+            self.wake(time)
+        for r in self.requests:
+            self.later(r.arrival, r, "handle", r.entered)
+
+    def wake(self, time):
+        heapq.heappush(self.agenda, time)
+
+    def later(self, time, request, what, where):
+        self.due.setdefault(time, []).append((request.number, what, where))
+        self.wake(time)
+
+    def end(self, request, outcome, end, credit=0):
+        assert request.record is None, f"request {request.number} ends twice"
+        request.record = {"outcome": outcome, "end": end, "server": request.server.name,
+                          "offloads": request.offloads, "credit": credit}
+        self.left -= 1
+
+    def simulate(self):
+        self.left = len(self.requests)
+        faults, changes = list(self.faults), list(self.changes)
+        while self.left:
+            now = heapq.heappop(self.agenda)
+            while self.agenda and self.agenda[0] == now:
+                heapq.heappop(self.agenda)
+            for instance in self.instances + self.others:                           # 1
+                instance.step_one(now)
+            while faults and faults[0]["at"] <= now:                                # 2
+                self.fault(faults.pop(0), now)
+            while changes and changes[0]["at"] <= now:                              # 3
+                self.change(changes.pop(0), now)
+            if len(self.published) * self.period <= now:                            # 4
+                self.publish(now)
+            while self.due.get(now):                                                # 5
+                # Open: what comes up at this instant takes its turn by its number, too.
+                first = min(self.due[now], key=lambda entry: entry[0])
+                self.due[now].remove(first)
+                number, what, where = first
+                getattr(self, what)(self.requests[number], where, now)
+            self.due.pop(now, None)
+        return [r.record for r in self.requests]
+
+    # ------------------------------------------------------------------------------- "Handling"
+
+    def handle(self, request, server, now):
+        request.server = server
+        entering = not request.handled_at
+        request.handled_at.append(server)
+        service = request.service
+        if server.failed or (entering and not server.present):
+            # Open: who is passed on to a server that has left meanwhile is handled there, without instances and ring.
+            return self.end(request, "lost", now)
+        if now >= request.deadline:
+            return self.end(request, "timed_out", now)
+        classes = self.own(server, service)
+        if service.rate is not None:
+            return self.handle_stream(request, server, classes, now)
+        for instances in classes:
+            best = None
+            for instance in instances:
+                end = self.expected_answer(instance, request, server, now)
+                # Open: of devices, too, the earliest end is that of the answer.
+                if end <= request.deadline and (best is None or end < best[0]):
+                    best = end, instance
+            if best:
+                return self.give(request, best[1], now)
+        self.reject_or_pass_on(request, server, now)
+
+    def handle_stream(self, request, server, classes, now):
+        rate = request.service.rate
+        for instances in classes:
+            enough = [x for x in instances if x.free_rate(now) >= rate * (1 - NEARLY)]
+            if enough:
+                return self.most_free(enough, rate, now).begin(request, now)
+        some = [x for instances in classes for x in instances if x.free_rate(now) > rate * NEARLY]
+        target = self.target(request, server)
+        if some and target in ("too_many_offloads", "no_resources"):
+            return self.most_free(some, rate, now).begin(request, now)
+        self.reject_or_pass_on(request, server, now)
+
+    @staticmethod
+    def most_free(instances, rate, now):
+        most = max(x.free_rate(now) for x in instances)
+        return next(x for x in instances if x.free_rate(now) >= most - rate * NEARLY)
+
+    def own(self, server, service):
+        """The three classes of step 2: on this server's GPUs alone, spanning, on registered devices."""
+        able = [x for x in self.instances if x.service is service and not x.out]
+        on_gpus = [x for x in able if not x.device and server in x.servers()]
+        return ([x for x in on_gpus if len(x.servers()) == 1], [x for x in on_gpus if len(x.servers()) > 1],
+                [x for x in able if x.device and x.leader is server])
+
+    def expected_answer(self, instance, request, server, now):
+        service, there, back = request.service, 0.0, 0.0
+        if instance.device:
+            there = self.way_to_device(instance, service, request.bytes)
+            back = self.way_to_device(instance, service, service.response_bytes)
+        _, end = instance.expected(now + there)
+        return end + back + self.answers_way(request, server, now)
+
+    @staticmethod
+    def way_to_device(instance, service, amount):
+        device = instance.leader.devices[instance.device[1]]
+        return device.get("latency", 0) + amount / device["bandwidth"]
+
+    def answers_way(self, request, server, begin):
+        """From the server that handled it last to the one where it entered."""
+        entered = request.entered
+        if server is entered:
+            return 0.0
+        up, down = server.uplink, entered.downlink
+        if ANSWERS_ARE_SLOWED:
+            up, down = up * self.slowed(server, begin), down * self.slowed(entered, begin)
+        return server.latency + entered.latency + request.service.response_bytes / min(up, down)
+
+    def slowed(self, server, time):
+        """Open: factors of several faults at a time are multiplied."""
+        factor = 1.0
+        for f in self.windows:
+            if f["kind"] == "slow_link" and f["server"] == server.name and f["at"] <= time < f["until"]:
+                factor *= f["factor"]
+        return factor
+
+    def give(self, request, instance, now):
+        if instance.device:
+            way = self.way_to_device(instance, request.service, request.bytes)
+            self.later(now + way, request, "reach_device", instance)
+        else:
+            instance.enqueue(request, now)
+
+    def reach_device(self, request, instance, now):
+        if instance.out or not instance.deployed:
+            self.send_back(request, now)
+        else:
+            instance.enqueue(request, now)
+
+    def send_back(self, request, now):
+        if request.server.failed:
+            self.end(request, "lost", now)
+        else:
+            self.later(now, request, "handle", request.server)
+
+    def reject_or_pass_on(self, request, server, now):
+        target = self.target(request, server)
+        if isinstance(target, str):
+            return self.end(request, target, now)
+        request.offloads += 1
+        start = max(now, server.uplink_free)
+        server.uplink_free = start + request.bytes / (server.uplink * self.slowed(server, start))
+        self.later(server.uplink_free + server.latency + target.latency, request, "reach_downlink", target)
+
+    def reach_downlink(self, request, server, now):
+        start = max(now, server.downlink_free)
+        server.downlink_free = start + request.bytes / (server.downlink * self.slowed(server, start))
+        self.later(server.downlink_free, request, "handle", server)
+
+    def target(self, request, server):
+        """Steps 3 and 4: the server to which it is passed on, or why it is not."""
+        if self.handler == "local":
+            return "no_resources"
+        if request.offloads >= self.offloads:
+            return "too_many_offloads"
+        weights = []
+        for other in self.behind(server):
+            if other not in request.handled_at:
+                weights.append((other, self.weight(server, other, request.service)))
+        total = 0.0
+        for _, w in weights:
+            total += w
+        drawn = u(self.seed, request.number, request.offloads) * total
+        so_far = 0.0
+        for other, w in weights:
+            so_far += w
+            if so_far > drawn:
+                return other
+        return "no_resources"
+
+    def behind(self, server):
+        """The other servers of the ring, in its order. Open: who has just joined is in it from the next period on."""
+        ring, members = self.rings[server.ring], self.topologies[-1].in_ring
+        if not server.present or server.number not in members:
+            return []
+        at = ring.index(server.number)
+        return [self.servers[n] for n in ring[at + 1:] + ring[:at] if n in members]
+
+    def weight(self, server, other, service):
+        """w of a candidate; 0 for who is none."""
+        instances = [x for x in self.instances if x.leader is other and x.service is service]
+        if not instances or self.known_to_be_out(server, other):
+            return 0.0
+        k, j = len(self.published) - 1, self.newest(server, other)
+        max_age = len(self.rings[server.ring]) if self.max_age is None else self.max_age
+        if k - j > max_age:
+            return 0.0
+        if j < self.k0:
+            return sum(x.able for x in instances)       # p = 0, Q = 0
+        done, queue, able = self.published[j][other.number][service.name]
+        if queue > (k - j) * self.period + service.slo:
+            return 0.0
+        before = max(self.k0, 2 * j - k)
+        did = 0.0
+        if before < j:
+            did = (done - self.published[before][other.number][service.name][0]) / ((j - before) * self.period)
+        return able - did if able - did > NEARLY * able else 0.0
+
+    # ------------------------------------------------------- "What servers know of each other"
+
+    def publish(self, now):
+        k = len(self.published)
+        cut = [f["server"] for f in self.windows if f["kind"] == "ring_cut" and f["at"] <= now < f["until"]]
+        topology = Topology(self.servers, [self.named[name].number for name in cut])
+        if self.runs and self.runs[-1][1] == topology:
+            self.runs.pop()
+        self.runs.append((k, topology))
+        self.topologies.append(topology)
+        led = {}
+        for x in self.instances:
+            led.setdefault(x.leader, {}).setdefault(x.service.name, []).append(x)
+        states = {}
+        for server in self.servers:
+            if server.present and not server.failed:
+                states[server.number] = self.state(server, led.get(server, {}), now)
+        self.published.append(states)
+        self.wake((k + 1) * self.period)
+
+    def state(self, server, led, now):
+        wrong = any(f["kind"] == "wrong_state" and f["server"] == server.name and f["at"] <= now < f["until"]
+                    for f in self.windows)
+        if wrong:
+            truth = self.truth.get(server, {})
+            return {name: (truth.get(name, 0), 0.0, sum(x.able for x in instances))
+                    for name, instances in led.items()}
+        found = {}
+        for name, instances in led.items():
+            going = [x for x in instances if not x.out]
+            queue = min([max(0.0, x.expected(now)[0] - now) for x in going], default=math.inf)
+            found[name] = (sum(x.done(now) for x in instances), queue, sum(x.able for x in going if x.ready <= now))
+        self.truth[server] = {name: state[0] for name, state in found.items()}
+        return found
+
+    def newest(self, server, other):
+        """j: the newest period of `other` that `server` has heard of, max over k' <= k of k' - d of k'."""
+        ring = self.rings[server.ring]
+        # Of periods with the same topology the last one has the largest k' - d.
+        return max(last - topology.distance(ring, server.number, other.number) for last, topology in self.runs)
+
+    def known_to_be_out(self, server, other):
+        if not other.failed:
+            return False
+        k, k1 = len(self.published) - 1, other.failed_before
+        if k < k1:
+            return False
+        # Open: who fails before period 0 is put back into the ring of period 0 to tell how far it was.
+        then, alive = (self.topologies[k1 - 1], None) if k1 > 0 else (self.topologies[0], other.number)
+        return k >= k1 + then.distance(self.rings[server.ring], server.number, other.number, alive)
+
+    # --------------------------------------------------------------------------------- "Faults"
+
+    def fault(self, event, now):
+        kind, server = event["kind"], self.named[event["server"]]
+        if kind == "server_fails":
+            if not server.failed:
+                server.failed_before = len(self.published)
+        elif kind == "gpu_fails":
+            self.failed_gpus.add((server.name, event["gpu"]))
+        elif kind == "device_leaves":
+            self.gone_devices.add((server.name, event["device"]))
+        elif kind in MOVES:
+            self.moves.append(event)
+        for instance in self.instances + self.others:
+            if not instance.out and self.stands_on_what_failed(instance):
+                instance.out = True
+                instance.fail(now)
+                if instance.leader.failed:
+                    for r in instance.waiting:
+                        self.end(r, "lost", now)
+                    instance.waiting = []
+                else:
+                    instance.send_back(now)
+
+    def stands_on_what_failed(self, instance):
+        if any(s.failed for s in instance.servers()):
+            return True
+        if instance.device:
+            return tuple(instance.device) in self.gone_devices
+        return any((s.name, number) in self.failed_gpus for s, number in instance.gpus)
+
+    # ---------------------------------------------------------------- "Deployments that change"
+
+    def key_of(self, spec):
+        """What makes an instance the same one. Open: GPUs in another order make another one."""
+        first = next(iter(self.services[spec["service"]].variants))
+        return (spec["service"], spec.get("variant", first), tuple(map(tuple, spec.get("gpus", []))),
+                tuple(spec.get("device", [])), spec["batch"], spec.get("frames", 1), spec.get("groups", 1))
+
+    def change(self, deployment, now):
+        for event in self.moves:
+            self.named[event["server"]].present = event["kind"] == "server_joins"
+        self.moves = []
+        self.k0 = len(self.published)
+        self.deploy(deployment["instances"], now)
+
+    def deploy(self, specs, now):
+        """`now` is None for the first deployment, which is ready at once."""
+        self.check(specs)
+        before, self.instances = self.instances, []
+        for spec in specs:
+            instance = next((x for x in before if x.key == self.key_of(spec)), None)
+            if instance:
+                before.remove(instance)
+            else:
+                service = self.services[spec["service"]]
+                kind = Streams if service.rate is not None else Continuous if service.continuous else Fixed
+                instance = kind(self, spec, -math.inf)
+                if now is not None:
+                    instance.ready = now + service.weights / instance.leader.load_bandwidth
+                    self.wake(instance.ready)
+                instance.out = self.stands_on_what_failed(instance)
+            self.instances.append(instance)
+        for instance in before:
+            instance.deployed = False
+            instance.send_back(now)
+        self.others = [x for x in self.others + before if not x.idle()]
+
+    def check(self, specs):
+        """A deployment must be one: kinds, numbers, shares, memory."""
+        share, memory = {}, {}
+        for spec in specs:
+            variant = self.services[spec["service"]].variants[self.key_of(spec)[1]]
+            assert 1 <= spec["batch"] <= variant.largest, spec
+            if "device" in spec:
+                server, name = spec["device"]
+                places, room = [(server, name)], [self.named[server].devices[name]]
+            else:
+                places = [tuple(g) for g in spec["gpus"]]
+                room = [self.named[server].gpus[number] for server, number in places]
+            assert len(set(places)) == len(places) == variant.gpus * spec.get("groups", 1), spec
+            for place, gpu in zip(places, room):
+                assert self.named[place[0]].present, spec
+                assert gpu["kind"] == variant.kind, spec
+                share[place] = share.get(place, 0) + variant.share
+                memory[place] = memory.get(place, 0) + variant.memory
+                assert share[place] <= 1 + NEARLY and memory[place] <= gpu["memory"] * (1 + NEARLY), spec
+
+
+def simulate(cloud, services, deployment, requests, faults=None, seed=1, offloads=5, handler="epara"):
+    """What happens to each request: {outcome, end, server, offloads, credit}, in their order."""
+    return Run(cloud, services, deployment, requests, faults, seed, offloads, handler).simulate()
+
+
+OUTCOMES = ("served", "late", "in_part", "timed_out", "too_many_offloads", "no_resources", "lost", "failed")
+
+
+def check(records, requests, services=None, offloads=5):
+    """Conservation: every request ends once, not before it came, with a credit that its outcome allows.
+
+    Without services every request counts as one whose credit is at most its frames or tokens, at least 1.
+    """
+    assert len(records) == len(requests), f"{len(records)} records of {len(requests)} requests"
+    known = {s["name"]: Service(s) for s in services["services"]} if services else {}
+    for i, (record, request) in enumerate(zip(records, requests)):
+        where = f"request {i}: {record}"
+        assert record is not None and record["outcome"] in OUTCOMES, where
+        assert record["end"] >= request["arrival"] and math.isfinite(record["end"]), where
+        assert 0 <= record["offloads"] <= offloads, where
+        outcome, credit = record["outcome"], record["credit"]
+        if request["service"] in known:
+            service = known[request["service"]]
+            stream = service.rate is not None
+            most = Request(i, request, service, None).frames if stream else 1
+            assert outcome != "in_part" or stream, where
+            assert not stream or outcome != "late", where
+        else:
+            stream = None
+            most = max(request.get("frames") or 1, request.get("tokens_out") or 1)
+        if outcome == "served":
+            assert credit <= most * (1 + NEARLY), where
+            assert stream is None or abs(credit - most) <= NEARLY * most, where
+        elif outcome in ("in_part", "failed"):
+            assert 0 <= credit <= most * (1 + NEARLY) and (stream is not False or credit == 0), where
+        else:
+            assert credit == 0, where
