@@ -60,12 +60,13 @@ class table {
     std::printf("\n]\n");
   }
 
-  /// Runs work() several times; rate = amount / median. `target` is what the rate should reach (0: none).
+  /// Runs work() several times (0: as many as usual); rate = amount / median. `target` is what the rate should reach (0: none).
   template <class Work>
-  double run(const std::string& name, double amount, const std::string& unit, double target, Work&& work) {
+  double run(const std::string& name, double amount, const std::string& unit, double target, Work&& work, int runs = 0) {
     std::vector<double> times;
     static_cast<void>(work());  // warm-up
-    for (int i = 0; i < (options_.quick ? 3 : 21); ++i) times.push_back(seconds_of(work));
+    if (runs == 0) runs = options_.quick ? 3 : 21;
+    for (int i = 0; i < runs; ++i) times.push_back(seconds_of(work));
     std::sort(times.begin(), times.end());
     const double median = times[times.size() / 2];
     rows_.push_back({name, median, times.front(), times.back(), amount / median, target, unit});

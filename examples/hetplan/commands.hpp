@@ -63,6 +63,11 @@ struct adapt_options {
   std::vector<std::string> policies;
   std::optional<long long> backups;  ///< after so many iterations; 0: none
 };
+struct serve_options {
+  std::string cloud, services, requests, deployment, faults, records;
+  long long seed = standard_seed;
+  int offloads = 5;
+};
 struct sweep_options {
   std::string sweep, out, csv;
 };
@@ -91,6 +96,7 @@ int compare(const common_options&, const compare_options&);
 int export_plan(const common_options&, const export_options&);
 int replay(const common_options&, const replay_options&);
 int adapt(const common_options&, const adapt_options&);
+int serve_requests(const common_options&, const serve_options&);
 int sweep(const common_options&, const sweep_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);

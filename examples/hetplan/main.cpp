@@ -114,6 +114,18 @@ class command_line {
     adapt->add_option("--svg", adapt_.svg, "write a chart");
     cli::add_search_options(*adapt, common_);
 
+    CLI::App* serve = command("serve", "requests over time in an edge cloud", [this] { return cli::serve_requests(common_, serve_); });
+    serve->add_option("cloud", serve_.cloud, "cloud file")->required()->type_name("CLOUD");
+    serve->add_option("services", serve_.services, "services file")->required()->type_name("SERVICES");
+    serve->add_option("requests", serve_.requests, "requests file")->required()->type_name("REQUESTS");
+    serve->add_option("--deployment", serve_.deployment, "which services stand where")->required()->type_name("FILE");
+    serve->add_option("--faults", serve_.faults, "what goes wrong")->type_name("FILE");
+    serve->add_option("--seed", serve_.seed, "of the draws")->check(CLI::NonNegativeNumber)->capture_default_str();
+    serve->add_option("--offloads", serve_.offloads, "how often a request may be passed on")
+        ->check(CLI::Range(0, 63))
+        ->capture_default_str();
+    serve->add_option("--records", serve_.records, "write what became of each request");
+
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
     show->add_option("--dot", show_.dot, "write a Graphviz file");
@@ -264,6 +276,7 @@ class command_line {
   cli::replay_options replay_;
   cli::compare_options compare_;
   cli::adapt_options adapt_;
+  cli::serve_options serve_;
   cli::sweep_options sweep_;
   cli::show_options show_;
   cli::import_options import_;

@@ -4,13 +4,13 @@
 It takes parsed documents of the formats in docs/reference/serving-files.md (plain SI numbers, no texts
 with units) and shares no code with the library. Every instant is gone through in the five steps of the
 page; every batch end, token boundary and publication is an instant of its own. Names in quotes are the
-page's headings. Where the page leaves something open, "Open:" says what is done here.
+page's headings.
 """
 import heapq
 import math
 
-NEARLY = 1e-9               # "to one part in 10^9"; Open: also what "some free rate", "w > 0" and a tie of free rates mean
-ANSWERS_ARE_SLOWED = True   # Open: a slow link slows the answers that begin on it, too
+NEARLY = 1e-9       # "One part in 10^9". "Some free rate", "w > 0" and equal free rates mean it, too.
+ANSWERS_ARE_SLOWED = True       # A slow link slows the answers that begin on it, too.
 FAULTS_OF_A_TIME = ("ring_cut", "slow_link", "wrong_state")
 MOVES = ("server_joins", "server_leaves")
 
@@ -70,16 +70,18 @@ class Variant:
         assert all(batches[0] == 1 and batches == sorted(set(batches)) for batches in lists)
 
     def of_pass(self, b, x):
-        return between(self.pass_times["batch"], self.pass_times["seconds"], b) + self.pass_times.get("per_token", 0) * x
+        base = between(self.pass_times["batch"], self.pass_times["seconds"], b)
+        return base + self.pass_times.get("per_token", 0) * x
 
     def of_step(self, b):
         return between(self.step_times["batch"], self.step_times["seconds"], b)
 
     def typical(self, b):
         """T(b) of the typical numbers of tokens."""
-        if not self.service.tokens:
+        tokens = self.service.tokens
+        if not tokens:
             return self.of_pass(b, 0)
-        return self.of_pass(b, b * self.service.tokens["in"]) + (self.service.tokens["out"] - 1) * self.of_step(b)
+        return self.of_pass(b, b * tokens["in"]) + (tokens["out"] - 1) * self.of_step(b)
 
     def of_batch(self, requests):
         """D of a fixed batch."""
@@ -113,7 +115,7 @@ class Server:
 
 
 def servers_of(cloud):
-    """Open: of `count` servers the first has number 0, and the name of a single one stays as it is."""
+    """of `count` servers the first has number 0, and the name of a single one stays as it is."""
     found = []
     for document in cloud["servers"]:
         count = document.get("count", 1)
@@ -193,10 +195,9 @@ class Instance:
         end = now
         if self.device:
             device = self.leader.devices[self.device[1]]
-            end += device["latency"] if "latency" in device else 0
-            end += self.service.response_bytes / device["bandwidth"]
+            end += device.get("latency", 0) + self.service.response_bytes / device["bandwidth"]
         end += self.run.answers_way(request, request.server, end)
-        in_time = end <= request.deadline
+        in_time = end <= request.deadline + NEARLY * self.service.slo
         self.run.end(request, "served" if in_time else "late", end, 1 if in_time else 0)
 
 
@@ -224,13 +225,15 @@ class Fixed(Instance):
 
     def take(self, now):
         while self.waiting and self.free <= now and self.ready <= now:
-            first, self.waiting = self.waiting[:self.batch], self.waiting[self.batch:]
-            requests = self.in_time(first, now)
+            requests = []
+            while self.waiting and len(requests) < self.batch:
+                requests += self.in_time([self.waiting.pop(0)], now)
             if requests:
                 duration = self.variant.of_batch(requests)
-                self.under_way.append((now + duration, requests))
+                end = max([now + duration] + [b[0] for b in self.under_way])    # nobody overtakes
+                self.under_way.append((end, requests))
                 self.free = now + duration / self.variant.pipeline
-                self.run.wake(now + duration)
+                self.run.wake(end)
                 self.run.wake(self.free)
 
     def expected(self, t):
@@ -311,7 +314,7 @@ class Continuous(Instance):
 
     def expected(self, t):
         t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting), self.batch
-        beta = max(self.boundary, self.ready) if n else t
+        beta = max(self.boundary, t) if n else t
         if q + 1 <= b - n:
             return beta, beta + self.whole(n + q + 1)
         start = beta + (q + 1 - (b - n)) * self.whole(b) / b
@@ -450,7 +453,6 @@ class Run:
         self.published = []         # per period: {server: {service: (S, Q, able)}}
         self.topologies = []        # per period
         self.runs = []              # (last period, topology) of those that follow each other unchanged
-        self.truth = {}             # server -> S by service, of its last true publication
         self.instances, self.others = [], []    # deployed; taken out, with something under way
         self.k0 = 0
         self.deploy(deployment["instances"], None)
@@ -488,7 +490,7 @@ class Run:
             if len(self.published) * self.period <= now:                            # 4
                 self.publish(now)
             while self.due.get(now):                                                # 5
-                # Open: what comes up at this instant takes its turn by its number, too.
+                # what comes up at this instant takes its turn by its number, too.
                 first = min(self.due[now], key=lambda entry: entry[0])
                 self.due[now].remove(first)
                 number, what, where = first
@@ -504,7 +506,6 @@ class Run:
         request.handled_at.append(server)
         service = request.service
         if server.failed or (entering and not server.present):
-            # Open: who is passed on to a server that has left meanwhile is handled there, without instances and ring.
             return self.end(request, "lost", now)
         if now >= request.deadline:
             return self.end(request, "timed_out", now)
@@ -515,7 +516,7 @@ class Run:
             best = None
             for instance in instances:
                 end = self.expected_answer(instance, request, server, now)
-                # Open: of devices, too, the earliest end is that of the answer.
+                # of devices, too, the earliest end is that of the answer.
                 if end <= request.deadline and (best is None or end < best[0]):
                     best = end, instance
             if best:
@@ -570,7 +571,7 @@ class Run:
         return server.latency + entered.latency + request.service.response_bytes / min(up, down)
 
     def slowed(self, server, time):
-        """Open: factors of several faults at a time are multiplied."""
+        """factors of several faults at a time are multiplied."""
         factor = 1.0
         for f in self.windows:
             if f["kind"] == "slow_link" and f["server"] == server.name and f["at"] <= time < f["until"]:
@@ -632,9 +633,9 @@ class Run:
         return "no_resources"
 
     def behind(self, server):
-        """The other servers of the ring, in its order. Open: who has just joined is in it from the next period on."""
+        """The others of the ring, in its order. who joins is in it from the next period on."""
         ring, members = self.rings[server.ring], self.topologies[-1].in_ring
-        if not server.present or server.number not in members:
+        if server.number not in members:
             return []
         at = ring.index(server.number)
         return [self.servers[n] for n in ring[at + 1:] + ring[:at] if n in members]
@@ -656,7 +657,8 @@ class Run:
         before = max(self.k0, 2 * j - k)
         did = 0.0
         if before < j:
-            did = (done - self.published[before][other.number][service.name][0]) / ((j - before) * self.period)
+            earlier, _, _ = self.published[before][other.number][service.name]
+            did = (done - earlier) / ((j - before) * self.period)
         return able - did if able - did > NEARLY * able else 0.0
 
     # ------------------------------------------------------- "What servers know of each other"
@@ -683,22 +685,22 @@ class Run:
         wrong = any(f["kind"] == "wrong_state" and f["server"] == server.name and f["at"] <= now < f["until"]
                     for f in self.windows)
         if wrong:
-            truth = self.truth.get(server, {})
-            return {name: (truth.get(name, 0), 0.0, sum(x.able for x in instances))
-                    for name, instances in led.items()}
+            last = self.published[-1].get(server.number, {}) if len(self.published) > self.k0 else {}
+            return {name: (last[name][0] if name in last else sum(x.done(now) for x in instances), 0.0,
+                           sum(x.able for x in instances)) for name, instances in led.items()}
         found = {}
         for name, instances in led.items():
             going = [x for x in instances if not x.out]
             queue = min([max(0.0, x.expected(now)[0] - now) for x in going], default=math.inf)
-            found[name] = (sum(x.done(now) for x in instances), queue, sum(x.able for x in going if x.ready <= now))
-        self.truth[server] = {name: state[0] for name, state in found.items()}
+            able = sum(x.able for x in going if x.ready <= now)
+            found[name] = (sum(x.done(now) for x in instances), queue, able)
         return found
 
     def newest(self, server, other):
         """j: the newest period of `other` that `server` has heard of, max over k' <= k of k' - d of k'."""
         ring = self.rings[server.ring]
         # Of periods with the same topology the last one has the largest k' - d.
-        return max(last - topology.distance(ring, server.number, other.number) for last, topology in self.runs)
+        return max(last - then.distance(ring, server.number, other.number) for last, then in self.runs)
 
     def known_to_be_out(self, server, other):
         if not other.failed:
@@ -706,7 +708,7 @@ class Run:
         k, k1 = len(self.published) - 1, other.failed_before
         if k < k1:
             return False
-        # Open: who fails before period 0 is put back into the ring of period 0 to tell how far it was.
+        # who fails before period 0 is put back into the ring of period 0 to tell how far it was.
         then, alive = (self.topologies[k1 - 1], None) if k1 > 0 else (self.topologies[0], other.number)
         return k >= k1 + then.distance(self.rings[server.ring], server.number, other.number, alive)
 
@@ -727,12 +729,7 @@ class Run:
             if not instance.out and self.stands_on_what_failed(instance):
                 instance.out = True
                 instance.fail(now)
-                if instance.leader.failed:
-                    for r in instance.waiting:
-                        self.end(r, "lost", now)
-                    instance.waiting = []
-                else:
-                    instance.send_back(now)
+                instance.send_back(now)
 
     def stands_on_what_failed(self, instance):
         if any(s.failed for s in instance.servers()):
@@ -744,7 +741,7 @@ class Run:
     # ---------------------------------------------------------------- "Deployments that change"
 
     def key_of(self, spec):
-        """What makes an instance the same one. Open: GPUs in another order make another one."""
+        """What makes an instance the same one. GPUs in another order make another one."""
         first = next(iter(self.services[spec["service"]].variants))
         return (spec["service"], spec.get("variant", first), tuple(map(tuple, spec.get("gpus", []))),
                 tuple(spec.get("device", [])), spec["batch"], spec.get("frames", 1), spec.get("groups", 1))

@@ -39,17 +39,20 @@ def cloud_of(rng, wide):
         if rng.random() < 0.7:
             server["downlink"] = LINK * log_uniform(rng, 0.3, 3)
         if rng.random() < 0.35:
-            server["devices"] = [{"name": f"d{n}", "kind": rng.choice(kinds + ["d"]), "memory": MEMORY * rng.uniform(0.3, 1.0),
-                                  "bandwidth": LINK * log_uniform(rng, 0.3, 3)} for n in range(rng.randint(1, 3))]
+            server["devices"] = [{"name": f"d{n}", "kind": rng.choice(kinds + ["d"]),
+                                  "memory": MEMORY * rng.uniform(0.3, 1.0),
+                                  "bandwidth": LINK * log_uniform(rng, 0.3, 3)}
+                                 for n in range(rng.randint(1, 3))]
         servers.append(server)
-    return {"format": "hetplan/cloud/1", "name": "cloud", "servers": servers,
-            "ring": {"period": log_uniform(rng, 0.005, 0.2), "group": rng.randint(7, 8) if wide else rng.randint(2, 8)}}
+    ring = {"period": log_uniform(rng, 0.005, 0.2), "group": rng.randint(7, 8) if wide else rng.randint(2, 8)}
+    return {"format": "hetplan/cloud/1", "name": "cloud", "servers": servers, "ring": ring}
 
 
 def listed(rng, first, slope):
     """Batches from 1 up, and seconds that grow less than the batch."""
     batches = sorted({1} | set(rng.sample(LISTED[1:], rng.randint(0, 4))))
-    return {"batch": batches, "seconds": [first * (1 + slope * (b - 1) * rng.uniform(0.9, 1.1)) for b in batches]}
+    seconds = [first * (1 + slope * (b - 1) * rng.uniform(0.9, 1.1)) for b in batches]
+    return {"batch": batches, "seconds": seconds}
 
 
 def variant_of(rng, name, kind, tokens):
@@ -80,9 +83,10 @@ def service_of(rng, number, kind, gpu_kinds):
     if rng.random() < 0.6 and len(kinds) < 3:
         kinds.append("d")
     service["variants"] = [variant_of(rng, f"w{n}", k, service.get("tokens")) for n, k in enumerate(kinds)]
-    device = [v for v in service["variants"] if v["gpu"] == "d"]
-    for variant in device:
-        variant.pop("tensor_parallel", None), variant.pop("pipeline_parallel", None)
+    for variant in service["variants"]:
+        if variant["gpu"] == "d" or (variant is service["variants"][0] and rng.random() < 0.6):
+            variant.pop("tensor_parallel", None)
+            variant.pop("pipeline_parallel", None)
     return service
 
 
@@ -100,9 +104,12 @@ class Room:
                     self.left[server["name"], place] = [1.0, gpu["memory"]]
                     self.kind[server["name"], place] = gpu["kind"]
 
+    def fits(self, place, variant):
+        return self.left[place][0] >= variant.get("compute", 1) and self.left[place][1] >= variant["memory"]
+
     def take(self, places, variant):
         share = variant.get("compute", 1)
-        if any(p not in self.left or self.left[p][0] < share or self.left[p][1] < variant["memory"] for p in places):
+        if not all(p in self.left and self.fits(p, variant) for p in places):
             return False
         for place in places:
             self.left[place][0] -= share
@@ -115,7 +122,8 @@ def places_of(spec):
 
 
 def variant_in(service, spec):
-    return next(v for v in service["variants"] if v["name"] == spec.get("variant", service["variants"][0]["name"]))
+    name = spec.get("variant", service["variants"][0]["name"])
+    return next(v for v in service["variants"] if v["name"] == name)
 
 
 def instance_of(rng, service, variant, room):
@@ -131,9 +139,9 @@ def instance_of(rng, service, variant, room):
         if rng.random() < 0.3:
             spec["groups"] = groups = 2
     needed = variant.get("tensor_parallel", 1) * variant.get("pipeline_parallel", 1) * groups
-    fitting = [p for p, left in room.left.items() if room.kind[p] == variant["gpu"]
-               and left[0] >= variant.get("compute", 1) and left[1] >= variant["memory"]]
-    devices, gpus = [p for p in fitting if isinstance(p[1], str)], [p for p in fitting if isinstance(p[1], int)]
+    fitting = [p for p in room.left if room.kind[p] == variant["gpu"] and room.fits(p, variant)]
+    devices = [p for p in fitting if isinstance(p[1], str)]
+    gpus = [p for p in fitting if isinstance(p[1], int)]
     if needed == 1 and devices and (not gpus or rng.random() < 0.3):
         places = [rng.choice(devices)]
         spec["device"] = list(places[0])
@@ -157,7 +165,10 @@ def deployment_of(rng, cloud, services, present, before):
     for spec in before:
         if rng.random() < 0.6 and room.take(places_of(spec), variant_in(by_name[spec["service"]], spec)):
             found.append(spec)
-    for _ in range(rng.randint(2, 4) * len(present)):
+    tries = rng.randint(2, 4) * len(present)
+    for attempt in range(tries + 100):
+        if attempt >= tries and found:
+            break
         service = rng.choice(services)
         spec = instance_of(rng, service, rng.choice(service["variants"]), room)
         if spec:
@@ -174,14 +185,11 @@ def capacity(service, specs):
         if spec["service"] == service["name"]:
             variant, b = model.variants[variant_in(service, spec)["name"]], spec["batch"]
             if "rate" in service:
-                total += spec.get("groups", 1) * variant.pipeline * b / (variant.of_step if model.tokens else base(variant))(b)
+                seconds = variant.of_step(b) if model.tokens else variant.of_pass(b, 0)
+                total += spec.get("groups", 1) * variant.pipeline * b / seconds
             else:
                 total += (1 if model.continuous else variant.pipeline) * b / variant.typical(b)
     return total
-
-
-def base(variant):
-    return lambda b: variant.of_pass(b, 0)
 
 
 def scale_times(service, factor):
@@ -258,23 +266,25 @@ def moves_of(rng, cloud, times):
         plan = rng.choice(["joins", "leaves", "both"] if len(times) > 1 else ["joins", "leaves"])
         first = rng.randrange(len(times)) if plan != "both" else 0
         kinds = {"joins": ["server_joins"], "leaves": ["server_leaves"],
-                 "both": rng.choice([["server_leaves", "server_joins"], ["server_joins", "server_leaves"]])}[plan]
+                 "both": rng.sample(["server_leaves", "server_joins"], 2)}[plan]
         is_in = kinds[0] == "server_leaves"
         for c in range(len(times) + 1):
             if first < c <= first + len(kinds):
                 is_in = kinds[c - 1 - first] == "server_joins"
-                events.append({"at": rng.uniform(*between[c - 1]), "kind": kinds[c - 1 - first], "server": name})
+                at = rng.uniform(*between[c - 1])
+                events.append({"at": at, "kind": kinds[c - 1 - first], "server": name})
             if not is_in:
                 present[c].discard(name)
     return present, events, set(movers)
 
 
-def faults_of(rng, cloud, horizon, movers, number, specs):
+def faults_of(rng, cloud, horizon, times, movers, number, specs):
     events, failing = [], set()
+    group = cloud["ring"]["group"]
     used = [p for spec in specs for p in places_of(spec)]
     names = [s["name"] for s in cloud["servers"]]
     with_devices = [s for s in cloud["servers"] if "devices" in s]
-    kinds = ["server_fails"] * 2 + ["gpu_fails"] * 3 + ["ring_cut", "ring_cut", "slow_link", "slow_link", "wrong_state", "wrong_state"]
+    kinds = ["server_fails", "slow_link", "wrong_state"] * 2 + ["gpu_fails"] * 3 + ["ring_cut"]
     kinds += ["device_leaves"] * 3 if with_devices else []
     for _ in range(number):
         kind, server = rng.choice(kinds), rng.choice(cloud["servers"])
@@ -302,6 +312,14 @@ def faults_of(rng, cloud, horizon, movers, number, specs):
             event["until"] = event["at"] + horizon * log_uniform(rng, 0.05, 0.6)
             if kind == "slow_link":
                 event["factor"] = log_uniform(rng, 0.03, 0.7)
+            elif kind == "wrong_state" and times and rng.random() < 0.5:    # over a change, a little longer
+                change = rng.choice(times)
+                event["at"] = change * rng.uniform(0.5, 1.0)
+                event["until"] = change + cloud["ring"]["period"] * rng.uniform(1.0, 6.0)
+            elif kind == "ring_cut" and rng.random() < 0.6:                 # a second cut parts the ring
+                at = names.index(event["server"])
+                other = rng.choice([n for i, n in enumerate(names) if i // group == at // group])
+                events.append({**event, "at": event["at"] * rng.uniform(0.9, 1.0), "server": other})
         events.append(event)
     return events
 
@@ -311,7 +329,8 @@ def case(seed):
     wide = rng.random() < 0.3       # few services on large rings with too much to do: requests go far
     cloud = cloud_of(rng, wide)
     gpu_kinds = sorted({g["kind"] for s in cloud["servers"] for g in s["gpus"]})
-    services = [service_of(rng, i, rng.choice(KINDS), gpu_kinds) for i in range(rng.randint(1, 2 if wide else 5))]
+    number = rng.randint(1, 2 if wide else 5)
+    services = [service_of(rng, i, rng.choice(KINDS), gpu_kinds) for i in range(number)]
     horizon = log_uniform(rng, 1.5, 8.0)
     total = rng.randint(100, 600)
     shares = [rng.uniform(0.3, 1.0) for _ in services]
@@ -319,8 +338,9 @@ def case(seed):
     times = sorted(rng.uniform(0.15, 0.85) * horizon for _ in range(rng.choice([0, 0, 1, 1, 2])))
 
     with_faults = seed % 3 != 0
-    present, moves, movers = moves_of(rng, cloud, times) if with_faults and rng.random() < 0.5 else (None, [], set())
-    present = present or [{s["name"] for s in cloud["servers"]} for _ in range(len(times) + 1)]
+    moving = times if with_faults and rng.random() < 0.5 else []
+    present, moves, movers = moves_of(rng, cloud, moving)
+    present += [present[-1]] * (len(times) - len(moving))
     deployments = []
     for there in present:
         before = deployments[-1] if deployments else []
@@ -349,10 +369,11 @@ def case(seed):
     faults = None
     if with_faults:
         number = max(0 if moves else 1, rng.randint(1, 6) - len(moves))
-        events = moves + faults_of(rng, cloud, horizon, movers, number, rng.choice(deployments))
+        events = moves + faults_of(rng, cloud, horizon, times, movers, number, rng.choice(deployments))
         faults = {"format": "hetplan/faults/1", "events": sorted(events, key=lambda e: e["at"])}
     return {"cloud": cloud, "services": {"format": "hetplan/services/1", "services": services},
-            "deployment": deployment, "requests": requests_of(rng, cloud, services, numbers, horizon), "faults": faults}
+            "deployment": deployment, "faults": faults,
+            "requests": requests_of(rng, cloud, services, numbers, horizon)}
 
 
 # ---------------------------------------------------------------------------------------- the table

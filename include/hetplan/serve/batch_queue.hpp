@@ -2,6 +2,9 @@
 #pragma once
 /// An instance that works in fixed batches.
 
+#include <cstdint>
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include <hetplan/serve/ended_request.hpp>
@@ -47,8 +50,14 @@ class batch_queue {
   }
 
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
+  [[nodiscard]] bool busy() const { return size_ > 0; }
   /// Requests that it has computed: S.
   [[nodiscard]] double done() const { return static_cast<double>(done_); }
+
+  void fetch() const {
+    computing_.fetch();
+    line_.fetch();
+  }
 
   /// Takes out who waits, in order. Requires that it has been advanced to now.
   [[nodiscard]] std::vector<request_number> send_back();
@@ -67,13 +76,13 @@ class batch_queue {
 
   const instance_times* times_;
   double latency_s_;
-  double take_s_;           ///< when the next batch can be taken
-  double end_s_ = 0;        ///< of the first batch under way, where there is one
-  std::size_t size_ = 0;    ///< of the same
+  double take_s_;         ///< when the next batch can be taken
+  double end_s_ = 0;      ///< of the first batch under way, where there is one
+  std::size_t size_ = 0;  ///< of the same
+  std::uint64_t done_ = 0;
   waiting_line computing_;  ///< requests of all batches under way, the first batch in front
   waiting_line line_;
-  std::vector<batch_under_way> behind_;  ///< more batches in the pipeline, oldest first
-  std::uint64_t done_ = 0;
+  std::unique_ptr<std::deque<batch_under_way>> behind_;  ///< more batches in a pipeline, oldest first; none where there is no pipeline
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -24,7 +24,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
   std::size_t size = 0;
   double tokens_in = 0;
   double tokens_out = 1;
-  for (auto looked_at = std::min(line_.size(), static_cast<std::size_t>(times_->batch())); looked_at > 0; --looked_at) {
+  while (!line_.empty() && size < static_cast<std::size_t>(times_->batch())) {
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
@@ -48,8 +48,9 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
     end_s_ = end_s;
     size_ = size;
   } else {
-    const double before_s = behind_.empty() ? end_s_ : behind_.back().end_s;
-    behind_.push_back({std::max(end_s, before_s), size});  // nobody overtakes in a pipeline
+    if (!behind_) behind_ = std::make_unique<std::deque<batch_under_way>>();
+    const double before_s = behind_->empty() ? end_s_ : behind_->back().end_s;
+    behind_->push_back({std::max(end_s, before_s), size});  // nobody overtakes in a pipeline
   }
   take_s_ += times_->stages() == 1 ? duration_s : duration_s / times_->stages_d();
 }
@@ -59,10 +60,10 @@ HETPLAN_INLINE void batch_queue::end_first(ended_requests& out) {
   computing_.pop(size_);
   done_ += size_;
   size_ = 0;
-  if (behind_.empty()) return;
-  end_s_ = behind_.front().end_s;
-  size_ = behind_.front().size;
-  behind_.erase(behind_.begin());
+  if (!behind_ || behind_->empty()) return;
+  end_s_ = behind_->front().end_s;
+  size_ = behind_->front().size;
+  behind_->pop_front();
 }
 
 HETPLAN_INLINE std::vector<request_number> batch_queue::send_back() { return line_.take_all(); }
@@ -70,7 +71,7 @@ HETPLAN_INLINE std::vector<request_number> batch_queue::send_back() { return lin
 HETPLAN_INLINE void batch_queue::fail(double now_s, ended_requests& out) {
   for (const auto number : computing_.take_all()) out.push_back({number, ended_request::how::failed, now_s, 0});
   size_ = 0;
-  behind_.clear();
+  behind_.reset();
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -3,46 +3,58 @@
 
 #include <hetplan/serve/handle_locally.hpp>
 
+#include <algorithm>
+#include <span>
+
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE std::optional<instance_id> own_capacity(const pending_request& r, const server_view& here) {
-  for (const auto where : standings) {
-    std::optional<instance_id> best;
-    double best_value = 0;
-    for (const auto i : here.own(where)) {
-      if (!here.works(i)) continue;
-      if (r.is_stream) {
-        const double rate = here.free_rate(i);
-        if (here.has_whole_rate(i) && (!best || rate > best_value)) {
-          best = i;
-          best_value = rate;
-        }
-      } else {
-        const auto end = here.expected_end(i);
-        if (end <= r.deadline && (!best || end.value() < best_value)) {
-          best = i;
-          best_value = end.value();
-        }
+namespace detail {
+
+/// The first of those with the most free rate, to one part in 10^9, among those that `takes` wants.
+template <class Takes>
+std::optional<instance_id> with_most_free_rate(std::span<const standing> places, const server_view& here, const Takes& takes) {
+  double most = 0;
+  const auto each = [&](const auto& f) {
+    for (const auto where : places) {
+      for (const auto i : here.own(where)) {
+        if (here.works(i) && takes(i)) f(i, here.free_rate(i));
       }
     }
+  };
+  each([&](instance_id, double rate) { most = std::max(most, rate); });
+  std::optional<instance_id> first;
+  each([&](instance_id i, double rate) {
+    if (!first && rate > 0 && rate >= most * (1 - 1e-9)) first = i;
+  });
+  return first;
+}
+
+HETPLAN_INLINE std::optional<instance_id> soonest(standing where, const pending_request& r, const server_view& here) {
+  std::optional<instance_id> best;
+  seconds best_end;
+  for (const auto i : here.own(where)) {
+    if (!here.works(i)) continue;
+    const auto end = here.expected_end(i);
+    if (end > r.deadline || (best && end >= best_end)) continue;
+    best = i;
+    best_end = end;
+  }
+  return best;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::optional<instance_id> own_capacity(const pending_request& r, const server_view& here) {
+  const auto whole = [&](instance_id i) { return here.has_whole_rate(i); };
+  for (const auto where : standings) {
+    const auto best = r.is_stream ? detail::with_most_free_rate({&where, 1}, here, whole) : detail::soonest(where, r, here);
     if (best) return best;
   }
   return std::nullopt;
 }
 
 HETPLAN_INLINE std::optional<instance_id> most_free_rate(const server_view& here) {
-  std::optional<instance_id> best;
-  double most = 0;
-  for (const auto where : standings) {
-    for (const auto i : here.own(where)) {
-      if (!here.works(i)) continue;
-      if (const double rate = here.free_rate(i); rate > most) {
-        best = i;
-        most = rate;
-      }
-    }
-  }
-  return best;
+  return detail::with_most_free_rate(standings, here, [](instance_id) { return true; });
 }
 
 HETPLAN_INLINE decision in_part_or(request_outcome refusal, const pending_request& r, const server_view& here) {

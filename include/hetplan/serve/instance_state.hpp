@@ -2,6 +2,8 @@
 #pragma once
 /// An instance while requests come and go.
 
+#include <algorithm>
+#include <cstdint>
 #include <variant>
 #include <vector>
 
@@ -24,6 +26,10 @@ struct instance_state {
   double ready_s = 0;
   std::int32_t device = -1;  ///< number of the leader's device that it is on
 
+  /// Fetches what advance and join will touch; it stands in the cache itself.
+  void fetch() const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch();
+  }
   void advance(double now_s, const request_stream& all, ended_requests& out) {
     if (auto* q = std::get_if<batch_queue>(&work)) {
       q->advance(now_s, all, out);
@@ -44,11 +50,13 @@ struct instance_state {
   }
   /// Of one more request that is there at now_s, which may be later than what it has been advanced to; 0 for a stream.
   [[nodiscard]] double expected_start_s(double now_s) const {
+    now_s = std::max(now_s, ready_s);
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(now_s);
     if (const auto* set = std::get_if<running_set>(&work)) return set->expected_start_s(now_s);
     return 0;
   }
   [[nodiscard]] double expected_end_s(double now_s) const {
+    now_s = std::max(now_s, ready_s);
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_end_s(now_s);
     if (const auto* set = std::get_if<running_set>(&work)) return set->expected_end_s(now_s);
     return 0;
@@ -70,6 +78,10 @@ struct instance_state {
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->waiting();
     if (const auto* set = std::get_if<running_set>(&work)) return set->waiting();
     return 0;
+  }
+  /// Is anything under way?
+  [[nodiscard]] bool busy() const {
+    return std::visit([](const auto& w) { return w.busy(); }, work);
   }
   /// Who waits, in order; nobody is left waiting.
   [[nodiscard]] std::vector<request_number> send_back() {

@@ -3,12 +3,10 @@
 
 #include <hetplan/serve/offload_by_idle_goodput.hpp>
 
-#include <algorithm>
-
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw) {
-  const auto weight = [&](const known_server& o) { return o.wait > o.age + latency ? 0 : std::max(0.0, o.idle); };
+  const auto weight = [&](const known_server& o) { return o.wait > o.age + latency || o.idle <= 1e-9 * o.capacity ? 0 : o.idle; };
   double sum = 0;
   for (const auto& o : others) sum += weight(o);
   if (!(sum > 0)) return std::nullopt;

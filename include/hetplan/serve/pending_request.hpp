@@ -29,9 +29,10 @@ struct pending_request {
 /// What a server knows of another one that holds the service.
 struct known_server {
   server_id server;
-  double idle = 0;  ///< requests (frames) a second that it could serve beside what it did: p^ - p, may be below 0
-  seconds wait;     ///< of a newcomer: Q
-  seconds age;      ///< of all this
+  double capacity = 0;  ///< p^: requests (frames) a second that it can serve
+  double idle = 0;      ///< p^ - p: what of that it does not, may be below 0
+  seconds wait;         ///< of a newcomer: Q
+  seconds age;          ///< of all this
 };
 
 /// What becomes of a request.

@@ -20,6 +20,7 @@ struct publication {
 
 /// What another server knows of it.
 struct known_state {
+  double capacity = 0;
   double idle = 0;  ///< p^ - p: what it could do beside what it did; below 0 is possible
   double wait_s = 0;
   double age_s = 0;
@@ -40,26 +41,28 @@ class publications {
     if (period - first_ < kept_) rows_.resize(nominal_.size() * static_cast<std::size_t>(period - first_ + 1));
   }
 
-  /// By a silent error: an idle holder that has done nothing since its last true publication.
-  void publish(std::int64_t period, std::size_t holder, publication p, bool wrong) {
-    if (last_done_.empty()) last_done_.resize(nominal_.size());
-    if (wrong) {
-      p = {last_done_[holder], 0, nominal_[holder]};
-    } else {
-      last_done_[holder] = p.done;
-    }
-    rows_[index(period, holder)] = p;
+  void publish(std::int64_t period, std::size_t holder, publication p) { rows_[index(period, holder)] = p; }
+  /// By a silent error: an idle holder that has done nothing since last time.
+  void publish_wrongly(std::int64_t period, std::size_t holder, publication truth) {
+    const double done = period > first_ ? at(period - 1, holder).done : truth.done;
+    publish(period, holder, {done, 0, nominal_[holder]});
   }
   [[nodiscard]] const publication& at(std::int64_t period, std::size_t holder) const { return rows_[index(period, holder)]; }
 
+  /// Fetches what `known` will read.
+  void fetch(std::size_t holder, std::int64_t j, std::int64_t k) const {
+    if (j < first_) return;
+    __builtin_prefetch(&at(j, holder));
+    __builtin_prefetch(&at(2 * j - k > first_ ? 2 * j - k : first_, holder));
+  }
   /// What is known in period k by who knows the publication of period j. Requires k - j no more than half the periods kept.
   [[nodiscard]] known_state known(std::size_t holder, std::int64_t j, std::int64_t k) const {
     const double age_s = static_cast<double>(k - j) * period_s_;
-    if (j < first_) return {nominal_[holder], 0, age_s};
+    if (j < first_) return {nominal_[holder], nominal_[holder], 0, age_s};
     const auto& then = at(j, holder);
     const auto since = 2 * j - k > first_ ? 2 * j - k : first_;
     const double did = since == j ? 0 : (then.done - at(since, holder).done) / (static_cast<double>(j - since) * period_s_);
-    return {then.capacity - did, then.wait_s, age_s};
+    return {then.capacity, then.capacity - did, then.wait_s, age_s};
   }
 
  private:
@@ -71,7 +74,6 @@ class publications {
   std::int64_t kept_;
   double period_s_;
   std::vector<publication> rows_;
-  std::vector<double> last_done_;  ///< by holder: S of its last true publication
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -30,10 +30,18 @@ class running_deployment {
 
   [[nodiscard]] instance_state& operator[](instance_id i) { return states_[i.index()]; }
   [[nodiscard]] const instance_state& operator[](instance_id i) const { return states_[i.index()]; }
+  /// Fetches an instance into the cache.
+  void fetch(instance_id i) const {
+    const auto* first = reinterpret_cast<const char*>(&states_[i.index()]);
+    for (std::size_t at = 0; at < sizeof(instance_state); at += 64) __builtin_prefetch(first + at);
+  }
   [[nodiscard]] bool has(instance_id i) const { return i.valid() && i.index() < states_.size(); }
   [[nodiscard]] const service_holders& holders() const { return *holders_; }
   [[nodiscard]] const deployment& present() const { return present_; }
   [[nodiscard]] std::span<const instance_id> ids() const { return ids_; }
+
+  /// Instances of deployments before that may still have work under way.
+  [[nodiscard]] std::span<const instance_id> retired() const { return retired_ids_; }
 
   /// The next deployment holds from now on. Throws invalid_input where it breaks a rule. Answers who is in it no more: to be retired.
   [[nodiscard]] std::vector<instance_id> change(deployment next, double now_s, const cloud_damage& damage, const ring_sync& rings);
@@ -49,6 +57,9 @@ class running_deployment {
   [[nodiscard]] publication state_of(const holder& h, double now_s) const;
 
  private:
+  template <class Is>
+  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
+  void forget_idle();
   [[nodiscard]] const instance_times& times_of(const instance& i);
   [[nodiscard]] instance_state make_state(const instance& i, double ready_s);
 
@@ -57,6 +68,8 @@ class running_deployment {
   any_service_time times_;
   deployment present_;
   std::vector<instance_id> ids_;  ///< of present_
+  std::vector<instance> retired_;
+  std::vector<instance_id> retired_ids_;
   std::vector<instance_state> states_;
   std::map<std::array<int, 5>, std::unique_ptr<instance_times>> tables_;  ///< by what of an instance is not its place
   std::optional<service_holders> holders_;

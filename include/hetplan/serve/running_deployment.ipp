@@ -62,8 +62,15 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment ne
     states_.push_back(make_state(i, now_s + load_s));
     if (detail::is_broken(i, damage)) states_.back().life = instance_life::out;
   }
+  forget_idle();
   std::vector<instance_id> left;
-  for (const auto& [spec, some] : before) left.insert(left.end(), some.begin(), some.end());
+  for (const auto& [spec, some] : before) {
+    for (const auto id : some) {
+      left.push_back(id);
+      retired_.push_back(spec);
+      retired_ids_.push_back(id);
+    }
+  }
   std::ranges::sort(left);
 
   present_ = std::move(next);
@@ -72,31 +79,40 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment ne
   return left;
 }
 
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_server(server_id s) const {
+HETPLAN_INLINE void running_deployment::forget_idle() {
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < retired_.size(); ++k) {
+    if (!(*this)[retired_ids_[k]].busy()) continue;
+    retired_[kept] = std::move(retired_[k]);
+    retired_ids_[kept++] = retired_ids_[k];
+  }
+  retired_.resize(kept);
+  retired_ids_.resize(kept);
+}
+
+template <class Is>
+std::vector<instance_id> running_deployment::those(const Is& is) const {
   std::vector<instance_id> found;
   for (std::size_t k = 0; k < ids_.size(); ++k) {
-    const auto& i = present_.instances[k];
-    const bool has_gpu = std::ranges::any_of(i.gpus, [s](const gpu_slot& g) { return g.server == s; });
-    if (i.leader() == s || has_gpu) found.push_back(ids_[k]);
+    if (is(present_.instances[k])) found.push_back(ids_[k]);
+  }
+  for (std::size_t k = 0; k < retired_.size(); ++k) {
+    if (is(retired_[k])) found.push_back(retired_ids_[k]);
   }
   return found;
+}
+
+HETPLAN_INLINE std::vector<instance_id> running_deployment::on_server(server_id s) const {
+  return those(
+      [s](const instance& i) { return i.leader() == s || std::ranges::any_of(i.gpus, [s](const gpu_slot& g) { return g.server == s; }); });
 }
 
 HETPLAN_INLINE std::vector<instance_id> running_deployment::on_gpu(gpu_slot g) const {
-  std::vector<instance_id> found;
-  for (std::size_t k = 0; k < ids_.size(); ++k) {
-    const auto& gpus = present_.instances[k].gpus;
-    if (std::ranges::find(gpus, g) != gpus.end()) found.push_back(ids_[k]);
-  }
-  return found;
+  return those([&](const instance& i) { return std::ranges::find(i.gpus, g) != i.gpus.end(); });
 }
 
 HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d) const {
-  std::vector<instance_id> found;
-  for (std::size_t k = 0; k < ids_.size(); ++k) {
-    if (present_.instances[k].device == d) found.push_back(ids_[k]);
-  }
-  return found;
+  return those([&](const instance& i) { return i.device == d; });
 }
 
 HETPLAN_INLINE std::vector<double> running_deployment::capacities() const {

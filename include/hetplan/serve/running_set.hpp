@@ -29,6 +29,7 @@ class running_set {
   [[nodiscard]] double expected_start_s(double now_s) const;
   [[nodiscard]] double expected_end_s(double now_s) const;
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
+  [[nodiscard]] bool busy() const { return !set_.empty(); }
   [[nodiscard]] double done() const { return static_cast<double>(done_); }
 
   [[nodiscard]] std::vector<request_number> send_back() {

@@ -20,8 +20,8 @@ class server_links {
   [[nodiscard]] double send_s(server_id from, server_id to, double now_s, double size_b);
   /// When a request that has come to the downlink now is at the server.
   [[nodiscard]] double receive_s(server_id to, double now_s, double size_b);
-  /// What an answer takes to the server where its request entered; it waits for nobody.
-  [[nodiscard]] double answer_s(server_id from, server_id to, double size_b) const;
+  /// What an answer that begins at that time takes to the server where its request entered; it waits for nobody.
+  [[nodiscard]] double answer_s(server_id from, server_id to, double size_b, double at_s) const;
   /// To a registered device of a server, or back; 0 for device -1, which is none. Nobody waits there.
   [[nodiscard]] double device_s(server_id owner, std::int32_t device, double size_b) const {
     if (device < 0) return 0;

@@ -46,11 +46,11 @@ HETPLAN_INLINE double server_links::receive_s(server_id to, double now_s, double
   return l.down_free_s;
 }
 
-HETPLAN_INLINE double server_links::answer_s(server_id from, server_id to, double size_b) const {
+HETPLAN_INLINE double server_links::answer_s(server_id from, server_id to, double size_b, double at_s) const {
   if (from == to) return 0;
   const auto& a = links_[from.index()];
   const auto& b = links_[to.index()];
-  return a.latency_s + b.latency_s + size_b / std::min(a.up, b.down);
+  return a.latency_s + b.latency_s + size_b / std::min(a.up * factor(a, at_s), b.down * factor(b, at_s));
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -37,12 +37,17 @@ class service_holders {
     const auto key = (s.index() * services_ + l.index()) * 3 + static_cast<std::size_t>(where);
     return {own_.data() + own_first_[key], own_.data() + own_first_[key + 1]};
   }
+  /// Fetches what `own` reads, in two steps, some time before it does.
+  void fetch_places(server_id s, service_id l) const { __builtin_prefetch(&own_first_[(s.index() * services_ + l.index()) * 3]); }
+  void fetch_ids(server_id s, service_id l) const { __builtin_prefetch(own_.data() + own_first_[(s.index() * services_ + l.index()) * 3]); }
   /// Servers of a ring that lead instances of a service, by position.
   [[nodiscard]] std::span<const holder> holders(std::size_t ring, service_id l) const {
     const auto key = ring * services_ + l.index();
     return {holders_.data() + holders_first_[key], holders_.data() + holders_first_[key + 1]};
   }
   [[nodiscard]] std::span<const holder> holders() const { return holders_; }
+  /// Numbers of all holders in the order of their first instances, in which it is quickest to go through them.
+  [[nodiscard]] std::span<const std::uint32_t> in_order_of_instances() const { return order_; }
   /// The number of a holder among all.
   [[nodiscard]] std::size_t number(const holder& h) const { return static_cast<std::size_t>(&h - holders_.data()); }
   [[nodiscard]] std::span<const instance_id> led(const holder& h) const { return {led_.data() + h.first, led_.data() + h.last}; }
@@ -52,6 +57,7 @@ class service_holders {
   std::vector<std::uint32_t> own_first_, holders_first_;
   std::vector<instance_id> own_, led_;
   std::vector<holder> holders_;
+  std::vector<std::uint32_t> order_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -71,6 +71,9 @@ HETPLAN_INLINE service_holders::service_holders(const deployment& d, std::span<c
       holders_first_[ring * services + l + 1] = static_cast<std::uint32_t>(holders_.size());
     }
   }
+  order_.resize(holders_.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::ranges::sort(order_, {}, [this](std::uint32_t n) { return led_[holders_[n].first]; });
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -70,10 +70,12 @@ class serving_run {
     std::int32_t where;  ///< a server; or the instance on the device
     friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
   };
+  /// Fetches what the next arrivals will touch: with many servers it is not in a cache.
+  void look_ahead() const;
   void push(const flight& f);
   /// Where a flight has come to; the request, if it is to be handled now.
   [[nodiscard]] std::optional<pending_request> land(const flight& f);
-  [[nodiscard]] std::optional<pending_request> handle(request_number number);
+  [[nodiscard]] std::optional<pending_request> handle(request_number number, bool enters = false);
   void end(request_number r, request_outcome o, double at_s, double credit = 0, double latency_s = -1);
   void serve(const pending_request& r, instance_id i);
 
@@ -96,7 +98,6 @@ class serving_run {
   void send_back(instance_id i);
   void touch(instance_id i, double until_s);
   void settle(const ended_request& e, const instance_state& i);
-  [[nodiscard]] double way_back_s(const instance_state& i, server_id at, const request& r) const;
   [[nodiscard]] double size_b(const request& r) const;
   [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }
   [[nodiscard]] double deadline_s(const request& r) const { return r.arrival_s + service_of(r).latency.value(); }
@@ -132,6 +133,12 @@ class serving_run {
   std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< who is to join (true) or leave with the next change
   ended_requests ended_;
   std::vector<known_server> known_;
+  struct seen_holder {
+    server_id server;
+    std::size_t number;
+    std::int64_t period;
+  };
+  std::vector<seen_holder> seen_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

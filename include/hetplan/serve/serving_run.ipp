@@ -67,6 +67,7 @@ HETPLAN_INLINE void serving_run::play_clock() {
 HETPLAN_INLINE bool serving_run::nothing_left() {
   const double until_s = std::min(next_fault_s(), next_change_s());
   for (const auto i : instances_.ids()) touch(i, until_s);
+  for (const auto i : instances_.retired()) touch(i, until_s);
   return recorder_.ended() == all_->size();
 }
 
@@ -88,14 +89,23 @@ HETPLAN_INLINE void serving_run::publish() {
   const auto& all = instances_.holders();
   const bool looks = recorder_.wants_waiting(now_s_);
   std::vector<std::uint32_t> waiting(looks ? cloud_->size() : 0);
-  for (std::size_t n = 0; n < all.holders().size(); ++n) {
+  const auto order = all.in_order_of_instances();
+  constexpr std::size_t ahead = 6;
+  for (std::size_t m = 0; m < order.size(); ++m) {
+    if (m + ahead < order.size()) instances_.fetch(all.led(all.holders()[order[m + ahead]]).front());
+    const std::size_t n = order[m];
     const auto& h = all.holders()[n];
     if (!is_there(h.server)) continue;
     for (const auto i : all.led(h)) {
       touch(i, now_s_);
       if (looks) waiting[h.server.index()] += static_cast<std::uint32_t>(instances_[i].waiting());
     }
-    publications_->publish(k, n, instances_.state_of(h, now_s_), wrong_[h.server.index()] > 0);
+    const auto state = instances_.state_of(h, now_s_);
+    if (wrong_[h.server.index()] > 0) {
+      publications_->publish_wrongly(k, n, state);
+    } else {
+      publications_->publish(k, n, state);
+    }
   }
   history.events += all.holders().size();
   if (looks) recorder_.waiting(std::move(waiting), now_s_);
@@ -146,19 +156,18 @@ HETPLAN_INLINE void serving_run::take_over(deployment next) {
 
 HETPLAN_INLINE void serving_run::retire(instance_id i) {
   touch(i, now_s_);
-  if (instances_[i].life == instance_life::works) send_back(i);
-  instances_[i].life = instance_life::retired;
-  touch(i, detail::never_s);
+  if (works(i)) send_back(i);
+  if (works(i)) instances_[i].life = instance_life::retired;
 }
 
 HETPLAN_INLINE void serving_run::take_out(const std::vector<instance_id>& some) {
   for (const auto i : some) {
-    if (!works(i)) continue;
+    if (instances_[i].life == instance_life::out) continue;
     touch(i, now_s_);
     instances_[i].life = instance_life::out;
+    send_back(i);  // first: what has nothing under way takes who waits
     instances_[i].fail(now_s_, ended_);
     touch(i, now_s_);
-    send_back(i);
   }
 }
 
@@ -189,10 +198,27 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::next() {
       r = land(f);
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
+      look_ahead();
       recorder_.entered((*all_)[number].server);
-      r = handle(number);
+      r = handle(number, true);
     }
     if (r) return r;
+  }
+}
+
+HETPLAN_INLINE void serving_run::look_ahead() const {
+  // Each step needs what the one before it has fetched some arrivals ago.
+  const auto& holders = instances_.holders();
+  const auto coming = [&](std::size_t in) -> const request* {
+    return next_arrival_ + in < all_->size() ? &(*all_)[next_arrival_ + in] : nullptr;
+  };
+  if (const auto* r = coming(12)) holders.fetch_places(r->server, r->service);
+  if (const auto* r = coming(8)) holders.fetch_ids(r->server, r->service);
+  if (const auto* r = coming(5)) {
+    for (const auto i : own(r->server, r->service, standing::local)) instances_.fetch(i);
+  }
+  if (const auto* r = coming(2)) {
+    for (const auto i : own(r->server, r->service, standing::local)) instances_[i].fetch();
   }
 }
 
@@ -217,11 +243,11 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::land(const flight& f)
   return std::nullopt;
 }
 
-HETPLAN_INLINE std::optional<pending_request> serving_run::handle(request_number number) {
+HETPLAN_INLINE std::optional<pending_request> serving_run::handle(request_number number, bool enters) {
   const auto& r = (*all_)[number];
   const auto path = tracks_.path(number, r.server);
   const auto here = path.back();
-  if (!is_there(here)) {
+  if (failed_from_[here.index()] >= 0 || (enters && damage_.is_absent(here))) {
     end(number, request_outcome::lost, now_s_);
     return std::nullopt;
   }
@@ -294,7 +320,9 @@ HETPLAN_INLINE void serving_run::settle(const ended_request& e, const instance_s
   if (e.what == ended_request::how::timed_out) return end(e.number, request_outcome::timed_out, e.at_s);
   if (e.what == ended_request::how::failed) return end(e.number, request_outcome::failed, e.at_s, frames);
   if (stream) return end(e.number, e.share >= 1 ? request_outcome::served : request_outcome::in_part, e.at_s, frames);
-  const double at_s = e.at_s + way_back_s(i, tracks_.here(e.number, r.server), r);
+  const double answer_b = service_of(r).response_size.value();
+  double at_s = e.at_s + links_.device_s(i.leader, i.device, answer_b);
+  at_s += links_.answer_s(tracks_.here(e.number, r.server), r.server, answer_b, at_s);
   const bool in_time = at_s <= deadline_s(r) + 1e-9 * service_of(r).latency.value();
   end(e.number, in_time ? request_outcome::served : request_outcome::late, at_s, in_time ? 1 : 0, at_s - r.arrival_s);
 }
@@ -304,16 +332,13 @@ HETPLAN_INLINE double serving_run::size_b(const request& r) const {
   return s.request_size.value() + s.bytes_per_token.value() * static_cast<double>(r.tokens_in);
 }
 
-HETPLAN_INLINE double serving_run::way_back_s(const instance_state& i, server_id at, const request& r) const {
-  const double answer_b = service_of(r).response_size.value();
-  return links_.device_s(i.leader, i.device, answer_b) + links_.answer_s(at, r.server, answer_b);
-}
-
 HETPLAN_INLINE double serving_run::expected_end_s(instance_id i, const pending_request& p, server_id at) {
   touch(i, now_s_);
   const auto& state = instances_[i];
   const auto& r = (*all_)[p.number];
-  return state.expected_end_s(now_s_ + links_.device_s(state.leader, state.device, size_b(r))) + way_back_s(state, at, r);
+  const double answer_b = service_of(r).response_size.value();
+  return state.expected_end_s(now_s_ + links_.device_s(state.leader, state.device, size_b(r))) +
+         links_.device_s(state.leader, state.device, answer_b) + links_.answer_s(at, r.server, answer_b, now_s_);
 }
 
 HETPLAN_INLINE double serving_run::free_rate(instance_id i) {
@@ -338,17 +363,24 @@ HETPLAN_INLINE std::span<const known_server> serving_run::known(const pending_re
   const auto k = published_ - 1;
   const auto all = instances_.holders().holders(rings_.ring_of(r.here), r.what);
   const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
+  // In two rounds: each reads two far places of a large table, which the first round fetches all at a time.
+  seen_.clear();
   const auto look_at = [&](std::span<const holder> some) {
     for (const auto& h : some) {
       if (detail::is_in(r.path, h.server) || knows_that_out(r.here, h.server)) continue;
       const auto j = rings_.known_period(r.here, h.server, k);
       if (!j) continue;
-      const auto s = publications_->known(instances_.holders().number(h), *j, k);
-      known_.push_back({h.server, s.idle, seconds(s.wait_s), seconds(s.age_s)});
+      const auto number = instances_.holders().number(h);
+      publications_->fetch(number, *j, k);
+      seen_.push_back({h.server, number, *j});
     }
   };
   look_at({behind, all.end()});
   look_at({all.begin(), behind});
+  for (const auto& h : seen_) {
+    const auto s = publications_->known(h.number, h.period, k);
+    known_.push_back({h.server, s.capacity, s.idle, seconds(s.wait_s), seconds(s.age_s)});
+  }
   return known_;
 }
 

@@ -29,7 +29,8 @@ HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
 
 HETPLAN_INLINE double stream_set::free_rate(double now_s) const {
   if (now_s < ready_s_) return 0;
-  return std::max(0.0, times_->stream_capacity(static_cast<int>(under_way_.size()) + 1) - held_);
+  const double left = times_->stream_capacity(static_cast<int>(under_way_.size()) + 1) - held_;
+  return left > 1e-9 * wanted_ ? left : 0;
 }
 
 HETPLAN_INLINE void stream_set::begin(request_number r, double frames, double now_s) {

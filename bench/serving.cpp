@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+// How many requests a second the simulator of requests plays, on one core; --json: one array.
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/service_time_table.hpp>
+
+#include "measure.hpp"
+
+using namespace hetplan;
+using namespace hetplan::serve;
+
+namespace {
+
+/// Servers with 8 GPUs, and on each GPU one service of eight.
+struct setting {
+  edge_cloud cloud;
+  std::vector<service> services;
+  std::optional<service_time_table> times;
+  deployment placed;
+};
+
+/// A batch of 16 takes four times as long as one request; the SLO is five times that.
+setting make(int servers, int batch, double one_s) {
+  setting s;
+  s.cloud.name = "bench";
+  s.cloud.ring = {.period = 100_ms, .group = 100};
+  for (int n = 0; n < servers; ++n) {
+    edge_server one{.name = "s" + std::to_string(n), .uplink = 10_Gbit_per_s, .downlink = 10_Gbit_per_s, .latency = 1_ms};
+    one.gpus.assign(8, {"P100", 16_GB});
+    s.cloud.servers.push_back(std::move(one));
+  }
+  std::vector<std::vector<variant_times>> times;
+  for (int l = 0; l < 8; ++l) {
+    s.services.push_back({.name = "m" + std::to_string(l),
+                          .latency = seconds(20 * one_s),
+                          .request_size = 100_kB,
+                          .variants = {{.name = "one", .gpu_kind = "P100", .memory = 2_GB}}});
+    times.push_back({{.pass = {{1, 16}, {one_s, 4 * one_s}}}});
+  }
+  s.times.emplace(std::move(times));
+  for (int n = 0; n < servers; ++n) {
+    for (int g = 0; g < 8; ++g) s.placed.instances.push_back({.what = service_id(g), .gpus = {{server_id(n), g}}, .batch = batch});
+  }
+  return s;
+}
+
+double uniform(std::uint64_t seed, std::uint64_t i) { return draw(seed, static_cast<request_number>(i), 0); }
+
+/// Poisson arrivals at `rate` a second and server; a tenth of the servers gets `skew` times as much as the others.
+request_stream poisson(const setting& s, std::size_t count, double rate, double skew) {
+  const auto servers = static_cast<double>(s.cloud.size());
+  const double hot = skew / (skew + 9);  // of all requests
+  std::vector<request> all;
+  all.reserve(count);
+  double now_s = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    now_s -= std::log(1 - uniform(1, i)) / (rate * servers);
+    const double u = uniform(2, i);
+    int where = 0;  // every tenth server is a hot one
+    if (u < hot) {
+      where = 10 * static_cast<int>(u / hot * servers / 10);
+    } else {
+      const int cool = static_cast<int>((u - hot) / (1 - hot) * servers * 0.9);
+      where = cool / 9 * 10 + 1 + cool % 9;
+    }
+    all.push_back({now_s, service_id(static_cast<int>(uniform(3, i) * 8)), server_id(where)});
+  }
+  return request_stream(std::move(all));
+}
+
+double resident_GB() {
+  rusage r{};
+  getrusage(RUSAGE_SELF, &r);
+  return static_cast<double>(r.ru_maxrss) * 1024 / 1e9;
+}
+
+template <class Handler>
+double measure(bench::table& t, const bench::options& o, const std::string& name, const setting& s, const request_stream& requests,
+               Handler handler, double target) {
+  service_history last;
+  const auto play = [&] {
+    auto fresh = handler;
+    last = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, fresh);
+    return last.requests();
+  };
+  const double median_s = t.run(name, static_cast<double>(requests.size()), "/s", target, play, o.quick ? 1 : 5);
+  const double per_event_s = median_s / static_cast<double>(last.events);
+  if (o.json) return per_event_s;
+  std::uint64_t passed_on = 0;
+  for (const auto& x : last.servers) passed_on += x.passed_on;
+  std::printf("    %.1f s played, %.2f %% served, passed on %.1f per 100, %.0f ns an event, %.2f GB\n", last.duration.value(),
+              100 * last.attainment(), 100 * static_cast<double>(passed_on) / static_cast<double>(requests.size()), 1e9 * per_event_s,
+              resident_GB());
+  return per_event_s;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::options options(argc, argv);
+  bench::table table(options);
+  const std::size_t count = options.quick ? 200'000 : 2'000'000;
+  {
+    const auto s = make(1000, 1, 0.01);
+    measure(table, options, "1 000 servers, first come first served", s, poisson(s, count, 400, 1), serve_locally{}, 10e6);
+  }
+  for (const int servers : {1000, 10000}) {
+    const auto s = make(servers, 16, 0.3);
+    const auto requests = poisson(s, count / 1000 * static_cast<std::size_t>(servers), 70, 2.8);
+    measure(table, options, std::to_string(servers) + " servers, batches, a tenth passed on", s, requests,
+            offload_by_idle_goodput{&s.services}, 1e6);
+  }
+}

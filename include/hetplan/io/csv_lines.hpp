@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Tables as text: lines of fields between commas, under a header.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::io {
+
+/// Goes through the lines of a table whose columns have names, in whatever order its header has them. A field in double quotes may hold
+/// commas, and quotes twice. Blank lines are passed over. Throws  invalid_input `FILE: line N: expected X, got Y`.
+class csv_lines {
+ public:
+  /// @param columns   the names that are known; `needed` of them, from the front, must be there.
+  /// @param others    whether columns of other names are passed over, or refused.
+  enum class others { refused, ignored };
+  csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
+            others unknown = others::refused);
+
+  /// The next line; false at the end.
+  [[nodiscard]] bool next();
+
+  /// By number of the column among those that are known.
+  [[nodiscard]] bool has_column(std::size_t column) const { return place_[column] >= 0; }
+  [[nodiscard]] bool has(std::size_t column) const { return place_[column] >= 0 && !field(column).empty(); }
+  [[nodiscard]] std::string_view field(std::size_t column) const {
+    return place_[column] < 0 ? std::string_view() : fields_[static_cast<std::size_t>(place_[column])];
+  }
+  /// A finite number >= 0.
+  [[nodiscard]] double number(std::size_t column, std::string_view expected) const;
+  /// A whole number from `least` to 2^32 - 1.
+  [[nodiscard]] std::uint32_t count(std::size_t column, std::uint32_t least) const;
+
+  [[nodiscard]] std::size_t line() const { return line_; }
+  [[noreturn]] void fail(std::size_t column, std::string_view expected) const;
+
+ private:
+  void split(std::string_view line);
+  [[nodiscard]] std::string_view take_line();
+
+  std::string_view rest_;
+  std::string file_;
+  std::vector<std::string> names_;
+  std::vector<int> place_;
+  std::vector<std::string_view> fields_;
+  std::vector<std::string> unquoted_;  ///< fields that had quotes to be taken off
+  std::size_t width_ = 0;
+  std::size_t line_ = 0;
+};
+
+/// A text as a field: in quotes where it must be.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/csv_lines.ipp>
+#endif

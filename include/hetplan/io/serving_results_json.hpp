@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What `serve` prints with --json.
+
+#include <string>
+#include <vector>
+
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_history.hpp>
+
+namespace HETPLAN_NAMESPACE::io {
+
+/// A history without its records.
+[[nodiscard]] std::string write_history(const serve::service_history& h, const serve::edge_cloud& cloud,
+                                        const std::vector<serve::service>& services);
+
+}  // namespace HETPLAN_NAMESPACE::io
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/io/serving_results_json.ipp>
+#endif
