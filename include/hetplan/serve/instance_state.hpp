@@ -48,17 +48,17 @@ struct instance_state {
       std::get<stream_set>(work).begin(r, static_cast<double>(all[r].length), now_s);
     }
   }
-  /// Of one more request that is there at now_s, which may be later than what it has been advanced to; 0 for a stream.
-  [[nodiscard]] double expected_start_s(double now_s) const {
-    now_s = std::max(now_s, ready_s);
-    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(now_s);
-    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_start_s(now_s);
+  /// Of one more request that is there at there_s, now or later; 0 for a stream.
+  [[nodiscard]] double expected_start_s(double now_s, double there_s) const {
+    there_s = std::max(there_s, ready_s);
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(there_s);
+    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_start_s(now_s, there_s);
     return 0;
   }
-  [[nodiscard]] double expected_end_s(double now_s) const {
-    now_s = std::max(now_s, ready_s);
-    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_end_s(now_s);
-    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_end_s(now_s);
+  [[nodiscard]] double expected_end_s(double now_s, double there_s) const {
+    there_s = std::max(there_s, ready_s);
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_end_s(there_s);
+    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_end_s(now_s, there_s);
     return 0;
   }
   [[nodiscard]] double free_rate(double now_s) const {

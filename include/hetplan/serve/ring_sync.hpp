@@ -43,6 +43,8 @@ class ring_sync {
     if (d > max_age(r)) return std::nullopt;
     return k - d;
   }
+  /// Is a server in its ring in a period?
+  [[nodiscard]] bool is_in(server_id s, std::int64_t k) const { return rings_[ring_of(s)].then.empty() || distance(s, s, k).has_value(); }
   /// Hops between two servers in a period; none where no way is left.
   [[nodiscard]] std::optional<std::int64_t> distance(server_id a, server_id b, std::int64_t k) const;
 

@@ -132,7 +132,7 @@ HETPLAN_INLINE publication running_deployment::state_of(const holder& h, double 
     const auto& state = (*this)[i];
     p.done += state.done(now_s);
     if (state.life != instance_life::works) continue;
-    p.wait_s = std::min(p.wait_s, std::max(0.0, state.expected_start_s(now_s) - now_s));
+    p.wait_s = std::min(p.wait_s, std::max(0.0, state.expected_start_s(now_s, now_s) - now_s));
     if (state.ready_s <= now_s) p.capacity += state.times->capacity();
   }
   return p;

@@ -26,8 +26,9 @@ class running_set {
   /// Takes in a request. Requires that it has been advanced to now.
   void join(request_number r, double now_s, const request_stream& all, ended_requests& out);
 
-  [[nodiscard]] double expected_start_s(double now_s) const;
-  [[nodiscard]] double expected_end_s(double now_s) const;
+  /// Of a request that is there at there_s, now or later.
+  [[nodiscard]] double expected_start_s(double now_s, double there_s) const;
+  [[nodiscard]] double expected_end_s(double now_s, double there_s) const;
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
   [[nodiscard]] bool busy() const { return !set_.empty(); }
   [[nodiscard]] double done() const { return static_cast<double>(done_); }

@@ -337,7 +337,7 @@ HETPLAN_INLINE double serving_run::expected_end_s(instance_id i, const pending_r
   const auto& state = instances_[i];
   const auto& r = (*all_)[p.number];
   const double answer_b = service_of(r).response_size.value();
-  return state.expected_end_s(now_s_ + links_.device_s(state.leader, state.device, size_b(r))) +
+  return state.expected_end_s(now_s_, now_s_ + links_.device_s(state.leader, state.device, size_b(r))) +
          links_.device_s(state.leader, state.device, answer_b) + links_.answer_s(at, r.server, answer_b, now_s_);
 }
 
@@ -361,6 +361,7 @@ HETPLAN_INLINE bool serving_run::knows_that_out(server_id observer, server_id ot
 HETPLAN_INLINE std::span<const known_server> serving_run::known(const pending_request& r) {
   known_.clear();
   const auto k = published_ - 1;
+  if (!rings_.is_in(r.here, k)) return known_;
   const auto all = instances_.holders().holders(rings_.ring_of(r.here), r.what);
   const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
   // In two rounds: each reads two far places of a large table, which the first round fetches all at a time.
