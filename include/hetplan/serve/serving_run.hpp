@@ -14,9 +14,9 @@
 #include <hetplan/serve/history_recorder.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/pending_request.hpp>
-#include <hetplan/serve/publications.hpp>
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/request_tracks.hpp>
+#include <hetplan/serve/ring_knowledge.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/running_deployment.hpp>
 #include <hetplan/serve/server_links.hpp>
@@ -58,8 +58,8 @@ class serving_run {
   [[nodiscard]] double expected_end_s(instance_id i, const pending_request& r, server_id at);
   [[nodiscard]] double free_rate(instance_id i);
   [[nodiscard]] bool has_whole_rate(instance_id i);
-  [[nodiscard]] std::span<const known_server> known(const pending_request& r);
-  [[nodiscard]] const ring_sync& rings() const { return rings_; }
+  [[nodiscard]] std::span<const known_server> known(const pending_request& r) { return knowledge_.known(r, instances_.holders()); }
+  [[nodiscard]] const ring_sync& rings() const { return knowledge_.rings(); }
 
  private:
   struct flight {
@@ -89,7 +89,6 @@ class serving_run {
   void change_deployment();
   [[nodiscard]] double next_change_s() const;
   [[nodiscard]] double next_fault_s() const;
-  [[nodiscard]] double next_publication_s() const { return static_cast<double>(published_) * cloud_->ring.period.value(); }
 
   // Instances.
   void take_over(deployment next);
@@ -101,8 +100,7 @@ class serving_run {
   [[nodiscard]] double size_b(const request& r) const;
   [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }
   [[nodiscard]] double deadline_s(const request& r) const { return r.arrival_s + service_of(r).latency.value(); }
-  [[nodiscard]] bool is_there(server_id s) const { return failed_from_[s.index()] < 0 && !damage_.is_absent(s); }
-  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
+  [[nodiscard]] bool is_there(server_id s) const { return !knowledge_.has_failed(s) && !damage_.is_absent(s); }
 
   const edge_cloud* cloud_;
   const std::vector<service>* services_;
@@ -114,13 +112,11 @@ class serving_run {
   std::size_t next_arrival_ = 0;
   std::vector<flight> flights_;  ///< a heap: the next one in front
   double clock_s_ = 0;           ///< of whatever comes next without a request
-  std::int64_t published_ = 0;   ///< publications so far; the last one has number published_ - 1
   std::int64_t changes_ = 0;
   double looked_back_s_ = 0;  ///< the last change
 
   running_deployment instances_;
-  std::optional<publications> publications_;
-  ring_sync rings_;
+  ring_knowledge knowledge_;
   server_links links_;
   request_tracks tracks_;
   history_recorder recorder_;
@@ -128,17 +124,8 @@ class serving_run {
   std::size_t next_turn_ = 0;
 
   cloud_damage damage_;
-  std::vector<std::int64_t> failed_from_;                     ///< by server: the first period that sees it; -1: it has not failed
-  std::vector<int> wrong_;                                    ///< by server: silent errors at a time
   std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< who is to join (true) or leave with the next change
   ended_requests ended_;
-  std::vector<known_server> known_;
-  struct seen_holder {
-    server_id server;
-    std::size_t number;
-    std::int64_t period;
-  };
-  std::vector<seen_holder> seen_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

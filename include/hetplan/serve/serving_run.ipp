@@ -28,13 +28,11 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
                                         const request_stream& requests, deployment first, const serving_options& options)
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)), options_((validate(options.faults, cloud), options)),
-      instances_(cloud, services, std::move(times)), rings_(cloud), links_(cloud, options.faults), tracks_(requests.size()),
+      instances_(cloud, services, std::move(times)), knowledge_(cloud), links_(cloud, options.faults), tracks_(requests.size()),
       recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
-  failed_from_.assign(cloud.size(), -1);
-  wrong_.assign(cloud.size(), 0);
   damage_.absent = absent_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
-    if (damage_.absent[s] != 0) rings_.set_out(server_id(s), true, 0);
+    if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
   }
   take_over(std::move(first));
   set_clock();
@@ -49,7 +47,7 @@ HETPLAN_INLINE double serving_run::next_change_s() const {
   return static_cast<double>(changes_ + 1) * c.cycle.value();
 }
 
-HETPLAN_INLINE void serving_run::set_clock() { clock_s_ = std::min({next_fault_s(), next_change_s(), next_publication_s()}); }
+HETPLAN_INLINE void serving_run::set_clock() { clock_s_ = std::min({next_fault_s(), next_change_s(), knowledge_.next_publication_s()}); }
 
 HETPLAN_INLINE void serving_run::play_clock() {
   now_s_ = clock_s_;
@@ -73,19 +71,16 @@ HETPLAN_INLINE bool serving_run::nothing_left() {
 
 HETPLAN_INLINE void serving_run::skip_idle_periods(double until_s) {
   if (recorder_.ended() != next_arrival_ || !flights_.empty()) return;
-  const double next_s = std::min({until_s, next_fault_s(), next_change_s()});
-  // What is published while nobody asks anything does not change: the last ones that are remembered are enough.
-  const double periods = next_s / cloud_->ring.period.value() - static_cast<double>(rings_.history() + 2);
-  if (periods > static_cast<double>(published_) && periods < 0x1p60) published_ = static_cast<std::int64_t>(periods);
+  // What is published while nobody asks anything does not change.
+  knowledge_.skip_until(std::min({until_s, next_fault_s(), next_change_s()}));
   set_clock();
 }
 
 HETPLAN_INLINE void serving_run::publish() {
-  const auto k = published_++;
   auto& history = recorder_.history();
   if (history.publications == static_cast<std::uint64_t>(options_.most_periods)) return stop("more publications than most_periods allows");
   ++history.publications;
-  publications_->open(k);
+  knowledge_.open_period();
   const auto& all = instances_.holders();
   const bool looks = recorder_.wants_waiting(now_s_);
   std::vector<std::uint32_t> waiting(looks ? cloud_->size() : 0);
@@ -100,12 +95,7 @@ HETPLAN_INLINE void serving_run::publish() {
       touch(i, now_s_);
       if (looks) waiting[h.server.index()] += static_cast<std::uint32_t>(instances_[i].waiting());
     }
-    const auto state = instances_.state_of(h, now_s_);
-    if (wrong_[h.server.index()] > 0) {
-      publications_->publish_wrongly(k, n, state);
-    } else {
-      publications_->publish(k, n, state);
-    }
+    knowledge_.publish(n, h.server, instances_.state_of(h, now_s_));
   }
   history.events += all.holders().size();
   if (looks) recorder_.waiting(std::move(waiting), now_s_);
@@ -114,9 +104,8 @@ HETPLAN_INLINE void serving_run::publish() {
 HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
   const auto s = f.server;
   if (std::holds_alternative<server_fails>(f.what)) {
-    if (failed_from_[s.index()] >= 0) return;
-    failed_from_[s.index()] = published_;
-    rings_.set_out(s, true, published_);
+    if (knowledge_.has_failed(s)) return;
+    knowledge_.fail(s);
     for (std::size_t g = 0; g < (*cloud_)[s].gpus.size(); ++g) damage_.broken_gpus.push_back({s, static_cast<int>(g)});
     for (std::size_t d = 0; d < (*cloud_)[s].devices.size(); ++d) damage_.gone_devices.push_back({s, static_cast<int>(d)});
     take_out(instances_.on_server(s));
@@ -127,9 +116,9 @@ HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
     damage_.gone_devices.push_back({s, d->device});
     take_out(instances_.on_device({s, d->device}));
   } else if (std::holds_alternative<ring_cut>(f.what)) {
-    rings_.set_cut(s, !ends, published_);
+    knowledge_.set_cut(s, !ends);
   } else if (std::holds_alternative<wrong_state>(f.what)) {
-    wrong_[s.index()] += ends ? -1 : 1;
+    knowledge_.set_wrong(s, !ends);
   } else if (!std::holds_alternative<slow_link>(f.what)) {  // links know theirs from the beginning
     comers_and_goers_.emplace_back(s, std::holds_alternative<server_joins>(f.what));
   }
@@ -139,7 +128,7 @@ HETPLAN_INLINE void serving_run::change_deployment() {
   ++changes_;
   for (const auto& [s, joins] : comers_and_goers_) {
     damage_.absent[s.index()] = joins ? 0 : 1;
-    rings_.set_out(s, !joins || failed_from_[s.index()] >= 0, published_);
+    knowledge_.set_absent(s, !joins);
   }
   comers_and_goers_.clear();
   const auto back_s = std::exchange(looked_back_s_, now_s_);
@@ -150,8 +139,8 @@ HETPLAN_INLINE void serving_run::change_deployment() {
 }
 
 HETPLAN_INLINE void serving_run::take_over(deployment next) {
-  for (const auto i : instances_.change(std::move(next), now_s_, damage_, rings_)) retire(i);
-  publications_.emplace(instances_.capacities(), published_, rings_.history(), cloud_->ring.period.value());
+  for (const auto i : instances_.change(std::move(next), now_s_, damage_, rings())) retire(i);
+  knowledge_.begin_deployment(instances_);
 }
 
 HETPLAN_INLINE void serving_run::retire(instance_id i) {
@@ -247,7 +236,7 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::handle(request_number
   const auto& r = (*all_)[number];
   const auto path = tracks_.path(number, r.server);
   const auto here = path.back();
-  if (failed_from_[here.index()] >= 0 || (enters && damage_.is_absent(here))) {
+  if (knowledge_.has_failed(here) || (enters && damage_.is_absent(here))) {
     end(number, request_outcome::lost, now_s_);
     return std::nullopt;
   }
@@ -273,7 +262,7 @@ HETPLAN_INLINE void serving_run::carry_out(const pending_request& r, const decis
     }
     case decision::what::pass_on: {
       const auto known = d.server.valid() && d.server.index() < cloud_->size();
-      if (!known || d.server == r.here || rings_.ring_of(d.server) != rings_.ring_of(r.here))
+      if (!known || d.server == r.here || rings().ring_of(d.server) != rings().ring_of(r.here))
         refuse("passed on to no other server of its ring");
       if (r.offloads() >= detail::most_offloads) refuse("passed on more than " + std::to_string(detail::most_offloads) + " times");
       const auto& what = (*all_)[r.number];
@@ -349,40 +338,6 @@ HETPLAN_INLINE double serving_run::free_rate(instance_id i) {
 HETPLAN_INLINE bool serving_run::has_whole_rate(instance_id i) {
   touch(i, now_s_);
   return instances_[i].has_whole_rate(now_s_);
-}
-
-HETPLAN_INLINE bool serving_run::knows_that_out(server_id observer, server_id other) const {
-  const auto from = failed_from_[other.index()];
-  if (from < 0) return false;
-  const auto d = rings_.distance(observer, other, std::max<std::int64_t>(0, from - 1));
-  return d && published_ - 1 >= from + *d;
-}
-
-HETPLAN_INLINE std::span<const known_server> serving_run::known(const pending_request& r) {
-  known_.clear();
-  const auto k = published_ - 1;
-  if (!rings_.is_in(r.here, k)) return known_;
-  const auto all = instances_.holders().holders(rings_.ring_of(r.here), r.what);
-  const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
-  // In two rounds: each reads two far places of a large table, which the first round fetches all at a time.
-  seen_.clear();
-  const auto look_at = [&](std::span<const holder> some) {
-    for (const auto& h : some) {
-      if (detail::is_in(r.path, h.server) || knows_that_out(r.here, h.server)) continue;
-      const auto j = rings_.known_period(r.here, h.server, k);
-      if (!j) continue;
-      const auto number = instances_.holders().number(h);
-      publications_->fetch(number, *j, k);
-      seen_.push_back({h.server, number, *j});
-    }
-  };
-  look_at({behind, all.end()});
-  look_at({all.begin(), behind});
-  for (const auto& h : seen_) {
-    const auto s = publications_->known(h.number, h.period, k);
-    known_.push_back({h.server, s.capacity, s.idle, seconds(s.wait_s), seconds(s.age_s)});
-  }
-  return known_;
 }
 
 HETPLAN_INLINE service_history serving_run::finish() {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What servers know of each other during a run.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/publications.hpp>
+#include <hetplan/serve/ring_sync.hpp>
+#include <hetplan/serve/running_deployment.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// The rings with their faults, and what has been published on them.
+///
+/// Complexity  O(holders of the service in the ring) a question.
+/// Source      EPARA, sections 3.2, 3.4 and 5.3.3; semantics, section 11 (what servers know of each other, faults).
+class ring_knowledge {
+ public:
+  explicit ring_knowledge(const edge_cloud& cloud);
+
+  [[nodiscard]] const ring_sync& rings() const { return rings_; }
+  /// Of the next publication.
+  [[nodiscard]] std::int64_t next_period() const { return next_; }
+  [[nodiscard]] double next_publication_s() const { return static_cast<double>(next_) * period_s_; }
+
+  /// Another deployment holds from the next publication on.
+  void begin_deployment(const running_deployment& d);
+  /// Goes on to the next period and publishes; `publish` is then called for each holder that is there.
+  void open_period();
+  void publish(std::size_t holder, server_id server, const publication& state);
+  /// Leaves out periods before that time in which nothing changes, but for the last ones that are remembered.
+  void skip_until(double next_s);
+
+  void fail(server_id s);
+  [[nodiscard]] bool has_failed(server_id s) const { return failed_from_[s.index()] >= 0; }
+  void set_absent(server_id s, bool absent) { rings_.set_out(s, absent || has_failed(s), next_); }
+  void set_cut(server_id s, bool cut) { rings_.set_cut(s, cut, next_); }
+  void set_wrong(server_id s, bool wrong) { wrong_[s.index()] += wrong ? 1 : -1; }
+
+  /// See server_view::others. Good until the next call.
+  [[nodiscard]] std::span<const known_server> known(const pending_request& r, const service_holders& holders);
+
+ private:
+  struct seen_holder {
+    server_id server;
+    std::size_t number;
+    std::int64_t period;
+  };
+  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
+
+  ring_sync rings_;
+  double period_s_;
+  std::int64_t next_ = 0;
+  std::optional<publications> published_;
+  std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
+  std::vector<int> wrong_;                 ///< by server: silent errors at a time
+  std::vector<seen_holder> seen_;
+  std::vector<known_server> known_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/ring_knowledge.ipp>
+#endif
