@@ -2,6 +2,7 @@
 #pragma once
 /// Tables as text: lines of fields between commas, under a header.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -4,6 +4,7 @@
 #include <hetplan/io/services_json.hpp>
 
 #include <array>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>

@@ -42,7 +42,7 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
     history_.goodput[bin][what.service.index()] += how.credit;
   }
   credit_ += how.credit;
-  last_end_s_ = std::max(last_end_s_, how.end_s);
+  if (how.credit > 0) last_end_s_ = std::max(last_end_s_, how.end_s);
   ++ended_;
   HETPLAN_ASSERT(!has_ended_[r]);
   has_ended_[r] = true;

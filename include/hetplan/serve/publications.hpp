@@ -2,6 +2,7 @@
 #pragma once
 /// What servers have published: one history for each, not a copy for everybody who reads it.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -38,7 +39,8 @@ class publications {
 
   /// Makes room for the next period, in place of the oldest one where all that are kept are there.
   void open(std::int64_t period) {
-    if (period - first_ < kept_) rows_.resize(nominal_.size() * static_cast<std::size_t>(period - first_ + 1));
+    const auto rows = std::min(period - first_ + 1, kept_);
+    if (const auto size = nominal_.size() * static_cast<std::size_t>(rows); rows_.size() < size) rows_.resize(size);
   }
 
   void publish(std::int64_t period, std::size_t holder, publication p) { rows_[index(period, holder)] = p; }

@@ -84,7 +84,7 @@ struct offload_flow {
 /// Source  EPARA, eq. 2; semantics, section 11 (what counts).
 struct service_history {
   status result;     ///< stopped where an observer said so: then some requests have not ended
-  seconds duration;  ///< from 0 to the last end
+  seconds duration;  ///< from 0 to the last arrival, or the last end with a credit if that is later
   seconds bin;       ///< width of a bin of time; the last one holds all that is later
   std::vector<service_totals> services;
   std::vector<server_totals> servers;

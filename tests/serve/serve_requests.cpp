@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/serve/fixed_placement.hpp>
+#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/service_time_table.hpp>
+
+#include "support/random_source.hpp"
+
+namespace test_serve_requests {
+
+using namespace hetplan;
+using namespace hetplan::serve;
+
+namespace {
+
+/// A cloud of equal servers with two GPUs; a service of images, one of video, one of text.
+struct setting {
+  edge_cloud cloud;
+  std::vector<service> services;
+  std::optional<service_time_table> times;
+  deployment placed;
+};
+
+setting small_cloud(int servers) {
+  setting s;
+  s.cloud.name = "small";
+  s.cloud.ring = {.period = 50_ms, .group = 4};
+  for (int n = 0; n < servers; ++n)
+    s.cloud.servers.push_back({.name = "s" + std::to_string(n),
+                               .gpus = {{"P100", 16_GB}, {"P100", 16_GB}},
+                               .uplink = 100_Mbit_per_s,
+                               .downlink = 100_Mbit_per_s,
+                               .latency = 1_ms});
+  const service_variant half{.name = "half", .gpu_kind = "P100", .compute_share = 0.5, .memory = 4_GB};
+  s.services = {{.name = "image", .latency = 200_ms, .request_size = 50_kB, .response_size = 1_kB, .variants = {half}},
+                {.name = "video", .latency = 500_ms, .rate = 60, .frames = 120, .variants = {half}},
+                {.name = "text",
+                 .latency = 2_s,
+                 .request_size = 2_kB,
+                 .generates = true,
+                 .tokens = {20, 8},
+                 .batches = batching::continuous,
+                 .variants = {half}}};
+  s.times.emplace(
+      std::vector<std::vector<variant_times>>{{{.pass = {{1, 8}, {0.02, 0.06}}}},
+                                              {{.pass = {{1, 4}, {0.025, 0.04}}}},
+                                              {{.pass = {{1, 8}, {0.01, 0.02}}, .per_token_s = 1e-4, .step = {{1, 8}, {0.01, 0.02}}}}});
+  for (int n = 0; n < servers; ++n) {
+    s.placed.instances.push_back({.what = service_id(0), .gpus = {{server_id(n), 0}}, .batch = 8});
+    s.placed.instances.push_back({.what = service_id(1), .gpus = {{server_id(n), 0}}, .batch = 4, .frames = 4});
+    s.placed.instances.push_back({.what = service_id(2), .gpus = {{server_id(n), 1}}, .batch = 8});
+  }
+  return s;
+}
+
+request_stream draw_requests(test::random_source& random, const setting& s, int count, double rate) {
+  std::vector<request> all;
+  double now_s = 0;
+  for (int i = 0; i < count; ++i) {
+    now_s -= std::log(1 - random.between(0, 1)) / rate;
+    const int l = random.integer(0, 2);
+    const auto length = l == 1 ? random.integer(60, 240) : random.integer(1, 20);
+    all.push_back({now_s, service_id(l), server_id(random.integer(0, static_cast<int>(s.cloud.size()) - 1)),
+                   static_cast<std::uint32_t>(random.integer(0, 40)), static_cast<std::uint32_t>(length)});
+  }
+  return request_stream(std::move(all));
+}
+
+service_history play(const setting& s, const request_stream& requests, serving_options options = {.detail = history_detail::records}) {
+  offload_by_idle_goodput handler{&s.services, options.seed};
+  return serve_requests(s.cloud, s.services, *s.times, requests, s.placed, handler, options);
+}
+
+}  // namespace
+
+TEST_CASE("a stream of 120 frames that wants 60 a second and gets 30 counts 60") {
+  auto s = small_cloud(1);
+  s.times.emplace(std::vector<std::vector<variant_times>>{
+      {{.pass = {{1}, {0.02}}}}, {{.pass = {{1}, {1.0 / 30}}}}, {{.pass = {{1}, {0.01}}, .step = {{1}, {0.01}}}}});
+  s.placed.instances = {{.what = service_id(1), .gpus = {{server_id(0), 0}}}};
+  const auto h = play(s, request_stream({{0.5, service_id(1), server_id(0), 0, 120}}));
+  CHECK(h.records[0].outcome == request_outcome::in_part);
+  CHECK(h.records[0].credit == Approx(60));
+  CHECK(h.records[0].end_s == Approx(2.5));
+}
+
+TEST_CASE("data-parallel groups add up, and frames of one stream fill a batch") {
+  const auto s = small_cloud(1);
+  const instance one{.what = service_id(1), .gpus = {{server_id(0), 0}}, .batch = 4, .frames = 1};
+  auto four = one;
+  four.frames = 4;
+  auto two_groups = one;
+  two_groups.groups = 2;
+  const any_service_time model(*s.times);
+  CHECK(instance_times(model, s.services, one).stream_capacity(1) == Approx(40));
+  CHECK(instance_times(model, s.services, four).stream_capacity(1) == Approx(100));
+  CHECK(instance_times(model, s.services, two_groups).stream_capacity(1) == Approx(80));
+}
+
+TEST_CASE("a batch of a pipeline of two begins when the first stage is free") {
+  auto s = small_cloud(1);
+  s.services[0].variants[0].pipeline_parallel = 2;
+  s.placed.instances = {{.what = service_id(0), .gpus = {{server_id(0), 0}, {server_id(0), 1}}}};
+  const auto h = play(s, request_stream({{1, service_id(0), server_id(0)}, {1.001, service_id(0), server_id(0)}}));
+  CHECK(h.records[0].end_s == Approx(1.02));
+  CHECK(h.records[1].end_s == Approx(1.03));
+}
+
+TEST_CASE("every request ends once, whatever goes wrong") {
+  const auto seed = test::first_seed();
+  CAPTURE(seed);
+  test::random_source random(seed);
+  for (int round = 0; round < 40; ++round) {
+    const auto s = small_cloud(random.integer(2, 9));
+    const auto requests = draw_requests(random, s, 600, random.between(50, 1500));
+    const double last_s = requests[requests.size() - 1].arrival_s;
+    serving_options o{.seed = seed + static_cast<std::uint64_t>(round), .detail = history_detail::records};
+    for (int f = random.integer(0, 6); f > 0; --f) {
+      const server_id who(random.integer(0, static_cast<int>(s.cloud.size()) - 1));
+      const seconds at(random.between(0, last_s));
+      const seconds until = at + seconds(random.between(0.01, last_s));
+      const decltype(serving_fault::what) kinds[] = {server_fails{}, gpu_fails{random.integer(0, 1)}, ring_cut{until},
+                                                     slow_link{until, random.between(0.01, 1)}, wrong_state{until}};
+      o.faults.push_back({at, who, kinds[random.integer(0, 4)]});
+    }
+    std::ranges::sort(o.faults, {}, [](const serving_fault& f) { return f.at; });
+    auto other = s.placed;
+    std::ranges::reverse(other.instances);
+    other.instances.pop_back();
+    o.changes = {.at = {seconds(last_s / 2)}, .policy = fixed_placement({s.placed, other})};
+    const auto h = play(s, requests, o);
+    REQUIRE(h.requests() == requests.size());
+    double credit = 0;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const auto& r = h.records[i];
+      const double whole = s.services[requests[i].service.index()].is_stream() ? static_cast<double>(requests[i].length) : 1;
+      REQUIRE(r.end_s >= requests[i].arrival_s);
+      REQUIRE((r.credit >= 0 && r.credit <= whole));
+      REQUIRE((r.outcome != request_outcome::served || r.credit == whole));
+      credit += r.credit;
+    }
+    CHECK(h.credit() == Approx(credit));
+    CHECK(play(s, requests, o).records == h.records);
+  }
+}
+
+TEST_CASE("goodput holds at ten times what the cloud can serve") {
+  const auto seed = test::first_seed();
+  CAPTURE(seed);
+  test::random_source random(seed);
+  const auto s = small_cloud(8);
+  double most = 0;
+  double last = 0;
+  for (const double load : {0.5, 1.0, 2.0, 5.0, 10.0}) {
+    std::vector<request> all;
+    double now_s = 0;
+    for (int i = 0; i < static_cast<int>(load * 8000); ++i) {
+      now_s -= std::log(1 - random.between(0, 1)) / (load * 8 * 133);
+      all.push_back({now_s, service_id(0), server_id(random.integer(0, 7))});
+    }
+    const auto h = play(s, request_stream(std::move(all)));
+    last = h.goodput_per_s();
+    most = std::max(most, last);
+  }
+  CHECK(last >= 0.98 * most);
+}
+
+TEST_CASE("nothing is passed on by a handler that serves locally, and nothing is lost") {
+  const auto seed = test::first_seed();
+  CAPTURE(seed);
+  test::random_source random(seed);
+  const auto s = small_cloud(4);
+  const auto requests = draw_requests(random, s, 2000, 800);
+  serve_locally handler;
+  const auto h = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, handler);
+  CHECK(h.mean_offloads() == 0);
+  CHECK(h.requests() == requests.size());
+  CHECK(h.flows.empty());
+}
+
+TEST_CASE("a long time without requests costs nothing") {
+  const auto s = small_cloud(3);
+  const auto h = play(s, request_stream({{0, service_id(0), server_id(0)}, {1e9, service_id(0), server_id(0)}}));
+  CHECK(h.count(request_outcome::served) == 2);
+  CHECK(h.publications < 1000);
+}
+
+TEST_CASE("an observer stops a run, and the history says so") {
+  const auto seed = test::first_seed();
+  CAPTURE(seed);
+  test::random_source random(seed);
+  const auto s = small_cloud(4);
+  const auto requests = draw_requests(random, s, 70000, 1000);
+  serve_locally handler;
+  std::uint64_t seen = 0;
+  const auto h = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, handler, {}, [&](const serving_progress& p) {
+    seen = p.handled;
+    return control::stop;
+  });
+  CHECK(h.result.result == outcome::stopped);
+  CHECK(seen >= 65536);
+  CHECK(h.requests() < requests.size());
+}
+
+namespace {
+struct wrong_handler {
+  decision answer;
+  [[nodiscard]] decision handle(const pending_request&, const server_view&) const { return answer; }
+};
+}  // namespace
+
+TEST_CASE("a decision that is none is refused") {
+  const auto s = small_cloud(2);
+  const request_stream one({{1, service_id(0), server_id(0)}});
+  for (const auto& d :
+       {decision::serve(instance_id(3)), decision::serve(instance_id(1)), decision::serve(instance_id(99)), decision::pass_on(server_id(0)),
+        decision::pass_on(server_id(7)), decision::ask_again(1_s), decision::turn_down(request_outcome::served)}) {
+    wrong_handler handler{d};
+    CHECK_THROWS_AS(serve_requests(s.cloud, s.services, *s.times, one, s.placed, handler), invalid_model);
+  }
+}
+
+TEST_CASE("bad input is refused before any work, with who and what") {
+  const auto s = small_cloud(2);
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(request_stream({{2, service_id(0), server_id(0)}, {1, service_id(0), server_id(0)}}),
+                    Contains("request 1") && Contains("ascending"));
+  CHECK_THROWS_WITH(request_stream({{-1, service_id(0), server_id(0)}}), Contains(">= 0"));
+  CHECK_THROWS_WITH(play(s, request_stream({{1, service_id(9), server_id(0)}})), Contains("service 9"));
+  CHECK_THROWS_WITH(play(s, request_stream({{1, service_id(0), server_id(9)}})), Contains("server 9"));
+  auto full = s;
+  full.placed.instances.push_back(full.placed.instances[0]);
+  full.placed.instances.push_back(full.placed.instances[0]);
+  CHECK_THROWS_WITH(play(full, request_stream({{1, service_id(0), server_id(0)}})), Contains("instance") && Contains("left"));
+  auto large = s;
+  large.placed.instances[0].batch = 9;
+  CHECK_THROWS_WITH(play(large, request_stream({{1, service_id(0), server_id(0)}})), Contains("batch = 9"));
+}
+
+TEST_CASE("ring distances: the shorter way, around who is out, not over cuts") {
+  auto s = small_cloud(7);
+  s.cloud.ring.group = 7;
+  ring_sync rings(s.cloud);
+  const auto d = [&](int a, int b, std::int64_t k) { return rings.distance(server_id(a), server_id(b), k); };
+  CHECK(d(0, 5, 0) == 2);
+  CHECK(rings.known_period(server_id(0), server_id(5), 10) == 8);
+  rings.set_cut(server_id(6), true, 4);  // between 6 and 0
+  CHECK(d(0, 5, 3) == 2);
+  CHECK(d(0, 5, 4) == 5);
+  CHECK(rings.known_period(server_id(0), server_id(5), 4) == 1);  // still what it knew
+  CHECK(rings.known_period(server_id(0), server_id(5), 9) == 4);
+  rings.set_cut(server_id(2), true, 10);
+  CHECK(!d(0, 5, 10));
+  CHECK(rings.known_period(server_id(0), server_id(5), 10) == 4);
+  CHECK(!rings.known_period(server_id(0), server_id(5), 12));  // too old
+  rings.set_cut(server_id(6), false, 20);
+  rings.set_out(server_id(6), true, 20);
+  CHECK(d(0, 5, 20) == 1);
+}
+
+}  // namespace test_serve_requests
