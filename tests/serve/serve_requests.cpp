@@ -10,8 +10,10 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/serve/central_handler.hpp>
 #include <hetplan/serve/fixed_placement.hpp>
 #include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/pass_on_in_turn.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time_table.hpp>
 
@@ -187,6 +189,32 @@ TEST_CASE("nothing is passed on by a handler that serves locally, and nothing is
   CHECK(h.mean_offloads() == 0);
   CHECK(h.requests() == requests.size());
   CHECK(h.flows.empty());
+}
+
+TEST_CASE("passed on in turn: the other holders one after the other") {
+  auto s = small_cloud(4);
+  s.placed.instances.erase(s.placed.instances.begin());  // images are nowhere on server 0
+  std::vector<request> all;
+  for (int i = 0; i < 6; ++i) all.push_back({0.2 + i, service_id(0), server_id(0)});
+  pass_on_in_turn handler;
+  const auto h =
+      serve_requests(s.cloud, s.services, *s.times, request_stream(std::move(all)), s.placed, handler, {.detail = history_detail::records});
+  for (int i = 0; i < 6; ++i) CHECK(h.records[static_cast<std::size_t>(i)].server == server_id(1 + i % 3));
+  CHECK(h.count(request_outcome::served) == 6);
+}
+
+TEST_CASE("a central scheduler finds who is idle, but a queue forms before it") {
+  auto s = small_cloud(4);
+  std::vector<request> all;
+  for (int i = 0; i < 400; ++i) all.push_back({0.01 * i, service_id(0), server_id(0)});
+  const request_stream requests(std::move(all));
+  central_handler at_once(0_s);
+  const auto ideal = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, at_once);
+  CHECK(ideal.attainment() == 1);
+  central_handler slow(2_ms);  // 32 ms each, and a request comes every 10
+  const auto h = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, slow);
+  CHECK(h.attainment() < 0.5);
+  CHECK(h.count(request_outcome::timed_out) > 100);
 }
 
 TEST_CASE("a long time without requests costs nothing") {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A handler that is told everything, in one place, and takes its time.
+
+#include <unordered_set>
+#include <vector>
+
+#include <hetplan/serve/handle_locally.hpp>
+#include <hetplan/serve/request_handler.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// A request_handler: one scheduler for each ring decides about one request after the other, knowing all servers as they are, and sends it
+/// to where its answer is expected first (a stream: to most free rate).
+///
+/// A decision takes `pair_time` for each pair of servers in the ring: 75 ms for 10, 0.7 s for 30.
+/// Complexity   O(instances of the service in the ring) a decision. Determinism  on a tie the smaller server.
+/// Source       SERV-P as EPARA measures it (figure 3e: more than 100 ms beyond 10 servers, more than 750 ms beyond 30).
+class central_handler {
+ public:
+  explicit central_handler(seconds pair_time = seconds(0.00075)) : pair_time_(pair_time) {}
+  [[nodiscard]] decision handle(const pending_request& r, const server_view& here);
+
+ private:
+  [[nodiscard]] decision decide(const pending_request& r, const server_view& here) const;
+
+  seconds pair_time_;
+  std::vector<seconds> free_at_;                  ///< by the first server of a ring: when its scheduler is free
+  std::unordered_set<request_number> under_way_;  ///< whose decision is being made, or has been carried out
+};
+static_assert(check_request_handler<central_handler>());
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/central_handler.ipp>
+#endif

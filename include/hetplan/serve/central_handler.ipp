@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/central_handler.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const server_view& here) {
+  if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
+  if (r.offloads() > 0) {  // it is where the scheduler wanted it
+    if (const auto i = own_capacity(r, here)) return decision::serve(*i);
+    return in_part_or(request_outcome::no_resources, r, here);
+  }
+  const auto ring = here.ring();
+  const seconds takes = pair_time_ * (static_cast<double>(ring.count) * static_cast<double>(ring.count));
+  if (takes.value() > 0 && under_way_.insert(r.number).second) {
+    const auto key = static_cast<std::size_t>(ring.first);
+    if (free_at_.size() <= key) free_at_.resize(key + 1);
+    free_at_[key] = std::max(free_at_[key], r.now) + takes;
+    return decision::ask_again(free_at_[key]);
+  }
+  under_way_.erase(r.number);
+  return decide(r, here);
+}
+
+HETPLAN_INLINE decision central_handler::decide(const pending_request& r, const server_view& here) const {
+  const auto ring = here.ring();
+  std::optional<server_id> best;
+  seconds best_end = r.deadline;
+  double best_rate = 0;
+  for (std::int32_t n = 0; n < ring.count; ++n) {
+    const server_id s(ring.first + n);
+    if (r.is_stream) {
+      const double rate = here.free_rate_at(s);
+      if (rate <= best_rate) continue;
+      best_rate = rate;
+      best = s;
+    } else {
+      const auto end = here.expected_end_at(s);
+      if (!end || *end > best_end || (best && *end == best_end)) continue;
+      best_end = *end;
+      best = s;
+    }
+  }
+  if (!best) return decision::turn_down(request_outcome::no_resources);
+  if (*best != r.here) return decision::pass_on(*best);
+  if (const auto i = own_capacity(r, here)) return decision::serve(*i);
+  return in_part_or(request_outcome::no_resources, r, here);
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve
