@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
