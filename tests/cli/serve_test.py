@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSL-1.0
+"""`hetplan serve`: what it prints and writes, and that bad input ends in one sentence, status 2 and no file."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+CLI = os.environ.get("HETPLAN_CLI", "")
+
+CLOUD = {"format": "hetplan/cloud/1", "name": "street", "ring": {"period": "100 ms"},
+         "servers": [{"name": "pole", "count": 3, "gpus": [{"kind": "P100", "memory": "16 GB", "count": 2}],
+                      "uplink": "1 Gbit/s", "latency": "1 ms"}]}
+SERVICES = {"format": "hetplan/services/1",
+            "services": [{"name": "image", "latency": "200 ms", "request_bytes": "100 kB",
+                          "variants": [{"name": "one", "gpu": "P100", "memory": "2 GB",
+                                        "pass": {"batch": [1, 8], "seconds": ["20 ms", "60 ms"]}}]}]}
+DEPLOYMENT = {"format": "hetplan/deployment/1",
+              "instances": [{"service": "image", "gpus": [["pole0", 0]], "batch": 8},
+                            {"service": "image", "gpus": [["pole2", 1]], "batch": 8}]}
+HEADER = "arrival,service,server\n"
+REQUESTS = HEADER + "".join(f"{0.01 * i},image,pole{i % 3}\n" for i in range(90))
+
+
+@unittest.skipUnless(CLI, "no HETPLAN_CLI")
+class Serve(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.at = pathlib.Path(self.folder.name)
+
+    def serve(self, requests=REQUESTS, cloud=CLOUD, services=SERVICES, deployment=DEPLOYMENT, faults=None, more=()):
+        def put(name, content):
+            text = content if isinstance(content, str) else json.dumps(content)
+            (self.at / name).write_text(text, encoding="utf-8")
+            return str(self.at / name)
+        command = [CLI, "serve", put("cloud.json", cloud), put("services.json", services), put("requests.csv", requests),
+                   "--deployment", put("deployment.json", deployment), "--records", str(self.at / "records.csv"), *more]
+        if faults is not None:
+            command += ["--faults", put("faults.json", faults)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def refused(self, words, **what):
+        done = self.serve(**what)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertFalse((self.at / "records.csv").exists())
+
+    def test_counts_add_up_and_the_same_input_gives_the_same_bytes(self):
+        done = self.serve(more=["--json"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["requests"], 90)
+        self.assertEqual(sum(found["outcomes"].values()), 90)
+        self.assertEqual(found["outcomes"]["served"], 90)
+        self.assertGreater(found["mean_offloads"], 0)
+        with open(self.at / "records.csv", encoding="utf-8") as file:
+            records = list(csv.DictReader(file))
+        self.assertEqual(len(records), 90)
+        self.assertEqual(sum(float(r["credit"]) for r in records), found["credit"])
+        self.assertEqual(self.serve(more=["--json"]).stdout, done.stdout)
+
+    def test_a_table_says_what_was_served(self):
+        done = self.serve()
+        self.assertIn("image", done.stdout)
+        self.assertIn("90 requests", done.stdout)
+
+    def test_a_lost_server_is_told(self):
+        faults = {"format": "hetplan/faults/1", "events": [{"at": 0.3, "kind": "server_fails", "server": "pole0"}]}
+        found = json.loads(self.serve(faults=faults, more=["--json"]).stdout)
+        self.assertGreater(found["outcomes"]["lost"], 0)
+        self.assertEqual(sum(found["outcomes"].values()), 90)
+
+    def test_bad_requests(self):
+        self.refused(["line 2", "expected 3 fields"], requests=REQUESTS[:30])
+        self.refused(["line 3", "arrival", "0.5"], requests=HEADER + "0.5,image,pole0\n0.4,image,pole0\n")
+        self.refused(["line 2", "seconds >= 0", "-1"], requests=HEADER + "-1,image,pole0\n")
+        self.refused(["line 2", "service", "imag"], requests=HEADER + "1,imag,pole0\n")
+        self.refused(["line 2", "server", "pole9"], requests=HEADER + "1,image,pole9\n")
+        self.refused(["a line for each request"], requests=HEADER)
+        self.refused(["column", "server"], requests="arrival,service\n1,image\n")
+
+    def test_bad_documents(self):
+        self.refused(["cloud.json", "line 1", "syntax error"], cloud=json.dumps(CLOUD)[:80])
+        self.refused(["/ring/period"], cloud={**CLOUD, "ring": {"period": 0}})
+        large = json.loads(json.dumps(SERVICES))
+        large["services"][0]["variants"][0]["memory"] = "17 GB"
+        self.refused(["deployment.json", "image", "are left"], services=large)
+        self.refused(["/events/0/server", "pole7"],
+                     faults={"format": "hetplan/faults/1", "events": [{"at": 1, "kind": "server_fails", "server": "pole7"}]})
+        self.refused(["until"], faults={"format": "hetplan/faults/1",
+                                        "events": [{"at": 1, "kind": "server_fails", "server": "pole0", "until": 2}]})
+
+
+if __name__ == "__main__":
+    unittest.main()
