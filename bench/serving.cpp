@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   for (const int servers : {1000, 10000}) {
     const auto s = make(servers, 16, 0.3);
     const auto requests = poisson(s, count / 1000 * static_cast<std::size_t>(servers), 70, 2.8);
-    measure(table, options, std::to_string(servers) + " servers, batches, a tenth passed on", s, requests,
+    measure(table, options, std::to_string(servers) + " servers, batches, some passed on", s, requests,
             offload_by_idle_goodput{&s.services}, 1e6);
   }
 }

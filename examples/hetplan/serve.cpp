@@ -76,6 +76,7 @@ void print(const serve::service_history& h, const std::vector<serve::service>& s
 }  // namespace
 
 int serve_requests(const common_options& options, const serve_options& o) {
+  require_no_model_options(options, "hetplan serve");
   const auto cloud = io::read_cloud(io::json_document::load(o.cloud));
   const auto services = io::read_services(io::json_document::load(o.services));
   const serve::any_service_time times(services.times);
@@ -83,7 +84,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
   outputs files({{"--records", o.records}}, {o.cloud, o.services, o.requests, o.deployment, o.faults});
 
   const auto deployments = io::read_deployment(io::json_document::load(o.deployment), cloud, services.services, times);
-  serve::serving_options run{.seed = static_cast<std::uint64_t>(o.seed)};
+  serve::serving_options run;
   if (!o.faults.empty()) run.faults = io::read_faults(io::json_document::load(o.faults), cloud);
   if (!o.records.empty()) run.detail = serve::history_detail::records;
   if (!deployments.at.empty()) {
@@ -91,7 +92,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
     in_turn.insert(in_turn.begin(), deployments.first);
     run.changes = {.at = deployments.at, .policy = serve::fixed_placement(std::move(in_turn))};
   }
-  serve::offload_by_idle_goodput handler{&services.services, run.seed, o.offloads};
+  serve::offload_by_idle_goodput handler{&services.services, static_cast<std::uint64_t>(o.seed), o.offloads};
   const auto h = [&] {
     serving_progress_line line(options);
     return serve::serve_requests(cloud, services.services, times, requests, deployments.first, handler, run, line);

@@ -25,7 +25,7 @@ set(layers
 # Only programs include these, so the umbrella hetplan.hpp stands below them.
 set(leaves zoo io exchange draw)
 # Where a header says what it is built after: a paper, or ours.
-set(algorithms coarsen decompose partition place schedule mix adapt recipes)
+set(algorithms coarsen decompose partition place schedule mix adapt serve recipes)
 set(lines_allowed 350)
 set(columns_allowed 140)
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -79,8 +81,9 @@ request_stream draw_requests(test::random_source& random, const setting& s, int 
   return request_stream(std::move(all));
 }
 
-service_history play(const setting& s, const request_stream& requests, serving_options options = {.detail = history_detail::records}) {
-  offload_by_idle_goodput handler{&s.services, options.seed};
+service_history play(const setting& s, const request_stream& requests, const serving_options& options = {.detail = history_detail::records},
+                     std::uint64_t seed = 1) {
+  offload_by_idle_goodput handler{&s.services, seed};
   return serve_requests(s.cloud, s.services, *s.times, requests, s.placed, handler, options);
 }
 
@@ -127,7 +130,7 @@ TEST_CASE("every request ends once, whatever goes wrong") {
     const auto s = small_cloud(random.integer(2, 9));
     const auto requests = draw_requests(random, s, 600, random.between(50, 1500));
     const double last_s = requests[requests.size() - 1].arrival_s;
-    serving_options o{.seed = seed + static_cast<std::uint64_t>(round), .detail = history_detail::records};
+    serving_options o{.detail = history_detail::records};
     for (int f = random.integer(0, 6); f > 0; --f) {
       const server_id who(random.integer(0, static_cast<int>(s.cloud.size()) - 1));
       const seconds at(random.between(0, last_s));
@@ -141,7 +144,8 @@ TEST_CASE("every request ends once, whatever goes wrong") {
     std::ranges::reverse(other.instances);
     other.instances.pop_back();
     o.changes = {.at = {seconds(last_s / 2)}, .policy = fixed_placement({s.placed, other})};
-    const auto h = play(s, requests, o);
+    const auto draws = seed + static_cast<std::uint64_t>(round);
+    const auto h = play(s, requests, o, draws);
     REQUIRE(h.requests() == requests.size());
     double credit = 0;
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -153,7 +157,15 @@ TEST_CASE("every request ends once, whatever goes wrong") {
       credit += r.credit;
     }
     CHECK(h.credit() == Approx(credit));
-    CHECK(play(s, requests, o).records == h.records);
+    double binned = 0;
+    for (const auto& bin : h.goodput) binned = std::accumulate(bin.begin(), bin.end(), binned);
+    CHECK(binned == Approx(credit));
+    std::uint64_t flown = 0;
+    std::uint64_t passed_on = 0;
+    for (const auto& f : h.flows) flown += f.requests;
+    for (const auto& x : h.servers) passed_on += x.passed_on;
+    CHECK(flown == passed_on);
+    CHECK(play(s, requests, o, draws).records == h.records);
   }
 }
 
@@ -274,6 +286,32 @@ TEST_CASE("bad input is refused before any work, with who and what") {
   auto large = s;
   large.placed.instances[0].batch = 9;
   CHECK_THROWS_WITH(play(large, request_stream({{1, service_id(0), server_id(0)}})), Contains("batch = 9"));
+}
+
+TEST_CASE("options that cannot be carried out are refused, and a run ends in time") {
+  const auto s = small_cloud(2);
+  const request_stream requests({{1, service_id(0), server_id(0)}, {100, service_id(0), server_id(0)}});
+  const any_placement_policy policy = fixed_placement({s.placed});
+  CHECK_THROWS_AS(play(s, requests, {.changes = {.at = {5_s}}}), invalid_input);
+  CHECK_THROWS_AS(play(s, requests, {.changes = {.at = {5_s, 5_s}, .policy = policy}}), invalid_input);
+  CHECK_THROWS_AS(play(s, requests, {.changes = {.at = {5_s}, .cycle = 1_s, .policy = policy}}), invalid_input);
+  CHECK_THROWS_AS(play(s, requests, {.changes = {.cycle = seconds(-1), .policy = policy}}), invalid_input);
+  CHECK_THROWS_AS(play(s, requests, {.bin = 1_ms}), invalid_input);
+  const auto h = play(s, requests, {.changes = {.cycle = 1_us, .policy = policy}, .most_periods = 1000});
+  CHECK(h.result.result == outcome::stopped);
+  CHECK(h.publications + h.changes == 1000);
+}
+
+TEST_CASE("what is not in the first deployment loads its weights, also where that one was empty") {
+  auto s = small_cloud(1);
+  s.services[0].weights = 1_GB;
+  s.cloud.servers[0].load_bandwidth = 1_GB_per_s;
+  const any_placement_policy policy = fixed_placement({deployment(), s.placed});
+  s.placed = {};
+  const auto h = play(s, request_stream({{5.5, service_id(0), server_id(0)}, {6.5, service_id(0), server_id(0)}}),
+                      {.changes = {.at = {5_s}, .policy = policy}, .detail = history_detail::records});
+  CHECK(h.records[0].outcome == request_outcome::no_resources);
+  CHECK(h.records[1].outcome == request_outcome::served);
 }
 
 TEST_CASE("ring distances: the shorter way, around who is out, not over cuts") {

@@ -17,17 +17,13 @@ namespace HETPLAN_NAMESPACE::io {
 /// commas, and quotes twice. Blank lines are passed over. Throws  invalid_input `FILE: line N: expected X, got Y`.
 class csv_lines {
  public:
-  /// @param columns   the names that are known; `needed` of them, from the front, must be there.
-  /// @param others    whether columns of other names are passed over, or refused.
-  enum class others { refused, ignored };
-  csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
-            others unknown = others::refused);
+  /// @param columns  the names that are known; `needed` of them, from the front, must be there.
+  csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed);
 
   /// The next line; false at the end.
   [[nodiscard]] bool next();
 
   /// By number of the column among those that are known.
-  [[nodiscard]] bool has_column(std::size_t column) const { return place_[column] >= 0; }
   [[nodiscard]] bool has(std::size_t column) const { return place_[column] >= 0 && !field(column).empty(); }
   [[nodiscard]] std::string_view field(std::size_t column) const {
     return place_[column] < 0 ? std::string_view() : fields_[static_cast<std::size_t>(place_[column])];
@@ -37,7 +33,6 @@ class csv_lines {
   /// A whole number from `least` to 2^32 - 1.
   [[nodiscard]] std::uint32_t count(std::size_t column, std::uint32_t least) const;
 
-  [[nodiscard]] std::size_t line() const { return line_; }
   [[noreturn]] void fail(std::size_t column, std::string_view expected) const;
 
  private:

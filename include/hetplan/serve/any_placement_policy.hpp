@@ -12,6 +12,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Holds any placement_policy; copies share it and what it remembers.
+/// Source  ours.
 class any_placement_policy {
  public:
   any_placement_policy() = default;

@@ -12,6 +12,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Holds any service_time; copies share it. Every answer of the model is checked where it is asked: see instance_times.
+/// Source  ours.
 class any_service_time {
  public:
   template <class M>

@@ -42,7 +42,7 @@ class batch_queue {
     const auto q = waiting();
     if (q == 0) return take_s_ <= now_s ? now_s : take_s_;
     const auto ahead = static_cast<double>(q / static_cast<std::size_t>(times_->batch()));
-    return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / times_->stages_d();
+    return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / static_cast<double>(times_->stages());
   }
   [[nodiscard]] double expected_end_s(double now_s) const {
     if (waiting() == 0 && take_s_ <= now_s) return now_s + times_->typical_s(1);

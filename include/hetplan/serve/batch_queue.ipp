@@ -52,7 +52,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
     const double before_s = behind_->empty() ? end_s_ : behind_->back().end_s;
     behind_->push_back({std::max(end_s, before_s), size});  // nobody overtakes in a pipeline
   }
-  take_s_ += times_->stages() == 1 ? duration_s : duration_s / times_->stages_d();
+  take_s_ += times_->stages() == 1 ? duration_s : duration_s / static_cast<double>(times_->stages());
 }
 
 HETPLAN_INLINE void batch_queue::end_first(ended_requests& out) {

@@ -57,14 +57,12 @@ class cloud_room {
   /// Does one more such GPU's part fit? Shares that add up to 1 but for rounding do.
   [[nodiscard]] bool fits(const gpu_room& r, const service_variant& v) const;
   void take(const instance& i, const service_variant& v);
-  void give_back(const instance& i, const service_variant& v);
   [[nodiscard]] const gpu_room& gpu(gpu_slot s) const { return gpus_[first_gpu_[s.server.index()] + static_cast<std::size_t>(s.number)]; }
   [[nodiscard]] const gpu_room& device(gpu_slot s) const {
     return devices_[first_device_[s.server.index()] + static_cast<std::size_t>(s.number)];
   }
 
  private:
-  void change(const instance& i, const service_variant& v, double sign);
   std::vector<std::size_t> first_gpu_, first_device_;
   std::vector<gpu_room> gpus_, devices_;
 };

@@ -28,17 +28,14 @@ HETPLAN_INLINE bool cloud_room::fits(const gpu_room& r, const service_variant& v
   return v.compute_share <= r.compute + 1e-9 && v.memory.value() <= r.memory_b * (1 + 1e-12);
 }
 
-HETPLAN_INLINE void cloud_room::change(const instance& i, const service_variant& v, double sign) {
+HETPLAN_INLINE void cloud_room::take(const instance& i, const service_variant& v) {
   const auto one = [&](gpu_room& r) {
-    r.compute += sign * v.compute_share;
-    r.memory_b += sign * v.memory.value();
+    r.compute -= v.compute_share;
+    r.memory_b -= v.memory.value();
   };
   if (i.device) one(devices_[first_device_[i.device->server.index()] + static_cast<std::size_t>(i.device->number)]);
   for (const auto& g : i.gpus) one(gpus_[first_gpu_[g.server.index()] + static_cast<std::size_t>(g.number)]);
 }
-
-HETPLAN_INLINE void cloud_room::take(const instance& i, const service_variant& v) { change(i, v, -1); }
-HETPLAN_INLINE void cloud_room::give_back(const instance& i, const service_variant& v) { change(i, v, 1); }
 
 namespace detail {
 

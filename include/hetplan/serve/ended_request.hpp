@@ -13,6 +13,7 @@ namespace HETPLAN_NAMESPACE::serve {
 using request_number = std::uint32_t;
 
 /// A request that has left an instance: computed, too late to begin, or taken along by a fault.
+/// Source  semantics, section 11 (instances, faults).
 struct ended_request {
   enum class how : std::uint8_t { done, timed_out, failed };
   request_number number = 0;

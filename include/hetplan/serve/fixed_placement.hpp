@@ -12,6 +12,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Answers its deployments one after the other, and the last one from then on. The first is that of the beginning.
+/// Source  ours: what a file of deployments says.
 class fixed_placement {
  public:
   /// Requires at least one.

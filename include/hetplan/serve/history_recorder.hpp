@@ -15,6 +15,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Complexity  O(1) a request.
+/// Source  semantics, section 11 (what counts).
 class history_recorder {
  public:
   history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all, const serving_options& o);
@@ -39,7 +40,7 @@ class history_recorder {
 
  private:
   service_history history_;
-  std::vector<double> worth_;  ///< by service: 1, or 0 for a stream, whose frames count
+  const std::vector<service>* services_;
   double bin_s_ = 1;
   double last_arrival_s_ = 0;
   double next_waiting_s_ = 0;

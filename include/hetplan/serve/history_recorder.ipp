@@ -12,21 +12,19 @@ namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE history_recorder::history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all,
                                                   const serving_options& o)
-    : has_ended_(all.size()), detailed_(cloud.size() <= 1000) {
-  if (!all.empty()) last_arrival_s_ = all[all.size() - 1].arrival_s;
+    : services_(&services), last_arrival_s_(all.last_arrival().value()), has_ended_(all.size()), detailed_(cloud.size() <= most_detailed) {
   bin_s_ = o.bin.value() > 0 ? o.bin.value() : std::max(last_arrival_s_ / 100, 1e-9);
   history_.bin = seconds(bin_s_);
   history_.services.resize(services.size());
   history_.servers.resize(cloud.size());
   history_.offloads.resize(8);
   if (o.detail == history_detail::records) history_.records.resize(all.size());
-  for (const auto& s : services) worth_.push_back(s.is_stream() ? 0 : 1);
 }
 
 HETPLAN_INLINE void history_recorder::end(request_number r, const request& what, const request_record& how, double latency_s) {
   auto& totals = history_.services[what.service.index()];
   ++totals.ended[static_cast<std::size_t>(how.outcome)];
-  totals.asked += worth_[what.service.index()] > 0 ? 1 : static_cast<double>(what.length);
+  totals.asked += (*services_)[what.service.index()].is_stream() ? static_cast<double>(what.length) : 1;
   totals.credit += how.credit;
   if (latency_s >= 0) totals.latency.add(latency_s);
   auto& server = history_.servers[how.server.index()];

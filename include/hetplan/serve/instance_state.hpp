@@ -17,6 +17,7 @@ namespace HETPLAN_NAMESPACE::serve {
 enum class instance_life : std::uint8_t { works, retired, out };
 
 /// One of the three ways to work, and what the run knows of it.
+/// Source  semantics, section 11 (instances, expected ends).
 struct instance_state {
   std::variant<batch_queue, running_set, stream_set> work;
   const instance_times* times;

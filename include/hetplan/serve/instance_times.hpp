@@ -37,7 +37,6 @@ class instance_times {
 
   [[nodiscard]] int batch() const { return batch_; }
   [[nodiscard]] int stages() const { return stages_; }  ///< batches under way at a time
-  [[nodiscard]] double stages_d() const { return static_cast<double>(stages_); }
   [[nodiscard]] bool generates() const { return generates_; }
 
  private:

@@ -13,6 +13,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Counts of times from a microsecond to twelve days, in bins 1/64 of an octave wide at most: a quantile is known to 1.6 %.
+/// Source  ours.
 class latency_histogram {
  public:
   void add(double time_s) {
@@ -36,14 +37,6 @@ class latency_histogram {
     }
     return seconds(largest_s_);
   }
-  /// The share of times that are at most so long; a bin counts by its upper edge.
-  [[nodiscard]] double share_within(seconds limit) const {
-    if (count_ == 0) return 0;
-    std::uint64_t within = 0;
-    for (std::size_t b = 0; b < bins_.size() && (edge(b + 1) <= limit.value() || limit.value() >= largest_s_); ++b) within += bins_[b];
-    return static_cast<double>(within) / static_cast<double>(count_);
-  }
-
   friend bool operator==(const latency_histogram&, const latency_histogram&) = default;
 
  private:

@@ -13,6 +13,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// A request that a server is asked to handle now.
+/// Source  EPARA, section 3.2; semantics, section 11 (handling).
 struct pending_request {
   request_number number = 0;
   service_id what;

@@ -43,6 +43,7 @@ concept places_services = requires(P& p, const placement_question& q) {
 
 /// Decides on deployments, in the order of time; it may remember. Deterministic. What it answers is validated; instances on what is absent
 /// or broken are out from the beginning.
+/// Source  EPARA, section 3.3; semantics, section 11 (deployments that change).
 template <class P>
 concept placement_policy = places_services<P>;
 

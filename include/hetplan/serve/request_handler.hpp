@@ -20,6 +20,7 @@ concept handles_requests = requires(H& h, const pending_request& r, const server
 /// The run refuses (invalid_model) an instance that is not one of the server's own for the service or does not work, the server itself or
 /// one outside its ring, an ask_again that is not later than now, a request that is passed on more than 63 times, and an outcome that is
 /// none of a refusal.
+/// Source  EPARA, section 3.2; semantics, section 11 (handling).
 template <class H>
 concept request_handler = handles_requests<H>;
 

@@ -24,7 +24,8 @@ struct request {
   friend bool operator==(const request&, const request&) = default;
 };
 
-/// Requests in order of arrival. Request i is the i-th: its number settles ties.
+/// Requests in order of arrival, numbered from 0: the number settles ties.
+/// Source  EPARA, section 3.3 (R); semantics, section 11.
 class request_stream {
  public:
   request_stream() = default;
@@ -37,6 +38,8 @@ class request_stream {
   [[nodiscard]] const request& operator[](std::size_t i) const { return requests_[i]; }
   [[nodiscard]] auto begin() const { return requests_.begin(); }
   [[nodiscard]] auto end() const { return requests_.end(); }
+  /// 0 where there is none.
+  [[nodiscard]] seconds last_arrival() const { return seconds(empty() ? 0 : requests_.back().arrival_s); }
   /// Those that arrive in [from, to).
   [[nodiscard]] std::span<const request> between(seconds from, seconds to) const;
 

@@ -12,6 +12,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Servers at which requests have been handled. A request that has stayed where it entered takes four bytes and no more.
+/// Source  EPARA, section 3.2 (offloading paths).
 class request_tracks {
  public:
   explicit request_tracks(std::size_t requests) : track_of_(requests) {}

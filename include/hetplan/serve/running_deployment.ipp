@@ -47,7 +47,7 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment ne
   std::map<instance, std::vector<instance_id>> before;  // several may be alike
   for (std::size_t k = ids_.size(); k > 0; --k) before[present_.instances[k - 1]].push_back(ids_[k - 1]);
 
-  const bool first = states_.empty();
+  const bool first = !holders_;
   std::vector<instance_id> ids;
   ids.reserve(next.instances.size());
   for (const auto& i : next.instances) {

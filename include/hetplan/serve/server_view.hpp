@@ -11,6 +11,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 /// Its own instances as they are, and the other servers of its ring as far as it knows.
+/// Source  EPARA, section 3.2; semantics, section 11 (expected ends, what servers know of each other).
 class server_view {
  public:
   server_view(serving_run& run, const pending_request& r) : run_(&run), request_(&r) {}

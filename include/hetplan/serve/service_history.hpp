@@ -77,10 +77,13 @@ struct offload_flow {
   friend bool operator==(const offload_flow&, const offload_flow&) = default;
 };
 
+/// Servers up to which a history holds how many requests waited where.
+inline constexpr std::size_t most_detailed = 1000;
+
 /// What became of a stream of requests.
 ///
 /// Shapes  goodput: bins x services (credit of requests that ended then); waiting: bins x servers (requests that waited on
-/// instances that the server leads, at the first publication of the bin), empty unless asked for. Units: SI.
+/// instances that the server leads, at the first publication of the bin), empty for clouds of more than most_detailed servers. Units: SI.
 /// Source  EPARA, eq. 2; semantics, section 11 (what counts).
 struct service_history {
   status result;     ///< stopped where an observer said so: then some requests have not ended

@@ -27,6 +27,7 @@ struct holder {
 /// Instances by server and service, and the holders of each service by ring: nothing that looks for one scans servers.
 ///
 /// Complexity  O(servers x services + instances) memory, O(1) a question.
+/// Source  EPARA, section 3.2 (in which order a server serves itself); the index is ours.
 class service_holders {
  public:
   /// `ids[i]` is the id of instance i of the deployment.

@@ -41,6 +41,7 @@ concept tells_largest_batch = requires(const M& m, const service_run& r) {
 ///
 /// A batch of n requests with x tokens in and y out takes pass(n, x) + (y - 1) step(n): the pass brings the first token.
 /// Neither decreases when the batch grows.
+/// Source  EPARA, section 5.2; semantics, section 11 (service times).
 template <class M>
 concept service_time = tells_pass<M> && tells_step<M> && tells_largest_batch<M>;
 

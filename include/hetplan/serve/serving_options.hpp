@@ -20,14 +20,18 @@ struct replacement {
   any_placement_policy policy = {};
 };
 
+/// Source  semantics, section 11.
 struct serving_options {
-  std::uint64_t seed = 1;
   std::vector<serving_fault> faults = {};
   replacement changes = {};
   history_detail detail = history_detail::totals;
   seconds bin = {};                        ///< of goodput over time; 0: a hundredth of the time until the last arrival
-  std::int64_t most_periods = 20'000'000;  ///< publications after which the run is stopped
+  std::int64_t most_periods = 20'000'000;  ///< publications and changes after which the run is stopped
 };
+
+/// Throws invalid_input: changes at times that are not finite, above 0 and ascending, times and a cycle, either without a policy, a cycle
+/// or bin that is negative or not finite, a bin of which more than 10 000 fit before the last arrival.
+void validate(const serving_options& options, seconds last_arrival);
 
 /// What an observer of a run is told from time to time.
 struct serving_progress {
@@ -38,3 +42,7 @@ struct serving_progress {
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/serving_options.ipp>
+#endif

@@ -17,17 +17,13 @@ namespace HETPLAN_NAMESPACE::serve {
 namespace detail {
 inline constexpr double never_s = std::numeric_limits<double>::infinity();
 inline constexpr int most_offloads = 63;
-
-template <class T>
-bool is_in(std::span<const T> some, const T& x) {
-  return std::ranges::find(some, x) != some.end();
-}
 }  // namespace detail
 
 HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times,
                                         const request_stream& requests, deployment first, const serving_options& options)
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
-      all_((validate(requests, cloud, services), &requests)), options_((validate(options.faults, cloud), options)),
+      all_((validate(requests, cloud, services), &requests)),
+      options_((validate(options.faults, cloud), validate(options, requests.last_arrival()), options)),
       instances_(cloud, services, std::move(times)), knowledge_(cloud), links_(cloud, options.faults), tracks_(requests.size()),
       recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_.absent = absent_at_first(options_.faults, cloud);
@@ -51,6 +47,8 @@ HETPLAN_INLINE void serving_run::set_clock() { clock_s_ = std::min({next_fault_s
 
 HETPLAN_INLINE void serving_run::play_clock() {
   now_s_ = clock_s_;
+  if (static_cast<std::int64_t>(recorder_.history().publications) + changes_ >= options_.most_periods)
+    return stop("more publications and changes than most_periods allows");
   if (next_fault_s() <= now_s_) {
     const auto& e = turns_[next_turn_++];
     apply(options_.faults[e.fault], e.ends);
@@ -78,7 +76,6 @@ HETPLAN_INLINE void serving_run::skip_idle_periods(double until_s) {
 
 HETPLAN_INLINE void serving_run::publish() {
   auto& history = recorder_.history();
-  if (history.publications == static_cast<std::uint64_t>(options_.most_periods)) return stop("more publications than most_periods allows");
   ++history.publications;
   knowledge_.open_period();
   const auto& all = instances_.holders();
@@ -145,8 +142,9 @@ HETPLAN_INLINE void serving_run::take_over(deployment next) {
 
 HETPLAN_INLINE void serving_run::retire(instance_id i) {
   touch(i, now_s_);
-  if (works(i)) send_back(i);
-  if (works(i)) instances_[i].life = instance_life::retired;
+  if (!works(i)) return;
+  send_back(i);
+  instances_[i].life = instance_life::retired;
 }
 
 HETPLAN_INLINE void serving_run::take_out(const std::vector<instance_id>& some) {
@@ -255,7 +253,7 @@ HETPLAN_INLINE void serving_run::carry_out(const pending_request& r, const decis
   };
   switch (d.kind) {
     case decision::what::serve: {
-      const auto is_own = [&](standing where) { return detail::is_in(own(r.here, r.what, where), d.instance); };
+      const auto is_own = [&](standing where) { return std::ranges::count(own(r.here, r.what, where), d.instance) > 0; };
       if (!instances_.has(d.instance) || !works(d.instance) || !std::ranges::any_of(standings, is_own))
         refuse("served by an instance that is none of its own");
       return serve(r, d.instance);

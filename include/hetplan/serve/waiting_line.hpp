@@ -14,6 +14,7 @@ namespace HETPLAN_NAMESPACE::serve {
 
 /// A queue without allocation once it has grown, in 24 bytes: a cloud has hundreds of thousands. Its room is a power of two and never
 /// shrinks.
+/// Source  ours.
 class waiting_line {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }

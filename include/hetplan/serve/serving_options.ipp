@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/serving_options.hpp>
+
+#include <cmath>
+#include <string>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE void validate(const serving_options& options, seconds last_arrival) {
+  const auto refuse = [](const std::string& what) { throw invalid_input("serving_options: " + what); };
+  const auto amount = [&](const char* what, double v) {
+    if (!std::isfinite(v) || v < 0) refuse(std::string(what) + " = " + to_text(v) + " s; expected a finite time >= 0");
+  };
+  const auto& c = options.changes;
+  seconds before;
+  for (const auto at : c.at) {
+    if (!std::isfinite(at.value()) || at <= before)
+      refuse("a change at " + to_text(at.value()) + " s; expected a finite time above " + to_text(before.value()) + " s");
+    before = at;
+  }
+  amount("changes.cycle", c.cycle.value());
+  const bool in_cycles = c.cycle.value() > 0;
+  if (!c.at.empty() && in_cycles) refuse("changes at given times and every " + to_text(c.cycle.value()) + " s; expected one of the two");
+  if ((!c.at.empty() || in_cycles) && !c.policy) refuse("changes without a policy that says which");
+  amount("bin", options.bin.value());
+  constexpr double most_bins = 10'000;
+  if (options.bin.value() > 0 && options.bin.value() * most_bins < last_arrival.value())
+    refuse("bin = " + to_text(options.bin.value()) + " s; expected at least " + to_text(last_arrival.value() / most_bins) +
+           " s, so that 10000 reach the last arrival");
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve
