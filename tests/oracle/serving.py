@@ -264,7 +264,9 @@ class Continuous(Instance):
         self.boundary = None        # the next one
         self.tau, self.k = 0.0, 0
         self.ended = 0
-        self.able = self.batch / self.whole(self.batch)
+        # All others stand still in a pass.
+        others = (self.batch - 1) * self.variant.of_pass(1, self.service.tokens["in"])
+        self.able = self.batch / (self.whole(self.batch) + others)
 
     def whole(self, b):
         tokens = self.service.tokens

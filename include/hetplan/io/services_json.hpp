@@ -19,8 +19,8 @@ inline constexpr std::array<std::string_view, 2> services{"format", "services"};
 inline constexpr std::array<std::string_view, 11> service{
     "name", "latency", "rate", "request_bytes", "response_bytes", "bytes_per_token", "tokens", "frames", "weights", "batching", "variants"};
 inline constexpr std::array<std::string_view, 2> token_counts{"in", "out"};
-inline constexpr std::array<std::string_view, 8> variant{"name", "gpu", "tensor_parallel", "pipeline_parallel", "compute", "memory",
-                                                         "pass", "step"};
+inline constexpr std::array<std::string_view, 9> variant{
+    "name", "gpu", "tensor_parallel", "pipeline_parallel", "compute", "memory", "across_servers", "pass", "step"};
 inline constexpr std::array<std::string_view, 3> pass{"batch", "seconds", "per_token"};
 inline constexpr std::array<std::string_view, 2> step{"batch", "seconds"};
 }  // namespace keys

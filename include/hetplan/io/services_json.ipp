@@ -51,6 +51,7 @@ HETPLAN_INLINE std::pair<serve::service_variant, serve::variant_times> read_vari
     if (v.compute_share > 1) x->fail("a share > 0, at most 1");
   }
   v.memory = o.required_amount<bytes>("memory", range::above_zero);
+  if (const auto x = o.find("across_servers")) v.across_servers = x->boolean();
   serve::variant_times t;
   const json_object pass(o.at("pass", "an object with batch, seconds, per_token"), keys::pass, "an object with batch, seconds, per_token");
   t.pass = read_curve(pass);

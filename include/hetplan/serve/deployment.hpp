@@ -57,6 +57,9 @@ class cloud_room {
   /// Does one more such GPU's part fit? Shares that add up to 1 but for rounding do.
   [[nodiscard]] bool fits(const gpu_room& r, const service_variant& v) const;
   void take(const instance& i, const service_variant& v);
+  /// Nothing fits there any more.
+  void close_gpu(gpu_slot s) { gpus_[first_gpu_[s.server.index()] + static_cast<std::size_t>(s.number)] = {0, 0}; }
+  void close_device(gpu_slot s) { devices_[first_device_[s.server.index()] + static_cast<std::size_t>(s.number)] = {0, 0}; }
   [[nodiscard]] const gpu_room& gpu(gpu_slot s) const { return gpus_[first_gpu_[s.server.index()] + static_cast<std::size_t>(s.number)]; }
   [[nodiscard]] const gpu_room& device(gpu_slot s) const {
     return devices_[first_device_[s.server.index()] + static_cast<std::size_t>(s.number)];

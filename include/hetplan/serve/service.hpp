@@ -25,6 +25,8 @@ struct service_variant {
   int pipeline_parallel = 1;  ///< stages; the next batch enters when the first of them is free
   double compute_share = 1;   ///< of each GPU, 0 < share <= 1: a_l
   bytes memory;               ///< on each GPU: b_l
+  /// Its times hold where its GPUs stand on several servers. Planners span servers with such variants only, if a service has one.
+  bool across_servers = false;
 
   [[nodiscard]] int gpus() const { return tensor_parallel * pipeline_parallel; }
   friend bool operator==(const service_variant&, const service_variant&) = default;

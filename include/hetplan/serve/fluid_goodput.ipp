@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/fluid_goodput.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
+                                            handling_reach reach, arrival_model arrivals)
+    : services_(&services), demand_(demand), capacity_(cloud.size(), services.size()), reach_(reach), arrivals_(arrivals), rings_(cloud),
+      in_ring_(rings_.rings() * services.size()), way_s_(in_ring_.size()) {
+  for (std::size_t r = 0; r < rings_.rings(); ++r) {
+    const auto ring = rings_[r];
+    double latency_s = 0;
+    double s_per_byte_there = 0;
+    double s_per_byte_back = 0;
+    for (std::int32_t p = 0; p < ring.count; ++p) {
+      const auto& s = cloud[server_id(ring.first + p)];
+      latency_s += s.latency.value();
+      s_per_byte_there += 1 / s.uplink.value() + 1 / s.downlink.value();
+      s_per_byte_back += 1 / std::min(s.uplink, s.downlink).value();
+    }
+    for (std::size_t l = 0; l < services.size(); ++l) {
+      const auto& s = services[l];
+      const double there_b = s.request_size.value() + (s.generates ? s.bytes_per_token.value() * s.tokens.in : 0);
+      const double back_b = s.is_stream() ? 0 : s.response_size.value();
+      way_s_[r * services.size() + l] =
+          ((s.is_stream() ? 2 : 4) * latency_s + there_b * s_per_byte_there + back_b * s_per_byte_back) / static_cast<double>(ring.count);
+      auto& all = in_ring_[r * services.size() + l];
+      for (std::int32_t p = 0; p < ring.count; ++p) all.demand += demand.at(server_id(ring.first + p), service_id(l));
+    }
+  }
+}
+
+HETPLAN_INLINE bool fluid_goodput::is_passed_on(std::size_t ring, service_id l) const {
+  return reach_ == handling_reach::ring && way_s_[ring * services_->size() + l.index()] <= (*services_)[l.index()].latency.value() / 2;
+}
+
+HETPLAN_INLINE double fluid_goodput::more(const flow& f, service_id l, double capacity) const {
+  // As they stand, both answers never grow with what is there, not even by rounding where they ought to be equal.
+  if (arrivals_ == arrival_model::even) return std::min(capacity, std::max(0.0, f.demand - f.capacity));
+  // The rate within an SLO has the variance demand / SLO; of streams, demand * rate: each brings its whole rate. What of it exceeds a
+  // capacity is at most half of hypot(sigma, slack) - slack.
+  const auto& s = (*services_)[l.index()];
+  const double variance = s.is_stream() ? f.demand * s.rate : f.demand / s.latency.value();
+  const auto excess = [&](double c) {
+    const double slack = c - f.demand;
+    return (std::sqrt(variance + slack * slack) - slack) / 2;
+  };
+  return excess(f.capacity) - excess(f.capacity + capacity);
+}
+
+HETPLAN_INLINE placement_gain fluid_goodput::most(server_id leader, const allocation& a) const {
+  const double at_home = more(at(leader, a.what), a.what, a.capacity);
+  const auto ring = rings_.ring_of(leader);
+  if (!is_passed_on(ring, a.what)) return {at_home, at_home};
+  return {more(in_ring_[ring * services_->size() + a.what.index()], a.what, a.capacity), at_home};
+}
+
+HETPLAN_INLINE double fluid_goodput::value() const {
+  const auto served = [&](flow f, service_id l) { return more({f.demand, 0}, l, f.capacity); };
+  double sum = 0;
+  for (std::size_t r = 0; r < rings_.rings(); ++r) {
+    for (std::size_t n = 0; n < services_->size(); ++n) {
+      const service_id l(n);
+      if (is_passed_on(r, l)) {
+        sum += served(in_ring_[r * services_->size() + n], l);
+        continue;
+      }
+      for (std::int32_t p = 0; p < rings_[r].count; ++p) sum += served(at(server_id(rings_[r].first + p), l), l);
+    }
+  }
+  return sum;
+}
+
+HETPLAN_INLINE void fluid_goodput::add(const instance& i, const allocation& a) {
+  const auto leader = i.leader();
+  capacity_.set(leader, a.what, capacity_.at(leader, a.what) + a.capacity);
+  in_ring_[rings_.ring_of(leader) * services_->size() + a.what.index()].capacity += a.capacity;
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Placing one instance after the other, each the one that makes most requests served.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <hetplan/serve/fluid_goodput.hpp>
+#include <hetplan/serve/gpu_choice.hpp>
+#include <hetplan/serve/placement_candidates.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// phi, the requests a second that a deployment serves: what one more instance adds, and that it has been added. `most` is at least what
+/// `gain` answers for any place that this server leads; it need not be sharp.
+template <class V>
+concept placement_value = requires(V& v, const V& c, const instance& i, server_id leader, const allocation& a) {
+  { c.most(leader, a) } -> std::same_as<placement_gain>;
+  { c.gain(i, a) } -> std::same_as<placement_gain>;
+  v.add(i, a);
+};
+
+/// How the best candidate of a step is found. All three place the same, where gains do not grow as more is placed.
+enum class greedy_search {
+  plain,       ///< every candidate in every step
+  lazy,        ///< gains from before are upper bounds: whoever is best after a new look is it (Minoux 1978)
+  incremental  ///< only candidates of the service and ring that were added to, and those whose GPUs are taken. For values in which others
+               ///< do not change
+};
+
+/// What is best: the most gain, as EPARA has it, or the most per GPU that it takes.
+enum class greedy_order { gain, gain_per_gpu };
+
+/// A service to be placed first, on a server or wherever it gains most.
+struct prioritised_service {
+  service_id what;
+  std::optional<server_id> where = {};
+};
+
+/// Places instances step by step in what GPUs have left.
+///
+/// Complexity   of a step, with c candidates of a ring and service: plain O(all candidates); lazy O(those looked at again, log all);
+/// incremental
+///              O(c x services touched + rings x services).
+/// Determinism  ties: more served where it enters, then ring, service, server, GPUs before devices.
+/// Source       EPARA, section 3.3, algorithm 2. A set allows a placement again and again, a list once.
+template <placement_value Value>
+class greedy_placement {
+ public:
+  greedy_placement(const placement_candidates& candidates, gpu_choice gpus, Value& value, greedy_search how, greedy_order order)
+      : candidates_(&candidates), gpus_(std::move(gpus)), value_(&value), how_(how), order_(order) {}
+
+  /// S1: each of the list once, as long as one fits; it goes on through ties.
+  void place_prioritised(std::vector<prioritised_service> list) {
+    while (!list.empty()) {
+      std::optional<scored> best;
+      std::size_t which = 0;
+      for (std::size_t n = 0; n < list.size(); ++n) {
+        auto next = best_of_list_entry(list[n]);
+        if (next && (!best || *next > *best)) std::tie(best, which) = std::pair(std::move(next), n);
+      }
+      if (!best) return;
+      place(*best);
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+  }
+  /// S2: whole instances inside of one server, or on one device; as long as one gains.
+  void place_within_servers() { run(false); }
+  /// S3: instances across the servers of a ring.
+  void place_across_servers() { run(true); }
+
+  [[nodiscard]] const deployment& placed() const { return placed_; }
+  /// Gains that were worked out.
+  [[nodiscard]] std::uint64_t evaluated() const { return evaluated_; }
+
+ private:
+  struct scored {
+    double score = 0;
+    placement_gain gain;
+    std::size_t number = 0;  ///< settles ties
+    placement_candidate where;
+    const allocation* as = nullptr;
+    std::optional<instance> placed = {};
+
+    friend bool operator>(const scored& a, const scored& b) {
+      return std::tuple(a.score, a.gain.at_home, b.number) > std::tuple(b.score, b.gain.at_home, a.number);
+    }
+    friend bool operator<(const scored& a, const scored& b) { return b > a; }
+  };
+  using group = std::vector<placement_candidate>;
+
+  [[nodiscard]] scored score(const placement_candidate& c, const placement_gain& g, std::size_t number) const {
+    const auto* a = candidates_->allocated(c.pool, c.what);
+    return {order_ == greedy_order::gain ? g.credit : g.credit / a->gpus, g, number, c, a};
+  }
+
+  /// What a candidate gains, if it fits and gains anything.
+  [[nodiscard]] std::optional<scored> look_at(const placement_candidate& c, std::size_t number, bool also_without_gain = false) {
+    const auto* a = candidates_->allocated(c.pool, c.what);
+    const auto& unit = candidates_->pool(c.pool).unit;
+    auto i = c.site == placement_site::gpus     ? gpus_.on_server(c.server, *a, unit)
+             : c.site == placement_site::device ? gpus_.on_device(c.server, *a, unit)
+                                                : across(c, *a, unit);
+    if (!i) return std::nullopt;
+    ++evaluated_;
+    auto s = score(c, value_->gain(*i, *a), number);
+    // Less than a part in 10^9 of what it can do is rounding.
+    if (!also_without_gain && s.gain.credit <= 1e-9 * a->capacity) return std::nullopt;
+    s.placed = std::move(i);
+    return s;
+  }
+
+  /// The server leads of which most is unserved, among those that have a GPU to give.
+  [[nodiscard]] std::optional<instance> across(const placement_candidate& c, const allocation& a, const gpu& unit) const {
+    const auto ring = candidates_->ring(c.ring);
+    std::vector<std::pair<double, std::int32_t>> leaders;
+    for (std::int32_t p = 0; p < ring.count; ++p) {
+      const server_id s(ring.first + p);
+      leaders.emplace_back(-value_->most(s, a).at_home, s.value);
+    }
+    std::ranges::sort(leaders);
+    for (const auto& [unserved, s] : leaders) {
+      if (auto i = gpus_.across(server_id(s), ring, a, unit)) return i;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<scored> best_of(const group& all, bool also_without_gain = false) {
+    std::optional<scored> best;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const auto* a = candidates_->allocated(all[n].pool, all[n].what);
+      if (best && all[n].site != placement_site::across && !(score(all[n], value_->most(all[n].server, *a), n) > *best)) continue;
+      auto next = look_at(all[n], n, also_without_gain);
+      if (next && (!best || *next > *best)) best = std::move(next);
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::optional<scored> best_of_list_entry(const prioritised_service& p) {
+    group all;
+    for (std::size_t r = 0; r < candidates_->rings(); ++r) {
+      const auto ring = candidates_->ring(r);
+      if (p.where && (p.where->value < ring.first || p.where->value >= ring.first + ring.count)) continue;
+      std::ranges::copy_if(candidates_->within(r, p.what), std::back_inserter(all),
+                           [&](const auto& c) { return !p.where || c.server == *p.where; });
+    }
+    if (auto best = best_of(all, true)) return best;
+    all.clear();
+    for (std::size_t r = 0; r < candidates_->rings(); ++r) std::ranges::copy(candidates_->across(r, p.what), std::back_inserter(all));
+    return best_of(all, true);
+  }
+
+  void place(const scored& s) {
+    gpus_.take(*s.placed, *s.as);
+    value_->add(*s.placed, *s.as);
+    placed_.instances.push_back(*s.placed);
+  }
+
+  void run(bool across) {
+    std::vector<group> groups;  // [ring][service]
+    for (std::size_t r = 0; r < candidates_->rings(); ++r) {
+      for (std::size_t l = 0; l < candidates_->services(); ++l)
+        groups.push_back(across ? candidates_->across(r, service_id(l)) : candidates_->within(r, service_id(l)));
+    }
+    if (how_ == greedy_search::lazy) {
+      run_lazily(groups);
+    } else {
+      run_by_groups(groups);
+    }
+  }
+
+  /// One candidate of each ring and service is its best; plain forgets them after every step.
+  void run_by_groups(const std::vector<group>& groups) {
+    std::vector<std::optional<scored>> best(groups.size());
+    for (std::size_t g = 0; g < groups.size(); ++g) best[g] = best_of(groups[g]);
+    for (;;) {
+      std::size_t first = groups.size();
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (best[g] && (first == groups.size() || comes_before(*best[g], *best[first]))) first = g;
+      }
+      if (first == groups.size()) return;
+      const scored chosen = *best[first];
+      place(chosen);
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (best[g] && (how_ == greedy_search::plain || g == first || is_touched(*best[g]->placed, *chosen.placed)))
+          best[g] = best_of(groups[g]);
+      }
+    }
+  }
+  /// Groups are looked at in order, so that of equal ones the first stays.
+  [[nodiscard]] static bool comes_before(const scored& a, const scored& b) {
+    return std::pair(a.score, a.gain.at_home) > std::pair(b.score, b.gain.at_home);
+  }
+  /// Do they share a server?
+  [[nodiscard]] static bool is_touched(const instance& a, const instance& b) {
+    if (a.device || b.device) return a.leader() == b.leader();
+    return std::ranges::any_of(
+        a.gpus, [&](const gpu_slot& x) { return std::ranges::any_of(b.gpus, [&](const gpu_slot& y) { return x.server == y.server; }); });
+  }
+
+  void run_lazily(const std::vector<group>& groups) {
+    std::priority_queue<scored> best;
+    std::size_t number = 0;
+    for (const auto& g : groups) {
+      for (const auto& c : g) {
+        if (auto s = look_at(c, number++)) best.push(std::move(*s));
+      }
+    }
+    while (!best.empty()) {
+      const auto before = best.top();
+      best.pop();
+      auto now = look_at(before.where, before.number);
+      if (!now) continue;
+      if (best.empty() || *now > best.top()) {
+        place(*now);
+        now = look_at(before.where, before.number);  // once more, for less
+      }
+      if (now) best.push(std::move(*now));
+    }
+  }
+
+  const placement_candidates* candidates_;
+  gpu_choice gpus_;
+  Value* value_;
+  greedy_search how_;
+  greedy_order order_;
+  deployment placed_;
+  std::uint64_t evaluated_ = 0;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What could be placed: every service on every server, and across the servers of a ring.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <hetplan/serve/any_service_time.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/parallelism_allocator.hpp>
+#include <hetplan/serve/ring_sync.hpp>
+#include <hetplan/serve/service.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Where an instance may stand.
+enum class placement_site { gpus, device, across };
+
+/// A service on GPUs of one kind of a server, on a device of it, or across its ring (then server is the first of the ring).
+struct placement_candidate {
+  std::size_t ring = 0;
+  service_id what;
+  server_id server;
+  placement_site site = placement_site::gpus;
+  std::size_t pool = 0;
+};
+
+/// The candidates, with an allocation for each service and pool of GPUs. Equal pools share theirs.
+///
+/// Complexity  O(pools of different kinds x services) allocations, O(GPUs) else.
+/// Source  EPARA, section 3.3, algorithm 1 (X and its logical server).
+class placement_candidates {
+ public:
+  placement_candidates(const edge_cloud& cloud, const std::vector<service>& services, const any_service_time& times,
+                       const parallelism_operators& operators);
+
+  [[nodiscard]] std::size_t rings() const { return rings_.rings(); }
+  [[nodiscard]] ring_sync::ring ring(std::size_t r) const { return rings_[r]; }
+  [[nodiscard]] std::size_t services() const { return services_; }
+  [[nodiscard]] const gpu_pool& pool(std::size_t p) const { return pools_[p].what; }
+  /// None where the service does not run on such GPUs.
+  [[nodiscard]] const allocation* allocated(std::size_t pool, service_id l) const {
+    const auto& a = pools_[pool].allocations[l.index()];
+    return a ? &*a : nullptr;
+  }
+  /// Of one ring and service: on servers, their GPUs before their devices; or across the ring.
+  [[nodiscard]] std::vector<placement_candidate> within(std::size_t ring, service_id l) const;
+  [[nodiscard]] std::vector<placement_candidate> across(std::size_t ring, service_id l) const;
+  /// Every allocation that some candidate has.
+  [[nodiscard]] std::vector<const allocation*> all() const;
+
+ private:
+  struct pool_entry {
+    gpu_pool what;
+    std::vector<std::optional<allocation>> allocations;  ///< by service
+  };
+  struct place {
+    std::size_t pool;
+    placement_site site;
+  };
+  [[nodiscard]] std::size_t pool_of(const gpu_pool& p);
+
+  const std::vector<service>* of_;
+  std::size_t services_;
+  ring_sync rings_;
+  std::vector<pool_entry> pools_;
+  std::vector<std::vector<place>> on_server_;
+  std::vector<std::vector<place>> in_ring_;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/placement_candidates.ipp>
+#endif

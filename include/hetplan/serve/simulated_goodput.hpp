@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a deployment serves a second, by playing requests.
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/serve_requests.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// phi as the paper defines it: requests are played, by a handler that begins anew each time.
+///
+/// Complexity  a run of the requests for every gain: for small clouds, and to test estimates.
+/// Source  EPARA, section 3.3, algorithm 2 (line 7).
+template <request_handler H>
+class simulated_goodput {
+ public:
+  /// What it is given must outlive it.
+  simulated_goodput(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
+                    H handler)
+      : cloud_(&cloud), services_(&services), times_(std::move(times)), requests_(&requests), handler_(std::move(handler)) {}
+
+  [[nodiscard]] placement_gain most(server_id /*leader*/, const allocation& /*a*/) const {
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    return {unknown, unknown};
+  }
+  [[nodiscard]] placement_gain gain(const instance& i, const allocation& /*a*/) const {
+    auto more = present_;
+    more.instances.push_back(i);
+    return {of(more) - value_, 0};
+  }
+  void add(const instance& i, const allocation& /*a*/) {
+    present_.instances.push_back(i);
+    value_ = of(present_);
+  }
+  [[nodiscard]] double value() const { return value_; }
+
+  /// Served a second under a deployment.
+  [[nodiscard]] double of(const deployment& d) const {
+    auto handler = handler_;
+    const auto h = serve_requests(*cloud_, *services_, times_, *requests_, d, handler);
+    const double window_s = requests_->last_arrival().value();
+    return window_s > 0 ? h.credit() / window_s : 0;
+  }
+
+ private:
+  const edge_cloud* cloud_;
+  const std::vector<service>* services_;
+  any_service_time times_;
+  const request_stream* requests_;
+  H handler_;
+  deployment present_;
+  double value_ = 0;
+};
+
+}  // namespace HETPLAN_NAMESPACE::serve

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/submodular_placement.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+namespace detail {
+
+/// 1 / (1 + P), P = ceil(max a / min a) + ceil(max b / min b).
+HETPLAN_INLINE double greedy_guarantee(const placement_candidates& candidates, const std::vector<service>& services) {
+  double least_a = std::numeric_limits<double>::infinity();
+  double most_a = 0;
+  double least_b = least_a;
+  double most_b = 0;
+  for (const auto* a : candidates.all()) {
+    const auto& v = services[a->what.index()].variants[static_cast<std::size_t>(a->variant)];
+    least_a = std::min(least_a, v.compute_share);
+    most_a = std::max(most_a, v.compute_share);
+    least_b = std::min(least_b, v.memory.value());
+    most_b = std::max(most_b, v.memory.value());
+  }
+  return most_a > 0 ? 1 / (1 + std::ceil(most_a / least_a) + std::ceil(most_b / least_b)) : 0;
+}
+
+/// One ring: demand of each service, and how much of all GPUs a request a second takes at least, by compute and by memory.
+struct knapsack_item {
+  double demand;
+  double compute;
+  double memory_b;
+};
+
+/// The fractional knapsack of one resource.
+HETPLAN_INLINE double fractional(std::vector<knapsack_item> items, double capacity, double knapsack_item::*weight) {
+  std::ranges::sort(items, {}, weight);
+  double value = 0;
+  for (const auto& i : items) {
+    const double whole = i.*weight * i.demand;
+    if (whole > capacity) return value + capacity / (i.*weight);
+    capacity -= whole;
+    value += i.demand;
+  }
+  return value;
+}
+
+HETPLAN_INLINE double knapsack_bound(const placement_question& q, const placement_candidates& candidates, const fluid_goodput& value) {
+  double bound = 0;
+  for (std::size_t r = 0; r < candidates.rings(); ++r) {
+    const auto ring = candidates.ring(r);
+    double gpus = 0;
+    double memory_b = 0;
+    for (std::int32_t p = 0; p < ring.count; ++p) {
+      const auto& s = q.cloud[server_id(ring.first + p)];
+      for (const auto& g : s.gpus) memory_b += g.memory.value();
+      for (const auto& d : s.devices) memory_b += d.unit.memory.value();
+      gpus += static_cast<double>(s.gpus.size() + s.devices.size());
+    }
+    std::vector<knapsack_item> items;
+    for (std::size_t l = 0; l < q.services.size(); ++l) {
+      knapsack_item item{value.ring_demand(r, service_id(l)), std::numeric_limits<double>::infinity(),
+                         std::numeric_limits<double>::infinity()};
+      auto all = candidates.within(r, service_id(l));
+      std::ranges::copy(candidates.across(r, service_id(l)), std::back_inserter(all));
+      for (const auto& c : all) {
+        const auto* a = candidates.allocated(c.pool, c.what);
+        const auto& v = q.services[l].variants[static_cast<std::size_t>(a->variant)];
+        const auto count = static_cast<double>(a->gpu_count(q.services[l]));
+        item.compute = std::min(item.compute, count * (a->alone ? 1 : v.compute_share) / a->capacity);
+        item.memory_b = std::min(item.memory_b, count * v.memory.value() / a->capacity);
+      }
+      if (item.demand > 0 && std::isfinite(item.compute)) items.push_back(item);
+    }
+    bound += std::min(fractional(items, gpus, &knapsack_item::compute), fractional(items, memory_b, &knapsack_item::memory_b));
+  }
+  return bound;
+}
+
+HETPLAN_INLINE submodular_report place_by(const placement_question& q, const placement_candidates& candidates, fluid_goodput value,
+                                          const submodular_options& options, greedy_order order) {
+  greedy_placement greedy(candidates, gpu_choice(q.cloud, q.services, q.damage, q.present), value, options.search, order);
+  submodular_report r;
+  r.order = order;
+  std::size_t before = 0;
+  const auto grown = [&] {
+    const auto now = greedy.placed().instances.size();
+    return now - std::exchange(before, now);
+  };
+  greedy.place_prioritised(options.first);
+  r.stages[0] = grown();
+  greedy.place_within_servers();
+  r.stages[1] = grown();
+  if (options.across_servers) greedy.place_across_servers();
+  r.stages[2] = grown();
+  if (options.arrivals != arrival_model::even) {
+    // Only now: it would take the GPUs of what stands across servers for a last percent of what stands on one.
+    value.expect(options.arrivals);
+    greedy.place_within_servers();
+    if (options.across_servers) greedy.place_across_servers();
+    r.stages[3] = grown();
+  }
+  r.placed = greedy.placed();
+  r.value = value.value();
+  r.evaluated = greedy.evaluated();
+  return r;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE submodular_report place_submodular(const placement_question& q, const service_demand& demand,
+                                                  const submodular_options& options) {
+  for (const auto& p : options.first) {
+    const bool known =
+        p.what.valid() && p.what.index() < q.services.size() && (!p.where || (p.where->valid() && p.where->index() < q.cloud.size()));
+    if (!known) throw invalid_input("place_submodular: the list of what is placed first names a service or server that is not there");
+  }
+  const placement_candidates candidates(q.cloud, q.services, q.times, options.operators);
+  const fluid_goodput value(q.cloud, q.services, demand, options.reach);
+  auto best = detail::place_by(q, candidates, value, options, options.order.value_or(greedy_order::gain));
+  if (!options.order) {
+    auto other = detail::place_by(q, candidates, value, options, greedy_order::gain_per_gpu);
+    other.evaluated += best.evaluated;
+    best.evaluated = other.evaluated;
+    if (other.value > best.value) best = std::move(other);
+  }
+  best.guarantee = detail::greedy_guarantee(candidates, q.services);
+  best.bound = detail::knapsack_bound(q, candidates, value);
+  return best;
+}
+
+HETPLAN_INLINE deployment submodular_placement::place(const placement_question& q) const {
+  if (q.requests.empty()) return q.present;
+  return place_submodular(q, service_demand(q.cloud, q.services, q.requests, q.window), options_).placed;
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve
