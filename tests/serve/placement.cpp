@@ -353,7 +353,7 @@ TEST_CASE("a service runs on the fewest GPUs that meet its SLO, and a stream get
   CHECK(allocate(service_id(0), s, four, times)->category == task_category::several_gpus_latency);
   CHECK(allocate(service_id(0), s, {{"P100", 16_GB}, 1}, times)->variant == 0);
   CHECK_FALSE(allocate(service_id(0), s, {{"P100", 16_GB}, 1}, times)->meets_slo);
-  CHECK(allocate(service_id(0), s, four, times, {.model_parallel = false})->variant == 0);
+  CHECK(allocate(service_id(0), s, four, times, {.cut = model_parallelism::none})->variant == 0);
   s.latency = 200_ms;
   CHECK(allocate(service_id(0), s, four, times)->variant == 0);
 

@@ -13,19 +13,24 @@ namespace HETPLAN_NAMESPACE::serve {
 /// A request_handler: one scheduler for each ring decides about one request after the other, knowing all servers as they are, and sends it
 /// to where its answer is expected first (a stream: to most free rate).
 ///
-/// A decision takes `pair_time` for each pair of servers in the ring: 85 ms for 10, 0.77 s for 30.
+/// A decision takes `pair_time` for each pair of servers in the ring: 85 ms for 10, 0.77 s for 30. Of larger rings, every `group` servers
+/// have a scheduler of their own, and no others.
 /// Complexity   O(instances of the service in the ring) a decision. Determinism  on a tie the smaller server.
-/// Source       SERV-P as EPARA measures it (figure 3e: more than 100 ms beyond 10 servers, more than 750 ms beyond 30).
+/// Source       SERV-P as EPARA measures it (figure 3e: more than 100 ms beyond 10 servers, more than 750 ms beyond 30; section 5.2: groups
+/// of 10).
 class central_handler {
  public:
-  explicit central_handler(seconds pair_time = seconds(0.00085)) : pair_time_(pair_time) {}
+  explicit central_handler(seconds pair_time = seconds(0.00085), int group = 10) : pair_time_(pair_time), group_(group) {}
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here);
 
  private:
   [[nodiscard]] decision decide(const pending_request& r, const server_view& here) const;
+  /// The servers that the scheduler of this one knows.
+  [[nodiscard]] ring_sync::ring group_of(const pending_request& r, const server_view& here) const;
 
   seconds pair_time_;
-  std::vector<seconds> free_at_;                  ///< by the first server of a ring: when its scheduler is free
+  int group_;
+  std::vector<seconds> free_at_;                  ///< by the first server of a group: when its scheduler is free
   std::unordered_set<request_number> under_way_;  ///< whose decision is being made
 };
 static_assert(check_request_handler<central_handler>());

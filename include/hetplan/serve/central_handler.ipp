@@ -4,6 +4,7 @@
 #include <hetplan/serve/central_handler.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -14,7 +15,7 @@ HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const 
     if (const auto i = own_capacity(r, here)) return decision::serve(*i);
     return in_part_or(request_outcome::no_resources, r, here);
   }
-  const auto ring = here.ring();
+  const auto ring = group_of(r, here);
   const seconds takes = pair_time_ * (static_cast<double>(ring.count) * static_cast<double>(ring.count));
   if (takes.value() > 0 && under_way_.insert(r.number).second) {
     const auto key = static_cast<std::size_t>(ring.first);
@@ -26,8 +27,14 @@ HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const 
   return decide(r, here);
 }
 
-HETPLAN_INLINE decision central_handler::decide(const pending_request& r, const server_view& here) const {
+HETPLAN_INLINE ring_sync::ring central_handler::group_of(const pending_request& r, const server_view& here) const {
   const auto ring = here.ring();
+  const std::int32_t before = (r.here.value - ring.first) / group_ * group_;
+  return {ring.first + before, std::min(group_, ring.count - before)};
+}
+
+HETPLAN_INLINE decision central_handler::decide(const pending_request& r, const server_view& here) const {
+  const auto ring = group_of(r, here);
   std::optional<server_id> best;
   seconds best_end = r.deadline;
   double best_rate = 0;

@@ -13,6 +13,9 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
+/// Which of the GPUs that have room: the fullest, or that which an instance leaves the most even in compute and memory.
+enum class gpu_fit { best, most_even };
+
 /// Finds GPUs for one instance after the other, in what the instances before have left.
 ///
 /// Complexity  O(GPUs of the server, or of the ring).
@@ -20,7 +23,8 @@ namespace HETPLAN_NAMESPACE::serve {
 ///         left that is enough, then the least memory, then the smallest number; so whole GPUs stay for those that need several.
 class gpu_choice {
  public:
-  gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage, const deployment& present);
+  gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage, const deployment& present,
+             gpu_fit fit = gpu_fit::best);
 
   /// On GPUs of one server, on one of its devices, or on GPUs of its ring, its own and the nearest ones first (then it leads).
   /// None where there are not enough.
@@ -45,6 +49,7 @@ class gpu_choice {
   const edge_cloud* cloud_;
   const std::vector<service>* services_;
   cloud_room room_;
+  gpu_fit fit_;
   std::vector<std::vector<instance>> present_;  ///< by leader: those not taken yet
 };
 

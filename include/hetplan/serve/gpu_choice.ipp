@@ -4,14 +4,15 @@
 #include <hetplan/serve/gpu_choice.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <tuple>
 
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE gpu_choice::gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage,
-                                      const deployment& present)
-    : cloud_(&cloud), services_(&services), room_(cloud), present_(cloud.size()) {
+                                      const deployment& present, gpu_fit fit)
+    : cloud_(&cloud), services_(&services), room_(cloud), fit_(fit), present_(cloud.size()) {
   for (std::size_t n = 0; n < cloud.size(); ++n) {
     const server_id s(n);
     if (!damage.is_absent(s)) continue;
@@ -38,7 +39,12 @@ HETPLAN_INLINE std::vector<gpu_slot> gpu_choice::fitting(server_id s, const allo
     const gpu_slot slot{s, static_cast<int>(g)};
     if (gpus[g] == unit && is_free(room_.gpu(slot), a, unit)) found.push_back({slot, room_.gpu(slot)});
   }
-  std::ranges::sort(found, {}, [](const whose& w) { return std::tuple(w.left.compute, w.left.memory_b, w.slot); });
+  const auto& v = variant(a);
+  std::ranges::sort(found, {}, [&](const whose& w) {
+    if (fit_ == gpu_fit::best) return std::tuple(w.left.compute, w.left.memory_b, w.slot);
+    const double memory_left = (w.left.memory_b - v.memory.value()) / unit.memory.value();
+    return std::tuple(std::abs(w.left.compute - v.compute_share - memory_left), w.left.compute, w.slot);
+  });
   std::vector<gpu_slot> slots;
   slots.reserve(found.size());
   for (const auto& w : found) slots.push_back(w.slot);

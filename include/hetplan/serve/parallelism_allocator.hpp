@@ -19,14 +19,17 @@ namespace HETPLAN_NAMESPACE::serve {
 enum class task_category { one_gpu_latency, several_gpus_latency, one_gpu_frequency, several_gpus_frequency };
 [[nodiscard]] std::string_view to_string(task_category c);
 
+/// Over how many GPUs a model is cut: one, as few as its SLO and memory need, or as many as it can be cut for.
+enum class model_parallelism { none, as_needed, widest };
+
 /// The operators that may be used; baselines do without some.
 /// Source  EPARA, section 3.1 and table 3.
 struct parallelism_operators {
-  bool batching = true;        ///< BS
-  bool multi_task = true;      ///< MT: else a GPU has one instance at most
-  bool model_parallel = true;  ///< MP: else variants of one GPU only
-  bool multi_frame = true;     ///< MF, of streams
-  bool data_parallel = true;   ///< DP, of streams
+  bool batching = true;                                  ///< BS
+  bool multi_task = true;                                ///< MT: else a GPU has one instance at most
+  model_parallelism cut = model_parallelism::as_needed;  ///< MP
+  bool multi_frame = true;                               ///< MF, of streams
+  bool data_parallel = true;                             ///< DP, of streams
   friend bool operator==(const parallelism_operators&, const parallelism_operators&) = default;
 };
 
@@ -51,7 +54,7 @@ struct allocation {
   bool alone = false;   ///< its GPUs are not shared with others
   double capacity = 0;  ///< requests (frames) a second of an instance
   double gpus = 0;      ///< how much of a GPU, or of how many, an instance takes: the scarcer of compute and memory
-  seconds answer = {};       ///< of one request that has just missed a batch; for a stream of one batch of frames
+  seconds answer = {};  ///< of one request that has just missed a batch; for a stream of one batch of frames
   bool meets_slo = true;
   std::vector<std::string> because = {};  ///< a sentence for each operator
 
@@ -70,8 +73,8 @@ struct allocation {
 
 /// Configures a service for the GPUs of a pool; none where no variant of this kind fits in their memory or number.
 ///
-/// MP  the variant of the fewest GPUs with which the SLO is met (a stream without DP: its rate), of several the one with the most capacity
-///     per GPU; where none does, the one that answers first (has the highest rate).
+/// MP  the variant of the fewest GPUs with which the SLO is met (a stream without DP: its rate; the widest, if so told), of several the one
+///     with the most capacity per GPU; where none does, the one that answers first (has the highest rate).
 /// BS  the power of two, 2^0 to 2^9, with the most capacity that leaves a request time to miss a batch and be in the next: T(b) (1 + 1/p)
 ///     <= SLO. Where no batch does, one request is to be answered in time at least.
 /// MT  as many instances as fit in compute and memory of one GPU, 2^0 to 2^4.

@@ -62,6 +62,7 @@ class allocator {
 
   /// Does a come before b?
   [[nodiscard]] bool better(const allocation& a, const allocation& b) const {
+    if (operators_.cut == model_parallelism::widest && variant(a).gpus() != variant(b).gpus()) return variant(a).gpus() > variant(b).gpus();
     const auto rank = [&](const allocation& x) {
       const double last = x.meets_slo ? -x.capacity / x.gpus : (service_.is_stream() ? -timed(x).stream_capacity(1) : x.answer.value());
       return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, last);
@@ -75,7 +76,7 @@ class allocator {
     if (v.gpu_kind != pool_.unit.kind || v.memory > pool_.unit.memory || v.gpus() > pool_.count) return std::nullopt;
     if (v.across_servers && !pool_.across_servers) return std::nullopt;
     if (pool_.across_servers && !v.across_servers && has_variant_across_servers()) return std::nullopt;
-    if (!operators_.model_parallel && v.gpus() > 1) return std::nullopt;
+    if (operators_.cut == model_parallelism::none && v.gpus() > 1) return std::nullopt;
     choose_batch(a);
     if (service_.is_stream()) choose_frames_and_groups(a);
     if (a.gpu_count(service_) > pool_.count) return std::nullopt;

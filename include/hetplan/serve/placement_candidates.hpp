@@ -45,7 +45,9 @@ class placement_candidates {
     const auto& a = pools_[pool].allocations[l.index()];
     return a ? &*a : nullptr;
   }
-  /// Of one ring and service: on servers, their GPUs before their devices; or across the ring.
+  /// Of one server and service: its GPUs before its devices.
+  [[nodiscard]] std::vector<placement_candidate> at(server_id s, service_id l) const;
+  /// Of one ring and service: on servers; or across the ring.
   [[nodiscard]] std::vector<placement_candidate> within(std::size_t ring, service_id l) const;
   [[nodiscard]] std::vector<placement_candidate> across(std::size_t ring, service_id l) const;
   /// Every allocation that some candidate has.

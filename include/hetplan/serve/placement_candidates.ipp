@@ -4,6 +4,8 @@
 #include <hetplan/serve/placement_candidates.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 
 namespace HETPLAN_NAMESPACE::serve {
 
@@ -47,14 +49,18 @@ HETPLAN_INLINE std::size_t placement_candidates::pool_of(const gpu_pool& p) {
   return pools_.size() - 1;
 }
 
+HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::at(server_id s, service_id l) const {
+  std::vector<placement_candidate> all;
+  for (const auto& at : on_server_[s.index()]) {
+    if (allocated(at.pool, l)) all.push_back({rings_.ring_of(s), l, s, at.site, at.pool});
+  }
+  return all;
+}
+
 HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::within(std::size_t ring, service_id l) const {
   std::vector<placement_candidate> all;
-  for (std::int32_t p = 0; p < rings_[ring].count; ++p) {
-    const server_id s(rings_[ring].first + p);
-    for (const auto& at : on_server_[s.index()]) {
-      if (allocated(at.pool, l)) all.push_back({ring, l, s, at.site, at.pool});
-    }
-  }
+  for (std::int32_t p = 0; p < rings_[ring].count; ++p)
+    std::ranges::copy(at(server_id(rings_[ring].first + p), l), std::back_inserter(all));
   return all;
 }
 

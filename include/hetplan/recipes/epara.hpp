@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// EPARA: tasks by category, placed for what they serve, handled where they are.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/serve_with.hpp>
+#include <hetplan/serve/submodular_placement.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+struct epara_options {
+  int most_offloads = 5;
+  std::uint64_t seed = 1;
+  serve::submodular_options placement = {};
+};
+
+/// Allocates BS, MT, MP, MF and DP by category, places in the stages S1 to S3, and passes requests on by idle goodput.
+///
+/// The services must outlive the system.
+/// Source  EPARA (Wang et al.), sections 3.1 to 3.4. Deviations: see serve/parallelism_allocator.hpp, serve/submodular_placement.hpp,
+///         serve/offload_by_idle_goodput.hpp.
+[[nodiscard]] inline serve::serving_system epara(const std::vector<serve::service>& services, epara_options o = {}) {
+  return {"epara", serve::submodular_placement(std::move(o.placement)), serve::offload_by_idle_goodput{&services, o.seed, o.most_offloads}};
+}
+
+}  // namespace HETPLAN_NAMESPACE::recipes

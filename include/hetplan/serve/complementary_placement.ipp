@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/complementary_placement.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/serve/gpu_choice.hpp>
+#include <hetplan/serve/placement_candidates.hpp>
+#include <hetplan/serve/service_demand.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE deployment complementary_placement::place(const placement_question& q) const {
+  if (q.requests.empty()) return q.present;
+  const service_demand demand(q.cloud, q.services, q.requests, q.window);
+  const placement_candidates candidates(q.cloud, q.services, q.times, operators_);
+  gpu_choice gpus(q.cloud, q.services, q.damage, q.present, gpu_fit::most_even);
+  deployment placed;
+  /// The capacity of an instance that was placed; 0 where none fits.
+  const auto put = [&](server_id s, service_id l) {
+    for (const auto& c : candidates.at(s, l)) {
+      if (c.site != placement_site::gpus) continue;
+      const auto* a = candidates.allocated(c.pool, l);
+      const auto i = gpus.on_server(s, *a, candidates.pool(c.pool).unit);
+      if (!i) continue;
+      gpus.take(*i, *a);
+      placed.instances.push_back(*i);
+      return a->capacity;
+    }
+    return 0.0;
+  };
+  for (std::size_t n = 0; n < q.cloud.size(); ++n) {
+    const server_id s(n);
+    std::vector<double> capacity(q.services.size());
+    std::vector<char> full(q.services.size());
+    for (;;) {
+      std::size_t next = capacity.size();
+      double least = 1;
+      for (std::size_t l = 0; l < capacity.size(); ++l) {
+        const double asked = demand.at(s, service_id(l));
+        if (full[l] != 0 || !(asked > 0) || capacity[l] / asked >= least) continue;
+        least = capacity[l] / asked;
+        next = l;
+      }
+      if (next == capacity.size()) break;
+      const double more = put(s, service_id(next));
+      capacity[next] += more;
+      full[next] = more > 0 ? 0 : 1;
+    }
+  }
+  return placed;
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve

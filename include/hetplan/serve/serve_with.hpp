@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A whole serving system: who places, and who handles.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/serve/any_placement_policy.hpp>
+#include <hetplan/serve/any_request_handler.hpp>
+#include <hetplan/serve/serve_requests.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// Good for one run: policy and handler remember.
+struct serving_system {
+  std::string name;
+  any_placement_policy placement;
+  any_request_handler handler;
+};
+
+/// What a system made of a cloud.
+struct served {
+  deployment first;  ///< that of the beginning
+  service_history history;
+};
+
+/// Places services for what is expected in the first `window`, then plays the requests, placing anew every `cycle` if it is above 0.
+///
+/// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come.
+/// Throws           see serve_requests; invalid_input too where options say who places, since the system does.
+/// Source           EPARA, sections 3.3 and 3.4.
+template <observer<serving_progress>... Observers>
+[[nodiscard]] served serve_with(serving_system system, const edge_cloud& cloud, const std::vector<service>& services,
+                                any_service_time times, const request_stream& requests, const request_stream& expected, seconds window,
+                                seconds cycle = {}, serving_options options = {}, Observers&&... observers) {
+  if (options.changes.policy || options.changes.cycle.value() > 0 || !options.changes.at.empty())
+    throw invalid_input("serve_with: the options say how deployments change; expected none, since the system " + system.name + " does");
+  validate(cloud);
+  validate(services);
+  validate(expected, cloud, services);
+  cloud_damage damage;
+  damage.absent = absent_at_first(options.faults, cloud);
+  const deployment nothing;
+  const auto first = system.placement.place({cloud, services, times, {expected.begin(), expected.end()}, window, damage, nothing});
+  if (cycle.value() > 0) options.changes = {.cycle = cycle, .policy = system.placement};
+  return {first, serve_requests(cloud, services, std::move(times), requests, first, system.handler, options, observers...)};
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve
