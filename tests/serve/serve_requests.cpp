@@ -223,7 +223,7 @@ TEST_CASE("a central scheduler finds who is idle, but a queue forms before it") 
   central_handler at_once(0_s);
   const auto ideal = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, at_once);
   CHECK(ideal.attainment() == 1);
-  central_handler slow(2_ms);  // 32 ms each, and a request comes every 10
+  central_handler slow(20_ms);  // rounds of 320 ms, and an SLO of 200
   const auto h = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, slow);
   CHECK(h.attainment() < 0.5);
   CHECK(h.count(request_outcome::timed_out) > 100);

@@ -10,11 +10,11 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-/// A request_handler: one scheduler for each ring decides about one request after the other, knowing all servers as they are, and sends it
-/// to where its answer is expected first (a stream: to most free rate).
+/// A request_handler: one scheduler for each ring decides about requests in rounds, knowing all servers as they are, and sends each to
+/// where its answer is expected first (a stream: to most free rate).
 ///
-/// A decision takes `pair_time` for each pair of servers in the ring: 85 ms for 10, 0.77 s for 30. Of larger rings, every `group` servers
-/// have a scheduler of their own, and no others.
+/// A round takes `pair_time` for each pair of servers in the ring, 85 ms for 10 and 0.77 s for 30, and decides about all that came before
+/// it began. Of larger rings, every `group` servers have a scheduler of their own, and no others.
 /// Complexity   O(instances of the service in the ring) a decision. Determinism  on a tie the smaller server.
 /// Source       SERV-P as EPARA measures it (figure 3e: more than 100 ms beyond 10 servers, more than 750 ms beyond 30; section 5.2: groups
 /// of 10).
@@ -30,7 +30,7 @@ class central_handler {
 
   seconds pair_time_;
   int group_;
-  std::vector<seconds> free_at_;                  ///< by the first server of a group: when its scheduler is free
+  std::vector<seconds> round_end_;                ///< by the first server of a group: when the last round that is known of ends
   std::unordered_set<request_number> under_way_;  ///< whose decision is being made
 };
 static_assert(check_request_handler<central_handler>());

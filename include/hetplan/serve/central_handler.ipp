@@ -19,9 +19,15 @@ HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const 
   const seconds takes = pair_time_ * (static_cast<double>(ring.count) * static_cast<double>(ring.count));
   if (takes.value() > 0 && under_way_.insert(r.number).second) {
     const auto key = static_cast<std::size_t>(ring.first);
-    if (free_at_.size() <= key) free_at_.resize(key + 1);
-    free_at_[key] = std::max(free_at_[key], r.now) + takes;
-    return decision::ask_again(free_at_[key]);
+    if (round_end_.size() <= key) round_end_.resize(key + 1);
+    // Who comes while a round is decided is decided in the next one.
+    auto& end = round_end_[key];
+    if (r.now >= end) {
+      end = r.now + takes;
+    } else if (r.now >= end - takes) {
+      end += takes;
+    }
+    return decision::ask_again(end);
   }
   under_way_.erase(r.number);
   return decide(r, here);

@@ -65,7 +65,7 @@ class allocator {
     if (operators_.cut == model_parallelism::widest && variant(a).gpus() != variant(b).gpus()) return variant(a).gpus() > variant(b).gpus();
     const auto rank = [&](const allocation& x) {
       const double last = x.meets_slo ? -x.capacity / x.gpus : (service_.is_stream() ? -timed(x).stream_capacity(1) : x.answer.value());
-      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, last);
+      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, x.answer > service_.latency, last);
     };
     return rank(a) < rank(b);
   }

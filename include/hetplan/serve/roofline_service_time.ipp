@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/roofline_service_time.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/escaped.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE roofline_service_time::roofline_service_time(std::map<std::string, gpu_speed> kinds, std::vector<model_work> work,
+                                                            int largest)
+    : kinds_(std::move(kinds)), work_(std::move(work)), largest_(largest) {
+  const auto expect = [](const std::string& whose, const char* what, double v, bool positive) {
+    if (!std::isfinite(v) || v < 0 || (positive && v == 0))
+      throw invalid_input("roofline_service_time: " + whose + ": " + what + " = " + to_text(v) + "; expected a finite number " +
+                          (positive ? "> 0" : ">= 0"));
+  };
+  for (const auto& [kind, s] : kinds_) {
+    const std::string whose = "GPU \"" + escaped(kind) + "\"";
+    expect(whose, "compute [FLOP/s]", s.compute.value(), true);
+    expect(whose, "memory [B/s]", s.memory.value(), true);
+    expect(whose, "link [B/s]", s.link.value(), true);
+    expect(whose, "network [B/s]", s.network.value(), true);
+    expect(whose, "launch [s]", s.launch.value(), false);
+    expect(whose, "link_latency [s]", s.link_latency.value(), false);
+    expect(whose, "network_latency [s]", s.network_latency.value(), false);
+  }
+  for (std::size_t l = 0; l < work_.size(); ++l) {
+    const auto& w = work_[l];
+    const std::string whose = "service " + std::to_string(l);
+    expect(whose, "FLOP", w.per_request.value() + w.per_token.value(), true);
+    expect(whose, "weights [B]", w.weights.value(), false);
+    expect(whose, "moved_per_request [B]", w.moved_per_request.value(), false);
+    expect(whose, "cache_per_token [B]", w.cache_per_token.value(), false);
+    expect(whose, "exchanged [B]", w.exchanged.value(), false);
+    expect(whose, "operators", w.operators, true);
+    expect(whose, "exchanges", w.exchanges, false);
+  }
+  expect("largest", "batch", largest_, true);
+}
+
+HETPLAN_INLINE const gpu_speed& roofline_service_time::speed_of(const service_run& r) const {
+  const auto found = kinds_.find(r.as.gpu_kind);
+  if (found == kinds_.end() || r.id.index() >= work_.size())
+    throw invalid_input("roofline_service_time: service \"" + escaped(r.what.name) + "\" on GPU \"" + escaped(r.as.gpu_kind) +
+                        "\": no speed of this kind, or no work of this service, was given");
+  return found->second;
+}
+
+HETPLAN_INLINE double roofline_service_time::once_s(const service_run& r, double flops, double bytes, double items) const {
+  const auto& g = speed_of(r);
+  const auto& w = work_of(r);
+  const double tensors = r.as.tensor_parallel;
+  const double part = r.as.compute_share * tensors;
+  const double link_b = (r.as.across_servers ? g.network : g.link).value();
+  const double latency_s = (r.as.across_servers ? g.network_latency : g.link_latency).value();
+  double exchanged_s = static_cast<double>(r.as.pipeline_parallel - 1) * (latency_s + items * w.exchanged.value() / link_b);
+  if (r.as.tensor_parallel > 1)
+    exchanged_s += w.exchanges * (2 * latency_s + 2 * (tensors - 1) / tensors * items * w.exchanged.value() / link_b);
+  return w.operators * g.launch.value() + std::max(flops / (g.compute.value() * part), bytes / (g.memory.value() * part)) + exchanged_s;
+}
+
+HETPLAN_INLINE seconds roofline_service_time::pass(const service_run& r, const batch_load& b) const {
+  const auto& w = work_of(r);
+  const double requests = b.requests;
+  return seconds(once_s(r, requests * w.per_request.value() + b.tokens_in * w.per_token.value(),
+                        w.weights.value() + requests * w.moved_per_request.value(), r.what.generates ? b.tokens_in : requests));
+}
+
+HETPLAN_INLINE seconds roofline_service_time::step(const service_run& r, int requests) const {
+  const auto& w = work_of(r);
+  const double cached = (r.what.tokens.in + r.what.tokens.out / 2) * w.cache_per_token.value();
+  return seconds(once_s(r, requests * w.per_token.value(), w.weights.value() + requests * cached, requests));
+}
+
+HETPLAN_INLINE int roofline_service_time::largest_batch(const service_run& r) const {
+  const auto& w = work_of(r);
+  const double each = r.what.generates ? (r.what.tokens.in + r.what.tokens.out) * w.cache_per_token.value() : w.moved_per_request.value();
+  const double room = r.as.memory.value() * r.as.gpus() - w.weights.value();
+  if (!(each > 0)) return largest_;
+  return static_cast<int>(std::clamp(std::floor(room / each), 1.0, static_cast<double>(largest_)));
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve
