@@ -16,8 +16,9 @@ inline constexpr std::string_view services_format = "hetplan/services/1";
 
 namespace keys {
 inline constexpr std::array<std::string_view, 2> services{"format", "services"};
-inline constexpr std::array<std::string_view, 11> service{
-    "name", "latency", "rate", "request_bytes", "response_bytes", "bytes_per_token", "tokens", "frames", "weights", "batching", "variants"};
+inline constexpr std::array<std::string_view, 12> service{"name",          "latency",        "frame_latency",   "rate",
+                                                          "request_bytes", "response_bytes", "bytes_per_token", "tokens",
+                                                          "frames",        "weights",        "batching",        "variants"};
 inline constexpr std::array<std::string_view, 2> token_counts{"in", "out"};
 inline constexpr std::array<std::string_view, 9> variant{
     "name", "gpu", "tensor_parallel", "pipeline_parallel", "compute", "memory", "across_servers", "pass", "step"};

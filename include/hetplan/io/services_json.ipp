@@ -79,6 +79,10 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
     if (!names.insert(s.name).second) name.fail("a name that no other service has");
     s.latency = o.required_amount<seconds>("latency", range::above_zero);
     s.rate = o.number("rate", range::above_zero).value_or(0);
+    if (const auto within = o.find("frame_latency")) {
+      s.frame_latency = within->amount<seconds>(range::above_zero);
+      if (!s.is_stream()) within->fail_with("frame_latency is for streams, which have a rate");
+    }
     s.request_size = o.amount<bytes>("request_bytes", range::at_least_zero).value_or(bytes());
     s.response_size = o.amount<bytes>("response_bytes", range::at_least_zero).value_or(bytes());
     s.bytes_per_token = o.amount<bytes>("bytes_per_token", range::at_least_zero).value_or(bytes());

@@ -79,6 +79,7 @@ struct allocation {
 /// BS  the power of two, 2^0 to 2^9, with the most capacity that leaves a request time to miss a batch and be in the next: T(b) (1 + 1/p)
 ///     <= SLO. Where no batch does, one request is to be answered in time at least.
 /// MT  as many instances as fit in compute and memory of one GPU, 2^0 to 2^4.
+/// Of streams, SLO is here the time that frames have (service::answer_latency), not that in which a stream is to begin.
 /// MF  the most frames of a stream in one batch whose time m / rate is within the SLO, up to BS.
 /// DP  eq. 4, with the rate of one group for one stream.
 ///

@@ -58,14 +58,14 @@ class allocator {
  private:
   [[nodiscard]] const service_variant& variant(const allocation& a) const { return service_.variants[static_cast<std::size_t>(a.variant)]; }
   [[nodiscard]] instance_times timed(const allocation& a) const { return {times_, one_, a.unplaced()}; }
-  [[nodiscard]] double slo_s() const { return service_.latency.value(); }
+  [[nodiscard]] double slo_s() const { return service_.answer_latency().value(); }
 
   /// Does a come before b?
   [[nodiscard]] bool better(const allocation& a, const allocation& b) const {
     if (operators_.cut == model_parallelism::widest && variant(a).gpus() != variant(b).gpus()) return variant(a).gpus() > variant(b).gpus();
     const auto rank = [&](const allocation& x) {
       const double last = x.meets_slo ? -x.capacity / x.gpus : (service_.is_stream() ? -timed(x).stream_capacity(1) : x.answer.value());
-      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, x.answer > service_.latency, last);
+      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, x.answer > service_.answer_latency(), last);
     };
     return rank(a) < rank(b);
   }
@@ -121,10 +121,11 @@ class allocator {
     const auto t = timed(a);
     const double alone_s = service_.is_stream() ? a.answer.value() : t.typical_s(1);
     a.meets_slo = alone_s <= slo_s();
-    a.because.push_back("MP: variant \"" + escaped(v.name) + "\" on " + std::to_string(v.gpus()) + (v.gpus() == 1 ? " GPU" : " GPUs") +
-                        (a.meets_slo ? "" : "; it misses the SLO: " + readable(seconds(alone_s)) + " > " + readable(service_.latency)));
+    a.because.push_back(
+        "MP: variant \"" + escaped(v.name) + "\" on " + std::to_string(v.gpus()) + (v.gpus() == 1 ? " GPU" : " GPUs") +
+        (a.meets_slo ? "" : "; it misses the SLO: " + readable(seconds(alone_s)) + " > " + readable(service_.answer_latency())));
     a.because.push_back("BS " + std::to_string(a.batch) + ": the most capacity with an answer in " + readable(a.answer) +
-                        (a.answer.value() <= slo_s() ? " <= " : " > ") + readable(service_.latency));
+                        (a.answer.value() <= slo_s() ? " <= " : " > ") + readable(service_.answer_latency()));
   }
 
   void choose_frames_and_groups(allocation& a) const {
@@ -133,8 +134,9 @@ class allocator {
       a.frames = static_cast<int>(std::clamp(most, 1.0, static_cast<double>(a.batch)));
     }
     a.streams = inter_request_count(a.batch, a.frames);
-    a.because.push_back("MF " + std::to_string(a.frames) + ": so many frames of a stream come within " + readable(service_.latency) +
-                        "; a batch takes those of " + std::to_string(a.streams) + (a.streams == 1 ? " stream" : " streams") + " (eq. 5)");
+    a.because.push_back("MF " + std::to_string(a.frames) + ": so many frames of a stream come within " +
+                        readable(service_.answer_latency()) + "; a batch takes those of " + std::to_string(a.streams) +
+                        (a.streams == 1 ? " stream" : " streams") + " (eq. 5)");
     const double one = timed(a).stream_capacity(1);
     if (operators_.data_parallel) a.groups = data_parallel_groups(service_.rate, one);
     if (!operators_.data_parallel && one < service_.rate * (1 - 1e-9)) a.meets_slo = false;

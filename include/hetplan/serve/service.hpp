@@ -44,9 +44,10 @@ struct token_counts {
 /// Source  EPARA, section 3; semantics, section 11.
 struct service {
   std::string name;
-  seconds latency;          ///< SLO, from arrival to answer; for a stream until it begins
-  double rate = 0;          ///< frames (or tokens) a second that a stream wants; 0: wanted within the latency
-  bytes request_size = {};  ///< what travels when a request is passed on
+  seconds latency;             ///< SLO, from arrival to answer; for a stream until it begins
+  seconds frame_latency = {};  ///< how long frames of a stream may wait for each other and be computed; 0: as long as it may take to begin
+  double rate = 0;             ///< frames (or tokens) a second that a stream wants; 0: wanted within the latency
+  bytes request_size = {};     ///< what travels when a request is passed on
   bytes bytes_per_token = {};
   bytes response_size = {};
   bool generates = false;    ///< tokens, one after another
@@ -57,6 +58,8 @@ struct service {
   std::vector<service_variant> variants = {};
 
   [[nodiscard]] bool is_stream() const { return rate > 0; }
+  /// Within which one answer, or one batch of frames, is wanted.
+  [[nodiscard]] seconds answer_latency() const { return is_stream() && frame_latency.value() > 0 ? frame_latency : latency; }
   friend bool operator==(const service&, const service&) = default;
 };
 

@@ -44,6 +44,8 @@ HETPLAN_INLINE void validate(const std::vector<service>& services) {
     if (!names.insert(s.name).second) detail::refuse_service(s.name, "the name is taken");
     detail::expect_amount(s.name, "latency [s]", s.latency.value(), true);
     detail::expect_amount(s.name, "rate [1/s]", s.rate);
+    detail::expect_amount(s.name, "frame_latency [s]", s.frame_latency.value());
+    if (s.frame_latency.value() > 0 && !s.is_stream()) detail::refuse_service(s.name, "frame_latency is for streams, which have a rate");
     detail::expect_amount(s.name, "request_size [B]", s.request_size.value());
     detail::expect_amount(s.name, "bytes_per_token [B]", s.bytes_per_token.value());
     detail::expect_amount(s.name, "response_size [B]", s.response_size.value());

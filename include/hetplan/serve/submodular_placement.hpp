@@ -21,7 +21,7 @@ struct submodular_options {
   arrival_model arrivals = arrival_model::poisson;
   std::vector<prioritised_service> first = {};  ///< S1
   bool across_servers = true;                   ///< S3
-  greedy_search search = greedy_search::incremental;
+  greedy_search search = greedy_search::lazy;
   std::optional<greedy_order> order = {};  ///< none: both, and what serves more is taken
 };
 
@@ -36,16 +36,16 @@ struct submodular_report {
   greedy_order order = greedy_order::gain;
 };
 
-/// Places what serves most of a demand: S1 the list, S2 within servers, S3 across servers. Then, where arrivals are not even, it goes on
-/// with what GPUs are left.
+/// Places what serves most of a demand: S1 the list, S2 within servers, S3 across servers. Where arrivals are not even, both by them and as
+/// if they were, going on after that with what GPUs are left; what serves more is taken.
 ///
 /// The bound is that of a knapsack: as if GPUs were one and instances could be split, each service by its best allocation.
 /// Complexity   see greedy_placement. Throws  invalid_model where a service time is not finite and above 0; invalid_input where the list
 ///              names what is not there.
 /// Determinism  see greedy_placement.
 /// Source       EPARA, section 3.3, algorithms 1 and 2, eq. 3. Deviations: phi is the fluid estimate; gain per GPU is tried beside gain,
-/// and GPUs that even arrivals
-///              do not need are used.
+/// and arrivals by chance
+///              beside even ones.
 [[nodiscard]] submodular_report place_submodular(const placement_question& q, const service_demand& demand,
                                                  const submodular_options& options = {});
 

@@ -84,10 +84,11 @@ HETPLAN_INLINE double knapsack_bound(const placement_question& q, const placemen
 }
 
 HETPLAN_INLINE submodular_report place_by(const placement_question& q, const placement_candidates& candidates, fluid_goodput value,
-                                          const submodular_options& options, greedy_order order) {
+                                          const submodular_options& options, greedy_order order, arrival_model first) {
   greedy_placement greedy(candidates, gpu_choice(q.cloud, q.services, q.damage, q.present), value, options.search, order);
   submodular_report r;
   r.order = order;
+  value.expect(first);
   std::size_t before = 0;
   const auto grown = [&] {
     const auto now = greedy.placed().instances.size();
@@ -99,8 +100,7 @@ HETPLAN_INLINE submodular_report place_by(const placement_question& q, const pla
   r.stages[1] = grown();
   if (options.across_servers) greedy.place_across_servers();
   r.stages[2] = grown();
-  if (options.arrivals != arrival_model::even) {
-    // Only now: it would take the GPUs of what stands across servers for a last percent of what stands on one.
+  if (options.arrivals != first) {
     value.expect(options.arrivals);
     greedy.place_within_servers();
     if (options.across_servers) greedy.place_across_servers();
@@ -123,13 +123,23 @@ HETPLAN_INLINE submodular_report place_submodular(const placement_question& q, c
   }
   const placement_candidates candidates(q.cloud, q.services, q.times, options.operators);
   const fluid_goodput value(q.cloud, q.services, demand, options.reach);
-  auto best = detail::place_by(q, candidates, value, options, options.order.value_or(greedy_order::gain));
-  if (!options.order) {
-    auto other = detail::place_by(q, candidates, value, options, greedy_order::gain_per_gpu);
-    other.evaluated += best.evaluated;
-    best.evaluated = other.evaluated;
-    if (other.value > best.value) best = std::move(other);
+  std::vector<greedy_order> orders = {greedy_order::gain, greedy_order::gain_per_gpu};
+  if (options.order) orders = {*options.order};
+  // With arrivals by chance from the beginning, what stands on one server may take GPUs for a last percent that others need across
+  // servers; with even ones, what is hard to serve in time gets too little.
+  std::vector<arrival_model> firsts = {arrival_model::even};
+  if (options.arrivals != arrival_model::even) firsts.push_back(options.arrivals);
+  submodular_report best;
+  best.value = -1;
+  std::uint64_t evaluated = 0;
+  for (const auto order : orders) {
+    for (const auto first : firsts) {
+      auto next = detail::place_by(q, candidates, value, options, order, first);
+      evaluated += next.evaluated;
+      if (next.value > best.value) best = std::move(next);
+    }
   }
+  best.evaluated = evaluated;
   best.guarantee = detail::greedy_guarantee(candidates, q.services);
   best.bound = detail::knapsack_bound(q, candidates, value);
   return best;

@@ -144,7 +144,8 @@ HETPLAN_INLINE serve::service edge_service(std::string_view name, const edge_ser
   s.rate = !streams ? 0 : (name.ends_with(".video") ? o.video_rate : o.conversation_rate);
   if (streams) {
     // Frames of a video may come four at a time (section 5.3.4), what is said one at a time.
-    s.latency = seconds(name.ends_with(".video") ? 4.2 / s.rate : 1.2 / s.rate);
+    s.latency = seconds(1);
+    s.frame_latency = seconds(name.ends_with(".video") ? 4.2 / s.rate : 1.2 / s.rate);
     s.frames = s.rate * o.stream_length.value();
     s.tokens.out = m.speaks ? s.frames : 1;
   } else {
