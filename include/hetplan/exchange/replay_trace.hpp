@@ -25,7 +25,8 @@ struct replay_options {
 ///
 /// Throws  invalid_input: a service that is not there or generates no tokens, services that may all be meant (named), a scale that is not
 ///         above 0 and finite, times beyond double, no server.
-/// Source  EPARA, section 5: arrivals and tokens of others' traces, dealt out in turn.
+/// Source  EPARA, section 5.1, for numbers of tokens from Azure's trace. Dealing out its requests to servers is ours: EPARA's arrive as
+///         another trace, of functions, has them.
 [[nodiscard]] serve::request_stream replay_trace(const token_trace& trace, const serve::edge_cloud& cloud,
                                                  const std::vector<serve::service>& services, const replay_options& options = {});
 
