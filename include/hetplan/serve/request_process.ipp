@@ -118,7 +118,8 @@ HETPLAN_INLINE request_stream draw_requests(const request_process& process, cons
   for (const auto& r : process.rates) {
     if (r.per_s == 0) continue;
     const std::uint64_t where = (std::uint64_t{r.service.index()} << 32) + r.server.index();
-    const auto own_seed = static_cast<std::uint64_t>(draw(seed, where, 0) * 0x1p53);
+    // The last turn is one that no handler draws.
+    const auto own_seed = static_cast<std::uint64_t>(draw(seed, where, 63) * 0x1p53);
     const auto s = r.service.index();
     std::vector<request_length> lengths{detail::typical_length(services[s])};
     if (s < process.lengths.size() && !process.lengths[s].empty()) lengths = process.lengths[s];
