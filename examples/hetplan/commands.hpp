@@ -65,6 +65,8 @@ struct adapt_options {
 };
 struct serve_options {
   std::string cloud, services, requests, deployment, faults, records;
+  std::string trace_service;         ///< of a trace: "" where it need not be said
+  std::optional<double> time_scale;  ///< of a trace: 1
   long long seed = standard_seed;
   int offloads = 5;
 };

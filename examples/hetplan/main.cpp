@@ -117,8 +117,13 @@ class command_line {
     CLI::App* serve = command("serve", "requests over time in an edge cloud", [this] { return cli::serve_requests(common_, serve_); });
     serve->add_option("cloud", serve_.cloud, "cloud file")->required()->type_name("CLOUD");
     serve->add_option("services", serve_.services, "services file")->required()->type_name("SERVICES");
-    serve->add_option("requests", serve_.requests, "requests file")->required()->type_name("REQUESTS");
+    serve->add_option("requests", serve_.requests, "requests file, or a trace of Azure, BurstGPT or Mooncake")
+        ->required()
+        ->type_name("REQUESTS");
     serve->add_option("--deployment", serve_.deployment, "which services stand where")->required()->type_name("FILE");
+    serve->add_option("--trace-service", serve_.trace_service, "the service that a trace is for (the only one with tokens)")
+        ->type_name("NAME");
+    serve->add_option("--time-scale", serve_.time_scale, "multiply a trace's times (1)")->check(CLI::PositiveNumber);
     serve->add_option("--faults", serve_.faults, "what goes wrong")->type_name("FILE");
     serve->add_option("--seed", serve_.seed, "of the draws")->check(CLI::NonNegativeNumber)->capture_default_str();
     serve->add_option("--offloads", serve_.offloads, "how often a request may be passed on")

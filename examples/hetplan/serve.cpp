@@ -3,9 +3,13 @@
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
+#include <hetplan/core/error.hpp>
+#include <hetplan/exchange/requests_file.hpp>
 #include <hetplan/io/cloud_json.hpp>
 #include <hetplan/io/deployment_json.hpp>
 #include <hetplan/io/faults_json.hpp>
@@ -73,6 +77,15 @@ void print(const serve::service_history& h, const std::vector<serve::service>& s
   if (!h.result.ok()) std::printf("%s: %s\n", std::string(to_string(h.result.result)).c_str(), h.result.reason.c_str());
 }
 
+serve::request_stream read_requests(const serve_options& o, const serve::edge_cloud& cloud, const std::vector<serve::service>& services) {
+  auto file =
+      exchange::read_requests_file(o.requests, cloud, services, {.service = o.trace_service, .time_scale = o.time_scale.value_or(1)});
+  if (!file.trace && (!o.trace_service.empty() || o.time_scale))
+    throw invalid_input("--trace-service and --time-scale: expected a trace of another project, got requests in " + escaped(o.requests));
+  if (file.skipped > 0) warn(o.requests + ": requests that got no token, left out: " + std::to_string(file.skipped));
+  return std::move(file.requests);
+}
+
 }  // namespace
 
 int serve_requests(const common_options& options, const serve_options& o) {
@@ -80,7 +93,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
   const auto cloud = io::read_cloud(io::json_document::load(o.cloud));
   const auto services = io::read_services(io::json_document::load(o.services));
   const serve::any_service_time times(services.times);
-  const auto requests = io::read_requests(o.requests, cloud, services.services);
+  const auto requests = read_requests(o, cloud, services.services);
   outputs files({{"--records", o.records}}, {o.cloud, o.services, o.requests, o.deployment, o.faults});
 
   const auto deployments = io::read_deployment(io::json_document::load(o.deployment), cloud, services.services, times);

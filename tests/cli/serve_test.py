@@ -95,6 +95,35 @@ class Serve(unittest.TestCase):
         self.refused(["until"], faults={"format": "hetplan/faults/1",
                                         "events": [{"at": 1, "kind": "server_fails", "server": "pole0", "until": 2}]})
 
+    def test_a_trace_is_served_by_the_service_with_tokens(self):
+        pass_and_step = {"pass": {"batch": [1, 8], "seconds": ["20 ms", "60 ms"]}, "step": {"batch": [1, 8], "seconds": ["5 ms", "9 ms"]}}
+        chat = {"name": "chat", "latency": "9 s", "tokens": {"in": 20, "out": 8},
+                "variants": [{"name": "one", "gpu": "P100", "memory": "2 GB", **pass_and_step}]}
+        services = {**SERVICES, "services": [*SERVICES["services"], chat]}
+        deployment = {**DEPLOYMENT, "instances": [{"service": "chat", "gpus": [["pole0", 0]], "batch": 8}]}
+        where = {"services": services, "deployment": deployment}
+        azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(f"2023-11-16 18:17:0{i}.9799600,48,10\n" for i in range(9))
+        burstgpt = "Timestamp,Model,Request tokens,Response tokens\n5,ChatGPT,47,18\n6,GPT-4,9,0\n45.5,GPT-4,5,9\n"
+        mooncake = "".join(json.dumps({"timestamp": 1000 * i, "input_length": 5, "output_length": 6}) + "\n" for i in range(4))
+        for trace, requests, seconds in ((azure, 9, 8), (burstgpt, 2, 40.5), (mooncake, 4, 3)):
+            done = self.serve(requests=trace, more=["--json", "--time-scale", "2"], **where)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = json.loads(done.stdout)
+            self.assertEqual(found["requests"], requests)
+            self.assertEqual(found["outcomes"]["served"], requests)
+            self.assertGreaterEqual(found["duration"], 2 * seconds)
+            self.assertEqual("left out: 1" in done.stderr, trace is burstgpt)
+        for file in self.at.iterdir():
+            file.unlink()
+        two = {**services, "services": [chat, {**chat, "name": "talk"}]}
+        self.refused(["requests.csv", "chat, talk"], requests=azure, services=two, deployment=deployment)
+        self.refused(["requests.csv", "image"], requests=azure, more=["--trace-service", "image"], **where)
+        self.refused(["--time-scale", "requests.csv"], more=["--time-scale", "2"])
+        self.refused(["line 10", "expected 3 fields"], requests=azure[:-20], **where)
+        self.refused(["--time-scale"], requests=azure, more=["--time-scale", "0"], **where)
+        done = self.serve(requests=azure, services=two, deployment=deployment, more=["--trace-service", "chat"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

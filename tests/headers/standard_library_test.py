@@ -25,7 +25,7 @@ NAMES = {
     "bit": "bit_cast countr_zero popcount",
     "cctype": "isalnum isdigit isspace",
     "charconv": "chars_format from_chars to_chars",
-    "chrono": "duration duration_cast nanoseconds steady_clock",
+    "chrono": "day duration duration_cast month nanoseconds steady_clock sys_days year year_month_day",
     "cmath": """abs ceil exp floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
     "compare": "strong_ordering partial_ordering",
     "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as",

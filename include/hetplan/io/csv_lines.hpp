@@ -13,12 +13,16 @@
 
 namespace HETPLAN_NAMESPACE::io {
 
+/// What becomes of columns whose names are not known: a fault of a file of ours, a matter of course in one of another project.
+enum class other_columns { refused, let_be };
+
 /// Goes through the lines of a table whose columns have names, in whatever order its header has them. A field in double quotes may hold
 /// commas, and quotes twice. Blank lines are passed over. Throws  invalid_input `FILE: line N: expected X, got Y`.
 class csv_lines {
  public:
   /// @param columns  the names that are known; `needed` of them, from the front, must be there.
-  csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed);
+  csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
+            other_columns others = other_columns::refused);
 
   /// The next line; false at the end.
   [[nodiscard]] bool next();

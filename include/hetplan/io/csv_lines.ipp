@@ -15,7 +15,8 @@
 
 namespace HETPLAN_NAMESPACE::io {
 
-HETPLAN_INLINE csv_lines::csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed)
+HETPLAN_INLINE csv_lines::csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
+                                    other_columns others)
     : rest_(text), file_(std::move(file)), names_(columns.begin(), columns.end()), place_(columns.size(), -1) {
   if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // what spreadsheets put before the first byte
   unquoted_.reserve(64);
@@ -23,6 +24,7 @@ HETPLAN_INLINE csv_lines::csv_lines(std::string_view text, std::string file, std
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     const auto known = std::ranges::find(columns, fields_[f]);
     if (known == columns.end()) {
+      if (others == other_columns::let_be) continue;
       detail::fail_file(
           file_, "line 1: expected columns among " + joined(names_) + ", got " + in_quotes(fields_[f]) + suggestion(fields_[f], names_));
     }

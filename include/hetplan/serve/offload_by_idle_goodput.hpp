@@ -6,18 +6,11 @@
 #include <optional>
 #include <span>
 
+#include <hetplan/serve/draw.hpp>
 #include <hetplan/serve/handle_locally.hpp>
 #include <hetplan/serve/request_handler.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
-
-/// A number in [0, 1) that depends on a seed, a request and how often it was passed on, and on nothing else.
-[[nodiscard]] constexpr double draw(std::uint64_t seed, request_number r, int offloads) {
-  std::uint64_t z = seed + 0x9E3779B97F4A7C15U * (64 * std::uint64_t{r} + static_cast<std::uint64_t>(offloads) + 1);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 
 /// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time; none if
 /// nobody is idle.

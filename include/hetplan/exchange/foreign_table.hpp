@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Tables of other projects: the columns that are needed, whatever else they have.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <hetplan/io/csv_lines.hpp>
+
+namespace HETPLAN_NAMESPACE::exchange {
+
+/// The lines of a table of which these columns are read; the first `needed` of them must be there, others are let be.
+///
+/// Throws  invalid_input that names the file: compressed data instead of text; what io::csv_lines throws.
+[[nodiscard]] io::csv_lines foreign_table(std::string_view text, const std::string& file, std::span<const std::string_view> columns,
+                                          std::size_t needed);
+
+}  // namespace HETPLAN_NAMESPACE::exchange
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/exchange/foreign_table.ipp>
+#endif
