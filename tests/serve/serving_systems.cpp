@@ -14,6 +14,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/recipes/epara.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
+#include <hetplan/serve/size_for.hpp>
 #include <hetplan/zoo/edge_services.hpp>
 
 #include "support/random_source.hpp"
@@ -156,6 +157,26 @@ TEST_CASE("placing anew in cycles follows the demand, and options that say other
   CHECK(follows.history.services[1].credit > 100);
   CHECK(follows.history.changes >= 6);
   CHECK_THROWS_AS(run({}, {.changes = {.cycle = 1_s, .policy = submodular_placement()}}), invalid_input);
+}
+
+TEST_CASE("a load needs as many GPUs as serve it, and one less a server does not") {
+  const auto e = zoo::edge_services_of(std::vector<std::string_view>{"unet.picture", "deeplabv3plus.video"});
+  const auto cloud = zoo::p100_cloud(2, 1);
+  const auto requests = draw_requests(e, zoo::p100_cloud(2, 5), 1.0, 20);
+  const auto epara = [&] { return recipes::epara(e.services); };
+  const auto found = size_for(0.99, epara, cloud, e.services, e.times, requests);
+  REQUIRE(found.result.ok());
+  CHECK(found.best.attainment >= 0.99);
+  CHECK(found.best.gpus <= 2 * static_cast<std::size_t>(found.best.gpus_per_server));
+  CHECK(found.best.gpus == used_gpus(found.placed));
+  bool less = false;
+  for (const auto& t : found.tried) less = less || (t.gpus_per_server == found.best.gpus_per_server - 1 && t.attainment < 0.99);
+  CHECK(less);
+  const auto few = size_for(0.99, epara, cloud, e.services, e.times, requests, 2);
+  CHECK(few.result.result == outcome::infeasible);
+  CHECK(few.best.gpus_per_server == 2);
+  CHECK_THROWS_AS(size_for(0, epara, cloud, e.services, e.times, requests), invalid_input);
+  CHECK_THROWS_AS(size_for(0.9, epara, with_gpus(cloud, 0), e.services, e.times, requests), invalid_input);
 }
 
 }  // namespace test_serving_systems

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// How many GPUs a load needs.
+
+#include <concepts>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/observer.hpp>
+#include <hetplan/core/status.hpp>
+#include <hetplan/serve/serve_with.hpp>
+
+namespace HETPLAN_NAMESPACE::serve {
+
+/// One size that was tried.
+struct sizing_step {
+  int gpus_per_server = 0;
+  std::size_t gpus = 0;   ///< that have an instance
+  double attainment = 0;  ///< share of what was asked that was served
+  friend bool operator==(const sizing_step&, const sizing_step&) = default;
+};
+
+/// The smallest size found that serves the share wanted.
+struct sizing {
+  status result;  ///< infeasible where the most GPUs that were allowed are not enough: then the best that was found
+  sizing_step best;
+  deployment placed;
+  std::vector<sizing_step> tried = {};
+};
+
+/// A cloud whose servers have `count` GPUs each, like the first that they have; servers without GPUs stay without.
+[[nodiscard]] edge_cloud with_gpus(edge_cloud cloud, int count);
+/// GPUs of servers that have an instance.
+[[nodiscard]] std::size_t used_gpus(const deployment& d);
+
+/// Finds how many GPUs each server needs so that a system serves a share of the requests: twice as many until they are enough, then halving
+/// what is between. GPUs that the system leaves without an instance are not counted.
+///
+/// @param system  called for every size: a system is good for one run.
+/// @param target  0 < target <= 1.
+/// Complexity     O(log most) runs. More GPUs are taken to serve more; where that does not hold, what is answered is enough, but a smaller
+///                size might be, too.
+/// Throws         invalid_input: a target outside of (0, 1], most below 1, a cloud without GPUs; see serve_with.
+/// Source         EPARA, section 5.2 and figure 15 (GPUs to serve all requests).
+template <std::invocable System, observer<sizing_step>... Observers>
+[[nodiscard]] sizing size_for(double target, const System& system, const edge_cloud& cloud, const std::vector<service>& services,
+                              const any_service_time& times, const request_stream& requests, int most = 64, Observers&&... observers) {
+  if (!(target > 0) || target > 1) throw invalid_input("size_for: target = " + to_text(target) + "; expected 0 < target <= 1");
+  if (most < 1) throw invalid_input("size_for: most = " + std::to_string(most) + " GPUs a server; expected >= 1");
+  validate(cloud);
+  if (with_gpus(cloud, 1) == with_gpus(cloud, 0))
+    throw invalid_input("size_for: no server of cloud \"" + cloud.name + "\" has a GPU of which there could be more");
+  sizing answer;
+  answer.result = {outcome::infeasible, "with " + std::to_string(most) + " GPUs a server less is served than was asked for"};
+  bool stopped = false;
+  const auto is_enough = [&](int count) {
+    const auto window = requests.last_arrival().value() > 0 ? requests.last_arrival() : seconds(1);
+    auto run = serve_with(system(), with_gpus(cloud, count), services, times, requests, requests, window);
+    const sizing_step step{count, used_gpus(run.first), run.history.attainment()};
+    answer.tried.push_back(step);
+    stopped = notify(step, observers...) == control::stop;
+    const bool enough = step.attainment >= target;
+    if (enough || (!answer.result.ok() && step.attainment > answer.best.attainment)) {
+      answer.best = step;
+      answer.placed = std::move(run.first);
+    }
+    if (enough) answer.result = {};
+    return enough;
+  };
+  int enough = 1;
+  int too_few = 0;
+  while (!is_enough(enough)) {
+    if (stopped || enough == most) break;
+    too_few = enough;
+    enough = enough > most / 2 ? most : 2 * enough;
+  }
+  while (answer.result.ok() && !stopped && enough - too_few > 1) {
+    const int middle = too_few + (enough - too_few) / 2;
+    (is_enough(middle) ? enough : too_few) = middle;
+  }
+  if (stopped) answer.result = {outcome::stopped, "an observer said so"};
+  return answer;
+}
+
+}  // namespace HETPLAN_NAMESPACE::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/size_for.ipp>
+#endif
