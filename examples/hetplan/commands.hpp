@@ -64,7 +64,7 @@ struct adapt_options {
   std::optional<long long> backups;  ///< after so many iterations; 0: none
 };
 struct serve_options {
-  std::string cloud, services, requests, deployment, faults, records;
+  std::string cloud, services, requests, deployment, faults, records, html;
   long long seed = standard_seed;
   int offloads = 5;
 };
