@@ -51,7 +51,8 @@ summary { cursor: pointer; margin: 4px 0 8px; }
 .meter.over i { background: var(--alarm); }
 .share { display: flex; height: 22px; border-radius: 5px; overflow: hidden; background: var(--track); }
 .share i { display: block; height: 100%; }
-.named { display: grid; grid-template-columns: 90px 1fr; gap: 4px 12px; align-items: center; margin: 14px 0 0; font-size: 12.5px; color: var(--quiet); }
+.named { display: grid; grid-template-columns: 90px 1fr; gap: 4px 12px; align-items: center; margin: 14px 0 0; font-size: 12.5px;
+  color: var(--quiet); }
 .named + .named { margin-top: 5px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 20px; font-size: 12.5px; color: var(--quiet); margin: 8px 0 12px; }
 .swatch { display: inline-block; width: 14px; height: 11px; vertical-align: -1px; margin-right: 1px; }
@@ -87,6 +88,7 @@ svg text { font-family: inherit; }
 .legend .heat b { margin: 0 6px 0 0; }
 .legend .heat i + b { margin: 0 0 0 6px; }
 .offered { stroke: var(--ink); }
+.ring { stroke: var(--line); }
 .mark.fault { color: var(--alarm); }
 .mark.change { color: var(--quiet); }
 .mark text { fill: currentColor; }

@@ -72,11 +72,16 @@ class deployment_painter {
     }
     bottom_ = y;
   }
-  /// "4 × A100"; kinds that differ are counted.
+  /// "2 × A2, 2 × A100", in the order of the GPUs.
   [[nodiscard]] static std::string kinds(const serve::edge_server& s) {
     if (s.gpus.empty()) return "no GPU";
-    const bool same = std::ranges::all_of(s.gpus, [&](const serve::gpu& g) { return g.kind == s.gpus.front().kind; });
-    return std::to_string(s.gpus.size()) + (same ? " × " + s.gpus.front().kind : " GPUs");
+    std::string text;
+    for (std::size_t g = 0, n = 0; g < s.gpus.size(); g += n) {
+      n = 1;
+      while (g + n < s.gpus.size() && s.gpus[g + n].kind == s.gpus[g].kind) ++n;
+      text += (text.empty() ? "" : ", ") + std::to_string(n) + " × " + s.gpus[g].kind;
+    }
+    return text;
   }
   void card(std::size_t s) {
     const auto& server = view_.cloud.servers[s];

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numbers>
 #include <string_view>
 #include <vector>
@@ -20,12 +21,12 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 /// One ring as a circle.
 class ring_circle {
  public:
-  ring_circle(const serving_view& view, std::size_t ring, double x, double y, double radius)
-      : view_(view), x_(x), y_(y), radius_(radius), first_(ring * static_cast<std::size_t>(view.cloud.ring.group)),
+  ring_circle(const serving_view& view, std::size_t ring, double x, double y, double radius, double half)
+      : view_(view), x_(x), y_(y), radius_(radius), half_(half), first_(ring * static_cast<std::size_t>(view.cloud.ring.group)),
         size_(std::min(view.cloud.size() - first_, static_cast<std::size_t>(view.cloud.ring.group))) {}
 
   void paint(svg_writer& out, const std::vector<serve::offload_flow>& flows, double most) const {
-    out.path(circle(radius_, x_, y_), "none", {}, " stroke=\"" + palette::frame.hex() + "\"");
+    out.path(circle(radius_, x_, y_), "none", {}, " class=\"ring\"");
     for (const auto& f : flows) band(out, f, most);
     const double dot = std::clamp(0.3 * 2 * std::numbers::pi * radius_ / static_cast<double>(size_), 1.2, 5.0);
     for (std::size_t k = 0; k < size_; ++k) {
@@ -67,16 +68,17 @@ class ring_circle {
   void names(svg_writer& out) const {
     const double most = radius_ > 130 ? 24 : 8;
     const auto step = static_cast<std::size_t>(std::ceil(static_cast<double>(size_) / most));
-    for (std::size_t k = 0; k < size_; k += step) {
+    const auto limit = std::min<std::size_t>(14, static_cast<std::size_t>((half_ - radius_ - 13) / 5.9));
+    for (std::size_t k = 0; k == 0 || k + step <= size_; k += step) {
       const double a = angle(k), x = std::cos(a), y = std::sin(a);
       const std::string_view anchor = std::abs(x) < 0.12 ? "middle" : x > 0 ? "start" : "end";
-      out.text(x_ + (radius_ + 11) * x, y_ + (radius_ + 11) * y + 4 + 3 * y, fitted(view_.cloud.servers[first_ + k].name, 14),
+      out.text(x_ + (radius_ + 11) * x, y_ + (radius_ + 11) * y + 4 + 3 * y, fitted(view_.cloud.servers[first_ + k].name, limit),
                {.size = 10.5, .fill = palette::quiet, .anchor = anchor});
     }
   }
 
   const serving_view& view_;
-  double x_, y_, radius_;
+  double x_, y_, radius_, half_;  ///< half: of the place that it has
   std::size_t first_, size_;
 };
 
@@ -89,7 +91,7 @@ struct ring_flows {
 
 [[nodiscard]] HETPLAN_INLINE std::string ring_circles(const serving_view& view, const std::vector<ring_flows>& rings, double most) {
   const std::size_t columns = std::min<std::size_t>(rings.size(), 4);
-  const double radius = rings.size() == 1 ? 190 : rings.size() == 2 ? 150 : 92;
+  const double radius = rings.size() == 1 ? 190 : rings.size() == 2 ? 150 : 84;
   const double wide = rings.size() == 1 ? 620 : 1180 / static_cast<double>(columns), high = 2 * radius + 86;
   svg_writer out;
   for (std::size_t i = 0; i < rings.size(); ++i) {
@@ -98,7 +100,7 @@ struct ring_flows {
       out.text(middle, top + 16,
                "ring " + std::to_string(rings[i].ring) + ": " + grouped(static_cast<long long>(rings[i].requests)) + " passed on",
                {.size = 11.5, .anchor = "middle", .weight = 600});
-    ring_circle(view, rings[i].ring, middle, top + 44 + radius, radius).paint(out, rings[i].shown, most);
+    ring_circle(view, rings[i].ring, middle, top + 44 + radius, radius, wide / 2).paint(out, rings[i].shown, most);
   }
   const double rows = std::ceil(static_cast<double>(rings.size()) / static_cast<double>(columns));
   const double width = rings.size() == 1 ? wide : 1180;

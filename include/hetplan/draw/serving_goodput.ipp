@@ -61,9 +61,10 @@ class goodput_panel {
     const double step = round_step(most_ > 0 ? most_ : 1, 4), full = std::max(1.0, std::ceil(most_ / step - 1e-9)) * step;
     chart.name((unit() == "frames" ? "Frames" : "Requests") + std::string(" a second"), "served, by service", box.top, box.height);
     chart.plot.rect(axis.left, box.top, axis.width, box.height, palette::track.hex());
+    const double unit = full >= 1e5 ? 1000 : 1;
     for (double v = 0; v <= full * (1 + 1e-9); v += step) {
       const double y = box.level(v / full);
-      chart.level(short_number(v), y + 3.5);
+      chart.level(short_number(v / unit) + (unit > 1 && v > 0 ? " k" : ""), y + 3.5);
       if (v > 0) chart.plot.line(axis.left, y, axis.left + axis.width, y, palette::grid);
     }
     std::vector<double> below(bins_.size(), 0);
@@ -97,7 +98,7 @@ class goodput_panel {
   /// On the right, from the top of the stack down.
   void names(time_chart& chart, row_box box) const {
     const double x = time_chart::width - time_chart::numbers + 12, line = 15;
-    const auto room = static_cast<std::size_t>(box.height / line);
+    const auto room = static_cast<std::size_t>(box.height / line) - 1;
     const std::size_t shown = shown_.size() <= room ? shown_.size() : room - 1;
     double y = box.top + 10;
     for (std::size_t k = 0; k < shown; ++k, y += line) {
@@ -105,8 +106,12 @@ class goodput_panel {
       chart.still.rect(x, y - 9, 11, 11, view_.fill(l).hex());
       chart.still.text(x + 17, y, fitted(view_.services[l].name, 16), {.size = 11, .fill = palette::quiet});
     }
-    if (shown < shown_.size())
-      chart.still.text(x, y, "and " + std::to_string(shown_.size() - shown) + " more", {.size = 11, .fill = palette::quiet});
+    if (shown < shown_.size()) {
+      chart.still.text(x + 17, y, "and " + std::to_string(shown_.size() - shown) + " more", {.size = 11, .fill = palette::quiet});
+      y += line;
+    }
+    chart.still.path("M" + fixed(x) + " " + fixed(y - 3.5, 1) + "h12", "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
+    chart.still.text(x + 17, y, "asked for", {.size = 11, .fill = palette::quiet});
   }
   [[nodiscard]] std::string hover(const goodput_bin& b) const {
     constexpr std::size_t most = 14;

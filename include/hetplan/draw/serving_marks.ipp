@@ -14,7 +14,7 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 
 HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, double top) {
   if (view.marks.empty()) return top;
-  constexpr double lane_height = 17, size = 10.5, gap = 10;
+  constexpr double lane_height = 20, size = 10.5, gap = 10;
   constexpr std::size_t most_lanes = 6;
   constexpr std::string_view em_space = "\xE2\x80\x83";  // stays as wide as it is when the chart is stretched
   std::vector<double> free_from;                         // by lane
@@ -33,7 +33,7 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
     std::string hover = m.words + "\nat " + clock_text(m.from_s);
     if (m.to_s > m.from_s) hover += ", until " + clock_text(m.to_s);
     chart.plot.open_group(m.is_fault ? " class=\"mark fault\"" : " class=\"mark change\"");
-    if (m.to_s > m.from_s) chart.plot.rect(x, y + 5, end - x, 2.5, "currentColor", hover);
+    if (m.to_s > m.from_s) chart.plot.rect(x, y + 7, end - x, 2.5, "currentColor", hover);
     chart.plot.path("M" + fixed(x) + " " + fixed(y, 1) + std::string(shape_of(m.is_fault ? sign::event : sign::replanned)), "currentColor",
                     hover, unstretched);
     if (fits) {

@@ -79,7 +79,7 @@ class place_matrix {
     const std::size_t shown = std::min<std::size_t>(longest, 14);
     const double room = (svg_writer::prose_width(std::string(shown, 'x'), 10.5) + 10) / wide;
     for (const auto& t : slots_.labels(room)) {
-      const double x = grid_.left + (static_cast<double>(t.from) + 0.5) * wide;
+      const double x = grid_.left + (static_cast<double>(t.slot) + 0.5) * wide;
       out_.line(x, bottom + 1, x, bottom + 5, palette::frame);
       const double half = svg_writer::prose_width(fitted(t.text, shown), 10.5) / 2;
       out_.text(std::min(x, time_chart::width - half), bottom + 18, fitted(t.text, shown),

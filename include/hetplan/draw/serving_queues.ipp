@@ -4,6 +4,7 @@
 #include <hetplan/draw/serving_queues.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -22,8 +23,11 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 [[nodiscard]] HETPLAN_INLINE heat_grid queue_grid(const serving_view& view, const server_slots& slots, const time_axis& axis) {
   constexpr std::size_t most_columns = 400;
   const auto& waiting = view.history.waiting;
-  const std::size_t each = (waiting.size() + most_columns - 1) / most_columns;
   const double bin_s = view.history.bin.value();
+  // Not finer than servers publish: without a publication a bin says nothing.
+  const auto period =
+      static_cast<std::size_t>(std::ceil(std::min(view.cloud.ring.period.value() / bin_s, static_cast<double>(waiting.size()))));
+  const std::size_t each = std::max((waiting.size() + most_columns - 1) / most_columns, period);
   heat_grid grid{.left = axis.left, .most = {0}, .units = {"requests waiting"}, .kind = "queue", .id = "queue-grid"};
   std::size_t columns = 0;
   for (std::size_t b = 0; b < waiting.size(); b += each, ++columns) {
@@ -61,7 +65,7 @@ HETPLAN_INLINE std::string queue_map(const serving_view& view) {
     chart.plot.line(chart.axis().left, y, chart.axis().left + chart.axis().width, y, palette::paper, high > 4 ? 3 : 1.5);
   }
   for (const auto& t : slots.labels(high >= 12 ? 1 : 13 / high)) {
-    const double y = grid.top + (static_cast<double>(t.from) + 0.5) * high;
+    const double y = grid.top + (static_cast<double>(t.slot) + 0.5) * high;
     chart.still.text(time_chart::left - 8, y + 3.5, fitted(t.text, 24), {.size = 10.5, .fill = palette::quiet, .anchor = "end"});
   }
   if (slots.ring_edges().size() > 0) {
@@ -72,6 +76,14 @@ HETPLAN_INLINE std::string queue_map(const serving_view& view) {
       const double middle = grid.top + static_cast<double>(begin + edges[r]) / 2 * high;
       if (static_cast<double>(edges[r] - begin) * high >= 11) chart.number("ring " + std::to_string(r), middle + 4, palette::quiet);
     }
+  }
+  for (const auto& m : view.marks) {  // nobody waits there any more
+    const auto row = std::ranges::find_if(slots, [&](const auto& s) { return m.lost && s.count == 1 && s.first == m.lost->index(); });
+    if (row == slots.end()) continue;
+    const double y = grid.top + (static_cast<double>(row - slots.begin()) + 0.5) * high, x = chart.axis().at(m.from_s);
+    chart.plot.open_group(" class=\"mark fault\"");
+    chart.plot.rect(x, y - 1, chart.axis().at(view.duration_s) - x, std::min(2.0, high), "currentColor", m.words);
+    chart.plot.close_group();
   }
   const double bottom = grid.top + grid.height;
   chart.plot.raw(mark_lines(chart, view, top, bottom));

@@ -3,6 +3,8 @@
 
 #include <hetplan/draw/serving_report.hpp>
 
+#include <algorithm>
+
 #include <hetplan/draw/clock_script.hpp>
 #include <hetplan/draw/heat_grid.hpp>
 #include <hetplan/draw/report.hpp>
@@ -22,14 +24,11 @@ namespace detail {
 
 [[nodiscard]] HETPLAN_INLINE std::string goodput_section(const serving_view& view) {
   return section(
-      "goodput", "Goodput",
-      "What was served within its SLO, stacked by service, when it ended; the line is what was asked for, when it arrived. Faults "
-      "and changes of the deployment stand above.",
+      "goodput", "Goodput", "What was served, stacked by service, when it ended; the line is what was asked for, when it arrived.",
       "<div class=\"tools\"><button id=\"zoom-in\" type=\"button\">Zoom in</button><button id=\"zoom-out\" type=\"button\">Zoom "
       "out</button><button id=\"pan-left\" type=\"button\" aria-label=\"earlier\">◀</button><button id=\"pan-right\" "
       "type=\"button\" aria-label=\"later\">▶</button><button id=\"zoom-reset\" type=\"button\">Whole run</button><span "
-      "class=\"note\">Drag to zoom to a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the whole run. The "
-      "queues below move along.</span></div>\n" +
+      "class=\"note\">Drag to zoom to a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the whole run.</span></div>\n" +
           scrolling(goodput_chart(view)));
 }
 
@@ -49,10 +48,11 @@ namespace detail {
   if (view.cloud.size() > most_drawn_servers)
     return section("deployment", "Deployment", "GPUs that each service has on each server." + when,
                    "<div class=\"legend\">" + heat_legend("load", "few", "most GPUs") + "</div>\n" + scrolling(gpu_matrix(view)));
-  return section(
-      "deployment", "Deployment",
-      "A bar is a GPU, its slices are shares of its compute; ×8: batches of up to 8. Slices on one line are one instance." + when,
-      scrolling(deployment_picture(view)));
+  const bool devices = std::ranges::any_of(view.cloud.servers, [](const serve::edge_server& s) { return !s.devices.empty(); });
+  const std::string about =
+      "A bar is a GPU, its slices are shares of its compute; ×8: batches of up to 8. Slices on one line are one instance.";
+  return section("deployment", "Deployment", about + (devices ? " d0, d1, …: registered devices." : "") + when,
+                 scrolling(deployment_picture(view)));
 }
 
 [[nodiscard]] HETPLAN_INLINE std::string queue_section(const serving_view& view) {

@@ -3,6 +3,7 @@
 /// What the parts of the page of serving share: names, what happened when, and how servers are put side by side.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct serving_mark {
   double from_s = 0, to_s = 0;  ///< equal where it happens at once
   std::string words;
   bool is_fault = true;
+  std::optional<serve::server_id> lost = {};  ///< the server that is out from then on
 };
 
 /// Servers one after the other; where they are many, neighbours of a ring share a slot.
@@ -28,9 +30,8 @@ class server_slots {
   struct slot {
     std::size_t first = 0, count = 1, ring = 0;
   };
-  /// A label, and the slots that it is about.
   struct label {
-    std::size_t from = 0, to = 0;
+    std::size_t slot = 0;
     std::string text;
   };
   server_slots(const serve::edge_cloud& cloud, std::size_t most);

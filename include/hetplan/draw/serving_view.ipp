@@ -38,15 +38,21 @@ HETPLAN_INLINE std::vector<std::size_t> server_slots::ring_edges() const {
 }
 
 HETPLAN_INLINE std::vector<server_slots::label> server_slots::labels(double room) const {
-  const auto step = static_cast<std::size_t>(std::max(1.0, round_step(std::max(1.0, room), 1)));
+  const auto step = static_cast<std::size_t>(round_step(std::max(1.0, room), 1));
+  std::vector<std::size_t> edges = ring_edges();
+  edges.push_back(slots_.size());
   std::vector<label> all;
-  std::size_t ring_begin = 0;
   double free_from = 0;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].ring != slots_[ring_begin].ring) ring_begin = i;
-    if ((i - ring_begin) % step != 0 || static_cast<double>(i) < free_from) continue;
-    all.push_back({i, i + 1, cloud_->servers[slots_[i].first].name});
-    free_from = static_cast<double>(i) + room;
+  std::size_t begin = 0;
+  for (const std::size_t end : edges) {
+    for (std::size_t i = begin; i < end; i += step) {
+      const double until = static_cast<double>(i) + room;
+      const bool in_the_way = i > begin && until > static_cast<double>(end) && end < slots_.size();
+      if (static_cast<double>(i) < free_from || in_the_way) continue;
+      all.push_back({i, cloud_->servers[slots_[i].first].name});
+      free_from = until;
+    }
+    begin = end;
   }
   return all;
 }
@@ -76,11 +82,12 @@ HETPLAN_INLINE serving_view::serving_view(const serve::service_history& h, const
           else return t.at_s;
         },
         fault.what);
-    marks.push_back({t.at_s, until_s, fault_words(fault, c), true});
+    marks.push_back({t.at_s, until_s, fault_words(fault, c), true, {}});
+    if (std::holds_alternative<serve::server_fails>(fault.what)) marks.back().lost = fault.server;
   }
   for (std::uint64_t k = 0; k < h.changes; ++k) {
     const double at_s = k < run.changes.at.size() ? run.changes.at[k].value() : static_cast<double>(k + 1) * run.changes.cycle.value();
-    if (at_s > 0 && at_s <= duration_s) marks.push_back({at_s, at_s, "deployment changes", false});
+    if (at_s > 0 && at_s <= duration_s) marks.push_back({at_s, at_s, "deployment changes", false, {}});
   }
   std::ranges::stable_sort(marks, {}, [](const serving_mark& m) { return m.from_s; });
 }
