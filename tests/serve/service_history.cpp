@@ -27,7 +27,8 @@ TEST_CASE("what was asked for adds up by bin of arrival, and credit by server an
     std::vector<std::vector<double>> asked(h.offered.size(), std::vector<double>(3)), credit(s.cloud.size(), std::vector<double>(3));
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const auto& r = requests[i];
-      const auto bin = static_cast<std::size_t>(r.arrival_s / h.bin.value());
+      auto bin = static_cast<std::size_t>(r.arrival_s / h.bin.value());
+      if (r.arrival_s < static_cast<double>(bin) * h.bin.value()) --bin;  // the quotient was rounded up
       REQUIRE(bin < asked.size());
       asked[bin][r.service.index()] += s.services[r.service.index()].is_stream() ? r.length : 1;
       credit[h.records[i].server.index()][r.service.index()] += h.records[i].credit;

@@ -31,7 +31,6 @@ HETPLAN_INLINE void paint(svg_writer& out, const heat_grid& g) {
   if (g.values.empty() || g.columns.empty()) return;
   const double wide = g.column_width(), high = g.row_height();
   std::array<std::string, heat_depths> cells;
-  std::string numbers;
   for (std::size_t r = 0; r < g.values.size(); ++r) {
     const auto& row = g.values[r];
     const auto depth = [&](std::size_t c) { return heat_depth(row[c], g.most_of(r)); };
@@ -49,21 +48,24 @@ HETPLAN_INLINE void paint(svg_writer& out, const heat_grid& g) {
   for (std::size_t d = 0; d < heat_depths; ++d) {
     if (!cells[d].empty()) out.path(cells[d], "currentColor", {}, " fill-opacity=\"" + opacity_of(d + 1) + "\"");
   }
-  for (std::size_t r = 0; r < g.values.size() && high >= 12; ++r) {
+  const auto fits = [&](const std::vector<double>& row) {
+    return std::ranges::all_of(row, [&](double v) { return svg_writer::text_width(short_number(v), 11) <= wide - 6; });
+  };
+  const bool numbers = high >= 12 && std::ranges::all_of(g.values, fits);
+  for (std::size_t r = 0; numbers && r < g.values.size(); ++r) {
     for (std::size_t c = 0; c < g.values[r].size(); ++c) {
       const double v = g.values[r][c];
-      const std::string text = short_number(v);
-      if (v <= 0 || svg_writer::text_width(text, 11) > wide - 6) continue;
+      if (v <= 0) continue;
       const bool deep = 2 * heat_depth(v, g.most_of(r)) > heat_depths + 1;
-      out.text(g.left + (static_cast<double>(c) + 0.5) * wide, g.top + (static_cast<double>(r) + 0.5) * high + 4, text,
+      out.text(g.left + (static_cast<double>(c) + 0.5) * wide, g.top + (static_cast<double>(r) + 0.5) * high + 4, short_number(v),
                {.anchor = "middle"}, deep ? " class=\"on-deep\"" : " class=\"on-pale\"");
     }
   }
   out.close_group();
   std::string values;
-  for (const auto& row : g.values) {
-    if (&row != &g.values.front()) values += ";";
-    for (const double v : row) values += (&v == row.data() ? "" : ",") + fixed(v, 2);
+  for (std::size_t r = 0; r < g.values.size(); ++r) {
+    if (r > 0) values += ";";
+    for (std::size_t c = 0; c < g.values[r].size(); ++c) values += (c > 0 ? "," : "") + fixed(g.values[r][c], 2);
   }
   const std::string id = g.id.empty() ? std::string() : " id=\"" + std::string(g.id) + "\"";
   out.rect(g.left, g.top, g.width, g.height, "transparent", {},

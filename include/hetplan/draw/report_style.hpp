@@ -88,6 +88,7 @@ svg text { font-family: inherit; }
 .legend .heat b { margin: 0 6px 0 0; }
 .legend .heat i + b { margin: 0 0 0 6px; }
 .offered { stroke: var(--ink); }
+.offered.halo { stroke: var(--paper); stroke-opacity: .8; }
 .ring { stroke: var(--line); }
 .mark.fault { color: var(--alarm); }
 .mark.change { color: var(--quiet); }

@@ -33,10 +33,11 @@ struct goodput_bin {
                   std::vector<double>(view.services.size()), std::vector<double>(view.services.size())};
     // The last one holds all that is later; the first one something even where nothing lasts.
     if (end == bins || b.to_s > view.duration_s) b.to_s = std::max(view.duration_s, b.from_s + 1e-9 * view.duration_s);
+    const double width_s = std::max(static_cast<double>(each) * h.bin.value(), b.to_s - b.from_s);  // also of one that the end cuts short
     for (std::size_t k = first; k < end; ++k) {
       for (std::size_t l = 0; l < view.services.size(); ++l) {
-        if (k < h.goodput.size()) b.served[l] += h.goodput[k][l] / (b.to_s - b.from_s);
-        if (k < h.offered.size()) b.asked[l] += h.offered[k][l] / (b.to_s - b.from_s);
+        if (k < h.goodput.size()) b.served[l] += h.goodput[k][l] / width_s;
+        if (k < h.offered.size()) b.asked[l] += h.offered[k][l] / width_s;
       }
     }
     all.push_back(std::move(b));
@@ -71,7 +72,9 @@ class goodput_panel {
     for (const std::size_t l : shown_) area(chart, box, full, l, below);
     std::vector<level> asked;
     for (const auto& b : bins_) asked.push_back({b.from_s, b.to_s, sum(b.asked)});
-    chart.plot.path(step_line(asked, axis, box, full), "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
+    const std::string line = step_line(asked, axis, box, full);
+    chart.plot.path(line, "none", {}, " class=\"offered halo\" stroke-width=\"3.6\"");  // or it would be lost on its way over the areas
+    chart.plot.path(line, "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
     names(chart, box);
     for (const auto& b : bins_)
       chart.plot.rect(axis.at(b.from_s), box.top, axis.at(b.to_s) - axis.at(b.from_s), box.height, "transparent", hover(b));

@@ -15,21 +15,23 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, double top) {
   if (view.marks.empty()) return top;
   constexpr double lane_height = 20, size = 10.5, gap = 10;
-  constexpr std::size_t most_lanes = 6;
+  constexpr std::size_t most_lanes = 5;
   constexpr std::string_view em_space = "\xE2\x80\x83";  // stays as wide as it is when the chart is stretched
   std::vector<double> free_from;                         // by lane
+  double crowded_until = 0;                              // among signs without words one stands for those within a pixel
   const double right = chart.axis().left + chart.axis().width;
   for (const auto& m : view.marks) {
     const double x = chart.axis().at(m.from_s), end = std::max(x + 8, chart.axis().at(m.to_s));
     const double words = svg_writer::prose_width(m.words, size) + 2 * size;
     const bool on_left = x + words > right;
     const double from = on_left ? x - words : x - 6, to = on_left ? end : std::max(end, x + words);
-    auto lane = std::ranges::find_if(free_from, [&](double f) { return f <= from; });
-    const bool fits = lane != free_from.end() || free_from.size() < most_lanes;
-    if (!fits) lane = free_from.end() - 1;
-    else if (lane == free_from.end()) lane = free_from.insert(lane, 0);
-    *lane = std::max(*lane, fits ? to + gap : end);
-    const double y = top + 8 + lane_height * static_cast<double>(lane - free_from.begin());
+    auto lane = static_cast<std::size_t>(std::ranges::find_if(free_from, [&](double f) { return f <= from; }) - free_from.begin());
+    const bool fits = lane < most_lanes;  // else it stands below the others
+    if (fits && lane == free_from.size()) free_from.push_back(0);
+    if (!fits && x < crowded_until) continue;
+    if (fits) free_from[lane] = to + gap;
+    else crowded_until = x + 1, lane = most_lanes;
+    const double y = top + 8 + lane_height * static_cast<double>(lane);
     std::string hover = m.words + "\nat " + clock_text(m.from_s);
     if (m.to_s > m.from_s) hover += ", until " + clock_text(m.to_s);
     chart.plot.open_group(m.is_fault ? " class=\"mark fault\"" : " class=\"mark change\"");
@@ -43,7 +45,7 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
     }
     chart.plot.close_group();
   }
-  const double height = lane_height * static_cast<double>(free_from.size());
+  const double height = lane_height * static_cast<double>(free_from.size() + (crowded_until > 0 ? 1 : 0));
   const bool both = view.history.changes > 0 && std::ranges::any_of(view.marks, &serving_mark::is_fault);
   chart.name(both ? "Events" : view.marks.front().is_fault ? "Faults" : "Changes", {}, top, std::min(height, lane_height));
   return top + height + 8;
