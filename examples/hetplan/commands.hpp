@@ -64,7 +64,7 @@ struct adapt_options {
   std::optional<long long> backups;  ///< after so many iterations; 0: none
 };
 struct serve_options {
-  std::string cloud, services, requests, deployment, faults, records;
+  std::string cloud, services, requests, deployment, faults, records, html;
   std::string trace_service;         ///< of a trace: "" where it need not be said
   std::optional<double> time_scale;  ///< of a trace: 1
   long long seed = standard_seed;

@@ -130,6 +130,7 @@ class command_line {
         ->check(CLI::Range(0, 63))
         ->capture_default_str();
     serve->add_option("--records", serve_.records, "write what became of each request");
+    serve->add_option("--html", serve_.html, "write a report (opens in a browser)");
 
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/draw/serving_report.hpp>
 #include <hetplan/exchange/requests_file.hpp>
 #include <hetplan/io/cloud_json.hpp>
 #include <hetplan/io/deployment_json.hpp>
@@ -94,7 +95,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
   const auto services = io::read_services(io::json_document::load(o.services));
   const serve::any_service_time times(services.times);
   const auto requests = read_requests(o, cloud, services.services);
-  outputs files({{"--records", o.records}}, {o.cloud, o.services, o.requests, o.deployment, o.faults});
+  outputs files({{"--records", o.records}, {"--html", o.html}}, {o.cloud, o.services, o.requests, o.deployment, o.faults});
 
   const auto deployments = io::read_deployment(io::json_document::load(o.deployment), cloud, services.services, times);
   serve::serving_options run;
@@ -111,6 +112,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
     return serve::serve_requests(cloud, services.services, times, requests, deployments.first, handler, run, line);
   }();
   if (!o.records.empty()) files.put(o.records, io::write_records(h.records, cloud));
+  if (!o.html.empty()) files.put(o.html, draw::serving_report_html(h, cloud, services.services, deployments.first, run));
   if (options.json) {
     std::cout << io::write_history(h, cloud, services.services);
   } else {

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: BSL-1.0
 """The report in a browser: its script starts without an error, charts zoom, bars explain themselves. Skipped without Chromium."""
 
-import html.parser
 import json
 import os
 import pathlib
-import shutil
-import struct
 import subprocess
-import sys
 import tempfile
 import unittest
-import zlib
+
+from browser import browse, document, main, pixels
 
 CLI = os.environ["HETPLAN_CLI"]
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SKIPPED = 77
 
 # Runs in the page after its own script; what it finds is read from the dumped document.
 DRIVER = """
@@ -79,40 +74,6 @@ window.addEventListener("load", () => {
 });
 </script>
 """
-
-
-def browse(page, *arguments):
-    with tempfile.TemporaryDirectory() as profile:
-        command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1500,2000",
-                   f"--user-data-dir={profile}", *arguments, page.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL, check=True).stdout
-
-
-class document(html.parser.HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.root = set(), {}
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        if tag == "html":
-            self.root = attributes
-        if "id" in attributes:
-            self.ids.add(attributes["id"])
-
-
-def pixels(png):
-    """The rows of a screenshot as they are stored; enough to see that something was drawn."""
-    data, at, packed, width = png.read_bytes(), 8, b"", 0
-    while at < len(data):
-        length, kind = struct.unpack(">I4s", data[at:at + 8])
-        if kind == b"IHDR":
-            width, = struct.unpack(">I", data[at + 8:at + 12])
-        if kind == b"IDAT":
-            packed += data[at + 8:at + 8 + length]
-        at += 12 + length
-    return width, zlib.decompress(packed)
 
 
 class a_report_in_a_browser(unittest.TestCase):
@@ -212,7 +173,4 @@ class a_report_in_a_browser(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if BROWSER is None:
-        print("skipped: no chromium, chromium-browser or google-chrome on the PATH", file=sys.stderr)
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()

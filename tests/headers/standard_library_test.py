@@ -26,7 +26,8 @@ NAMES = {
     "cctype": "isalnum isdigit isspace",
     "charconv": "chars_format from_chars to_chars",
     "chrono": "day duration duration_cast month nanoseconds steady_clock sys_days year year_month_day",
-    "cmath": """abs ceil exp floor frexp hypot isfinite isinf isnan ldexp llround log log10 lround nearbyint nextafter pow round sqrt""",
+    "cmath": """abs ceil cos exp exp2 floor frexp hypot isfinite isinf isnan ldexp llround log log10 log2 lround nearbyint nextafter pow
+        round sin sqrt""",
     "compare": "strong_ordering partial_ordering",
     "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as",
     "condition_variable": "condition_variable",
@@ -48,6 +49,7 @@ NAMES = {
     "memory": "addressof hash make_shared make_unique shared_ptr unique_ptr",
     "mutex": "lock_guard mutex unique_lock",
     "new": "bad_alloc",
+    "numbers": "numbers",
     "numeric": "accumulate gcd inner_product iota partial_sum",
     "optional": "nullopt optional",
     "queue": "priority_queue",

@@ -12,6 +12,7 @@
 #include <hetplan/draw/adaptation_view.hpp>
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/report_time_chart.hpp>
+#include <hetplan/draw/signs.hpp>
 
 namespace HETPLAN_NAMESPACE::draw::detail {
 
@@ -37,17 +38,6 @@ struct adaptation_detail {
   bool zooms = false;      ///< signs keep their shape when the page's script stretches the chart
 };
 
-/// One kind of sign per rung; told apart by shape.
-enum class sign { event, network, known_plan, replanned, done };
-
-/// Around the place of the sign, in relative steps.
-[[nodiscard]] constexpr std::string_view shape_of(sign s) {
-  return s == sign::network      ? "m0-5.2l5 9h-10Z"
-         : s == sign::known_plan ? "m-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0Z"
-         : s == sign::replanned  ? "m0-6l6 6l-6 6l-6-6Z"
-         : s == sign::done       ? "m-1-6h9l-2.5 3l2.5 3h-7v6h-2Z"
-                                 : "m-4.5-4h9l-4.5 8Z";
-}
 [[nodiscard]] constexpr color color_of(sign s) {
   return s == sign::network      ? adaptation_colors::on_time
          : s == sign::known_plan ? adaptation_colors::speed
@@ -82,10 +72,6 @@ class adaptation_canvas {
   ///
   /// @param room  pixels that it may take.
   void label(double at_s, double baseline, std::string_view text, double room, const text_style& style, std::string more = {});
-
- private:
-  static constexpr std::string_view unstretched =
-      " style=\"transform:scaleX(calc(1/var(--zoom,1)));transform-box:fill-box;transform-origin:center\"";
 };
 
 /// A sign with a few words over each of some times. Where they stand too close, the words are left to the pointer.

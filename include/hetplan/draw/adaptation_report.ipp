@@ -9,9 +9,9 @@
 
 #include <hetplan/draw/adaptation_canvas.hpp>
 #include <hetplan/draw/adaptation_rows.hpp>
-#include <hetplan/draw/adaptation_script.hpp>
 #include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/draw/adaptation_tables.hpp>
+#include <hetplan/draw/clock_script.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/ticks.hpp>
@@ -97,7 +97,7 @@ HETPLAN_INLINE std::string adaptation_report_html(std::span<const io::policy_his
                       "Every plan that a policy held. One letter, one way to share the computing; a number behind it, another order of its "
                       "transfers. Numbers after devices are samples of a microbatch.",
                       detail::plans_table(view, model, c));
-  body += "<script>" + std::string(detail::adaptation_script) + "</script>\n";
+  body += "<script>" + std::string(detail::clock_script) + "</script>\n";
   return detail::page(title, body);
 }
 

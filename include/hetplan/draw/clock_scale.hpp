@@ -29,6 +29,9 @@ struct level {
 /// Digits in groups of three: 86 400. The space is a narrow one that does not break.
 [[nodiscard]] std::string grouped(long long n);
 
+/// A number for a small place: "0.25", "1 240", "124 k".
+[[nodiscard]] std::string short_number(double v);
+
 /// The least, the most and the mean of a value in each of many equal parts of the time: one outline however often it changed.
 class value_band {
  public:

@@ -44,6 +44,15 @@ HETPLAN_INLINE std::string grouped(long long n) {
   return text;
 }
 
+HETPLAN_INLINE std::string short_number(double v) {
+  if (v >= 99'999.5) {
+    std::string text = engineering(v, "");
+    while (text.back() == ' ') text.pop_back();
+    return text;
+  }
+  return v == std::floor(v) || v >= 100 ? grouped(std::llround(v)) : fixed(v, v < 10 ? 2 : 1);
+}
+
 HETPLAN_INLINE value_band::value_band(const time_axis& axis, std::size_t bins)
     : axis_(axis), least_(bins, infinite), most_(bins, -infinite), sum_(bins, 0), weight_(bins, 0) {}
 

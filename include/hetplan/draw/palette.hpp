@@ -53,6 +53,9 @@ inline constexpr color activations{134, 146, 160};
 /// Light fills for things that have no order (devices); repeats after ten.
 [[nodiscard]] color category_color(std::size_t i);
 
+/// The same hues, strong enough for lines on paper that is white or dark.
+[[nodiscard]] color category_line_color(std::size_t i);
+
 /// Text on a fill: paper or ink, whichever stands out more.
 [[nodiscard]] color text_on(color fill);
 

@@ -59,6 +59,20 @@ HETPLAN_INLINE color category_color(std::size_t i) {
   return fills[i % fills.size()];
 }
 
+HETPLAN_INLINE color category_line_color(std::size_t i) {
+  constexpr std::array<color, 10> lines{{{50, 118, 196},
+                                         {214, 106, 18},
+                                         {26, 138, 107},
+                                         {143, 100, 190},
+                                         {206, 82, 80},
+                                         {158, 136, 8},
+                                         {22, 142, 164},
+                                         {154, 106, 70},
+                                         {116, 128, 141},
+                                         {104, 142, 36}}};
+  return lines[i % lines.size()];
+}
+
 HETPLAN_INLINE color text_on(color fill) {
   const double l = fill.luminance();
   return (1.05 / (l + 0.05)) > (l + 0.05) / (ink.luminance() + 0.05) ? paper : ink;

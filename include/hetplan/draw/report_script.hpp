@@ -212,7 +212,7 @@ window.addEventListener("error", (event) => {
   }
 
   document.addEventListener("pointermove", (event) => {
-    const text = tips.get(event.target);
+    const text = tips.get(event.target) ?? event.target.tipAt?.(event);  // a part may know better than its title
     tip.hidden = !text || drag !== null;
     if (tip.hidden) return;
     if (tip.textContent !== text) tip.textContent = text;

@@ -10,7 +10,7 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 
 inline constexpr std::string_view report_style = R"css(
 :root { --paper: #ffffff; --page: #f3f5f8; --ink: #1f2933; --quiet: #626e7b; --line: #d6dce3; --track: #f5f7f9; --alarm: #b71642;
-  --accent: #1f5fa8; --meter: #7aade0; }
+  --accent: #1f5fa8; --meter: #7aade0; --queue: #c85a00; }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 14px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; }
@@ -51,6 +51,9 @@ summary { cursor: pointer; margin: 4px 0 8px; }
 .meter.over i { background: var(--alarm); }
 .share { display: flex; height: 22px; border-radius: 5px; overflow: hidden; background: var(--track); }
 .share i { display: block; height: 100%; }
+.named { display: grid; grid-template-columns: 90px 1fr; gap: 4px 12px; align-items: center; margin: 14px 0 0; font-size: 12.5px;
+  color: var(--quiet); }
+.named + .named { margin-top: 5px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 20px; font-size: 12.5px; color: var(--quiet); margin: 8px 0 12px; }
 .swatch { display: inline-block; width: 14px; height: 11px; vertical-align: -1px; margin-right: 1px; }
 .swatch:last-of-type { margin-right: 7px; }
@@ -76,6 +79,24 @@ svg text { font-family: inherit; }
 .span { fill: var(--accent); fill-opacity: .16; stroke: var(--accent); pointer-events: none; }
 .mark-critical .bars > .c { stroke: var(--alarm); stroke-width: 1.8; }
 .mark-critical .bars > :not(.c):not(text):not([fill="#f5f7f9"]) { opacity: .28; }
+.heat { --heat: var(--accent); color: var(--heat); }
+.heat.queue { --heat: var(--queue); }
+.heat path { shape-rendering: crispEdges; }
+.heat text, .legend .heat b { fill: var(--ink); color: var(--quiet); font-weight: inherit; pointer-events: none; }
+.heat text.on-deep { fill: var(--paper); }
+.legend .depth { display: inline-block; width: 16px; height: 11px; vertical-align: -1px; background: var(--heat); }
+.legend .heat b { margin: 0 6px 0 0; }
+.legend .heat i + b { margin: 0 0 0 6px; }
+.offered { stroke: var(--ink); }
+.offered.halo { stroke: var(--paper); stroke-opacity: .8; }
+.ring { stroke: var(--line); }
+.mark.fault { color: var(--alarm); }
+.mark.change { color: var(--quiet); }
+.mark text { fill: currentColor; }
+.flow { fill: var(--accent); fill-opacity: .5; }
+.flow:hover { fill: var(--queue); fill-opacity: 1; }
+.beside { display: flex; flex-wrap: wrap; gap: 12px 32px; align-items: flex-start; }
+.beside > * { flex: 1 1 360px; min-width: 0; }
 #tip { position: fixed; z-index: 9; max-width: 440px; padding: 8px 12px; border-radius: 8px; background: #1b242e; color: #f4f7fa;
   font-size: 12.5px; line-height: 1.45; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none;
   box-shadow: 0 4px 18px rgba(0,0,0,.3); }
@@ -83,7 +104,7 @@ svg text { font-family: inherit; }
 #tip[hidden] { display: none; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #171c22; --page: #0e1216; --ink: #e4e9ef; --quiet: #9aa6b3; --line: #303943; --track: #20272f; --alarm: #f0557c;
-    --accent: #7fb4ee; --meter: #4f83b8; }
+    --accent: #7fb4ee; --meter: #4f83b8; --queue: #ff9f4a; }
   svg [fill="#f5f7f9"] { fill: var(--track); }
   svg > text[fill="#1f2933"], .plot text[font-size="9.5"][fill="#1f2933"] { fill: var(--ink); }
   svg text[fill="#626e7b"] { fill: var(--quiet); }

@@ -22,7 +22,12 @@ class history_recorder {
 
   /// A request has ended. Requires that it has not before.
   void end(request_number r, const request& what, const request_record& how, double latency_s);
-  void entered(server_id s) { ++history_.servers[s.index()].entered; }
+  /// In order of arrival.
+  void entered(const request& what) {
+    ++history_.servers[what.server.index()].entered;
+    if (what.arrival_s >= offered_until_s_) open_offered(what.arrival_s);
+    history_.offered.back()[what.service.index()] += asked(what);
+  }
   void passed_on(server_id from, server_id to) {
     ++history_.servers[from.index()].passed_on;
     ++flows_[(static_cast<std::uint64_t>(static_cast<std::uint32_t>(from.value)) << 32) | static_cast<std::uint32_t>(to.value)];
@@ -39,16 +44,24 @@ class history_recorder {
   [[nodiscard]] service_history take(std::uint64_t requests);
 
  private:
+  void open_offered(double arrival_s);
+  /// Its credit, were it served.
+  [[nodiscard]] double asked(const request& what) const {
+    return (*services_)[what.service.index()].is_stream() ? static_cast<double>(what.length) : 1;
+  }
+
   service_history history_;
   const std::vector<service>* services_;
   double bin_s_ = 1;
   double last_arrival_s_ = 0;
   double next_waiting_s_ = 0;
+  double offered_until_s_ = 0;  ///< the end of the last bin of `offered`
   double last_end_s_ = 0;
   double credit_ = 0;
   std::uint64_t ended_ = 0;
   std::vector<bool> has_ended_;  ///< by number: the promise that each ends once
   bool detailed_;
+  std::vector<double> by_server_;  ///< servers x services, where detailed
   std::unordered_map<std::uint64_t, std::uint64_t> flows_;
 };
 

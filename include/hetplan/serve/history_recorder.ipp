@@ -18,18 +18,21 @@ HETPLAN_INLINE history_recorder::history_recorder(const edge_cloud& cloud, const
   history_.services.resize(services.size());
   history_.servers.resize(cloud.size());
   history_.offloads.resize(8);
+  history_.offered.reserve(static_cast<std::size_t>(last_arrival_s_ / bin_s_) + 2);
+  if (detailed_) by_server_.resize(cloud.size() * services.size());
   if (o.detail == history_detail::records) history_.records.resize(all.size());
 }
 
 HETPLAN_INLINE void history_recorder::end(request_number r, const request& what, const request_record& how, double latency_s) {
   auto& totals = history_.services[what.service.index()];
   ++totals.ended[static_cast<std::size_t>(how.outcome)];
-  totals.asked += (*services_)[what.service.index()].is_stream() ? static_cast<double>(what.length) : 1;
+  totals.asked += asked(what);
   totals.credit += how.credit;
   if (latency_s >= 0) totals.latency.add(latency_s);
   auto& server = history_.servers[how.server.index()];
   server.credit += how.credit;
   ++server.ended;
+  if (detailed_) by_server_[how.server.index() * history_.services.size() + what.service.index()] += how.credit;
   const auto hops = static_cast<std::size_t>(how.offloads);
   if (hops >= history_.offloads.size()) history_.offloads.resize(hops + 1);
   ++history_.offloads[hops];
@@ -47,6 +50,12 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   if (!history_.records.empty()) history_.records[r] = how;
 }
 
+HETPLAN_INLINE void history_recorder::open_offered(double arrival_s) {
+  const auto bin = static_cast<std::size_t>(arrival_s / bin_s_);
+  history_.offered.resize(bin + 1, std::vector<double>(history_.services.size()));
+  offered_until_s_ = static_cast<double>(bin + 1) * bin_s_;
+}
+
 HETPLAN_INLINE void history_recorder::waiting(std::vector<std::uint32_t> by_server, double now_s) {
   const auto bin = static_cast<std::size_t>(now_s / bin_s_);
   while (history_.waiting.size() < bin) history_.waiting.emplace_back(history_.servers.size());
@@ -60,6 +69,8 @@ HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
         {server_id(static_cast<std::int32_t>(key >> 32)), server_id(static_cast<std::int32_t>(key & 0xffffffffU)), count});
   std::ranges::sort(history_.flows,
                     [](const offload_flow& a, const offload_flow& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+  const auto width = static_cast<std::ptrdiff_t>(history_.services.size());
+  for (auto row = by_server_.begin(); row != by_server_.end(); row += width) history_.credit_by_server.emplace_back(row, row + width);
   history_.duration = seconds(std::max(last_end_s_, last_arrival_s_));
   while (history_.offloads.size() > 1 && history_.offloads.back() == 0) history_.offloads.pop_back();
   // The promise that every request ends exactly once.

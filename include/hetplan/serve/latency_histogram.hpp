@@ -37,6 +37,16 @@ class latency_histogram {
     }
     return seconds(largest_s_);
   }
+
+  /// How many took at most that long; of the bin that holds the time, the part below it. Requires time >= 0.
+  [[nodiscard]] double count_within(seconds time) const {
+    if (time.value() >= largest_s_) return static_cast<double>(count_);
+    const auto last = bin(time.value());
+    double sum = 0;
+    for (std::size_t b = 0; b < last; ++b) sum += static_cast<double>(bins_[b]);
+    const double from = last == 0 ? 0 : edge(last);
+    return sum + static_cast<double>(bins_[last]) * std::min(1.0, (time.value() - from) / (edge(last + 1) - from));
+  }
   friend bool operator==(const latency_histogram&, const latency_histogram&) = default;
 
  private:

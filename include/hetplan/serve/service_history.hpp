@@ -82,8 +82,10 @@ inline constexpr std::size_t most_detailed = 1000;
 
 /// What became of a stream of requests.
 ///
-/// Shapes  goodput: bins x services (credit of requests that ended then); waiting: bins x servers (requests that waited on
-/// instances that the server leads, at the first publication of the bin), empty for clouds of more than most_detailed servers. Units: SI.
+/// Shapes  goodput: bins x services (credit of requests that ended then); offered: bins x services (credit of requests that arrived then,
+/// had they been served); credit_by_server: servers x services (of requests that the server was the last to handle); waiting: bins x
+/// servers (requests that waited on instances that the server leads, at the first publication of the bin). The last two are empty for
+/// clouds of more than most_detailed servers. Units: SI.
 /// Source  EPARA, eq. 2; semantics, section 11 (what counts).
 struct service_history {
   status result;     ///< stopped where an observer said so: then some requests have not ended
@@ -92,6 +94,8 @@ struct service_history {
   std::vector<service_totals> services;
   std::vector<server_totals> servers;
   std::vector<std::vector<double>> goodput;
+  std::vector<std::vector<double>> offered;
+  std::vector<std::vector<double>> credit_by_server;
   std::vector<std::vector<std::uint32_t>> waiting;
   std::vector<std::uint64_t> offloads;  ///< [h]: requests that had been passed on h times when they ended
   std::vector<offload_flow> flows;      ///< by from, then to

@@ -186,7 +186,7 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::next() {
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
       look_ahead();
-      recorder_.entered((*all_)[number].server);
+      recorder_.entered((*all_)[number]);
       r = handle(number, true);
     }
     if (r) return r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the adaptation's page does beside the report's script: it writes the axis as on a clock.
+/// What pages over minutes and hours do beside the report's script: they write the axes of time as on a clock.
 
 #include <string_view>
 
@@ -9,15 +9,13 @@
 namespace HETPLAN_NAMESPACE::draw::detail {
 
 /// The report's script zooms and writes seconds; this one handles the event of the view that it sets and writes hours and minutes instead.
-inline constexpr std::string_view adaptation_script = R"js(
+inline constexpr std::string_view clock_script = R"js(
 "use strict";
 (() => {
   const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
                  60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800];
   const root = document.documentElement;
-  const chart = document.getElementById("adaptation");
-  const seconds = Number(chart.dataset.seconds);
-  if (seconds < 120) return;
+  const charts = [...document.querySelectorAll("svg.over-time")].filter((chart) => Number(chart.dataset.seconds) >= 120);
 
   function label(t) {
     const hours = Math.floor(t / 3600 + 1e-9);
@@ -27,7 +25,8 @@ inline constexpr std::string_view adaptation_script = R"js(
     return parts.map(([n, unit]) => `${n} ${unit}`).join(" ") || "0";
   }
 
-  function draw() {
+  function draw(chart) {
+    const seconds = Number(chart.dataset.seconds);
     const from = seconds * Number(root.dataset.from ?? 0);
     const to = seconds * Number(root.dataset.to ?? 1);
     const width = Number(chart.dataset.width);
@@ -50,7 +49,7 @@ inline constexpr std::string_view adaptation_script = R"js(
     }
   }
 
-  new MutationObserver(draw).observe(root, { attributes: true, attributeFilter: ["data-from", "data-to"] });
+  new MutationObserver(() => charts.forEach(draw)).observe(root, { attributes: true, attributeFilter: ["data-from", "data-to"] });
 })();
 )js";
 

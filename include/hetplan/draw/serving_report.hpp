@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The report of requests in an edge cloud: one page that shows what was served, where, how fast, and what became of the rest.
+
+#include <string>
+#include <vector>
+
+#include <hetplan/serve/deployment.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_history.hpp>
+#include <hetplan/serve/serving_options.hpp>
+
+namespace HETPLAN_NAMESPACE::draw {
+
+/// One self-contained HTML page: numbers, goodput over time, service levels, who served what where, the deployment, queues, offloads. Its
+/// charts over time zoom together, and parts explain themselves under the pointer.
+///
+/// @param h      of these requests in this cloud.
+/// @param first  the deployment to begin with.
+/// @param run    with what the history was made: its faults and changes stand on the axes of time.
+/// Complexity    linear in the history; what is many (servers, bins, flows) is put together, so that the page stays within a megabyte or
+/// two. Determinism   same input, same bytes.
+[[nodiscard]] std::string serving_report_html(const serve::service_history& h, const serve::edge_cloud& cloud,
+                                              const std::vector<serve::service>& services, const serve::deployment& first,
+                                              const serve::serving_options& run = {});
+
+}  // namespace HETPLAN_NAMESPACE::draw
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/draw/serving_report.ipp>
+#endif
