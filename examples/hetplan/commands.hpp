@@ -67,6 +67,10 @@ struct serve_options {
   std::string cloud, services, requests, deployment, faults, records, html;
   std::string trace_service;         ///< of a trace: "" where it need not be said
   std::optional<double> time_scale;  ///< of a trace: 1
+  std::string system = "epara", expected, out;
+  std::optional<std::string> cycle, size_for;
+  int most_gpus = 64;
+  bool explain = false;
   long long seed = standard_seed;
   int offloads = 5;
 };
@@ -104,8 +108,8 @@ int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
 /// What `list` knows, in its order.
-inline constexpr const char* listed_kinds[] = {"models", "clusters", "devices", "planners",  "policies",
-                                               "rows",   "laws",     "orders",  "transfers", "fusions"};
+inline constexpr const char* listed_kinds[] = {"models", "clusters", "devices",   "planners", "policies", "rows",
+                                               "laws",   "orders",   "transfers", "fusions",  "systems"};
 int list(const common_options&, const std::string& what);
 
 // --- shared by the commands ---

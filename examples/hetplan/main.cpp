@@ -120,7 +120,14 @@ class command_line {
     serve->add_option("requests", serve_.requests, "requests file, or a trace of Azure, BurstGPT or Mooncake")
         ->required()
         ->type_name("REQUESTS");
-    serve->add_option("--deployment", serve_.deployment, "which services stand where")->required()->type_name("FILE");
+    serve->add_option("--deployment", serve_.deployment, "which services stand where (the system places them)")->type_name("FILE");
+    serve->add_option("--system", serve_.system, "who places and handles, see `hetplan list systems`")->capture_default_str();
+    serve->add_option("--expected", serve_.expected, "requests that the first placement knows (REQUESTS)")->type_name("FILE");
+    serve->add_option("--cycle", serve_.cycle, "place anew so often, such as 60s (never)")->type_name("TIME");
+    serve->add_option("--out", serve_.out, "write the deployment");
+    serve->add_flag("--explain", serve_.explain, "say how each service is run, and why");
+    serve->add_option("--size-for", serve_.size_for, "how many GPUs serve such a share of the requests, such as 99%")->type_name("SHARE");
+    serve->add_option("--most-gpus", serve_.most_gpus, "of a server, for --size-for")->check(CLI::Range(1, 1024))->capture_default_str();
     serve->add_option("--trace-service", serve_.trace_service, "the service that a trace is for (the only one with tokens)")
         ->type_name("NAME");
     serve->add_option("--time-scale", serve_.time_scale, "multiply a trace's times (1)")->check(CLI::PositiveNumber);

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <iostream>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,9 +25,13 @@
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/services_json.hpp>
 #include <hetplan/io/serving_results_json.hpp>
+#include <hetplan/io/text.hpp>
+#include <hetplan/io/units.hpp>
+#include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/fixed_placement.hpp>
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
-#include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/placement_candidates.hpp>
+#include <hetplan/serve/serve_with.hpp>
+#include <hetplan/serve/size_for.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -78,45 +89,193 @@ void print(const serve::service_history& h, const std::vector<serve::service>& s
   if (!h.result.ok()) std::printf("%s: %s\n", std::string(to_string(h.result.result)).c_str(), h.result.reason.c_str());
 }
 
-serve::request_stream read_requests(const serve_options& o, const serve::edge_cloud& cloud, const std::vector<serve::service>& services) {
-  auto file =
-      exchange::read_requests_file(o.requests, cloud, services, {.service = o.trace_service, .time_scale = o.time_scale.value_or(1)});
+serve::request_stream read_requests(const serve_options& o, const std::string& path, const serve::edge_cloud& cloud,
+                                    const std::vector<serve::service>& services) {
+  auto file = exchange::read_requests_file(path, cloud, services, {.service = o.trace_service, .time_scale = o.time_scale.value_or(1)});
   if (!file.trace && (!o.trace_service.empty() || o.time_scale))
-    throw invalid_input("--trace-service and --time-scale: expected a trace of another project, got requests in " + escaped(o.requests));
-  if (file.skipped > 0) warn(o.requests + ": requests that got no token, left out: " + std::to_string(file.skipped));
+    throw invalid_input("--trace-service and --time-scale: expected a trace of another project, got requests in " + escaped(path));
+  if (file.skipped > 0) warn(path + ": requests that got no token, left out: " + std::to_string(file.skipped));
   return std::move(file.requests);
+}
+
+/// All that is read, before anything is done.
+struct serving_inputs {
+  serve::edge_cloud cloud;
+  std::vector<serve::service> services;
+  serve::any_service_time times;
+  serve::request_stream requests;
+  std::optional<serve::request_stream> expected;
+  serve::serving_options run;
+};
+
+serving_inputs read_inputs(const serve_options& o) {
+  auto cloud = io::read_cloud(io::json_document::load(o.cloud));
+  auto file = io::read_services(io::json_document::load(o.services));
+  serving_inputs in{std::move(cloud), std::move(file.services), std::move(file.times), {}, {}, {}};
+  in.requests = read_requests(o, o.requests, in.cloud, in.services);
+  if (!o.expected.empty()) in.expected = read_requests(o, o.expected, in.cloud, in.services);
+  if (!o.faults.empty()) in.run.faults = io::read_faults(io::json_document::load(o.faults), in.cloud);
+  if (!o.records.empty()) in.run.detail = serve::history_detail::records;
+  return in;
+}
+
+seconds read_time(const char* option, const std::string& text) {
+  const auto time = io::parse_quantity(text, io::dimension_of<seconds>);
+  if (time.value && *time.value > 0) return seconds(*time.value);
+  throw invalid_input(std::string(option) + ": expected a time > 0, such as \"60 s\", got " + io::in_quotes(text) +
+                      (time.meant.empty() ? "" : "; did you mean " + io::in_quotes(time.meant) + "?"));
+}
+
+double read_share(const char* option, const std::string& text) {
+  std::string_view digits(text);
+  const bool percent = digits.ends_with('%');
+  if (percent) digits.remove_suffix(1);
+  double share = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), share);
+  if (percent) share /= 100;
+  if (error == std::errc() && end == digits.data() + digits.size() && share > 0 && share <= 1) return share;
+  throw invalid_input(std::string(option) + ": expected a share above 0, at most 1, such as 99% or 0.99, got " + io::in_quotes(text));
+}
+
+serve::serving_system system_of(const serve_options& o, const std::vector<serve::service>& services) {
+  auto found = recipes::serving_system_named(o.system, services, {.most_offloads = o.offloads, .seed = static_cast<std::uint64_t>(o.seed)});
+  if (found) return std::move(*found);
+  std::vector<std::string_view> known;
+  for (const auto& s : recipes::serving_systems) known.push_back(s.name);
+  throw invalid_input("--system: expected one of " + io::joined(known) + ", got " + io::in_quotes(o.system) +
+                      io::suggestion(o.system, known));
+}
+
+void refuse(std::initializer_list<std::pair<const char*, bool>> options, const char* because) {
+  for (const auto& [name, given] : options) {
+    if (given) throw invalid_input(std::string(name) + ": " + because);
+  }
+}
+
+/// One line for each service, GPUs and counts of what was placed; with --explain how it is run on the first server's GPUs, and why.
+void print_placed(const serve::deployment& d, const serving_inputs& in, bool explain) {
+  std::printf("%-24s %10s %8s %8s  %s\n", "service", "instances", "servers", "GPUs", "runs as");
+  for (std::size_t l = 0; l < in.services.size(); ++l) {
+    std::size_t count = 0;
+    std::set<serve::server_id> servers;
+    std::set<serve::gpu_slot> gpus;
+    std::set<std::string> as;
+    for (const auto& i : d.instances) {
+      if (i.what != serve::service_id(l)) continue;
+      ++count;
+      servers.insert(i.leader());
+      gpus.insert(i.gpus.begin(), i.gpus.end());
+      std::string text = escaped(in.services[l].variants[static_cast<std::size_t>(i.variant)].name) + ", BS " + std::to_string(i.batch);
+      if (i.frames > 1) text += ", MF " + std::to_string(i.frames);
+      if (i.groups > 1) text += ", DP " + std::to_string(i.groups);
+      if (i.device) text += ", on devices";
+      as.insert(std::move(text));
+    }
+    std::printf("%-24s %10zu %8zu %8zu  %s\n", escaped(in.services[l].name).c_str(), count, servers.size(), gpus.size(),
+                as.empty() ? "-" : io::joined(as, "; ").c_str());
+  }
+  std::printf("\n");
+  if (!explain) return;
+  const serve::placement_candidates candidates(in.cloud, in.services, in.times, {});
+  for (std::size_t l = 0; l < in.services.size(); ++l) {
+    std::printf("%s\n", escaped(in.services[l].name).c_str());
+    bool runs = false;
+    for (const auto* a : candidates.all()) {
+      if (a->what != serve::service_id(l)) continue;
+      for (const auto& sentence : a->because) std::printf("  %s%s\n", sentence.starts_with("category") ? "" : "  ", sentence.c_str());
+      runs = true;
+    }
+    if (!runs) std::printf("  runs on no GPU of this cloud\n");
+  }
+  std::printf("\n");
+}
+
+/// What was played, and what with.
+struct played {
+  serve::deployment first;
+  serve::service_history history;
+  serve::serving_options run;
+};
+
+played play_deployment(const common_options& options, const serve_options& o, const serving_inputs& in) {
+  refuse({{"--cycle", o.cycle.has_value()}, {"--expected", !o.expected.empty()}, {"--out", !o.out.empty()}, {"--explain", o.explain}},
+         "the deployment is given; expected no --deployment, so that a system places");
+  auto file = io::read_deployment(io::json_document::load(o.deployment), in.cloud, in.services, in.times);
+  auto run = in.run;
+  if (!file.at.empty()) {
+    auto in_turn = std::move(file.changes);
+    in_turn.insert(in_turn.begin(), file.first);
+    run.changes = {.at = file.at, .policy = serve::fixed_placement(std::move(in_turn))};
+  }
+  auto system = system_of(o, in.services);
+  serving_progress_line line(options);
+  auto history = serve::serve_requests(in.cloud, in.services, in.times, in.requests, file.first, system.handler, run, line);
+  return {std::move(file.first), std::move(history), std::move(run)};
+}
+
+played play_system(const common_options& options, const serve_options& o, const serving_inputs& in) {
+  const auto cycle = o.cycle ? read_time("--cycle", *o.cycle) : seconds();
+  const auto& expected = in.expected ? *in.expected : in.requests;
+  const auto window = expected.last_arrival().value() > 0 ? expected.last_arrival() : seconds(1);
+  serving_progress_line line(options);
+  auto done =
+      serve::serve_with(system_of(o, in.services), in.cloud, in.services, in.times, in.requests, expected, window, cycle, in.run, line);
+  auto run = in.run;
+  run.changes.cycle = cycle;
+  return {std::move(done.first), std::move(done.history), std::move(run)};
+}
+
+int find_size(const common_options& options, const serve_options& o, const serving_inputs& in) {
+  refuse({{"--cycle", o.cycle.has_value()},
+          {"--expected", !o.expected.empty()},
+          {"--deployment", !o.deployment.empty()},
+          {"--faults", !o.faults.empty()},
+          {"--records", !o.records.empty()},
+          {"--html", !o.html.empty()},
+          {"--explain", o.explain}},
+         "not together with --size-for, which tries many sizes");
+  const double target = read_share("--size-for", *o.size_for);
+  outputs files({{"--out", o.out}}, {o.cloud, o.services, o.requests});
+  static_cast<void>(system_of(o, in.services));
+  if (!options.json) std::printf("%12s %8s %12s\n", "GPUs/server", "GPUs", "served");
+  const auto found = serve::size_for(
+      target, [&] { return system_of(o, in.services); }, in.cloud, in.services, in.times, in.requests, o.most_gpus,
+      [&](const serve::sizing_step& s) {
+        if (!options.json) std::printf("%12d %8zu %11.2f%%\n", s.gpus_per_server, s.gpus, 100 * s.attainment);
+        return control::go;
+      });
+  if (options.json) {
+    std::cout << io::write_sizing(found, target);
+  } else if (found.result.ok()) {
+    std::printf("\n%zu GPUs, at most %d a server, serve %.2f %% (%s)\n", found.best.gpus, found.best.gpus_per_server,
+                100 * found.best.attainment, o.system.c_str());
+  } else {
+    std::printf("\n%s: %s\n", std::string(to_string(found.result.result)).c_str(), found.result.reason.c_str());
+  }
+  if (!o.out.empty())
+    files.put(o.out, io::write_deployment({found.placed}, serve::with_gpus(in.cloud, found.best.gpus_per_server), in.services));
+  files.commit();
+  return found.result.ok() ? 0 : 1;
 }
 
 }  // namespace
 
 int serve_requests(const common_options& options, const serve_options& o) {
   require_no_model_options(options, "hetplan serve");
-  const auto cloud = io::read_cloud(io::json_document::load(o.cloud));
-  const auto services = io::read_services(io::json_document::load(o.services));
-  const serve::any_service_time times(services.times);
-  const auto requests = read_requests(o, cloud, services.services);
-  outputs files({{"--records", o.records}, {"--html", o.html}}, {o.cloud, o.services, o.requests, o.deployment, o.faults});
-
-  const auto deployments = io::read_deployment(io::json_document::load(o.deployment), cloud, services.services, times);
-  serve::serving_options run;
-  if (!o.faults.empty()) run.faults = io::read_faults(io::json_document::load(o.faults), cloud);
-  if (!o.records.empty()) run.detail = serve::history_detail::records;
-  if (!deployments.at.empty()) {
-    auto in_turn = deployments.changes;
-    in_turn.insert(in_turn.begin(), deployments.first);
-    run.changes = {.at = deployments.at, .policy = serve::fixed_placement(std::move(in_turn))};
-  }
-  serve::offload_by_idle_goodput handler{&services.services, static_cast<std::uint64_t>(o.seed), o.offloads};
-  const auto h = [&] {
-    serving_progress_line line(options);
-    return serve::serve_requests(cloud, services.services, times, requests, deployments.first, handler, run, line);
-  }();
-  if (!o.records.empty()) files.put(o.records, io::write_records(h.records, cloud));
-  if (!o.html.empty()) files.put(o.html, draw::serving_report_html(h, cloud, services.services, deployments.first, run));
+  const auto in = read_inputs(o);
+  if (o.size_for) return find_size(options, o, in);
+  outputs files({{"--records", o.records}, {"--html", o.html}, {"--out", o.out}},
+                {o.cloud, o.services, o.requests, o.deployment, o.faults, o.expected});
+  const auto done = o.deployment.empty() ? play_system(options, o, in) : play_deployment(options, o, in);
+  const auto& h = done.history;
+  if (!o.records.empty()) files.put(o.records, io::write_records(h.records, in.cloud));
+  if (!o.html.empty()) files.put(o.html, draw::serving_report_html(h, in.cloud, in.services, done.first, done.run));
+  if (!o.out.empty()) files.put(o.out, io::write_deployment({done.first}, in.cloud, in.services));
   if (options.json) {
-    std::cout << io::write_history(h, cloud, services.services);
+    std::cout << io::write_history(h, in.cloud, in.services);
   } else {
-    print(h, services.services);
+    if (o.deployment.empty()) print_placed(done.first, in, o.explain);
+    print(h, in.services);
   }
   files.commit();
   return h.result.ok() ? 0 : 1;

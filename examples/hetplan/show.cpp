@@ -7,6 +7,7 @@
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>
+#include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
@@ -126,6 +127,8 @@ int list(const common_options& options, const std::string& what) {
       add_all(known_orders());
     } else if (kind == "transfers") {
       add_all(known_transfers());
+    } else if (kind == "systems") {
+      for (const auto& system : recipes::serving_systems) add(std::string(system.name), std::string(system.about));
     } else if (kind == "fusions") {
       add_all(known_fusions());
     } else {

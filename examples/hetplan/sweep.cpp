@@ -2,6 +2,7 @@
 #include "sweep.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -10,28 +11,24 @@
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <hetplan/io/check_together.hpp>
-#include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
-#include <hetplan/io/model_json.hpp>
-#include <hetplan/io/sweep_json.hpp>
-#include <hetplan/io/unused_profiles.hpp>
-#include <hetplan/zoo/models.hpp>
-#include <hetplan/zoo/settings.hpp>
+#include <hetplan/io/json_object.hpp>
+#include <hetplan/io/serving_sweep_json.hpp>
 
 #include "outputs.hpp"
+#include "sweep_plans.hpp"
+#include "sweep_serving.hpp"
 
 namespace cli {
 
 using namespace hetplan;
 using io::json;
-
-namespace {
 
 /// A hash that is the same everywhere: FNV-1a, 64 bits. The length goes first, so that two texts are never taken for one.
 /// Source: Fowler, Noll, Vo, "The FNV Non-Cryptographic Hash Algorithm", IETF draft-eastlake-fnv, section 2.
@@ -49,17 +46,7 @@ std::string hexadecimal(std::uint64_t v) {
   return text;
 }
 
-/// Runs something that names what it objects to, and says where in the sweep that stands.
-template <class F>
-auto below(const std::string& file, const std::string& pointer, F&& f) {
-  try {
-    return f();
-  } catch (const invalid_input& e) {
-    throw invalid_input(io::escaped(file) + ": " + pointer + ": " + e.what());
-  }
-}
-
-std::string on_one_line(const json& row) { return row.dump(-1, ' ', false, json::error_handler_t::replace); }
+namespace {
 
 constexpr std::string_view row_begin = "{\"key\":\"", check_begin = ",\"check\":\"";
 constexpr std::size_t key_length = 16;
@@ -77,8 +64,8 @@ bool is_intact(const std::string& row) {
 }
 
 /// What an interruption may have left of a row, and nothing that ends like another file.
-bool may_be_begun(const std::string& row) {
-  constexpr std::string_view then = "\",\"model\":\"";
+bool may_be_begun(const std::string& row, std::string_view first) {
+  const std::string then = "\",\"" + std::string(first) + "\":\"";
   const std::string_view all(row), begin = all.substr(0, row_begin.size()), key = all.substr(begin.size(), key_length),
                                    rest = all.substr(begin.size() + key.size(), then.size());
   return row_begin.starts_with(begin) && key.find_first_not_of("0123456789abcdef") == std::string_view::npos && then.starts_with(rest) &&
@@ -86,187 +73,27 @@ bool may_be_begun(const std::string& row) {
 }
 
 /// What the command itself asks rows for; false for one that was made up, check and all.
-bool has_what_is_asked(const json& row) {
-  const auto all = [&](std::initializer_list<const char*> keys, auto&& fits) {
-    return std::all_of(keys.begin(), keys.end(), [&](const char* key) { return row.contains(key) && fits(row[key]); });
-  };
-  if (!row.is_object() || !all({"key", "model", "cluster", "job", "planner", "status"}, [](const json& v) { return v.is_string(); }))
-    return false;
-  for (const char* key : {"target", "score", "latency", "energy", "peak_memory"}) {
-    if (row.contains(key) && !row[key].is_number()) return false;
-  }
-  return !row.contains("reason") || row["reason"].is_string();
-}
-
-std::string best_text(const json& row) {
-  char text[160];
-  const auto shown = [&]<class Quantity>(const char* key, Quantity) {  // a number that is not finite is left out
-    return row.contains(key) ? readable(Quantity(row.at(key).get<double>())) : std::string("-");
-  };
-  std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", escaped(row.at("planner").get<std::string>()).c_str(),
-                shown("latency", seconds()).c_str(), shown("energy", joules()).c_str(), shown("peak_memory", bytes()).c_str());
-  return text;
+bool has_what_is_asked(const json& row, const sweep_cases::table_shape& shape) {
+  const auto is_text = [&](std::string_view key) { return row.contains(key) && row[std::string(key)].is_string(); };
+  const auto may_be_number = [&](std::string_view key) { return !row.contains(key) || row[std::string(key)].is_number(); };
+  return row.is_object() && is_text("key") && is_text("status") && std::ranges::all_of(shape.texts, is_text) &&
+         std::ranges::all_of(shape.numbers, may_be_number) && may_be_number("score") && (!row.contains("reason") || is_text("reason"));
 }
 
 }  // namespace
 
-sweep_cases::sweep_cases(const common_options& options, const std::string& file) : options_(options), files_{file} {
-  const io::json_document document = io::json_document::load(file);
-  const io::sweep s = io::read_sweep(document, planner_names());
-  if (!options_.tokens) options_.tokens = s.tokens;
-  if (options_.dtype.empty()) options_.dtype = s.dtype;
-  const auto where = [](const char* list, std::size_t i) { return std::string(list) + std::to_string(i); };
-  // Like a timeline's traces: a file is beside the file that names it.
-  const auto path = [folder = std::filesystem::path(file).parent_path()](const std::string& name) { return (folder / name).string(); };
-  const auto load = [&](const auto& built_in, const std::string& name, auto&& read) {
-    const bool known = std::find(built_in.begin(), built_in.end(), name) != built_in.end();
-    if (known && !std::filesystem::exists(path(name))) return read(name);
-    files_.push_back(path(name));
-    return read(files_.back());
-  };
-  common_options left = options_;  // what no model has a use for
-  const auto used_options = [&](const common_options& o) {
-    if (o.tokens) left.tokens.reset();
-    if (o.input) left.input.reset();
-    if (!o.dtype.empty()) left.dtype.clear();
-    left.fuse.clear();  // whatever the model
-  };
-  for (std::size_t i = 0; i < s.models.size(); ++i) {
-    const std::string& name = s.models[i];
-    planning_graph model = below(file, where("/models/", i), [&] {
-      return load(zoo::model_names(), name, [&](const std::string& from) {
-        used_options(options_for(options_, from));
-        return load_model(options_for(options_, from), from);
-      });
-    });
-    const std::uint64_t d = digest(name, io::write_model(model));
-    models_.push_back({name, std::move(model), d});
-  }
-  require_no_model_options(left, "any of " + file);
-  for (std::size_t i = 0; i < s.clusters.size(); ++i) {
-    const std::string& name = s.clusters[i];
-    cluster c = below(file, where("/clusters/", i),
-                      [&] { return load(zoo::cluster_names(), name, [](const std::string& from) { return load_cluster(from); }); });
-    const std::uint64_t d = digest(name, io::write_cluster(c));
-    clusters_.push_back({name, std::move(c), d});
-  }
-  std::vector<io::json_node> job_nodes;
-  for (const io::json_node n : io::json_object(io::json_node(document), io::keys::sweep).at("jobs", "").elements(""))
-    job_nodes.push_back(n);
-  for (std::size_t i = 0; i < s.jobs.size(); ++i) {
-    std::optional<io::json_document> job_file;
-    if (!s.jobs[i].job) {
-      files_.push_back(path(s.jobs[i].name));
-      job_file = below(file, where("/jobs/", i), [&] { return io::json_document::load(files_.back()); });
-    }
-    job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return io::read_job(*job_file); });
-    job asked = wanted;
-    if (!s.latencies.empty()) asked.qoe.latency = s.latencies.front();
-    for (std::string& line : io::unused_job_fields(job_file ? io::json_node(*job_file) : job_nodes[i], asked))
-      warnings_.push_back(std::move(line));
-    if (!s.latencies.empty() && asked.effective_objective() != objective_kind::qoe) {
-      warnings_.push_back(file + ": /latencies: the objective of job " + io::in_quotes(s.jobs[i].name) + ", " +
-                          io::in_quotes(to_string(asked.effective_objective())) + ", does not ask for a latency; not used");
-    }
-    const auto add = [&] { jobs_.push_back({s.jobs[i].name, wanted, digest(s.jobs[i].name, io::write_job(wanted))}); };
-    if (s.latencies.empty()) add();
-    for (const seconds latency : s.latencies) {
-      wanted.qoe.latency = latency;
-      add();
-    }
-    for (std::size_t m = 0; m < models_.size(); ++m) {
-      for (const auto& c : clusters_) {
-        io::check_together(models_[m].value, c.value, c.name, wanted.workload.mode);
-        if (auto line = io::unused_profiles(models_[m].value, c.value)) warnings_.push_back(std::move(*line));
-      }
-    }
-  }
-  planners_ = s.planners.empty() ? planner_names() : s.planners;
-  for (std::string& line : unused_options(options_, planners_)) warnings_.push_back(std::move(line));
-  constexpr std::size_t most = 100'000;
-  if (size() > most)
-    throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
-}
-
-sweep_cases::position sweep_cases::at(std::size_t i) const {
-  position p{};
-  p.planner = i % planners_.size();
-  i /= planners_.size();
-  p.job = i % jobs_.size();
-  i /= jobs_.size();
-  p.cluster = i % clusters_.size();
-  p.model = i / clusters_.size();
-  return p;
-}
-
-std::string sweep_cases::key(std::size_t i) const {
-  const position p = at(i);
-  const auto number = [](std::uint64_t v) { return std::to_string(v); };
-  std::uint64_t d = digest(version, number(models_[p.model].digest));
-  d = digest(d, number(clusters_[p.cluster].digest));
-  d = digest(d, number(jobs_[p.job].digest));
-  d = digest(d, planners_[p.planner]);
-  d = digest(d, std::to_string(options_.seed.value_or(standard_seed)));
-  if (const std::string chosen = chosen_models(options_, planners_[p.planner]); !chosen.empty()) d = digest(d, chosen);
-  if (options_.budget != standard_steps) d = digest(d, number(static_cast<std::uint64_t>(options_.budget)));
-  return hexadecimal(d);
-}
-
-std::string sweep_cases::title(std::size_t i) const {
-  const position p = at(i);
-  return models_[p.model].name + " on " + clusters_[p.cluster].name + ", " + jobs_[p.job].name + ", " + planners_[p.planner];
-}
-
 case_outcome sweep_cases::run(std::size_t i) const {
   try {
-    return {row(i)};
+    return {with_check(row(i).dump(-1, ' ', false, json::error_handler_t::replace))};
   } catch (const std::exception& e) {
     return {title(i) + ": " + e.what(), true};
   }
 }
 
-std::string sweep_cases::row(std::size_t i) const {
-  const position at_i = at(i);
-  const job& wanted = jobs_[at_i.job].value;
-  const problem p{models_[at_i.model].value,
-                  clusters_[at_i.cluster].value,
-                  any_cost_model(profiled_or_roofline{}),
-                  wanted,
-                  {},
-                  glpk_lp{},
-                  options_.budget};
-  common_options quiet = options_;
-  quiet.quiet = true;
-  progress nobody(quiet, "");
-  const plan_result result = run_planner(quiet, planners_[at_i.planner], p, 1, nobody);
-
-  json o;
-  o["key"] = key(i);
-  o["model"] = models_[at_i.model].name;
-  o["cluster"] = clusters_[at_i.cluster].name;
-  o["job"] = jobs_[at_i.job].name;
-  if (wanted.qoe.latency) io::put(o, "target", *wanted.qoe.latency);
-  o["planner"] = planners_[at_i.planner];
-  const bool memory = result.status.result == outcome::infeasible && result.binding && result.binding->kind == limit_kind::memory;
-  o["status"] = memory ? "out_of_memory" : to_string(result.status.result);
-  if (!result.status.reason.empty()) o["reason"] = result.status.reason;
-  if (!result.plans.empty()) {
-    const hetplan::plan& best = result.plans.front();
-    const evaluation& e = *best.predicted;
-    io::put(o, "score", score(objective_of_job(wanted), e));
-    io::put(o, "latency", e.latency);
-    if (e.time_between_tokens) io::put(o, "time_between_tokens", *e.time_between_tokens);
-    io::put(o, "energy", e.energy());
-    io::put(o, "peak_memory", e.peak_memory());
-    io::put(o, "bound", e.bound);
-    io::put(o, "gap", e.gap);
-    o["stages"] = best.stages.size();
-    o["devices"] = std::count_if(e.devices.begin(), e.devices.end(), [](const device_evaluation& d) { return d.used; });
-    o["microbatch_size"] = best.microbatch_size;
-    o["microbatches"] = best.microbatches;
-  }
-  o["candidates"] = result.candidates;
-  return with_check(on_one_line(o));
+std::unique_ptr<sweep_cases> load_sweep(const common_options& options, const std::string& file) {
+  const io::json_document document = io::json_document::load(file);
+  if (io::document_format(document) == io::serving_sweep_format) return std::make_unique<serving_sweep>(options, file, document);
+  return std::make_unique<plan_sweep>(options, file, document);
 }
 
 namespace {
@@ -275,7 +102,7 @@ namespace {
 /// so that no other sweep cuts off a row that is being written or puts its own table in this one's place.
 class sweep_table {
  public:
-  sweep_table(std::string path, const sweep_cases& cases) : path_(std::move(path)), rows_(cases.size()) {
+  sweep_table(std::string path, const sweep_cases& cases) : path_(std::move(path)), shape_(cases.shape()), rows_(cases.size()) {
     std::map<std::string, std::size_t> wanted;
     for (std::size_t i = 0; i < cases.size(); ++i) wanted.emplace(cases.key(i), i);
     namespace fs = std::filesystem;
@@ -346,7 +173,7 @@ class sweep_table {
     if (in.bad()) io::detail::fail_file(path_, "cannot read", errno);
     if (row.empty()) return;
     // The last line without an end is what an interruption left of a row: it is done again.
-    if (!may_be_begun(row)) fail_row("the last line");
+    if (!may_be_begun(row, shape_.texts.front())) fail_row("the last line");
     std::error_code code;
     std::filesystem::resize_file(path_, whole, code);
     if (code) io::detail::fail_file(path_, "cannot write", code.value());
@@ -360,13 +187,14 @@ class sweep_table {
     const std::string where = "line " + std::to_string(line);
     const json o = json::parse(row, nullptr, false);
     if (!row.starts_with(row_begin) || !o.is_object() || !o.contains("check")) fail_row(where);
-    if (!is_intact(row) || !has_what_is_asked(o))
+    if (!is_intact(row) || !has_what_is_asked(o, shape_))
       throw invalid_input(io::escaped(path_) + ": " + where +
                           ": expected a row as it was written, got another; without the line its case is done again");
     return o["key"].get<std::string>();
   }
 
   std::string path_;
+  sweep_cases::table_shape shape_;
   std::vector<std::string> rows_;
   std::size_t others_ = 0;
   io::detail::file_handle file_;
@@ -384,11 +212,7 @@ std::string csv_field(const json& value) {
   return quoted + "\"";
 }
 
-std::string csv_table(const std::vector<json>& rows) {
-  constexpr std::string_view columns[] = {
-      "model",  "cluster",     "job",   "target", "planner", "status",  "score",           "latency",      "time_between_tokens",
-      "energy", "peak_memory", "bound", "gap",    "stages",  "devices", "microbatch_size", "microbatches", "candidates",
-      "reason"};
+std::string csv_table(const std::vector<json>& rows, std::span<const std::string_view> columns) {
   std::string text;
   for (const std::string_view c : columns) text.append(text.empty() ? "" : ",").append(c);
   text += "\n";
@@ -403,43 +227,45 @@ std::string csv_table(const std::vector<json>& rows) {
   return text;
 }
 
-/// Of each group of `planners` rows the best: smallest score, on a tie the first; none where no row has a plan.
-std::vector<const json*> best_rows(const std::vector<json>& rows, std::size_t planners) {
+/// Of each group of rows the best: smallest score, on a tie the first; none where no row has a plan.
+std::vector<const json*> best_rows(const std::vector<json>& rows, std::size_t group) {
   std::vector<const json*> best;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i % planners == 0) best.push_back(nullptr);
+    if (i % group == 0) best.push_back(nullptr);
     if (!rows[i].contains("score")) continue;
     if (best.back() == nullptr || rows[i].at("score").get<double>() < best.back()->at("score").get<double>()) best.back() = &rows[i];
   }
   return best;
 }
 
-void print_best(const std::vector<json>& rows, const std::vector<const json*>& best, std::size_t planners) {
-  const auto text = [](const json& row, const char* key) { return escaped(row.at(key).get<std::string>()); };
-  std::size_t model = 5, cluster = 7, job = 3;
-  for (const json& row : rows) {
-    model = std::max(model, text(row, "model").size());
-    cluster = std::max(cluster, text(row, "cluster").size());
-    job = std::max(job, text(row, "job").size());
+void print_best(const sweep_cases& cases, const std::vector<json>& rows, const std::vector<const json*>& best) {
+  const auto names = cases.shape().texts.first(cases.shape().texts.size() - 1);
+  const auto text = [](const json& row, std::string_view key) { return escaped(row.at(std::string(key)).get<std::string>()); };
+  std::vector<std::size_t> width;
+  for (const std::string_view name : names) {
+    width.push_back(name.size());
+    for (const json& row : rows) width.back() = std::max(width.back(), text(row, name).size());
   }
-  const auto line = [&](const std::string& m, const std::string& c, const std::string& j, const std::string& target,
-                        const std::string& rest) {
-    std::printf("%-*s  %-*s  %-*s %10s  %s\n", static_cast<int>(model), m.c_str(), static_cast<int>(cluster), c.c_str(),
-                static_cast<int>(job), j.c_str(), target.c_str(), rest.c_str());
+  const auto line = [&](const auto& name, const std::string& last) {
+    for (std::size_t n = 0; n < names.size(); ++n)
+      std::printf("%s%-*s", n == 0 ? "" : "  ", static_cast<int>(width[n]), std::string(name(names[n])).c_str());
+    std::printf(" %s\n", last.c_str());
   };
-  line("model", "cluster", "job", "target", "best planner           latency     energy     memory");
+  line([](std::string_view name) { return name; }, cases.header_of_best());
   for (std::size_t i = 0; i < best.size(); ++i) {
-    const json& first = rows[i * planners];
-    const std::string target = first.contains("target") ? readable(seconds(first.at("target").get<double>())) : "-";
-    line(text(first, "model"), text(first, "cluster"), text(first, "job"), target,
-         best[i] != nullptr ? best_text(*best[i]) : "none: " + (first.contains("reason") ? text(first, "reason") : text(first, "status")));
+    const json& first = rows[i * cases.competitors()];
+    line([&](std::string_view name) { return text(first, name); },
+         cases.group_text(first) + "  " +
+             (best[i] != nullptr ? cases.best_text(*best[i])
+                                 : "none: " + (first.contains("reason") ? text(first, "reason") : text(first, "status"))));
   }
 }
 
 }  // namespace
 
 int sweep(const common_options& options, const sweep_options& o, const case_runner& run) {
-  const sweep_cases cases(options, o.sweep);
+  const auto loaded = load_sweep(options, o.sweep);
+  const sweep_cases& cases = *loaded;
   for (const std::string& line : cases.warnings()) warn(line);
   outputs files({{"--out", o.out}, {"--csv", o.csv}}, cases.files());
   sweep_table table(o.out, cases);
@@ -474,8 +300,8 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
 
   std::vector<json> rows;
   for (const std::string& row : table.rows()) rows.push_back(json::parse(row));
-  if (!o.csv.empty()) files.put(o.csv, csv_table(rows));
-  const std::vector<const json*> best = best_rows(rows, cases.planners());
+  if (!o.csv.empty()) files.put(o.csv, csv_table(rows, cases.shape().columns));
+  const std::vector<const json*> best = best_rows(rows, cases.competitors());
   if (options.json) {
     json document;
     document["cases"] = cases.size();
@@ -487,7 +313,7 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
     }
     std::cout << io::json_text(document);
   } else {
-    print_best(rows, best, cases.planners());
+    print_best(cases, rows, best);
     std::printf("%zu cases, %zu computed now", cases.size(), missing.size());
     if (table.others() > 0) std::printf(", %zu rows of other cases dropped", table.others());
     std::printf(": %s\n", escaped(o.out).c_str());

@@ -5,9 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <hetplan/io/json_text.hpp>
 
 #include "commands.hpp"
 
@@ -19,45 +23,54 @@ struct case_outcome {
   bool failed = false;
 };
 
-/// Everything that a sweep file names, loaded and checked. A case is a model, a cluster, a job and a planner; the last varies fastest.
+/// Everything that a sweep file names, loaded and checked, and how its table looks. Cases that differ in the last thing only, who competes,
+/// stand together.
 class sweep_cases {
  public:
-  /// Throws invalid_input for whatever any case would trip over, before the first is run.
-  sweep_cases(const common_options& options, const std::string& file);
+  /// Rows are objects: key, texts, status, the rest.
+  struct table_shape {
+    std::span<const std::string_view> texts;    ///< in every row; the last one is who competes
+    std::span<const std::string_view> numbers;  ///< in some
+    std::span<const std::string_view> columns;  ///< of a table for spreadsheets
+  };
 
-  [[nodiscard]] std::size_t size() const { return models_.size() * clusters_.size() * jobs_.size() * planners_.size(); }
-  /// Differs wherever a case could give another row: contents of the files, job, planner, seed, version.
-  [[nodiscard]] std::string key(std::size_t i) const;
-  /// Runs a case; a planner that throws ends this case and no other.
-  [[nodiscard]] case_outcome run(std::size_t i) const;
+  virtual ~sweep_cases() = default;
+  sweep_cases(const sweep_cases&) = delete;
+  sweep_cases& operator=(const sweep_cases&) = delete;
+
+  [[nodiscard]] virtual std::size_t size() const = 0;
+  /// How many compete: so many cases form a group.
+  [[nodiscard]] virtual std::size_t competitors() const = 0;
+  /// Differs wherever a case could give another row: contents of the files, who competes, seed, version.
+  [[nodiscard]] virtual std::string key(std::size_t i) const = 0;
   /// "toy on home, tight, dora".
-  [[nodiscard]] std::string title(std::size_t i) const;
+  [[nodiscard]] virtual std::string title(std::size_t i) const = 0;
+  /// Runs a case; what throws ends this case and no other.
+  [[nodiscard]] case_outcome run(std::size_t i) const;
   /// What was read: the sweep and the files that it names.
-  [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+  [[nodiscard]] virtual const std::vector<std::string>& files() const = 0;
   /// What of it is not used, a line each.
-  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
-  [[nodiscard]] std::size_t planners() const { return planners_.size(); }
+  [[nodiscard]] virtual const std::vector<std::string>& warnings() const = 0;
 
- private:
-  template <class T>
-  struct named {
-    std::string name;
-    T value;
-    std::uint64_t digest;  ///< of the name and of what it stands for
-  };
-  struct position {
-    std::size_t model, cluster, job, planner;
-  };
-  [[nodiscard]] position at(std::size_t i) const;
-  [[nodiscard]] std::string row(std::size_t i) const;
+  [[nodiscard]] virtual table_shape shape() const = 0;
+  /// Of what is printed: the columns behind the names, what a group has in common, and its best row.
+  [[nodiscard]] virtual std::string header_of_best() const = 0;
+  [[nodiscard]] virtual std::string group_text(const hetplan::io::json& row) const = 0;
+  [[nodiscard]] virtual std::string best_text(const hetplan::io::json& row) const = 0;
 
-  common_options options_;
-  std::vector<std::string> files_, warnings_;
-  std::vector<named<hetplan::planning_graph>> models_;
-  std::vector<named<hetplan::cluster>> clusters_;
-  std::vector<named<hetplan::job>> jobs_;
-  std::vector<std::string> planners_;
+ protected:
+  sweep_cases() = default;
+  [[nodiscard]] virtual hetplan::io::json row(std::size_t i) const = 0;
 };
+
+/// A sweep of plans or of serving, as the file's format says. Throws invalid_input for whatever any case would trip over, before the first
+/// is run.
+[[nodiscard]] std::unique_ptr<sweep_cases> load_sweep(const common_options& options, const std::string& file);
+
+/// A hash that is the same everywhere.
+[[nodiscard]] std::uint64_t digest(std::uint64_t before, std::string_view text);
+[[nodiscard]] std::uint64_t digest(std::string_view name, std::string_view content);
+[[nodiscard]] std::string hexadecimal(std::uint64_t v);
 
 /// Runs the cases that are missing, in any order and anywhere, and calls `done` in one thread with the outcome of each.
 using case_runner = std::function<void(const sweep_cases& cases, std::span<const std::size_t> missing,

@@ -124,6 +124,56 @@ class Serve(unittest.TestCase):
         done = self.serve(requests=azure, services=two, deployment=deployment, more=["--trace-service", "chat"])
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def placed_by_a_system(self, *more):
+        """Without --deployment: the files stand where `serve` has put them."""
+        self.serve()
+        (self.at / "records.csv").unlink()
+        command = [CLI, "serve", *(str(self.at / f) for f in ("cloud.json", "services.json", "requests.csv")), *more]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def test_a_system_places_and_its_deployment_can_be_played_again(self):
+        placed = self.placed_by_a_system("--out", str(self.at / "placed.json"), "--json")
+        self.assertEqual(placed.returncode, 0, placed.stderr)
+        self.assertEqual(json.loads(placed.stdout)["outcomes"]["served"], 90)
+        deployment = json.loads((self.at / "placed.json").read_text())
+        self.assertGreaterEqual(len(deployment["instances"]), 1)
+        self.assertEqual(self.serve(deployment=deployment, more=["--json"]).stdout, placed.stdout)
+        told = self.placed_by_a_system("--explain").stdout
+        for word in ("runs as", "category: one GPU, latency", "BS 8", "MT 1", "MP: variant"):
+            self.assertIn(word, told)
+
+    def test_every_system_serves_and_cycles_place_anew(self):
+        names = json.loads(subprocess.run([CLI, "list", "systems", "--json"], capture_output=True, text=True, check=True).stdout)["systems"]
+        self.assertIn("alpaserve", names)
+        for name in names:
+            done = self.placed_by_a_system("--system", name, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["requests"], 90)
+        self.assertEqual(json.loads(self.placed_by_a_system("--cycle", "200 ms", "--json").stdout)["changes"], 4)
+
+    def test_as_many_gpus_as_a_load_needs(self):
+        done = self.placed_by_a_system("--size-for", "99%", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["status"], found["target"]), ("feasible", 0.99))
+        self.assertGreaterEqual(found["best"]["attainment"], 0.99)
+        self.assertIn("GPUs, at most", self.placed_by_a_system("--size-for", "0.5").stdout)
+
+    def test_options_that_do_not_go_together(self):
+        def refused(words, *more):
+            done = self.placed_by_a_system(*more)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr)
+        refused(["--system", "epara", "eparo"], "--system", "eparo")
+        refused(["--size-for", "100x"], "--size-for", "100x")
+        refused(["--size-for"], "--size-for", "120%")
+        refused(["--cycle", "60 s"], "--cycle", "0")
+        refused(["--faults"], "--size-for", "99%", "--faults", str(self.at / "cloud.json"))
+        self.refused(["--cycle"], more=["--cycle", "1 s"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -43,6 +43,16 @@ SLOW = {
     "jobs": [{"name": "j", "mode": "training", "batch": 32}], "latencies": [0.1, 0.2, 0.4], "planners": ["gpipe", "dora"],
 }
 SLOW_CASES = 6
+SERVING = {
+    "format": "hetplan/serving-sweep/1", "clouds": ["cloud.json"], "services": ["services.json"], "requests": ["few.csv", "many.csv"],
+    "cycles": [0, "200 ms"], "systems": ["epara", "alpaserve", "lru"],
+}
+SERVING_CASES = 12
+CLOUD = {"format": "hetplan/cloud/1", "name": "street", "ring": {"period": "100 ms"},
+         "servers": [{"name": "pole", "count": 3, "gpus": [{"kind": "P100", "memory": "16 GB"}], "uplink": "1 Gbit/s"}]}
+SERVICES = {"format": "hetplan/services/1",
+            "services": [{"name": "image", "latency": "200 ms",
+                          "variants": [{"name": "one", "gpu": "P100", "memory": "2 GB", "pass": {"batch": [1, 8], "seconds": [0.02, 0.06]}}]}]}
 
 
 def ranks(n):
@@ -60,6 +70,12 @@ class sweep_test(toy_problem.folder_test):
         self.write("job.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 4})
         self.write("sweep.json", SWEEP)
         self.write("slow.json", SLOW)
+        self.write("serving.json", SERVING)
+        self.write("cloud.json", CLOUD)
+        self.write("services.json", SERVICES)
+        for name, gap in (("few", 0.01), ("many", 0.002)):
+            requests = "".join(f"{gap * i},image,pole{i % 3 // 2}\n" for i in range(400))
+            (self.path / f"{name}.csv").write_text("arrival,service,server\n" + requests)
 
     def run_sweep(self, *more, program=(CLI, "sweep"), out="table.jsonl", sweep="sweep.json"):
         return subprocess.run([*program, sweep, "--out", out, *more], cwd=self.path, env=ENVIRONMENT, capture_output=True, text=True,
@@ -114,6 +130,20 @@ class one_process(sweep_test):
                 for column, text in line.items():
                     value = row.get(column, "")
                     self.assertEqual(float(text) if isinstance(value, (int, float)) else text, value)
+
+    def test_serving_is_swept_like_plans(self):
+        rows = [json.loads(line) for line in self.table("--csv", "t.csv", sweep="serving.json").splitlines()]
+        order = [(r, c, s) for r in SERVING["requests"] for c in (0, 0.2) for s in SERVING["systems"]]
+        self.assertEqual([(r["requests"], r["cycle"], r["system"]) for r in rows], order)
+        for r in rows:
+            self.assertAlmostEqual(r["score"], 1 - r["attainment"])
+            self.assertEqual(r["asked_for"], 400)
+            self.assertEqual(r["changes"] > 0, r["cycle"] > 0)
+        said = self.run_sweep(sweep="serving.json").stdout
+        self.assertIn("best system", said)
+        self.assertIn("12 cases, 0 computed now", said)
+        self.write("serving.json", {**SERVING, "systems": ["epare"]})
+        self.assertIn("epara", self.refused(self.run_sweep(sweep="serving.json")))
 
     def test_a_row_says_what_plan_says(self):
         rows = [json.loads(line) for line in self.table().splitlines()]
@@ -298,6 +328,11 @@ class ranks_of_mpi(sweep_test):
         self.assertEqual(len(ranks_running), 3)
         self.assertLess(path.read_bytes().count(b"\n"), SLOW_CASES)
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
+
+    def test_ranks_write_the_table_of_serving_that_one_process_writes(self):
+        whole = self.table(sweep="serving.json")
+        self.assertEqual(whole.count(b"\n"), SERVING_CASES)
+        self.assertEqual(self.table(program=ranks(3), out="ranks.jsonl", sweep="serving.json"), whole)
 
     def test_a_rank_that_finds_other_files_ends_the_sweep(self):
         other = self.path / "other"

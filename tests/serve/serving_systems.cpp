@@ -111,8 +111,8 @@ TEST_CASE("every system serves, and EPARA serves as much as each baseline, to ha
   const auto cloud = zoo::p100_cloud(10);
   const auto requests = draw_requests(e, cloud, 1.0, 30);
   std::map<std::string_view, double> goodput;
-  for (const auto name : recipes::serving_system_names) {
-    CAPTURE(name);
+  for (const auto& [name, about] : recipes::serving_systems) {
+    CAPTURE(name, about);
     const auto h = play(name, e, cloud, requests);
     CHECK(h.requests() == requests.size());
     CHECK(h.credit() > 0);

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -52,10 +52,10 @@ void send(int to, tag what, const std::string& text) {
 /// A rank that plans what it is told, until it is told to stop. The sweep is loaded with the first case: were it bad input, rank 0 would
 /// have said so alone.
 void work(const cli::common_options& options, const std::string& file) {
-  std::optional<cli::sweep_cases> cases;
+  std::unique_ptr<cli::sweep_cases> cases;
   for (message m = receive(0); m.tag == run_case; m = receive(0)) {
     try {
-      if (!cases) cases.emplace(options, file);
+      if (!cases) cases = cli::load_sweep(options, file);
       std::size_t end = 0;
       const std::size_t i = std::stoull(m.text, &end);
       if (i >= cases->size() || cases->key(i) != m.text.substr(end + 1))

@@ -71,4 +71,21 @@ HETPLAN_INLINE std::string write_history(const serve::service_history& h, const 
   return json_text(o);
 }
 
+HETPLAN_INLINE std::string write_sizing(const serve::sizing& s, double target) {
+  const auto step = [](const serve::sizing_step& x) {
+    json o;
+    o["gpus_per_server"] = x.gpus_per_server;
+    o["gpus"] = x.gpus;
+    put(o, "attainment", x.attainment);
+    return o;
+  };
+  json o;
+  put(o, "target", target);
+  o["status"] = std::string(to_string(s.result.result));
+  if (!s.result.reason.empty()) o["reason"] = s.result.reason;
+  o["best"] = step(s.best);
+  for (const auto& t : s.tried) o["tried"].push_back(step(t));
+  return json_text(o);
+}
+
 }  // namespace HETPLAN_NAMESPACE::io

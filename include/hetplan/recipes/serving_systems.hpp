@@ -12,9 +12,24 @@
 
 namespace HETPLAN_NAMESPACE::recipes {
 
-/// EPARA and its baselines; then EPARA with the placement of caches, of which it compares its own with.
-inline constexpr std::array<std::string_view, 10> serving_system_names = {"epara", "interedge",     "alpaserve", "galaxy", "serv-p",
-                                                                          "usher", "detransformer", "lru",       "lfu",    "mfu"};
+struct known_serving_system {
+  std::string_view name;
+  std::string_view about;
+};
+
+/// EPARA and its baselines; then EPARA with the placement of caches, with which it compares its own.
+inline constexpr std::array<known_serving_system, 10> serving_systems{{
+    {"epara", "places by category what serves most, passes on by idle goodput"},
+    {"interedge", "no operators of streams, passes on in turn"},
+    {"alpaserve", "every server for itself"},
+    {"galaxy", "every model over as many GPUs as it can be cut for, one request at a time"},
+    {"serv-p", "one scheduler decides, in rounds"},
+    {"usher", "every server for itself, heavy in compute beside heavy in memory"},
+    {"detransformer", "every model over as many GPUs as it can be cut for, in batches"},
+    {"lru", "epara, but servers keep what was asked for last"},
+    {"lfu", "epara, but servers keep what was asked for most"},
+    {"mfu", "epara, but servers keep what was asked for least"},
+}};
 
 struct serving_system_options {
   int most_offloads = 5;

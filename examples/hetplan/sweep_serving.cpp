@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "sweep_serving.hpp"
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <hetplan/core/version.hpp>
+#include <hetplan/exchange/requests_file.hpp>
+#include <hetplan/io/cloud_json.hpp>
+#include <hetplan/io/faults_json.hpp>
+#include <hetplan/io/file.hpp>
+#include <hetplan/io/serving_sweep_json.hpp>
+#include <hetplan/recipes/serving_systems.hpp>
+#include <hetplan/serve/size_for.hpp>
+
+namespace cli {
+
+using namespace hetplan;
+using io::json;
+
+serving_sweep::serving_sweep(const common_options& options, const std::string& file, const io::json_document& document)
+    : seed_(static_cast<std::uint64_t>(options.seed.value_or(standard_seed))), files_{file} {
+  require_no_model_options(options, "a sweep of serving");
+  std::vector<std::string> known;
+  for (const auto& s : recipes::serving_systems) known.emplace_back(s.name);
+  const io::serving_sweep s = io::read_serving_sweep(document, known);
+  const auto load = [&](const std::string& name, auto&& parse) {
+    files_.push_back((std::filesystem::path(file).parent_path() / name).string());
+    const std::string text = io::read_text(files_.back());
+    return std::pair(parse(text, files_.back()), digest(name, text));
+  };
+  for (const auto& name : s.clouds) {
+    auto [cloud, d] = load(name, [](const auto& text, const auto& path) { return io::read_cloud(io::json_document::parse(text, path)); });
+    clouds_.push_back({name, std::move(cloud), d});
+  }
+  for (const auto& name : s.services) {
+    auto [services, d] =
+        load(name, [](const auto& text, const auto& path) { return io::read_services(io::json_document::parse(text, path)); });
+    services_.push_back({name, std::move(services), d});
+  }
+  for (const auto& name : s.requests) {
+    auto [text, d] = load(name, [](const auto& content, const auto&) { return content; });
+    requests_.push_back({name, std::move(text), d});
+  }
+  for (const auto& cloud : clouds_) {
+    for (const auto& services : services_) {
+      for (const auto& requests : requests_) {
+        auto read = exchange::parse_requests_file(requests.value, requests.name, cloud.value, services.value.services);
+        if (read.skipped > 0)
+          warnings_.push_back(requests.name + ": requests that got no token, left out: " + std::to_string(read.skipped));
+        streams_.push_back(std::move(read.requests));
+      }
+    }
+  }
+  for (auto& requests : requests_) requests.value.clear();
+  for (const auto& cloud : clouds_) {
+    if (s.faults.empty()) {
+      faults_.emplace_back();
+      continue;
+    }
+    auto [faults, d] = load(
+        s.faults, [&](const auto& text, const auto& path) { return io::read_faults(io::json_document::parse(text, path), cloud.value); });
+    faults_.push_back(std::move(faults));
+    faults_digest_ = d;
+  }
+  cycles_ = s.cycles.empty() ? std::vector<seconds>{seconds()} : s.cycles;
+  systems_ = s.systems.empty() ? known : s.systems;
+  constexpr std::size_t most = 100'000;
+  if (size() > most)
+    throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
+}
+
+serving_sweep::position serving_sweep::at(std::size_t i) const {
+  position p{};
+  p.system = i % systems_.size();
+  i /= systems_.size();
+  p.cycle = i % cycles_.size();
+  i /= cycles_.size();
+  p.requests = i % requests_.size();
+  i /= requests_.size();
+  p.services = i % services_.size();
+  p.cloud = i / services_.size();
+  return p;
+}
+
+std::string serving_sweep::key(std::size_t i) const {
+  const position p = at(i);
+  std::uint64_t d = digest("serving", version);
+  for (const std::uint64_t part :
+       {clouds_[p.cloud].digest, services_[p.services].digest, requests_[p.requests].digest, faults_digest_, seed_})
+    d = digest(d, std::to_string(part));
+  d = digest(d, to_text(cycles_[p.cycle].value()));
+  return hexadecimal(digest(d, systems_[p.system]));
+}
+
+std::string serving_sweep::title(std::size_t i) const {
+  const position p = at(i);
+  return requests_[p.requests].name + " of " + services_[p.services].name + " on " + clouds_[p.cloud].name + ", " + systems_[p.system];
+}
+
+json serving_sweep::row(std::size_t i) const {
+  const position p = at(i);
+  const auto& services = services_[p.services].value;
+  const auto& requests = requests_of(p);
+  const auto window = requests.last_arrival().value() > 0 ? requests.last_arrival() : seconds(1);
+  const auto done =
+      serve::serve_with(*recipes::serving_system_named(systems_[p.system], services.services, {.seed = seed_}), clouds_[p.cloud].value,
+                        services.services, services.times, requests, requests, window, cycles_[p.cycle], {.faults = faults_[p.cloud]});
+  const auto& h = done.history;
+  json o;
+  o["key"] = key(i);
+  o["cloud"] = clouds_[p.cloud].name;
+  o["services"] = services_[p.services].name;
+  o["requests"] = requests_[p.requests].name;
+  o["system"] = systems_[p.system];
+  io::put(o, "cycle", cycles_[p.cycle]);
+  o["status"] = to_string(h.result.result);
+  if (!h.result.reason.empty()) o["reason"] = h.result.reason;
+  io::put(o, "score", 1 - h.attainment());
+  io::put(o, "attainment", h.attainment());
+  io::put(o, "goodput", h.goodput_per_s());
+  io::put(o, "mean_offloads", h.mean_offloads());
+  o["asked_for"] = h.requests();
+  o["gpus"] = serve::used_gpus(done.first);
+  o["instances"] = done.first.instances.size();
+  o["changes"] = h.changes;
+  return o;
+}
+
+sweep_cases::table_shape serving_sweep::shape() const {
+  static constexpr std::array<std::string_view, 4> texts{"cloud", "services", "requests", "system"};
+  static constexpr std::array<std::string_view, 4> numbers{"cycle", "attainment", "goodput", "mean_offloads"};
+  static constexpr std::array<std::string_view, 14> columns{"cloud",  "services",   "requests", "cycle",         "system",
+                                                            "status", "attainment", "goodput",  "mean_offloads", "asked_for",
+                                                            "gpus",   "instances",  "changes",  "reason"};
+  return {texts, numbers, columns};
+}
+
+std::string serving_sweep::header_of_best() const { return "     cycle  best system       served    goodput  offloads"; }
+
+std::string serving_sweep::group_text(const json& row) const {
+  char text[16];
+  const double cycle_s = row.at("cycle").get<double>();
+  std::snprintf(text, sizeof text, "%10s", cycle_s > 0 ? readable(seconds(cycle_s)).c_str() : "-");
+  return text;
+}
+
+std::string serving_sweep::best_text(const json& row) const {
+  char text[80];
+  std::snprintf(text, sizeof text, "%-14s %7.2f %% %10.4g %9.3f", escaped(row.at("system").get<std::string>()).c_str(),
+                100 * row.at("attainment").get<double>(), row.at("goodput").get<double>(), row.at("mean_offloads").get<double>());
+  return text;
+}
+
+}  // namespace cli
