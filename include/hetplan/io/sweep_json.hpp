@@ -41,6 +41,11 @@ struct sweep {
   std::string dtype = {};                  ///< of built-in models; "": their own
 };
 
+namespace detail {
+/// Texts, each once.
+[[nodiscard]] std::vector<std::string> read_names(const json_node& list, std::string_view expected);
+}  // namespace detail
+
 /// Reads a sweep file; the files that it names are not opened.
 ///
 /// @param planners  the names that a planner may have.
