@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/core/prefetch.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
 
@@ -54,8 +55,8 @@ class publications {
   /// Fetches what `known` will read.
   void fetch(std::size_t holder, std::int64_t j, std::int64_t k) const {
     if (j < first_) return;
-    __builtin_prefetch(&at(j, holder));
-    __builtin_prefetch(&at(2 * j - k > first_ ? 2 * j - k : first_, holder));
+    prefetch(&at(j, holder));
+    prefetch(&at(2 * j - k > first_ ? 2 * j - k : first_, holder));
   }
   /// What is known in period k by who knows the publication of period j. Requires k - j no more than half the periods kept.
   [[nodiscard]] known_state known(std::size_t holder, std::int64_t j, std::int64_t k) const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/ended_request.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -41,7 +42,7 @@ class waiting_line {
   }
 
   /// Fetches the numbers into the cache.
-  void fetch() const { __builtin_prefetch(slots_.get() + front_); }
+  void fetch() const { prefetch(slots_.get() + front_); }
 
  private:
   void grow() {
