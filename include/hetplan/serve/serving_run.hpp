@@ -3,7 +3,6 @@
 /// The simulator of requests, without the handler: it says who is to be handled next, and does what was decided.
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -29,7 +28,7 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Plays requests through a deployment. Only what is in flight between servers, and what the clock brings (publications, faults,
 /// changes), are events; instances are advanced when somebody looks at them, since nothing else can change them.
 ///
-///   while (auto r = run.next()) run.carry_out(*r, <what somebody decides>);
+///   while (const auto* r = run.next()) run.carry_out(*r, <what somebody decides>);
 ///
 /// Complexity  O(log in flight) a hand-over, O(log B) a request at its instance, O(holders) a publication; nothing grows with the number of
 ///             servers for a request.
@@ -40,8 +39,8 @@ class serving_run {
   serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
               deployment first, const serving_options& options);
 
-  /// The next request that is to be handled, after all that comes before it; none at the end.
-  [[nodiscard]] std::optional<pending_request> next();
+  /// The next request that is to be handled, after all that comes before it; good until the next call. None at the end.
+  [[nodiscard]] const pending_request* next();
   /// Throws invalid_model where the decision is none: see request_handler.
   void carry_out(const pending_request& r, const decision& d);
   /// Ends the run: the history so far, complete if next() has said that nothing is left.
@@ -74,8 +73,8 @@ class serving_run {
   void look_ahead() const;
   void push(const flight& f);
   /// Where a flight has come to; the request, if it is to be handled now.
-  [[nodiscard]] std::optional<pending_request> land(const flight& f);
-  [[nodiscard]] std::optional<pending_request> handle(request_number number, bool enters = false);
+  [[nodiscard]] const pending_request* land(const flight& f);
+  [[nodiscard]] const pending_request* handle(request_number number, bool enters = false);
   void end(request_number r, request_outcome o, double at_s, double credit = 0, double latency_s = -1);
   void serve(const pending_request& r, instance_id i);
 
@@ -126,6 +125,7 @@ class serving_run {
   cloud_damage damage_;
   std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< who is to join (true) or leave with the next change
   ended_requests ended_;
+  pending_request pending_;  ///< the one that is to be handled now
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -163,21 +163,21 @@ HETPLAN_INLINE void serving_run::send_back(instance_id i) {
     push({now_s_, number, flight::to::handler, tracks_.here(number, (*all_)[number].server).value});
 }
 
-HETPLAN_INLINE std::optional<pending_request> serving_run::next() {
+HETPLAN_INLINE const pending_request* serving_run::next() {
   for (;;) {
     const double arrival_s = next_arrival_ < all_->size() ? (*all_)[next_arrival_].arrival_s : detail::never_s;
     const double flight_s = flights_.empty() ? detail::never_s : flights_.front().at_s;
     const double request_s = std::min(arrival_s, flight_s);
     if (clock_s_ <= request_s) {
-      if (request_s == detail::never_s && nothing_left()) return std::nullopt;
-      if (recorder_.history().result.result == outcome::stopped) return std::nullopt;
+      if (request_s == detail::never_s && nothing_left()) return nullptr;
+      if (recorder_.history().result.result == outcome::stopped) return nullptr;
       skip_idle_periods(request_s);
       play_clock();
       continue;
     }
     now_s_ = request_s;
     ++recorder_.history().events;
-    std::optional<pending_request> r;
+    const pending_request* r = nullptr;
     if (flight_s <= arrival_s) {
       const auto f = flights_.front();
       std::ranges::pop_heap(flights_, std::greater());
@@ -189,7 +189,7 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::next() {
       recorder_.entered((*all_)[number].server);
       r = handle(number, true);
     }
-    if (r) return r;
+    if (r != nullptr) return r;
   }
 }
 
@@ -214,12 +214,12 @@ HETPLAN_INLINE void serving_run::push(const flight& f) {
   std::ranges::push_heap(flights_, std::greater());
 }
 
-HETPLAN_INLINE std::optional<pending_request> serving_run::land(const flight& f) {
+HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {
   if (f.what == flight::to::handler) return handle(f.number);
   const auto& r = (*all_)[f.number];
   if (f.what == flight::to::downlink) {
     push({links_.receive_s(server_id(f.where), now_s_, size_b(r)), f.number, flight::to::handler, f.where});
-    return std::nullopt;
+    return nullptr;
   }
   const instance_id i(f.where);
   touch(i, now_s_);
@@ -227,18 +227,19 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::land(const flight& f)
   if (state.life != instance_life::works) return handle(f.number);
   state.join(f.number, now_s_, *all_, ended_);
   touch(i, now_s_);
-  return std::nullopt;
+  return nullptr;
 }
 
-HETPLAN_INLINE std::optional<pending_request> serving_run::handle(request_number number, bool enters) {
+HETPLAN_INLINE const pending_request* serving_run::handle(request_number number, bool enters) {
   const auto& r = (*all_)[number];
   const auto path = tracks_.path(number, r.server);
   const auto here = path.back();
   if (knowledge_.has_failed(here) || (enters && damage_.is_absent(here))) {
     end(number, request_outcome::lost, now_s_);
-    return std::nullopt;
+    return nullptr;
   }
-  return pending_request{number, r.service, r.server, here, seconds(now_s_), seconds(deadline_s(r)), service_of(r).is_stream(), path};
+  pending_ = {number, r.service, r.server, here, seconds(now_s_), seconds(deadline_s(r)), service_of(r).is_stream(), path};
+  return &pending_;
 }
 
 HETPLAN_INLINE void serving_run::end(request_number r, request_outcome o, double at_s, double credit, double latency_s) {
