@@ -12,6 +12,7 @@
 #include <hetplan/serve/publications.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/running_deployment.hpp>
+#include <hetplan/serve/serving_faults.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
 
@@ -21,7 +22,8 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Source      EPARA, sections 3.2, 3.4 and 5.3.3; semantics, section 11 (what servers know of each other, faults).
 class ring_knowledge {
  public:
-  explicit ring_knowledge(const edge_cloud& cloud);
+  /// Without faults, what is remembered of publications is half as old.
+  ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults);
 
   [[nodiscard]] const ring_sync& rings() const { return rings_; }
   /// Of the next publication.
@@ -55,6 +57,7 @@ class ring_knowledge {
 
   ring_sync rings_;
   double period_s_;
+  std::int64_t kept_;  ///< publications of a holder
   std::int64_t next_ = 0;
   std::optional<publications> published_;
   std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed

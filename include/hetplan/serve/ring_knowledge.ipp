@@ -7,11 +7,11 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud)
-    : rings_(cloud), period_s_(cloud.ring.period.value()), failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
+HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults)
+    : rings_(cloud), period_s_(cloud.ring.period.value()), kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()), failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
 
 HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d) {
-  published_.emplace(d.capacities(), next_, rings_.history(), period_s_);
+  published_.emplace(d.capacities(), next_, kept_, period_s_);
 }
 
 HETPLAN_INLINE void ring_knowledge::open_period() { published_->open(next_++); }

@@ -24,7 +24,7 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests.last_arrival()), options)),
-      instances_(cloud, services, std::move(times)), knowledge_(cloud), links_(cloud, options.faults), tracks_(requests.size()),
+      instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults), links_(cloud, options.faults), tracks_(requests.size()),
       recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_.absent = absent_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
