@@ -297,6 +297,10 @@ HETPLAN_INLINE void serving_run::touch(instance_id i, double until_s) {
   auto& state = instances_[i];
   state.advance(until_s, *all_, ended_);
   if (ended_.empty()) return;
+  for (const auto& e : ended_) {
+    all_->fetch(e.number);
+    tracks_.fetch(e.number);
+  }
   for (const auto& e : ended_) settle(e, state);
   ended_.clear();
 }
