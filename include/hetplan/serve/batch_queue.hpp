@@ -60,6 +60,12 @@ class batch_queue {
     line_.fetch();
   }
 
+  /// Fetches those that end until now.
+  void fetch_ending(double now_s, const request_stream& all) const {
+    if (size_ == 0 || end_s_ > now_s) return;
+    for (std::size_t k = 0; k < size_; ++k) all.fetch(computing_[k]);
+  }
+
   /// Takes out who waits, in order. Requires that it has been advanced to now.
   [[nodiscard]] std::vector<request_number> send_back();
   /// What is under way has failed.

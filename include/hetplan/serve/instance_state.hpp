@@ -33,6 +33,9 @@ struct alignas(64) instance_state {
   void fetch() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch();
   }
+  void fetch_ending(double now_s, const request_stream& all) const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch_ending(now_s, all);
+  }
   void advance(double now_s, const request_stream& all, ended_requests& out) {
     if (auto* q = std::get_if<batch_queue>(&work)) {
       q->advance(now_s, all, out);

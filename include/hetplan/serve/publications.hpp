@@ -53,6 +53,8 @@ class publications {
   }
   [[nodiscard]] const publication& at(std::int64_t period, std::size_t holder) const { return all_[index(period, holder)]; }
 
+  /// Fetches where a holder publishes next.
+  void fetch(std::size_t holder) const { prefetch(&at(last_, holder)); }
   /// Fetches what `known` will read.
   void fetch(std::size_t holder, std::int64_t j, std::int64_t k) const {
     if (j < first_) return;

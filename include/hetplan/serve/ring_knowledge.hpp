@@ -34,6 +34,7 @@ class ring_knowledge {
   void begin_deployment(const running_deployment& d);
   /// Goes on to the next period and publishes; `publish` is then called for each holder that is there.
   void open_period();
+  void fetch(std::size_t holder) const { published_->fetch(holder); }
   void publish(std::size_t holder, server_id server, const publication& state);
   /// Leaves out periods before that time in which nothing changes, but for the last ones that are remembered.
   void skip_until(double next_s);

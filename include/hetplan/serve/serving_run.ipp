@@ -82,9 +82,14 @@ HETPLAN_INLINE void serving_run::publish() {
   const bool looks = recorder_.wants_waiting(now_s_);
   std::vector<std::uint32_t> waiting(looks ? cloud_->size() : 0);
   const auto order = all.in_order_of_instances();
-  constexpr std::size_t ahead = 6;
+  const auto first = [&](std::size_t m) { return all.led(all.holders()[order[m]]).front(); };
   for (std::size_t m = 0; m < order.size(); ++m) {
-    if (m + ahead < order.size()) instances_.fetch(all.led(all.holders()[order[m + ahead]]).front());
+    if (m + 9 < order.size()) {
+      instances_.fetch(first(m + 9));
+      knowledge_.fetch(order[m + 9]);
+    }
+    if (m + 6 < order.size()) instances_[first(m + 6)].fetch();
+    if (m + 3 < order.size()) instances_[first(m + 3)].fetch_ending(now_s_, *all_);
     const std::size_t n = order[m];
     const auto& h = all.holders()[n];
     if (!is_there(h.server)) continue;
@@ -204,8 +209,11 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
   if (const auto* r = coming(5)) {
     for (const auto i : own(r->server, r->service, standing::local)) instances_.fetch(i);
   }
-  if (const auto* r = coming(2)) {
+  if (const auto* r = coming(3)) {
     for (const auto i : own(r->server, r->service, standing::local)) instances_[i].fetch();
+  }
+  if (const auto* r = coming(1)) {
+    for (const auto i : own(r->server, r->service, standing::local)) instances_[i].fetch_ending(r->arrival_s, *all_);
   }
 }
 
