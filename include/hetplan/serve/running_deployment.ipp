@@ -83,7 +83,7 @@ HETPLAN_INLINE void running_deployment::forget_idle() {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < retired_.size(); ++k) {
     if (!(*this)[retired_ids_[k]].busy()) continue;
-    retired_[kept] = std::move(retired_[k]);
+    if (kept != k) retired_[kept] = std::move(retired_[k]);  // moved onto itself it would lose its GPUs
     retired_ids_[kept++] = retired_ids_[k];
   }
   retired_.resize(kept);
