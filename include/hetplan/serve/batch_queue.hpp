@@ -60,10 +60,15 @@ class batch_queue {
     line_.fetch();
   }
 
-  /// Fetches those that end until now.
-  void fetch_ending(double now_s, const request_stream& all) const {
-    if (size_ == 0 || end_s_ > now_s) return;
-    for (std::size_t k = 0; k < size_; ++k) all.fetch(computing_[k]);
+  /// Calls see(number) for those that end or begin next, if the first of them does until now.
+  template <class See>
+  void show_due(double now_s, const See& see) const {
+    if (size_ > 0 && end_s_ <= now_s) {
+      for (std::size_t k = 0; k < size_; ++k) see(computing_[k]);
+    }
+    if (take_s_ > now_s) return;
+    const auto batch = static_cast<std::size_t>(times_->batch());
+    for (std::size_t k = 0; k < line_.size() && k < batch; ++k) see(line_[k]);
   }
 
   /// Takes out who waits, in order. Requires that it has been advanced to now.

@@ -33,8 +33,10 @@ struct alignas(64) instance_state {
   void fetch() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch();
   }
-  void fetch_ending(double now_s, const request_stream& all) const {
-    if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch_ending(now_s, all);
+  /// Shows see(number) those whom advance will look at, as far as that is known without a search.
+  template <class See>
+  void show_due(double now_s, const See& see) const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) q->show_due(now_s, see);
   }
   void advance(double now_s, const request_stream& all, ended_requests& out) {
     if (auto* q = std::get_if<batch_queue>(&work)) {

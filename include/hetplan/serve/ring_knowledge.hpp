@@ -40,7 +40,7 @@ class ring_knowledge {
   void skip_until(double next_s);
 
   void fail(server_id s);
-  [[nodiscard]] bool has_failed(server_id s) const { return failed_from_[s.index()] >= 0; }
+  [[nodiscard]] bool has_failed(server_id s) const { return any_failed_ && failed_from_[s.index()] >= 0; }
   void set_absent(server_id s, bool absent) { rings_.set_out(s, absent || has_failed(s), next_); }
   void set_cut(server_id s, bool cut) { rings_.set_cut(s, cut, next_); }
   void set_wrong(server_id s, bool wrong) { wrong_[s.index()] += wrong ? 1 : -1; }
@@ -62,6 +62,7 @@ class ring_knowledge {
   std::int64_t next_ = 0;
   std::optional<publications> published_;
   std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
+  bool any_failed_ = false;
   std::vector<int> wrong_;                 ///< by server: silent errors at a time
   std::vector<seen_holder> seen_;
   std::vector<known_server> known_;

@@ -95,6 +95,10 @@ class serving_run {
   void take_out(const std::vector<instance_id>& some);
   void send_back(instance_id i);
   void touch(instance_id i, double until_s);
+  void fetch(request_number r) const {
+    all_->fetch(r);
+    tracks_.fetch(r);
+  }
   void settle(const ended_request& e, const instance_state& i);
   [[nodiscard]] double size_b(const request& r) const;
   [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }

@@ -84,12 +84,12 @@ HETPLAN_INLINE void serving_run::publish() {
   const auto order = all.in_order_of_instances();
   const auto first = [&](std::size_t m) { return all.led(all.holders()[order[m]]).front(); };
   for (std::size_t m = 0; m < order.size(); ++m) {
-    if (m + 9 < order.size()) {
-      instances_.fetch(first(m + 9));
-      knowledge_.fetch(order[m + 9]);
+    if (m + 24 < order.size()) {
+      instances_.fetch(first(m + 24));
+      knowledge_.fetch(order[m + 24]);
     }
-    if (m + 6 < order.size()) instances_[first(m + 6)].fetch();
-    if (m + 3 < order.size()) instances_[first(m + 3)].fetch_ending(now_s_, *all_);
+    if (m + 16 < order.size()) instances_[first(m + 16)].fetch();
+    if (m + 8 < order.size()) instances_[first(m + 8)].show_due(now_s_, [this](request_number r) { fetch(r); });
     const std::size_t n = order[m];
     const auto& h = all.holders()[n];
     if (!is_there(h.server)) continue;
@@ -204,16 +204,16 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
   const auto coming = [&](std::size_t in) -> const request* {
     return next_arrival_ + in < all_->size() ? &(*all_)[next_arrival_ + in] : nullptr;
   };
-  if (const auto* r = coming(12)) holders.fetch_places(r->server, r->service);
-  if (const auto* r = coming(8)) holders.fetch_ids(r->server, r->service);
-  if (const auto* r = coming(5)) {
+  if (const auto* r = coming(16)) holders.fetch_places(r->server, r->service);
+  if (const auto* r = coming(12)) holders.fetch_ids(r->server, r->service);
+  if (const auto* r = coming(8)) {
     for (const auto i : own(r->server, r->service, standing::local)) instances_.fetch(i);
   }
-  if (const auto* r = coming(3)) {
+  if (const auto* r = coming(5)) {
     for (const auto i : own(r->server, r->service, standing::local)) instances_[i].fetch();
   }
-  if (const auto* r = coming(1)) {
-    for (const auto i : own(r->server, r->service, standing::local)) instances_[i].fetch_ending(r->arrival_s, *all_);
+  if (const auto* r = coming(2)) {
+    for (const auto i : own(r->server, r->service, standing::local)) instances_[i].show_due(r->arrival_s, [this](request_number n) { fetch(n); });
   }
 }
 
@@ -305,10 +305,7 @@ HETPLAN_INLINE void serving_run::touch(instance_id i, double until_s) {
   auto& state = instances_[i];
   state.advance(until_s, *all_, ended_);
   if (ended_.empty()) return;
-  for (const auto& e : ended_) {
-    all_->fetch(e.number);
-    tracks_.fetch(e.number);
-  }
+  for (const auto& e : ended_) fetch(e.number);
   for (const auto& e : ended_) settle(e, state);
   ended_.clear();
 }

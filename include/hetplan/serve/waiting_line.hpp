@@ -41,8 +41,11 @@ class waiting_line {
     return all;
   }
 
-  /// Fetches the numbers into the cache.
-  void fetch() const { prefetch(slots_.get() + front_); }
+  /// Fetches both ends into the cache.
+  void fetch() const {
+    prefetch(slots_.get() + front_);
+    prefetch(slots_.get() + ((front_ + size_) & (room_ - 1)));
+  }
 
  private:
   void grow() {
