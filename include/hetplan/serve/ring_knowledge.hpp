@@ -63,7 +63,7 @@ class ring_knowledge {
   std::optional<publications> published_;
   std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
   bool any_failed_ = false;
-  std::vector<int> wrong_;                 ///< by server: silent errors at a time
+  std::vector<int> wrong_;  ///< by server: silent errors at a time
   std::vector<seen_holder> seen_;
   std::vector<known_server> known_;
 };

@@ -8,7 +8,8 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults)
-    : rings_(cloud), period_s_(cloud.ring.period.value()), kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()), failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
+    : rings_(cloud), period_s_(cloud.ring.period.value()), kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()),
+      failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
 
 HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d) {
   published_.emplace(d.capacities(), next_, kept_, period_s_);

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/core/prefetch.hpp>
+#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/instance_state.hpp>

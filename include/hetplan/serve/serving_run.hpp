@@ -10,6 +10,7 @@
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/flight_queue.hpp>
 #include <hetplan/serve/history_recorder.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/pending_request.hpp>
@@ -61,17 +62,8 @@ class serving_run {
   [[nodiscard]] const ring_sync& rings() const { return knowledge_.rings(); }
 
  private:
-  struct flight {
-    enum class to : std::uint8_t { handler, downlink, device };
-    double at_s;
-    request_number number;
-    to what;
-    std::int32_t where;  ///< a server; or the instance on the device
-    friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
-  };
   /// Fetches what the next arrivals will touch: with many servers it is not in a cache.
   void look_ahead() const;
-  void push(const flight& f);
   /// Where a flight has come to; the request, if it is to be handled now.
   [[nodiscard]] const pending_request* land(const flight& f);
   [[nodiscard]] const pending_request* handle(request_number number, bool enters = false);
@@ -99,6 +91,10 @@ class serving_run {
     all_->fetch(r);
     tracks_.fetch(r);
   }
+  /// Fetches those whom an instance looks at when it is touched.
+  void fetch_due(instance_id i, double until_s) const {
+    instances_[i].show_due(until_s, [this](request_number r) { fetch(r); });
+  }
   void settle(const ended_request& e, const instance_state& i);
   [[nodiscard]] double size_b(const request& r) const;
   [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }
@@ -113,8 +109,8 @@ class serving_run {
 
   double now_s_ = 0;
   std::size_t next_arrival_ = 0;
-  std::vector<flight> flights_;  ///< a heap: the next one in front
-  double clock_s_ = 0;           ///< of whatever comes next without a request
+  flight_queue flights_;
+  double clock_s_ = 0;  ///< of whatever comes next without a request
   std::int64_t changes_ = 0;
   double looked_back_s_ = 0;  ///< the last change
 
