@@ -79,6 +79,17 @@ class table {
     return median;
   }
 
+  /// Times that were measured elsewhere; the median should not exceed `target_s`.
+  void times(const std::string& name, std::vector<double> found_s, double target_s) {
+    std::sort(found_s.begin(), found_s.end());
+    const double median = found_s[found_s.size() / 2];
+    rows_.push_back({name, median, found_s.front(), found_s.back(), 0, target_s, ""});
+    if (options_.json) return;
+    std::printf("%-44s %10.3f us  (%.3f - %.3f)%s\n", name.c_str(), 1e6 * median, 1e6 * found_s.front(), 1e6 * found_s.back(),
+                median <= target_s ? "  reaches its target" : "  ABOVE its target");
+    std::fflush(stdout);
+  }
+
   /// Runs work(i) for i < runs, once each and without warm-up: long work, or another instance each time. The median
   /// should not exceed `target_s` (0: none).
   template <class Work>

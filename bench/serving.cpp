@@ -56,7 +56,8 @@ setting make(int servers, int batch, double one_s) {
 
 double uniform(std::uint64_t seed, std::uint64_t i) { return draw(seed, static_cast<request_number>(i), 0); }
 
-/// Poisson arrivals at `rate` a second and server; a tenth of the servers gets `skew` times as much as the others.
+/// Poisson arrivals at `rate` a second and server; a tenth of the servers gets `skew` times as much as the others: with 3.5 they pass on
+/// more than 10 requests in 100.
 request_stream poisson(const setting& s, std::size_t count, double rate, double skew) {
   const auto servers = static_cast<double>(s.cloud.size());
   const double hot = skew / (skew + 9);  // of all requests
@@ -104,6 +105,32 @@ double measure(bench::table& t, const bench::options& o, const std::string& name
   return per_event_s;
 }
 
+/// EPARA's handler, with the time that it takes to pass a request on: once enough have been served that every server has heard of all
+/// others.
+struct timed_handler {
+  offload_by_idle_goodput decides;
+  request_number from = 0;
+  std::vector<double> times_s = {};
+
+  decision handle(const pending_request& r, const server_view& here) {
+    if (r.number < from) return decides.handle(r, here);
+    decision d;
+    const double took_s = bench::seconds_of([&] { return (d = decides.handle(r, here)).kind; });
+    if (d.kind == decision::what::pass_on) times_s.push_back(took_s);
+    return d;
+  }
+};
+
+/// One decision, in the middle of a run: what it reads is as cold as the run leaves it. A reading of the clock (some 30 ns) is in it.
+void measure_decision(bench::table& t, const setting& s, const request_stream& requests, const std::string& name) {
+  const auto middle = static_cast<request_number>(requests.size() / 2);
+  timed_handler timed{{&s.services}, middle};
+  const auto stop = [&](const serving_progress&) { return timed.times_s.size() < 300'000 ? control::go : control::stop; };
+  static_cast<void>(serve_requests(s.cloud, s.services, *s.times, requests, s.placed, timed, {}, stop));
+  if (timed.times_s.size() < 1000) return;  // a quick run ends before queues are long
+  t.times(name, std::move(timed.times_s), 5e-6);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,9 +142,14 @@ int main(int argc, char** argv) {
     measure(table, options, "1 000 servers, first come first served", s, poisson(s, count, 400, 1), serve_locally{}, 10e6);
   }
   for (const int servers : {1000, 10000}) {
-    const auto s = make(servers, 16, 0.3);
-    const auto requests = poisson(s, count / 1000 * static_cast<std::size_t>(servers), 70, 2.8);
+    auto s = make(servers, 16, 0.3);
+    const auto requests = poisson(s, count / 1000 * static_cast<std::size_t>(servers), 70, 3.5);
     measure(table, options, std::to_string(servers) + " servers, batches, some passed on", s, requests,
             offload_by_idle_goodput{&s.services}, 1e6);
+    if (servers < 10000) continue;
+    for (const int ring : {100, 500}) {
+      s.cloud.ring.group = ring;
+      measure_decision(table, s, requests, "passing one on, 10000 servers, rings of " + std::to_string(ring));
+    }
   }
 }

@@ -46,7 +46,7 @@ NAMES = {
     "limits": "numeric_limits",
     "list": "erase_if list",
     "map": "erase_if map",
-    "memory": "addressof hash make_shared make_unique shared_ptr unique_ptr",
+    "memory": "addressof hash make_shared make_unique make_unique_for_overwrite shared_ptr unique_ptr",
     "mutex": "lock_guard mutex unique_lock",
     "new": "bad_alloc",
     "numbers": "numbers",

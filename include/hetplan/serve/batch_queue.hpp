@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::serve {
 class batch_queue {
  public:
   /// Begins nothing before ready_s. What it refers to must outlive it.
-  batch_queue(const instance_times& times, double latency_s, double ready_s) : times_(&times), latency_s_(latency_s), take_s_(ready_s) {}
+  batch_queue(const instance_times& times, double ready_s) : times_(&times), take_s_(ready_s) {}
 
   /// Plays everything up to and including now; who has left is appended.
   void advance(double now_s, const request_stream& all, ended_requests& out) {
@@ -49,6 +49,7 @@ class batch_queue {
     return expected_start_s(now_s) + times_->typical_s(times_->batch());
   }
 
+  [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
   [[nodiscard]] bool busy() const { return size_ > 0; }
   /// Requests that it has computed: S.
@@ -57,6 +58,17 @@ class batch_queue {
   void fetch() const {
     computing_.fetch();
     line_.fetch();
+  }
+
+  /// Calls see(number) for those that end or begin next, if the first of them does until now.
+  template <class See>
+  void show_due(double now_s, const See& see) const {
+    if (size_ > 0 && end_s_ <= now_s) {
+      for (std::size_t k = 0; k < size_; ++k) see(computing_[k]);
+    }
+    if (take_s_ > now_s) return;
+    const auto batch = static_cast<std::size_t>(times_->batch());
+    for (std::size_t k = 0; k < line_.size() && k < batch; ++k) see(line_[k]);
   }
 
   /// Takes out who waits, in order. Requires that it has been advanced to now.
@@ -75,7 +87,6 @@ class batch_queue {
   void end_first(ended_requests& out);
 
   const instance_times* times_;
-  double latency_s_;
   double take_s_;         ///< when the next batch can be taken
   double end_s_ = 0;      ///< of the first batch under way, where there is one
   std::size_t size_ = 0;  ///< of the same

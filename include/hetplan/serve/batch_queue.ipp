@@ -28,8 +28,8 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (r.arrival_s + latency_s_ <= take_s_) {
-      out.push_back({number, ended_request::how::timed_out, take_s_, 0});
+    if (r.arrival_s + times_->latency_s() <= take_s_) {
+      out.emplace_back(number, ended_request::how::timed_out, take_s_, 0);
       continue;
     }
     computing_.push(number);
@@ -56,7 +56,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
 }
 
 HETPLAN_INLINE void batch_queue::end_first(ended_requests& out) {
-  for (std::size_t k = 0; k < size_; ++k) out.push_back({computing_[k], ended_request::how::done, end_s_, 1});
+  for (std::size_t k = 0; k < size_; ++k) out.emplace_back(computing_[k], ended_request::how::done, end_s_, 1);
   computing_.pop(size_);
   done_ += size_;
   size_ = 0;
@@ -69,7 +69,7 @@ HETPLAN_INLINE void batch_queue::end_first(ended_requests& out) {
 HETPLAN_INLINE std::vector<request_number> batch_queue::send_back() { return line_.take_all(); }
 
 HETPLAN_INLINE void batch_queue::fail(double now_s, ended_requests& out) {
-  for (const auto number : computing_.take_all()) out.push_back({number, ended_request::how::failed, now_s, 0});
+  for (const auto number : computing_.take_all()) out.emplace_back(number, ended_request::how::failed, now_s, 0);
   size_ = 0;
   behind_.reset();
 }

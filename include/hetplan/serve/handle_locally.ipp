@@ -10,9 +10,9 @@ namespace HETPLAN_NAMESPACE::serve {
 
 namespace detail {
 
-/// The first of those with the most free rate, to one part in 10^9, among those that `takes` wants.
+/// The first of those with the most free rate, to one part in 10^9, among those that `takes` wants; not valid where there is none.
 template <class Takes>
-std::optional<instance_id> with_most_free_rate(std::span<const standing> places, const server_view& here, const Takes& takes) {
+instance_id with_most_free_rate(std::span<const standing> places, const server_view& here, const Takes& takes) {
   double most = 0;
   const auto each = [&](const auto& f) {
     for (const auto where : places) {
@@ -22,20 +22,21 @@ std::optional<instance_id> with_most_free_rate(std::span<const standing> places,
     }
   };
   each([&](instance_id, double rate) { most = std::max(most, rate); });
-  std::optional<instance_id> first;
+  instance_id first;
   each([&](instance_id i, double rate) {
-    if (!first && rate > 0 && rate >= most * (1 - 1e-9)) first = i;
+    if (!first.valid() && rate > 0 && rate >= most * (1 - 1e-9)) first = i;
   });
   return first;
 }
 
-HETPLAN_INLINE std::optional<instance_id> soonest(standing where, const pending_request& r, const server_view& here) {
-  std::optional<instance_id> best;
+/// The first of those that would answer soonest, in time; not valid where there is none.
+HETPLAN_INLINE instance_id soonest(standing where, const pending_request& r, const server_view& here) {
+  instance_id best;
   seconds best_end;
   for (const auto i : here.own(where)) {
     if (!here.works(i)) continue;
     const auto end = here.expected_end(i);
-    if (end > r.deadline || (best && end >= best_end)) continue;
+    if (end > r.deadline || (best.valid() && end >= best_end)) continue;
     best = i;
     best_end = end;
   }
@@ -48,13 +49,14 @@ HETPLAN_INLINE std::optional<instance_id> own_capacity(const pending_request& r,
   const auto whole = [&](instance_id i) { return here.has_whole_rate(i); };
   for (const auto where : standings) {
     const auto best = r.is_stream ? detail::with_most_free_rate({&where, 1}, here, whole) : detail::soonest(where, r, here);
-    if (best) return best;
+    if (best.valid()) return best;
   }
   return std::nullopt;
 }
 
 HETPLAN_INLINE std::optional<instance_id> most_free_rate(const server_view& here) {
-  return detail::with_most_free_rate(standings, here, [](instance_id) { return true; });
+  const auto i = detail::with_most_free_rate(standings, here, [](instance_id) { return true; });
+  return i.valid() ? std::optional(i) : std::nullopt;
 }
 
 HETPLAN_INLINE decision in_part_or(request_outcome refusal, const pending_request& r, const server_view& here) {

@@ -16,20 +16,27 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Where it stands in a run: it works; it was taken out of the deployment; a fault has taken it.
 enum class instance_life : std::uint8_t { works, retired, out };
 
-/// One of the three ways to work, and what the run knows of it.
+/// One of the three ways to work, and what the run knows of it; in two lines of the cache.
 /// Source  semantics, section 11 (instances, expected ends).
-struct instance_state {
+struct alignas(64) instance_state {
   std::variant<batch_queue, running_set, stream_set> work;
-  const instance_times* times;
-  service_id what;
-  server_id leader;
-  instance_life life = instance_life::works;
   double ready_s = 0;
+  server_id leader;
   std::int32_t device = -1;  ///< number of the leader's device that it is on
+  instance_life life = instance_life::works;
+
+  [[nodiscard]] const instance_times& times() const {
+    return std::visit([](const auto& w) -> const instance_times& { return w.times(); }, work);
+  }
 
   /// Fetches what advance and join will touch; it stands in the cache itself.
   void fetch() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch();
+  }
+  /// Shows see(number) those whom advance will look at, as far as that is known without a search.
+  template <class See>
+  void show_due(double now_s, const See& see) const {
+    if (const auto* q = std::get_if<batch_queue>(&work)) q->show_due(now_s, see);
   }
   void advance(double now_s, const request_stream& all, ended_requests& out) {
     if (auto* q = std::get_if<batch_queue>(&work)) {

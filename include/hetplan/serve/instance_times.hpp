@@ -39,6 +39,7 @@ class instance_times {
   /// What it can do at most, a second: requests, or frames.
   [[nodiscard]] double capacity() const { return capacity_; }
 
+  [[nodiscard]] double latency_s() const { return latency_s_; }  ///< the SLO of its service
   [[nodiscard]] int batch() const { return batch_; }
   [[nodiscard]] int stages() const { return stages_; }  ///< batches under way at a time
   [[nodiscard]] bool generates() const { return generates_; }
@@ -56,6 +57,7 @@ class instance_times {
   int batch_;
   int stages_;
   bool generates_;
+  double latency_s_;
   double typical_out_ = 1;
   double pass_one_s_ = 0;
   double capacity_ = 0;

@@ -18,6 +18,7 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
   const auto& v = s.variants[static_cast<std::size_t>(variant_)];
   stages_ = s.batches == batching::continuous ? 1 : v.pipeline_parallel;
   generates_ = s.generates;
+  latency_s_ = s.latency.value();
   typical_out_ = s.generates ? s.tokens.out : 1;
   const auto sizes = static_cast<std::size_t>(batch_) + 1;
   pass_s_.resize(sizes);

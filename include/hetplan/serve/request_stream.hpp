@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
@@ -36,6 +37,8 @@ class request_stream {
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
   [[nodiscard]] bool empty() const { return requests_.empty(); }
   [[nodiscard]] const request& operator[](std::size_t i) const { return requests_[i]; }
+  /// Fetches a request into the cache.
+  void fetch(std::size_t i) const { prefetch(&requests_[i]); }
   [[nodiscard]] auto begin() const { return requests_.begin(); }
   [[nodiscard]] auto end() const { return requests_.end(); }
   /// 0 where there is none.

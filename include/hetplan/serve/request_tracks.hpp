@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/service.hpp>
 
@@ -28,6 +29,9 @@ class request_tracks {
     tracks_[0].assign(1, entered);
     return tracks_[0];
   }
+
+  /// Fetches the way of a request into the cache.
+  void fetch(request_number r) const { prefetch(&track_of_[r]); }
 
   void go(request_number r, server_id entered, server_id to) {
     auto& t = track_of_[r];

@@ -12,6 +12,7 @@
 #include <hetplan/serve/publications.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/running_deployment.hpp>
+#include <hetplan/serve/serving_faults.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
 
@@ -21,7 +22,8 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Source      EPARA, sections 3.2, 3.4 and 5.3.3; semantics, section 11 (what servers know of each other, faults).
 class ring_knowledge {
  public:
-  explicit ring_knowledge(const edge_cloud& cloud);
+  /// Without faults, what is remembered of publications is half as old.
+  ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults);
 
   [[nodiscard]] const ring_sync& rings() const { return rings_; }
   /// Of the next publication.
@@ -32,12 +34,13 @@ class ring_knowledge {
   void begin_deployment(const running_deployment& d);
   /// Goes on to the next period and publishes; `publish` is then called for each holder that is there.
   void open_period();
+  void fetch(std::size_t holder) const { published_->fetch(holder); }
   void publish(std::size_t holder, server_id server, const publication& state);
   /// Leaves out periods before that time in which nothing changes, but for the last ones that are remembered.
   void skip_until(double next_s);
 
   void fail(server_id s);
-  [[nodiscard]] bool has_failed(server_id s) const { return failed_from_[s.index()] >= 0; }
+  [[nodiscard]] bool has_failed(server_id s) const { return any_failed_ && failed_from_[s.index()] >= 0; }
   void set_absent(server_id s, bool absent) { rings_.set_out(s, absent || has_failed(s), next_); }
   void set_cut(server_id s, bool cut) { rings_.set_cut(s, cut, next_); }
   void set_wrong(server_id s, bool wrong) { wrong_[s.index()] += wrong ? 1 : -1; }
@@ -55,10 +58,12 @@ class ring_knowledge {
 
   ring_sync rings_;
   double period_s_;
+  std::int64_t kept_;  ///< publications of a holder
   std::int64_t next_ = 0;
   std::optional<publications> published_;
   std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
-  std::vector<int> wrong_;                 ///< by server: silent errors at a time
+  bool any_failed_ = false;
+  std::vector<int> wrong_;  ///< by server: silent errors at a time
   std::vector<seen_holder> seen_;
   std::vector<known_server> known_;
 };

@@ -7,11 +7,12 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud)
-    : rings_(cloud), period_s_(cloud.ring.period.value()), failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
+HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults)
+    : rings_(cloud), period_s_(cloud.ring.period.value()), kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()),
+      failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
 
 HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d) {
-  published_.emplace(d.capacities(), next_, rings_.history(), period_s_);
+  published_.emplace(d.capacities(), next_, kept_, period_s_);
 }
 
 HETPLAN_INLINE void ring_knowledge::open_period() { published_->open(next_++); }
@@ -31,12 +32,13 @@ HETPLAN_INLINE void ring_knowledge::skip_until(double next_s) {
 
 HETPLAN_INLINE void ring_knowledge::fail(server_id s) {
   failed_from_[s.index()] = next_;
+  any_failed_ = true;
   rings_.set_out(s, true, next_);
 }
 
 HETPLAN_INLINE bool ring_knowledge::knows_that_out(server_id observer, server_id other) const {
+  if (!has_failed(other)) return false;
   const auto from = failed_from_[other.index()];
-  if (from < 0) return false;
   const auto d = rings_.distance(observer, other, std::max<std::int64_t>(0, from - 1));
   return d && next_ - 1 >= from + *d;
 }
@@ -57,14 +59,14 @@ HETPLAN_INLINE std::span<const known_server> ring_knowledge::known(const pending
       if (!j) continue;
       const auto number = holders.number(h);
       published_->fetch(number, *j, k);
-      seen_.push_back({h.server, number, *j});
+      seen_.emplace_back(h.server, number, *j);
     }
   };
   look_at({behind, all.end()});
   look_at({all.begin(), behind});
   for (const auto& h : seen_) {
     const auto s = published_->known(h.number, h.period, k);
-    known_.push_back({h.server, s.capacity, s.idle, seconds(s.wait_s), seconds(s.age_s)});
+    known_.emplace_back(h.server, s.capacity, s.idle, seconds(s.wait_s), seconds(s.age_s));
   }
   return known_;
 }

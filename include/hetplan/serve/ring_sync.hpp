@@ -50,6 +50,8 @@ class ring_sync {
 
   /// Periods that must be remembered: twice the oldest that is believed, and now.
   [[nodiscard]] std::int64_t history() const { return history_; }
+  /// As long as nothing happens to a ring: no way is longer than half of it.
+  [[nodiscard]] std::int64_t history_when_whole() const { return history_when_whole_; }
 
  private:
   /// A ring from a period on.
@@ -73,6 +75,7 @@ class ring_sync {
   std::size_t group_;
   std::int64_t max_age_;
   std::int64_t history_ = 0;
+  std::int64_t history_when_whole_ = 0;
   std::vector<ring_state> rings_;
 };
 

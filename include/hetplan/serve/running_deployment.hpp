@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
@@ -33,7 +34,7 @@ class running_deployment {
   /// Fetches an instance into the cache.
   void fetch(instance_id i) const {
     const auto* first = reinterpret_cast<const char*>(&states_[i.index()]);
-    for (std::size_t at = 0; at < sizeof(instance_state); at += 64) __builtin_prefetch(first + at);
+    for (std::size_t at = 0; at < sizeof(instance_state); at += 64) prefetch(first + at);
   }
   [[nodiscard]] bool has(instance_id i) const { return i.valid() && i.index() < states_.size(); }
   [[nodiscard]] const service_holders& holders() const { return *holders_; }

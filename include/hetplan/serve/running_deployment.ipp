@@ -35,10 +35,10 @@ HETPLAN_INLINE instance_state running_deployment::make_state(const instance& i, 
   const auto& times = times_of(i);
   const auto work = [&]() -> decltype(instance_state::work) {
     if (s.is_stream()) return stream_set(times, s.rate, ready_s);
-    if (s.batches == batching::continuous) return running_set(times, s.latency.value(), ready_s);
-    return batch_queue(times, s.latency.value(), ready_s);
+    if (s.batches == batching::continuous) return running_set(times, ready_s);
+    return batch_queue(times, ready_s);
   };
-  return {work(), &times, i.what, i.leader(), instance_life::works, ready_s, i.device ? i.device->number : -1};
+  return {work(), ready_s, i.leader(), i.device ? i.device->number : -1};
 }
 
 HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment next, double now_s, const cloud_damage& damage,
@@ -83,7 +83,7 @@ HETPLAN_INLINE void running_deployment::forget_idle() {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < retired_.size(); ++k) {
     if (!(*this)[retired_ids_[k]].busy()) continue;
-    retired_[kept] = std::move(retired_[k]);
+    if (kept != k) retired_[kept] = std::move(retired_[k]);  // moved onto itself it would lose its GPUs
     retired_ids_[kept++] = retired_ids_[k];
   }
   retired_.resize(kept);
@@ -120,7 +120,7 @@ HETPLAN_INLINE std::vector<double> running_deployment::capacities() const {
   sums.reserve(holders_->holders().size());
   for (const auto& h : holders_->holders()) {
     double sum = 0;
-    for (const auto i : holders_->led(h)) sum += (*this)[i].times->capacity();
+    for (const auto i : holders_->led(h)) sum += (*this)[i].times().capacity();
     sums.push_back(sum);
   }
   return sums;
@@ -133,7 +133,7 @@ HETPLAN_INLINE publication running_deployment::state_of(const holder& h, double 
     p.done += state.done(now_s);
     if (state.life != instance_life::works) continue;
     p.wait_s = std::min(p.wait_s, std::max(0.0, state.expected_start_s(now_s, now_s) - now_s));
-    if (state.ready_s <= now_s) p.capacity += state.times->capacity();
+    if (state.ready_s <= now_s) p.capacity += state.times().capacity();
   }
   return p;
 }

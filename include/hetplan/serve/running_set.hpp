@@ -19,8 +19,7 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Source  semantics, section 11 (continuous batches).
 class running_set {
  public:
-  running_set(const instance_times& times, double latency_s, double ready_s)
-      : times_(&times), latency_s_(latency_s), boundary_s_(ready_s) {}
+  running_set(const instance_times& times, double ready_s) : times_(&times), boundary_s_(ready_s) {}
 
   void advance(double now_s, const request_stream& all, ended_requests& out);
   /// Takes in a request. Requires that it has been advanced to now.
@@ -29,6 +28,7 @@ class running_set {
   /// Of a request that is there at there_s, now or later.
   [[nodiscard]] double expected_start_s(double now_s, double there_s) const;
   [[nodiscard]] double expected_end_s(double now_s, double there_s) const;
+  [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
   [[nodiscard]] bool busy() const { return !set_.empty(); }
   [[nodiscard]] double done() const { return static_cast<double>(done_); }
@@ -55,7 +55,6 @@ class running_set {
   void let_in(const request_stream& all, ended_requests& out);
 
   const instance_times* times_;
-  double latency_s_;
   double boundary_s_;            ///< tau: the last change, or the end of the pass that follows it
   std::int64_t steps_done_ = 0;  ///< before tau, since the beginning
   std::int64_t looks_ = never;   ///< steps after tau at which who waits is looked at, where there is room

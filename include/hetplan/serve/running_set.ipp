@@ -51,7 +51,7 @@ HETPLAN_INLINE void running_set::change(std::int64_t steps, const request_stream
   steps_done_ += steps;
   looks_ = never;
   while (!set_.empty() && set_.front().leaves <= steps_done_) {
-    out.push_back({set_.front().number, ended_request::how::done, boundary_s_, 1});
+    out.emplace_back(set_.front().number, ended_request::how::done, boundary_s_, 1);
     std::ranges::pop_heap(set_, detail::leaves_later());
     set_.pop_back();
     ++done_;
@@ -66,8 +66,8 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (r.arrival_s + latency_s_ <= boundary_s_) {
-      out.push_back({number, ended_request::how::timed_out, boundary_s_, 0});
+    if (r.arrival_s + times_->latency_s() <= boundary_s_) {
+      out.emplace_back(number, ended_request::how::timed_out, boundary_s_, 0);
       continue;
     }
     ++joined;
@@ -107,7 +107,7 @@ HETPLAN_INLINE double running_set::expected_end_s(double now_s, double there_s) 
 }
 
 HETPLAN_INLINE void running_set::fail(double now_s, ended_requests& out) {
-  for (const auto& m : set_) out.push_back({m.number, ended_request::how::failed, now_s, 0});
+  for (const auto& m : set_) out.emplace_back(m.number, ended_request::how::failed, now_s, 0);
   set_.clear();
 }
 

@@ -28,7 +28,7 @@ template <request_handler H, observer<serving_progress>... Observers>
   static_assert(check_request_handler<H>());
   serving_run run(cloud, services, std::move(times), requests, std::move(first), options);
   std::uint64_t handled = 0;
-  while (const auto r = run.next()) {
+  while (const auto* r = run.next()) {
     run.carry_out(*r, handler.handle(*r, server_view(run, *r)));
     if constexpr (sizeof...(Observers) > 0) {
       if ((++handled & 0xffffU) == 0 && notify(run.progress(), observers...) == control::stop) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 
@@ -39,8 +40,8 @@ class service_holders {
     return {own_.data() + own_first_[key], own_.data() + own_first_[key + 1]};
   }
   /// Fetches what `own` reads, in two steps, some time before it does.
-  void fetch_places(server_id s, service_id l) const { __builtin_prefetch(&own_first_[(s.index() * services_ + l.index()) * 3]); }
-  void fetch_ids(server_id s, service_id l) const { __builtin_prefetch(own_.data() + own_first_[(s.index() * services_ + l.index()) * 3]); }
+  void fetch_places(server_id s, service_id l) const { prefetch(&own_first_[(s.index() * services_ + l.index()) * 3]); }
+  void fetch_ids(server_id s, service_id l) const { prefetch(own_.data() + own_first_[(s.index() * services_ + l.index()) * 3]); }
   /// Servers of a ring that lead instances of a service, by position.
   [[nodiscard]] std::span<const holder> holders(std::size_t ring, service_id l) const {
     const auto key = ring * services_ + l.index();

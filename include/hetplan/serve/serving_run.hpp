@@ -3,7 +3,6 @@
 /// The simulator of requests, without the handler: it says who is to be handled next, and does what was decided.
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/flight_queue.hpp>
 #include <hetplan/serve/history_recorder.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/pending_request.hpp>
@@ -29,7 +29,7 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Plays requests through a deployment. Only what is in flight between servers, and what the clock brings (publications, faults,
 /// changes), are events; instances are advanced when somebody looks at them, since nothing else can change them.
 ///
-///   while (auto r = run.next()) run.carry_out(*r, <what somebody decides>);
+///   while (const auto* r = run.next()) run.carry_out(*r, <what somebody decides>);
 ///
 /// Complexity  O(log in flight) a hand-over, O(log B) a request at its instance, O(holders) a publication; nothing grows with the number of
 ///             servers for a request.
@@ -40,8 +40,8 @@ class serving_run {
   serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
               deployment first, const serving_options& options);
 
-  /// The next request that is to be handled, after all that comes before it; none at the end.
-  [[nodiscard]] std::optional<pending_request> next();
+  /// The next request that is to be handled, after all that comes before it; good until the next call. None at the end.
+  [[nodiscard]] const pending_request* next();
   /// Throws invalid_model where the decision is none: see request_handler.
   void carry_out(const pending_request& r, const decision& d);
   /// Ends the run: the history so far, complete if next() has said that nothing is left.
@@ -62,20 +62,11 @@ class serving_run {
   [[nodiscard]] const ring_sync& rings() const { return knowledge_.rings(); }
 
  private:
-  struct flight {
-    enum class to : std::uint8_t { handler, downlink, device };
-    double at_s;
-    request_number number;
-    to what;
-    std::int32_t where;  ///< a server; or the instance on the device
-    friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
-  };
   /// Fetches what the next arrivals will touch: with many servers it is not in a cache.
   void look_ahead() const;
-  void push(const flight& f);
   /// Where a flight has come to; the request, if it is to be handled now.
-  [[nodiscard]] std::optional<pending_request> land(const flight& f);
-  [[nodiscard]] std::optional<pending_request> handle(request_number number, bool enters = false);
+  [[nodiscard]] const pending_request* land(const flight& f);
+  [[nodiscard]] const pending_request* handle(request_number number, bool enters = false);
   void end(request_number r, request_outcome o, double at_s, double credit = 0, double latency_s = -1);
   void serve(const pending_request& r, instance_id i);
 
@@ -96,6 +87,14 @@ class serving_run {
   void take_out(const std::vector<instance_id>& some);
   void send_back(instance_id i);
   void touch(instance_id i, double until_s);
+  void fetch(request_number r) const {
+    all_->fetch(r);
+    tracks_.fetch(r);
+  }
+  /// Fetches those whom an instance looks at when it is touched.
+  void fetch_due(instance_id i, double until_s) const {
+    instances_[i].show_due(until_s, [this](request_number r) { fetch(r); });
+  }
   void settle(const ended_request& e, const instance_state& i);
   [[nodiscard]] double size_b(const request& r) const;
   [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }
@@ -110,8 +109,8 @@ class serving_run {
 
   double now_s_ = 0;
   std::size_t next_arrival_ = 0;
-  std::vector<flight> flights_;  ///< a heap: the next one in front
-  double clock_s_ = 0;           ///< of whatever comes next without a request
+  flight_queue flights_;
+  double clock_s_ = 0;  ///< of whatever comes next without a request
   std::int64_t changes_ = 0;
   double looked_back_s_ = 0;  ///< the last change
 
@@ -126,6 +125,7 @@ class serving_run {
   cloud_damage damage_;
   std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< who is to join (true) or leave with the next change
   ended_requests ended_;
+  pending_request pending_;  ///< the one that is to be handled now
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -4,7 +4,6 @@
 #include <hetplan/serve/serving_run.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -24,8 +23,8 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests.last_arrival()), options)),
-      instances_(cloud, services, std::move(times)), knowledge_(cloud), links_(cloud, options.faults), tracks_(requests.size()),
-      recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
+      instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults), links_(cloud, options.faults),
+      tracks_(requests.size()), recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_.absent = absent_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
     if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
@@ -82,9 +81,14 @@ HETPLAN_INLINE void serving_run::publish() {
   const bool looks = recorder_.wants_waiting(now_s_);
   std::vector<std::uint32_t> waiting(looks ? cloud_->size() : 0);
   const auto order = all.in_order_of_instances();
-  constexpr std::size_t ahead = 6;
+  const auto first = [&](std::size_t m) { return all.led(all.holders()[order[m]]).front(); };
   for (std::size_t m = 0; m < order.size(); ++m) {
-    if (m + ahead < order.size()) instances_.fetch(all.led(all.holders()[order[m + ahead]]).front());
+    if (m + 24 < order.size()) {
+      instances_.fetch(first(m + 24));
+      knowledge_.fetch(order[m + 24]);
+    }
+    if (m + 16 < order.size()) instances_[first(m + 16)].fetch();
+    if (m + 8 < order.size()) fetch_due(first(m + 8), now_s_);
     const std::size_t n = order[m];
     const auto& h = all.holders()[n];
     if (!is_there(h.server)) continue;
@@ -160,66 +164,60 @@ HETPLAN_INLINE void serving_run::take_out(const std::vector<instance_id>& some) 
 
 HETPLAN_INLINE void serving_run::send_back(instance_id i) {
   for (const auto number : instances_[i].send_back())
-    push({now_s_, number, flight::to::handler, tracks_.here(number, (*all_)[number].server).value});
+    flights_.push({now_s_, number, flight::to::handler, tracks_.here(number, (*all_)[number].server).value});
 }
 
-HETPLAN_INLINE std::optional<pending_request> serving_run::next() {
+HETPLAN_INLINE const pending_request* serving_run::next() {
   for (;;) {
     const double arrival_s = next_arrival_ < all_->size() ? (*all_)[next_arrival_].arrival_s : detail::never_s;
-    const double flight_s = flights_.empty() ? detail::never_s : flights_.front().at_s;
+    const double flight_s = flights_.next_s();
     const double request_s = std::min(arrival_s, flight_s);
     if (clock_s_ <= request_s) {
-      if (request_s == detail::never_s && nothing_left()) return std::nullopt;
-      if (recorder_.history().result.result == outcome::stopped) return std::nullopt;
+      if (request_s == detail::never_s && nothing_left()) return nullptr;
+      if (recorder_.history().result.result == outcome::stopped) return nullptr;
       skip_idle_periods(request_s);
       play_clock();
       continue;
     }
     now_s_ = request_s;
     ++recorder_.history().events;
-    std::optional<pending_request> r;
+    const pending_request* r = nullptr;
     if (flight_s <= arrival_s) {
-      const auto f = flights_.front();
-      std::ranges::pop_heap(flights_, std::greater());
-      flights_.pop_back();
-      r = land(f);
+      r = land(flights_.pop());
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
       look_ahead();
       recorder_.entered((*all_)[number]);
       r = handle(number, true);
     }
-    if (r) return r;
+    if (r != nullptr) return r;
   }
 }
 
 HETPLAN_INLINE void serving_run::look_ahead() const {
   // Each step needs what the one before it has fetched some arrivals ago.
   const auto& holders = instances_.holders();
-  const auto coming = [&](std::size_t in) -> const request* {
-    return next_arrival_ + in < all_->size() ? &(*all_)[next_arrival_ + in] : nullptr;
+  const auto coming = [&](std::size_t in, const auto& look) {
+    if (next_arrival_ + in < all_->size()) look((*all_)[next_arrival_ + in]);
   };
-  if (const auto* r = coming(12)) holders.fetch_places(r->server, r->service);
-  if (const auto* r = coming(8)) holders.fetch_ids(r->server, r->service);
-  if (const auto* r = coming(5)) {
-    for (const auto i : own(r->server, r->service, standing::local)) instances_.fetch(i);
-  }
-  if (const auto* r = coming(2)) {
-    for (const auto i : own(r->server, r->service, standing::local)) instances_[i].fetch();
-  }
+  const auto own_of_coming = [&](std::size_t in, const auto& look) {
+    coming(in, [&](const request& r) {
+      for (const auto i : own(r.server, r.service, standing::local)) look(i, r);
+    });
+  };
+  coming(16, [&](const request& r) { holders.fetch_places(r.server, r.service); });
+  coming(12, [&](const request& r) { holders.fetch_ids(r.server, r.service); });
+  own_of_coming(8, [&](instance_id i, const request&) { instances_.fetch(i); });
+  own_of_coming(5, [&](instance_id i, const request&) { instances_[i].fetch(); });
+  own_of_coming(2, [&](instance_id i, const request& r) { fetch_due(i, r.arrival_s); });
 }
 
-HETPLAN_INLINE void serving_run::push(const flight& f) {
-  flights_.push_back(f);
-  std::ranges::push_heap(flights_, std::greater());
-}
-
-HETPLAN_INLINE std::optional<pending_request> serving_run::land(const flight& f) {
+HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {
   if (f.what == flight::to::handler) return handle(f.number);
   const auto& r = (*all_)[f.number];
   if (f.what == flight::to::downlink) {
-    push({links_.receive_s(server_id(f.where), now_s_, size_b(r)), f.number, flight::to::handler, f.where});
-    return std::nullopt;
+    flights_.push({links_.receive_s(server_id(f.where), now_s_, size_b(r)), f.number, flight::to::handler, f.where});
+    return nullptr;
   }
   const instance_id i(f.where);
   touch(i, now_s_);
@@ -227,18 +225,19 @@ HETPLAN_INLINE std::optional<pending_request> serving_run::land(const flight& f)
   if (state.life != instance_life::works) return handle(f.number);
   state.join(f.number, now_s_, *all_, ended_);
   touch(i, now_s_);
-  return std::nullopt;
+  return nullptr;
 }
 
-HETPLAN_INLINE std::optional<pending_request> serving_run::handle(request_number number, bool enters) {
+HETPLAN_INLINE const pending_request* serving_run::handle(request_number number, bool enters) {
   const auto& r = (*all_)[number];
   const auto path = tracks_.path(number, r.server);
   const auto here = path.back();
   if (knowledge_.has_failed(here) || (enters && damage_.is_absent(here))) {
     end(number, request_outcome::lost, now_s_);
-    return std::nullopt;
+    return nullptr;
   }
-  return pending_request{number, r.service, r.server, here, seconds(now_s_), seconds(deadline_s(r)), service_of(r).is_stream(), path};
+  pending_ = {number, r.service, r.server, here, seconds(now_s_), seconds(deadline_s(r)), service_of(r).is_stream(), path};
+  return &pending_;
 }
 
 HETPLAN_INLINE void serving_run::end(request_number r, request_outcome o, double at_s, double credit, double latency_s) {
@@ -267,7 +266,7 @@ HETPLAN_INLINE void serving_run::carry_out(const pending_request& r, const decis
       const double at_s = links_.send_s(r.here, d.server, now_s_, size_b(what));
       recorder_.passed_on(r.here, d.server);
       tracks_.go(r.number, what.server, d.server);
-      return push({at_s, r.number, flight::to::downlink, d.server.value});
+      return flights_.push({at_s, r.number, flight::to::downlink, d.server.value});
     }
     case decision::what::turn_down:
       if (d.outcome != request_outcome::timed_out && d.outcome != request_outcome::too_many_offloads &&
@@ -277,14 +276,15 @@ HETPLAN_INLINE void serving_run::carry_out(const pending_request& r, const decis
     case decision::what::ask_again:
       if (!(d.at > r.now) || d.at.value() == detail::never_s)
         refuse("to be handled again at " + to_text(d.at.value()) + " s, which is not later");
-      return push({d.at.value(), r.number, flight::to::handler, r.here.value});
+      return flights_.push({d.at.value(), r.number, flight::to::handler, r.here.value});
   }
 }
 
 HETPLAN_INLINE void serving_run::serve(const pending_request& r, instance_id i) {
   auto& state = instances_[i];
   if (state.device >= 0 && !r.is_stream)
-    return push({now_s_ + links_.device_s(state.leader, state.device, size_b((*all_)[r.number])), r.number, flight::to::device, i.value});
+    return flights_.push(
+        {now_s_ + links_.device_s(state.leader, state.device, size_b((*all_)[r.number])), r.number, flight::to::device, i.value});
   touch(i, now_s_);
   if (r.is_stream && state.free_rate(now_s_) <= 0)
     throw invalid_model("request_handler: request " + std::to_string(r.number) + ": a stream on an instance without a free rate");
@@ -296,6 +296,7 @@ HETPLAN_INLINE void serving_run::touch(instance_id i, double until_s) {
   auto& state = instances_[i];
   state.advance(until_s, *all_, ended_);
   if (ended_.empty()) return;
+  for (const auto& e : ended_) fetch(e.number);
   for (const auto& e : ended_) settle(e, state);
   ended_.clear();
 }

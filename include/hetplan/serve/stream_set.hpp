@@ -24,6 +24,7 @@ class stream_set {
   [[nodiscard]] double free_rate(double now_s) const;
   /// Is that enough for a stream, to one part in 10^9?
   [[nodiscard]] bool has_whole_rate(double now_s) const { return free_rate(now_s) >= wanted_ * (1 - 1e-9); }
+  [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] bool busy() const { return !under_way_.empty(); }
   /// Frames served until then: S. Requires that it has been advanced to then.
   [[nodiscard]] double done(double now_s) const { return frames_ + held_ * (now_s - since_s_); }

@@ -23,7 +23,7 @@ HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
     under_way_.pop_back();
     count(s.end_s);
     held_ = under_way_.empty() ? 0 : held_ - s.rate;
-    out.push_back({s.number, ended_request::how::done, s.end_s, s.rate / wanted_});
+    out.emplace_back(s.number, ended_request::how::done, s.end_s, s.rate / wanted_);
   }
 }
 
@@ -45,7 +45,7 @@ HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
   count(now_s);
   for (const auto& s : under_way_) {
     const double part = (now_s - s.begin_s) / (s.end_s - s.begin_s);
-    out.push_back({s.number, ended_request::how::failed, now_s, part * s.rate / wanted_});
+    out.emplace_back(s.number, ended_request::how::failed, now_s, part * s.rate / wanted_);
   }
   under_way_.clear();
   held_ = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/ended_request.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -40,8 +41,11 @@ class waiting_line {
     return all;
   }
 
-  /// Fetches the numbers into the cache.
-  void fetch() const { __builtin_prefetch(slots_.get() + front_); }
+  /// Fetches both ends into the cache.
+  void fetch() const {
+    prefetch(slots_.get() + front_);
+    prefetch(slots_.get() + ((front_ + size_) & (room_ - 1)));
+  }
 
  private:
   void grow() {
