@@ -152,6 +152,22 @@ void refuse(std::initializer_list<std::pair<const char*, bool>> options, const c
   }
 }
 
+void check_options(const serve_options& o) {
+  if (o.size_for) {
+    refuse({{"--cycle", o.cycle.has_value()},
+            {"--expected", !o.expected.empty()},
+            {"--deployment", !o.deployment.empty()},
+            {"--faults", !o.faults.empty()},
+            {"--records", !o.records.empty()},
+            {"--html", !o.html.empty()},
+            {"--explain", o.explain}},
+           "not together with --size-for, which tries many sizes");
+  } else if (!o.deployment.empty()) {
+    refuse({{"--cycle", o.cycle.has_value()}, {"--expected", !o.expected.empty()}, {"--out", !o.out.empty()}, {"--explain", o.explain}},
+           "the deployment is given; expected no --deployment, so that a system places");
+  }
+}
+
 /// One line for each service, GPUs and counts of what was placed; with --explain how it is run on the first server's GPUs, and why.
 void print_placed(const serve::deployment& d, const serving_inputs& in, bool explain) {
   std::printf("%-24s %10s %8s %8s  %s\n", "service", "instances", "servers", "GPUs", "runs as");
@@ -198,8 +214,6 @@ struct played {
 };
 
 played play_deployment(const common_options& options, const serve_options& o, const serving_inputs& in) {
-  refuse({{"--cycle", o.cycle.has_value()}, {"--expected", !o.expected.empty()}, {"--out", !o.out.empty()}, {"--explain", o.explain}},
-         "the deployment is given; expected no --deployment, so that a system places");
   auto file = io::read_deployment(io::json_document::load(o.deployment), in.cloud, in.services, in.times);
   auto run = in.run;
   if (!file.at.empty()) {
@@ -226,14 +240,6 @@ played play_system(const common_options& options, const serve_options& o, const 
 }
 
 int find_size(const common_options& options, const serve_options& o, const serving_inputs& in) {
-  refuse({{"--cycle", o.cycle.has_value()},
-          {"--expected", !o.expected.empty()},
-          {"--deployment", !o.deployment.empty()},
-          {"--faults", !o.faults.empty()},
-          {"--records", !o.records.empty()},
-          {"--html", !o.html.empty()},
-          {"--explain", o.explain}},
-         "not together with --size-for, which tries many sizes");
   const double target = read_share("--size-for", *o.size_for);
   outputs files({{"--out", o.out}}, {o.cloud, o.services, o.requests});
   static_cast<void>(system_of(o, in.services));
@@ -262,6 +268,7 @@ int find_size(const common_options& options, const serve_options& o, const servi
 
 int serve_requests(const common_options& options, const serve_options& o) {
   require_no_model_options(options, "hetplan serve");
+  check_options(o);
   const auto in = read_inputs(o);
   if (o.size_for) return find_size(options, o, in);
   outputs files({{"--records", o.records}, {"--html", o.html}, {"--out", o.out}},
