@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/objective.hpp>
