@@ -30,6 +30,9 @@
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_search.hpp>
 #include <hetplan/schedule/refine.hpp>
+#include <hetplan/serve/any_request_handler.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/milp.hpp>
 
@@ -294,6 +297,47 @@ struct planner_archetype {
   }
 };
 
+/// The first instance of its own, whether it is in time or not.
+struct request_handler_archetype : bare {
+  using bare::bare;
+  int asked = 0;
+  [[nodiscard]] serve::decision handle(const serve::pending_request&, const serve::server_view& here) {
+    ++asked;
+    const auto own = here.own(serve::standing::local);
+    return own.empty() ? serve::decision::turn_down(serve::request_outcome::no_resources) : serve::decision::serve(own[0]);
+  }
+};
+struct service_time_archetype : bare_value {
+  using bare_value::bare_value;
+  [[nodiscard]] seconds pass(const serve::service_run&, const serve::batch_load& b) const { return 10_ms * b.requests; }
+  [[nodiscard]] seconds step(const serve::service_run&, int) const { return 1_ms; }
+  [[nodiscard]] int largest_batch(const serve::service_run&) const { return 4; }
+};
+/// One instance on the first GPU.
+struct placement_policy_archetype : bare_value {
+  using bare_value::bare_value;
+  [[nodiscard]] serve::deployment place(const serve::placement_question&) {
+    return {{{.what = serve::service_id(0), .gpus = {{serve::server_id(0), 0}}, .batch = 4}}};
+  }
+};
+/// The first two instances gain what they can do.
+struct placement_value_archetype : bare {
+  using bare::bare;
+  int placed = 0;
+  [[nodiscard]] serve::placement_gain most(serve::server_id, const serve::allocation& a) const { return {a.capacity, 0}; }
+  [[nodiscard]] serve::placement_gain gain(const serve::instance&, const serve::allocation& a) const {
+    return {placed < 2 ? a.capacity : 0, 0};
+  }
+  void add(const serve::instance&, const serve::allocation&) { ++placed; }
+};
+struct serving_observer_archetype : bare {
+  using bare::bare;
+  control operator()(const serve::serving_progress&) { return control::go; }
+};
+
+static_assert(serve::check_request_handler<request_handler_archetype>() && serve::check_service_time<service_time_archetype>());
+static_assert(serve::check_placement_policy<placement_policy_archetype>() && serve::check_placement_value<placement_value_archetype>());
+static_assert(check_observer<serving_observer_archetype, serve::serving_progress>());
 static_assert(adapt::check_adaptation_policy<adaptation_policy_archetype>() && adapt::check_failure_detector<failure_detector_archetype>());
 static_assert(check_observer<run_observer_archetype, adapt::run_progress>());
 static_assert(check_cost_model<cost_archetype>() && check_memory_model<memory_archetype>() && check_energy_model<energy_archetype>());
@@ -328,6 +372,13 @@ cluster pair() {
           {{.name = "x", .memory = 1_GB, .compute = 1_TFLOP_per_s}, {.name = "y", .memory = 1_GB, .compute = 1_TFLOP_per_s}},
           network_archetype(0)};
 }
+serve::edge_cloud two_servers() {
+  const serve::edge_server one{.name = "a", .gpus = {{"g", 1_GB}, {"g", 1_GB}}, .uplink = 1_MB_per_s, .downlink = 1_MB_per_s};
+  serve::edge_cloud c{"street", {one, one}, {1_s}};
+  c.servers[1].name = "b";
+  return c;
+}
+const std::vector<serve::service> one_service{{.name = "s", .latency = 1_s, .variants = {{.name = "v", .gpu_kind = "g", .memory = 1_GB}}}};
 plan two_stages(mode m = mode::training) {
   return {.workload = {.mode = m},
           .microbatches = 4,
@@ -581,4 +632,31 @@ TEST_CASE("a bare planner serves the policies that plan anew") {
     CHECK(h.stretches.back().end_s == Approx(10));
     CHECK(h.status.ok());
   }
+}
+
+TEST_CASE("a bare handler and bare service times serve what a bare policy has placed") {
+  const serve::edge_cloud cloud = two_servers();
+  const auto asked_at = [](double t) {
+    return serve::request{.arrival_s = t, .service = serve::service_id(0), .server = serve::server_id(0)};
+  };
+  const serve::request_stream requests({asked_at(1), asked_at(11), asked_at(11), asked_at(12)});
+  const serve::serving_options options{.changes = {.cycle = 10_s, .policy = placement_policy_archetype(0)}};
+  request_handler_archetype handler(0);
+  const serve::service_history h =
+      serve::serve_requests(cloud, one_service, service_time_archetype(0), requests, {}, handler, options, serving_observer_archetype(0));
+  CHECK(handler.asked == 4);
+  CHECK(h.count(serve::request_outcome::no_resources) == 1);  // nothing stands anywhere in the first ten seconds
+  CHECK(h.count(serve::request_outcome::served) == 3);
+  CHECK(h.services[0].latency.largest().value() == Approx(0.02));
+}
+
+TEST_CASE("a bare value places instances step by step") {
+  const serve::edge_cloud cloud = two_servers();
+  const serve::any_service_time times(service_time_archetype(0));
+  const serve::placement_candidates candidates(cloud, one_service, times, {});
+  placement_value_archetype value(0);
+  serve::greedy_placement placing(candidates, {cloud, one_service, {}, {}}, value, serve::greedy_search::lazy, serve::greedy_order::gain);
+  placing.place_within_servers();
+  CHECK(placing.placed().instances.size() == 2);
+  CHECK(value.placed == 2);
 }

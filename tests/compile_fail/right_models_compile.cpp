@@ -21,6 +21,10 @@
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
+#include <hetplan/serve/any_placement_policy.hpp>
+#include <hetplan/serve/any_request_handler.hpp>
+#include <hetplan/serve/any_service_time.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -174,6 +178,28 @@ auto make(const my_graph& mine) {
   return planning_graph_from(
       mine, [](auto v) { return layer_spec{.name = std::to_string(v), .forward_flops = 1_GFLOP}; }, [](auto) { return 1_MB; });
 }
+struct my_times {
+  seconds pass(const serve::service_run&, const serve::batch_load& b) const { return 1_ms * b.requests; }
+  seconds step(const serve::service_run&, int requests) const { return 1_us * requests; }
+  int largest_batch(const serve::service_run&) const { return 8; }
+};
+struct my_handler {
+  serve::decision handle(const serve::pending_request&, const serve::server_view&) {
+    return serve::decision::turn_down(serve::request_outcome::no_resources);
+  }
+};
+struct my_placement {
+  serve::deployment place(const serve::placement_question& q) { return q.present; }
+};
+struct my_value {
+  serve::placement_gain most(serve::server_id, const serve::allocation& a) const { return {a.capacity, 0}; }
+  serve::placement_gain gain(const serve::instance&, const serve::allocation& a) const { return {a.capacity, 0}; }
+  void add(const serve::instance&, const serve::allocation&) {}
+};
+static_assert(serve::check_placement_value<my_value>());
+const serve::any_service_time times = my_times{};
+const serve::any_request_handler handler = my_handler{};
+const serve::any_placement_policy placement = my_placement{};
 const device phone{.name = "phone", .memory = 8_GB};
 const judge_models shared{.sharing = my_sharing{}};
 const device& right(const cluster& c) { return c[d]; }

@@ -9,11 +9,17 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/check_together.hpp>
+#include <hetplan/io/cloud_json.hpp>
 #include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/deployment_json.hpp>
+#include <hetplan/io/faults_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/services_json.hpp>
+#include <hetplan/io/serving_results_json.hpp>
+#include <hetplan/io/serving_sweep_json.hpp>
 #include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/bounds.hpp>
@@ -32,7 +38,7 @@ std::string reference(const std::string& file) { return io::read_text(std::strin
 std::map<std::string, names> properties(const std::string& kind) {
   const auto schema = nlohmann::json::parse(reference(kind + ".schema.json"));
   CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
-  CHECK(schema["properties"]["format"]["const"] == "hetplan/" + kind + "/1");
+  if (schema["properties"].contains("format")) CHECK(schema["properties"]["format"]["const"] == "hetplan/" + kind + "/1");
   std::map<std::string, names> all;
   const auto add = [&](const std::string& name, const nlohmann::json& object) {
     if (!object.contains("properties")) return;
@@ -48,6 +54,11 @@ std::map<std::string, names> properties(const std::string& kind) {
 }
 
 names set_of(io::key_list keys) { return {keys.begin(), keys.end()}; }
+names keys_of(const nlohmann::json& object) {
+  names all;
+  for (const auto& [key, value] : object.items()) all.insert(key);
+  return all;
+}
 
 }  // namespace
 
@@ -87,6 +98,38 @@ TEST_CASE("the schemas describe the keys that the readers accept") {
                                       {"qoe", set_of(k::qoe_target)},
                                       {"trace", set_of(k::bandwidth_trace)}});
   CHECK(properties("sweep") == map{{"", set_of(k::sweep)}, {"job", set_of(k::sweep_job)}, {"qoe", set_of(k::qoe)}});
+}
+
+TEST_CASE("the schemas of serving describe the keys that are read, and those that are written") {
+  using map = std::map<std::string, names>;
+  namespace k = io::keys;
+  CHECK(properties("cloud") == map{{"", set_of(k::cloud)},
+                                   {"ring", set_of(k::ring)},
+                                   {"server", set_of(k::server)},
+                                   {"gpu", set_of(k::gpu)},
+                                   {"device", set_of(k::registered_device)}});
+  CHECK(properties("services") == map{{"", set_of(k::services)},
+                                      {"service", set_of(k::service)},
+                                      {"tokens", set_of(k::token_counts)},
+                                      {"variant", set_of(k::variant)},
+                                      {"pass", set_of(k::pass)},
+                                      {"step", set_of(k::step)}});
+  CHECK(properties("deployment") ==
+        map{{"", set_of(k::deployment)}, {"instance", set_of(k::instance)}, {"change", set_of(k::deployment_change)}});
+  CHECK(properties("faults") == map{{"", set_of(k::faults)}, {"event", set_of(k::fault)}});
+  CHECK(properties("serving-sweep") == map{{"", set_of(k::serving_sweep)}});
+
+  serve::service_history h;
+  h.result = {outcome::stopped, "an observer said so"};
+  h.services.resize(1);
+  h.services[0].latency.add(0.1);
+  h.servers.resize(1);
+  const auto written = nlohmann::json::parse(io::write_history(h, {.name = "street", .servers = {{.name = "pole"}}}, {{.name = "image"}}));
+  CHECK(properties("history") == map{{"", keys_of(written)},
+                                     {"outcomes", keys_of(written["outcomes"])},
+                                     {"service", keys_of(written["services"][0])},
+                                     {"latency", keys_of(written["services"][0]["latency"])},
+                                     {"server", keys_of(written["servers"][0])}});
 }
 
 TEST_CASE("the examples of the reference page are read") {

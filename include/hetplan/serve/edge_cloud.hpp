@@ -49,7 +49,7 @@ struct ring_options {
 /// Source  EPARA, sections 3 and 3.4; semantics, section 11.
 struct edge_cloud {
   std::string name;
-  std::vector<edge_server> servers;
+  std::vector<edge_server> servers = {};
   ring_options ring;
 
   [[nodiscard]] std::size_t size() const { return servers.size(); }

@@ -19,14 +19,34 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-/// phi, the requests a second that a deployment serves: what one more instance adds, and that it has been added. `most` is at least what
-/// `gain` answers for any place that this server leads; it need not be sharp.
 template <class V>
-concept placement_value = requires(V& v, const V& c, const instance& i, server_id leader, const allocation& a) {
-  { c.most(leader, a) } -> std::same_as<placement_gain>;
-  { c.gain(i, a) } -> std::same_as<placement_gain>;
-  v.add(i, a);
+concept bounds_gain = requires(const V& v, server_id leader, const allocation& a) {
+  { v.most(leader, a) } -> std::same_as<placement_gain>;  // at least every gain that this server leads; need not be sharp
 };
+template <class V>
+concept tells_gain = requires(const V& v, const instance& i, const allocation& a) {
+  { v.gain(i, a) } -> std::same_as<placement_gain>;  // what one more instance adds
+};
+template <class V>
+concept takes_instances = requires(V& v, const instance& i, const allocation& a) {
+  v.add(i, a);  // it has been placed
+};
+
+/// What a deployment is worth while it grows: phi, the requests a second that it serves.
+template <class V>
+concept placement_value = bounds_gain<V> && tells_gain<V> && takes_instances<V>;
+
+template <class V>
+consteval bool check_placement_value() {
+  static_assert(bounds_gain<V>,
+                "placement_value needs: hetplan::serve::placement_gain most(hetplan::serve::server_id leader, const "
+                "hetplan::serve::allocation&) const");
+  static_assert(tells_gain<V>,
+                "placement_value needs: hetplan::serve::placement_gain gain(const hetplan::serve::instance&, const "
+                "hetplan::serve::allocation&) const");
+  static_assert(takes_instances<V>, "placement_value needs: void add(const hetplan::serve::instance&, const hetplan::serve::allocation&)");
+  return placement_value<V>;
+}
 
 /// How the best candidate of a step is found. All three place the same, where gains do not grow as more is placed.
 enum class greedy_search {

@@ -28,7 +28,7 @@ struct request_rate {
 };
 
 struct request_process {
-  std::vector<request_rate> rates;  ///< of each service at each server once
+  std::vector<request_rate> rates = {};  ///< of each service at each server once
   seconds duration;
   std::vector<std::vector<request_length>> lengths = {};  ///< by service, each as likely as the others; none: its typical numbers, rounded
 };

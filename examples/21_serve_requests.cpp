@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+// Requests over time in a small edge cloud: EPARA places three services, its handlers pass on what a server cannot do itself.
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include <hetplan/hetplan.hpp>
+#include <hetplan/recipes/epara.hpp>
+#include <hetplan/serve/request_process.hpp>
+#include <hetplan/zoo/edge_services.hpp>
+
+using namespace hetplan;
+
+int main() {
+  // [serve]
+  const std::vector<std::string_view> names{"resnet50.picture", "yolov10.video", "qwen2.5-1.5b.chat"};
+  const auto [services, times] = zoo::edge_services_of(names);
+  const serve::edge_cloud street = zoo::p100_cloud(4, 2);  // four servers with two P100s each
+
+  serve::request_process crowd{.duration = 60_s};  // half of it stands at the first server
+  for (std::size_t s = 0; s < street.size(); ++s) {
+    const double share = s == 0 ? 0.5 : 0.5 / 3;
+    crowd.rates.push_back({serve::service_id(0), serve::server_id(s), share * 3000});  // pictures a second
+    crowd.rates.push_back({serve::service_id(1), serve::server_id(s), share * 1.5});   // videos of five seconds
+    crowd.rates.push_back({serve::service_id(2), serve::server_id(s), share * 10});    // chats
+  }
+  const serve::request_stream requests = serve::draw_requests(crowd, street, services, 1);
+
+  const auto [placed, history] =
+      serve::serve_with(recipes::epara(services), street, services, times, requests, requests, requests.last_arrival());
+  // [serve]
+
+  for (const serve::instance& i : placed.instances) {
+    const serve::service& what = services[i.what.index()];
+    std::printf("%-20s batch %3d, %-9s on", what.name.c_str(), i.batch, what.variants[static_cast<std::size_t>(i.variant)].name.c_str());
+    for (const serve::gpu_slot& g : i.gpus) std::printf(" %s/%d", street[g.server].name.c_str(), g.number);
+    std::printf("\n");
+  }
+  // [print]
+  for (std::size_t l = 0; l < services.size(); ++l) {
+    const serve::service_totals& t = history.services[l];
+    std::printf("%-20s %6llu requests, %5.1f %% of what was asked, p99 %s\n", services[l].name.c_str(),
+                static_cast<unsigned long long>(t.requests()), 100 * t.attainment(), readable(t.latency.quantile(0.99)).c_str());
+  }
+  for (std::size_t s = 0; s < street.size(); ++s) {
+    const serve::server_totals& t = history.servers[s];
+    std::printf("%-8s %6llu requests entered, %6llu were passed on, %6llu ended here\n", street.servers[s].name.c_str(),
+                static_cast<unsigned long long>(t.entered), static_cast<unsigned long long>(t.passed_on),
+                static_cast<unsigned long long>(t.ended));
+  }
+  // [print]
+}
