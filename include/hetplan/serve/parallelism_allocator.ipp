@@ -100,7 +100,7 @@ class allocator {
   [[nodiscard]] double answer_s(const allocation& a) const {
     const auto t = timed(a);
     if (service_.is_stream()) return service_.generates ? t.step_s(a.batch) : t.pass_s(a.batch, 0);
-    if (service_.batches == batching::continuous) return t.typical_in_full_set_s();
+    if (service_.batches == batching::continuous) return t.typical_in_set_s(a.batch);
     return t.typical_s(a.batch) * (1 + 1 / static_cast<double>(t.stages()));
   }
 
