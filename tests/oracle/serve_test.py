@@ -149,6 +149,14 @@ class WorkedByHand(unittest.TestCase):
         records = self.run_case(cloud("A"), what, [on("A0")], at(0.0, 1.2, 1.3))
         self.expect(records, ("served", 1.5), ("served", 3.0), ("no_resources", 1.3))
 
+    def test_expected_ends_count_the_passes_of_the_others(self):
+        # B = 2, W(1) = 1.5, W(2) = 2 * 1 + 1 * 0.5 = 2.5. At 0.4: n = 1, boundary 1, end 1 + 2.5 <= 0.4 + 3.2.
+        # At 0.7: n = 1, q = 1: start 1 + 1 * 2.5 / 2 = 2.25, end 4.75 > 0.7 + 3.2.
+        what = service(step=[0.5, 0.5], batch=[1, 2], seconds=[1.0, 1.0], latency=3.2, batching="continuous",
+                       tokens={"in": 0, "out": 2})
+        records = self.run_case(cloud("A"), what, [on("A0", batch=2)], at(0.0, 0.4, 0.7))
+        self.expect(records, ("served", 2.5), ("served", 2.5), ("no_resources", 0.7))
+
     def test_a_stream_at_half_its_rate(self):
         # R = 30. 120 frames at 60 fps: two seconds, 60 count. The second finds nothing free, the third the
         # whole: F = 30.

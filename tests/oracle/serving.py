@@ -264,13 +264,12 @@ class Continuous(Instance):
         self.boundary = None        # the next one
         self.tau, self.k = 0.0, 0
         self.ended = 0
-        # All others stand still in a pass.
-        others = (self.batch - 1) * self.variant.of_pass(1, self.service.tokens["in"])
-        self.able = self.batch / (self.whole(self.batch) + others)
+        self.able = self.batch / self.whole(self.batch)
 
     def whole(self, b):
+        """W(b): all others stand still in a pass."""
         tokens = self.service.tokens
-        return self.variant.of_pass(1, tokens["in"]) + (tokens["out"] - 1) * self.variant.of_step(b)
+        return b * self.variant.of_pass(1, tokens["in"]) + (tokens["out"] - 1) * self.variant.of_step(b)
 
     def members(self):
         return self.running + self.joining

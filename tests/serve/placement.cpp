@@ -343,6 +343,20 @@ TEST_CASE("multi-task is as many slices as fit in compute and memory of a GPU, a
   CHECK_FALSE(allocate(service_id(0), image(1), {{"A40", 48_GB}, 1}, times));
 }
 
+TEST_CASE("of slices that do as much per GPU the smallest is taken, so that more services find room") {
+  auto s = image(1);
+  s.variants = {{.name = "whole", .gpu_kind = "P100", .memory = 2_GB},
+                {.name = "half", .gpu_kind = "P100", .compute_share = 0.5, .memory = 2_GB},
+                {.name = "quarter", .gpu_kind = "P100", .compute_share = 0.25, .memory = 2_GB}};
+  const auto variant = [&](double quarter_s) {
+    const auto times = times_of({{.pass = {{1}, {0.01}}}, {.pass = {{1}, {0.02}}}, {.pass = {{1}, {quarter_s}}}});
+    return allocate(service_id(0), s, {{"P100", 16_GB}, 1}, times)->variant;
+  };
+  CHECK(variant(0.04) == 2);
+  CHECK(variant(0.05) == 1);
+  CHECK(variant(0.03) == 2);
+}
+
 TEST_CASE("a service runs on the fewest GPUs that meet its SLO, and a stream gets groups for its rate") {
   service s = image(0.1);
   s.variants = {{.name = "one", .gpu_kind = "P100", .memory = 12_GB},

@@ -139,6 +139,21 @@ TEST_CASE("EPARA's goodput does not fall when ten times as much is asked") {
   CHECK(at_ten >= 0.98 * most);
 }
 
+TEST_CASE("chats that are taken in are answered in time, mostly also when ten times as many ask") {
+  // All stand still while another one joins: a server that did not count that took in more than it could answer, and answered most too
+  // late.
+  const auto e = zoo::edge_services_of(std::vector<std::string_view>{"llama3-8b.chat", "deepseekv2-16b.chat"});
+  const auto cloud = zoo::p100_cloud(4);
+  double most = 0;
+  for (const double load : {1.0, 2.0, 10.0}) {
+    const auto h = play("epara", e, cloud, draw_requests(e, cloud, load, 100));
+    CAPTURE(load, h.goodput_per_s(), most);
+    CHECK(h.count(request_outcome::late) < h.count(request_outcome::served));
+    CHECK(h.goodput_per_s() >= 0.7 * most);
+    most = std::max(most, h.goodput_per_s());
+  }
+}
+
 TEST_CASE("placing anew in cycles follows the demand, and options that say otherwise are refused") {
   const auto e = zoo::edge_services_of(std::vector<std::string_view>{"unet.picture", "maskformer.picture"});
   const auto cloud = zoo::p100_cloud(2, 2);

@@ -26,11 +26,10 @@ class instance_times {
 
   /// T(b): a fixed batch of typical requests.
   [[nodiscard]] double typical_s(int requests) const { return typical_s_[static_cast<std::size_t>(requests)]; }
-  /// What one typical request takes in a running set of so many.
-  [[nodiscard]] double typical_in_set_s(int requests) const { return pass_one_s_ + (typical_out_ - 1) * step_s(requests); }
-  /// What one typical request takes in a full set in which whoever leaves is followed by another one, whose pass all others wait for.
-  [[nodiscard]] double typical_in_full_set_s() const {
-    return static_cast<double>(batch_) * pass_one_s_ + (typical_out_ - 1) * step_s(batch_);
+  /// W(b): what one typical request takes in a running set of so many in which whoever leaves is followed by another one, whose pass all
+  /// others wait for.
+  [[nodiscard]] double typical_in_set_s(int requests) const {
+    return static_cast<double>(requests) * pass_one_s_ + (typical_out_ - 1) * step_s(requests);
   }
   /// R(n): frames a second of n streams together.
   [[nodiscard]] double stream_capacity(int streams) const {

@@ -42,7 +42,7 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
     capacity_ = stream_capacity_.back();
   } else if (s.batches == batching::continuous) {
     pass_one_s_ = ask_pass(1, s.tokens.in);
-    capacity_ = static_cast<double>(batch_) / typical_in_full_set_s();
+    capacity_ = static_cast<double>(batch_) / typical_in_set_s(batch_);
   } else {
     capacity_ = static_cast<double>(stages_) * static_cast<double>(batch_) / typical_s(batch_);
   }

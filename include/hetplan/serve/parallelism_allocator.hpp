@@ -74,8 +74,8 @@ struct allocation {
 /// Configures a service for the GPUs of a pool; none where no variant of this kind fits in their memory or number.
 ///
 /// MP  the variant of the fewest GPUs with which the SLO is met (a stream without DP: its rate; the widest, if so told), of several one
-///     that leaves time to miss a batch, and of these the one with the most capacity per GPU; where none does, the one that answers first
-///     (has the highest rate).
+///     that leaves time to miss a batch, and of these the one with the most capacity per GPU, of equal ones the smallest slice; where none
+///     does, the one that answers first (has the highest rate).
 /// BS  the power of two, 2^0 to 2^9, with the most capacity that leaves a request time to miss a batch and be in the next: T(b) (1 + 1/p)
 ///     <= SLO. Where no batch does, one request is to be answered in time at least.
 /// MT  as many instances as fit in compute and memory of one GPU, 2^0 to 2^4.

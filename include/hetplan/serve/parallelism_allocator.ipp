@@ -64,10 +64,14 @@ class allocator {
   [[nodiscard]] bool better(const allocation& a, const allocation& b) const {
     if (operators_.cut == model_parallelism::widest && variant(a).gpus() != variant(b).gpus()) return variant(a).gpus() > variant(b).gpus();
     const auto rank = [&](const allocation& x) {
-      const double last = x.meets_slo ? -x.capacity / x.gpus : (service_.is_stream() ? -timed(x).stream_capacity(1) : x.answer.value());
-      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, x.answer > service_.answer_latency(), last);
+      const double worst = x.meets_slo ? 0 : (service_.is_stream() ? -timed(x).stream_capacity(1) : x.answer.value());
+      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, x.answer > service_.answer_latency(), worst);
     };
-    return rank(a) < rank(b);
+    if (rank(a) != rank(b) || !a.meets_slo) return rank(a) < rank(b);
+    // The same work in a finer slice, but for rounding: more services find room.
+    const double per_gpu = a.capacity / a.gpus;
+    const double other = b.capacity / b.gpus;
+    return std::abs(per_gpu - other) > 1e-9 * other ? per_gpu > other : a.gpus < b.gpus;
   }
 
   [[nodiscard]] std::optional<allocation> with(int number) const {
@@ -100,7 +104,7 @@ class allocator {
   [[nodiscard]] double answer_s(const allocation& a) const {
     const auto t = timed(a);
     if (service_.is_stream()) return service_.generates ? t.step_s(a.batch) : t.pass_s(a.batch, 0);
-    if (service_.batches == batching::continuous) return t.typical_in_full_set_s();
+    if (service_.batches == batching::continuous) return t.typical_in_set_s(a.batch);
     return t.typical_s(a.batch) * (1 + 1 / static_cast<double>(t.stages()));
   }
 
