@@ -32,6 +32,7 @@
 #include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/serve_with.hpp>
 #include <hetplan/serve/size_for.hpp>
+#include <hetplan/serve/submodular_placement.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -168,6 +169,21 @@ void check_options(const serve_options& o) {
   }
 }
 
+/// How good EPARA's placement is known to be.
+void print_quality(const serving_inputs& in) {
+  const auto& expected = in.expected ? *in.expected : in.requests;
+  const auto window = expected.last_arrival().value() > 0 ? expected.last_arrival() : seconds(1);
+  serve::cloud_damage damage;
+  damage.absent = serve::absent_at_first(in.run.faults, in.cloud);
+  const serve::deployment nothing;
+  const auto r = serve::place_submodular({in.cloud, in.services, in.times, {}, window, damage, nothing},
+                                         serve::service_demand(in.cloud, in.services, {expected.begin(), expected.end()}, window));
+  std::printf(
+      "by the fluid estimate %.4g a second, no placement more than %.4g; greedy's guarantee is 1/(1+P) = %.3g of the optimum\n"
+      "placed from the list %zu, within servers %zu, across servers %zu, for arrivals by chance %zu; %llu gains worked out\n\n",
+      r.value, r.bound, r.guarantee, r.stages[0], r.stages[1], r.stages[2], r.stages[3], static_cast<unsigned long long>(r.evaluated));
+}
+
 /// One line for each service, GPUs and counts of what was placed; with --explain how it is run on the first server's GPUs, and why.
 void print_placed(const serve::deployment& d, const serving_inputs& in, bool explain) {
   std::printf("%-24s %10s %8s %8s  %s\n", "service", "instances", "servers", "GPUs", "runs as");
@@ -282,6 +298,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
     std::cout << io::write_history(h, in.cloud, in.services);
   } else {
     if (o.deployment.empty()) print_placed(done.first, in, o.explain);
+    if (o.explain && o.system == "epara") print_quality(in);
     print(h, in.services);
   }
   files.commit();
