@@ -255,6 +255,17 @@ TEST_CASE("what is not in the first deployment loads its weights, also where tha
   CHECK(h.records[1].outcome == request_outcome::served);
 }
 
+TEST_CASE("a stream on an instance that was taken out two changes ago fails with its server") {
+  const auto s = small_cloud(1);
+  const any_placement_policy policy = fixed_placement({s.placed, deployment(), deployment()});
+  const auto h = play(s, request_stream({{0, service_id(1), server_id(0), 0, 6000}}),
+                      {.faults = {{3_s, server_id(0), server_fails{}}},
+                       .changes = {.at = {1_s, 2_s}, .policy = policy},
+                       .detail = history_detail::records});
+  CHECK(h.records[0].outcome == request_outcome::failed);
+  CHECK(h.records[0].end_s == 3);
+}
+
 TEST_CASE("ring distances: the shorter way, around who is out, not over cuts") {
   auto s = small_cloud(7);
   s.cloud.ring.group = 7;

@@ -3,6 +3,7 @@
 /// Who knows how much of whom: publications that walk around rings, one server a period.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,10 @@ class ring_sync {
   /// max_age. Negative: from before the first one.
   [[nodiscard]] std::optional<std::int64_t> known_period(server_id observer, server_id other, std::int64_t k) const {
     const auto& r = rings_[ring_of(observer)];
-    if (!r.then.empty()) return known_with_faults(r, observer, other, k);
+    if (!r.then.empty()) {
+      const auto j = known_with_faults(r, observer, other, k);
+      return j != never_heard ? std::optional(j) : std::nullopt;
+    }
     const auto apart = observer.value < other.value ? other.value - observer.value : observer.value - other.value;
     const auto d = apart < r.where.count - apart ? apart : r.where.count - apart;
     if (d > max_age(r)) return std::nullopt;
@@ -69,8 +73,8 @@ class ring_sync {
   [[nodiscard]] topology& at(ring_state& r, std::int64_t period);
   static void count(topology& t);
   [[nodiscard]] static std::optional<std::int64_t> distance(const topology& t, std::int32_t a, std::int32_t b);
-  [[nodiscard]] std::optional<std::int64_t> known_with_faults(const ring_state& r, server_id observer, server_id other,
-                                                              std::int64_t k) const;
+  static constexpr std::int64_t never_heard = std::numeric_limits<std::int64_t>::min();
+  [[nodiscard]] std::int64_t known_with_faults(const ring_state& r, server_id observer, server_id other, std::int64_t k) const;
 
   std::size_t group_;
   std::int64_t max_age_;

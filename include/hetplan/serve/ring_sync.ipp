@@ -83,15 +83,14 @@ HETPLAN_INLINE std::optional<std::int64_t> ring_sync::distance(server_id a, serv
   return distance(*std::prev(after), a.value - r.where.first, b.value - r.where.first);
 }
 
-HETPLAN_INLINE std::optional<std::int64_t> ring_sync::known_with_faults(const ring_state& r, server_id observer, server_id other,
-                                                                        std::int64_t k) const {
-  std::optional<std::int64_t> known;
+HETPLAN_INLINE std::int64_t ring_sync::known_with_faults(const ring_state& r, server_id observer, server_id other, std::int64_t k) const {
+  std::int64_t known = never_heard;
   for (std::size_t i = 0; i < r.then.size() && r.then[i].from <= k; ++i) {
     const auto last = i + 1 < r.then.size() ? std::min(k, r.then[i + 1].from - 1) : k;
     const auto d = distance(r.then[i], observer.value - r.where.first, other.value - r.where.first);
-    if (d && (!known || last - *d > *known)) known = last - *d;
+    if (d) known = std::max(known, last - *d);
   }
-  return known && k - *known <= max_age(r) ? known : std::nullopt;
+  return known != never_heard && k - known <= max_age(r) ? known : never_heard;
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve
