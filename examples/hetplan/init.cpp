@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include <hetplan/exchange/shell_word.hpp>
+#include <hetplan/io/cloud_json.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/requests_csv.hpp>
+#include <hetplan/io/services_json.hpp>
+#include <hetplan/serve/request_process.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -18,7 +26,7 @@ using namespace hetplan;
 namespace {
 
 struct starter {
-  const char* name;
+  std::string_view name;
   std::string_view text;
 };
 
@@ -88,7 +96,51 @@ constexpr std::array starters{
   ]
   // A measured network, seconds and Mbit/s per line:  , "traces": [{"resource": "shared", "file": "wifi.txt", "repeat": true}]
 }
+)"},
+    starter{"cloud.json", R"(// An edge cloud: servers with GPUs that pass requests on to each other. For: hetplan serve
+{
+  "format": "hetplan/cloud/1",
+  "name": "street",
+  "ring": {"period": "100 ms"},     // how often servers tell their neighbours what they do
+  "servers": [
+    // count: pole0, pole1, pole2; load_bandwidth: at which weights come
+    {"name": "pole", "count": 3, "gpus": [{"kind": "P100", "memory": "16 GiB"}], "uplink": "1 Gbit/s", "latency": "1 ms",
+     "load_bandwidth": "1 GB/s"},
+    {"name": "station", "gpus": [{"kind": "P100", "memory": "16 GiB", "count": 2}], "uplink": "10 Gbit/s", "latency": "1 ms"}
+  ]
+}
+)"},
+    starter{"services.json", R"(// Services: what is wanted of a model, and how long it takes on what. For: hetplan serve
+{
+  "format": "hetplan/services/1",
+  "services": [
+    // Wanted within the latency. A slice of half a GPU; seconds by batch size, linear between two.
+    {"name": "image", "latency": "200 ms", "request_bytes": "100 kB", "response_bytes": "1 kB", "weights": "100 MB",
+     "variants": [{"name": "half", "gpu": "P100", "compute": 0.5, "memory": "2 GB", "pass": {"batch": [1, 16], "seconds": ["20 ms", "90 ms"]}}]},
+    // Wanted at a rate: frames of a stream. One GPU has 45 a second of the 60: it takes two in turn.
+    {"name": "video", "latency": "1 s", "frame_latency": "70 ms", "rate": 60, "frames": 300, "weights": "250 MB",
+     "variants": [{"name": "whole", "gpu": "P100", "memory": "4 GB", "pass": {"batch": [1, 4], "seconds": ["23 ms", "88 ms"]}}]},
+    // Generates tokens; others may join between two of them. pass: the prompt, step: one token of each.
+    {"name": "chat", "latency": "8 s", "request_bytes": "1 kB", "tokens": {"in": 500, "out": 60}, "batching": "continuous", "weights": "3 GB",
+     "variants": [{"name": "whole", "gpu": "P100", "memory": "6 GB", "pass": {"batch": [1, 8], "seconds": ["10 ms", "10 ms"], "per_token": 3e-4},
+                   "step": {"batch": [1, 8], "seconds": ["10 ms", "13 ms"]}}]}
+  ]
+}
 )"}};
+
+/// Requests of a minute for the starter's cloud, more of them at its first servers.
+std::string starter_requests() {
+  const auto text_of = [](std::string_view name) { return std::ranges::find(starters, name, &starter::name)->text; };
+  const auto cloud = io::read_cloud(io::json_document::parse(text_of("cloud.json"), "cloud.json"));
+  const auto services = io::read_services(io::json_document::parse(text_of("services.json"), "services.json")).services;
+  serve::request_process process{.rates = {}, .duration = 60_s};
+  constexpr std::array per_s = {40.0, 0.15, 0.3};
+  for (std::size_t l = 0; l < services.size(); ++l) {
+    for (std::size_t s = 0; s < cloud.size(); ++s)
+      process.rates.push_back({serve::service_id(l), serve::server_id(s), per_s[l] / static_cast<double>(1 + s), 2});
+  }
+  return io::write_requests(serve::draw_requests(process, cloud, services, 1), cloud, services);
+}
 
 }  // namespace
 
@@ -99,16 +151,18 @@ int init(const common_options& options, const std::string& folder) {
   if (error) throw invalid_input(escaped(folder) + ": cannot make the folder: " + error.message());
   io::json written = io::json::array();
   outputs files({}, {});
-  for (const starter& s : starters) {
-    const std::string path = (std::filesystem::path(folder) / s.name).string();
+  const auto write = [&](std::string_view name, const auto& text) {
+    const std::string path = (std::filesystem::path(folder) / name).string();
     if (std::filesystem::exists(path)) {
       if (!options.quiet) std::fprintf(stderr, "hetplan: %s exists and is kept\n", escaped(path).c_str());
-      continue;
+      return;
     }
-    files.put(path, s.text);
+    files.put(path, text());
     written.push_back(path);
     if (!options.json) std::printf("%s\n", escaped(path).c_str());
-  }
+  };
+  for (const starter& s : starters) write(s.name, [&] { return s.text; });
+  write("requests.csv", starter_requests);
   if (options.json) {
     std::cout << io::json_text(io::json{{"written", written}});
   } else {
@@ -116,6 +170,7 @@ int init(const common_options& options, const std::string& folder) {
     const char* const f = word.c_str();
     std::printf("now try: hetplan plan %s/model.json %s/cluster.json %s/job.json --svg plan.svg\n", f, f, f);
     std::printf("then: hetplan adapt %s/model.json %s/cluster.json %s/job.json %s/timeline.json --html report.html\n", f, f, f, f);
+    std::printf("or: hetplan serve %s/cloud.json %s/services.json %s/requests.csv --html serving.html\n", f, f, f);
   }
   files.commit();
   return 0;

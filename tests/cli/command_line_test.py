@@ -65,7 +65,7 @@ class a_first_session(folder_test):
     def test_init_plan_simulate(self):
         self.done("init", "start")
         files = [f"start/{name}.json" for name in ("model", "cluster", "job")]
-        self.assertEqual(sorted(p.stem for p in (self.path / "start").iterdir()), ["cluster", "job", "model", "timeline"])
+        self.assertEqual(sorted(p.stem for p in (self.path / "start").iterdir()), ["cloud", "cluster", "job", "model", "requests", "services", "timeline"])
         self.done("plan", *files, "--out", "p.json", "--svg", "p.svg", "--html", "p.html", "--trace", "p.trace.json")
         plan = json.loads((self.path / "p.json").read_text())
         self.assertEqual(plan["format"], "hetplan/plan/1")
@@ -77,6 +77,12 @@ class a_first_session(folder_test):
         for key, value in plan["predicted"].items():
             self.assertEqual(judged[key], value, key)  # bit for bit
         self.assertGreaterEqual(judged["gap"], -1e-9)
+
+    def test_what_init_writes_is_served(self):
+        self.done("init", "start")
+        found = self.document("serve", *(f"start/{name}" for name in ("cloud.json", "services.json", "requests.csv")))
+        self.assertGreater(found["attainment"], 0.9)
+        self.assertTrue(all(s["credit"] > 0 for s in found["services"]))
 
     def test_init_keeps_what_exists(self):
         self.done("init", "start")
