@@ -9,6 +9,11 @@
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/handle_locally.hpp>
+#include <hetplan/serve/request_process.hpp>
+#include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/service_time_table.hpp>
 #include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/milp.hpp>
 
@@ -99,6 +104,35 @@ struct least_detector {
   seconds seen(seconds at) const { return at; }
 };
 static_assert(adapt::check_failure_detector<least_detector>());
+
+struct least_handler {
+  serve::decision handle(const serve::pending_request&, const serve::server_view&) {
+    return serve::decision::turn_down(serve::request_outcome::no_resources);
+  }
+};
+static_assert(serve::check_request_handler<least_handler>());
+
+struct least_times {
+  seconds pass(const serve::service_run&, const serve::batch_load&) const { return 1_ms; }
+  seconds step(const serve::service_run&, int) const { return 1_ms; }
+  int largest_batch(const serve::service_run&) const { return 1; }
+};
+static_assert(serve::check_service_time<least_times>());
+
+struct least_placement {
+  serve::deployment place(const serve::placement_question& q) { return q.present; }
+};
+static_assert(serve::check_placement_policy<least_placement>());
+
+/// Every service is worth as much, once: as many different ones as there is room for.
+struct variety {
+  std::vector<char> placed;  // by service
+
+  serve::placement_gain most(serve::server_id, const serve::allocation& a) const { return {placed[a.what.index()] ? 0.0 : a.capacity}; }
+  serve::placement_gain gain(const serve::instance&, const serve::allocation& a) const { return most({}, a); }
+  void add(const serve::instance& i, const serve::allocation&) { placed[i.what.index()] = 1; }
+};
+static_assert(serve::check_placement_value<variety>());
 
 /// Seconds per sample by kind of layer, from a table that was measured elsewhere.
 struct table_model {
@@ -591,4 +625,38 @@ TEST_CASE("any recipe behind a callable can be asked again") {
   CHECK(h.status.ok());
   REQUIRE(h.plans.size() == 2);  // a slow laptop has fewer layers
   CHECK(h.plans[0].planner == "two-halves");
+}
+
+TEST_CASE("requests are served by a deployment that is written by hand, or placed by a value of one's own") {
+  const serve::edge_server pole{
+      .name = "pole", .gpus = {{"P100", 16_GB}, {"P100", 16_GB}}, .uplink = 1_Gbit_per_s, .downlink = 1_Gbit_per_s, .latency = 1_ms};
+  const serve::edge_cloud street{"street", {pole}, {.period = 100_ms}};
+  const std::vector<serve::service> services{{.name = "image",
+                                              .latency = 200_ms,
+                                              .request_size = 100_kB,
+                                              .variants = {{.name = "half", .gpu_kind = "P100", .compute_share = 0.5, .memory = 4_GB}}}};
+
+  const serve::request_process bursts{.rates = {{.service = serve::service_id(0), .server = serve::server_id(0), .per_s = 50, .cv = 2}},
+                                      .duration = 60_s};
+  const serve::request_stream requests = draw_requests(bursts, street, services, 7);
+
+  const serve::gpu_slot first{serve::server_id(0), 0};
+  const serve::deployment placed{{{.what = serve::service_id(0), .gpus = {first}, .batch = 16},  // two halves of one GPU
+                                  {.what = serve::service_id(0), .gpus = {first}, .batch = 16}}};
+
+  const serve::any_service_time times(serve::service_time_table({{{.pass = {{1, 16}, {0.02, 0.12}}}}}));
+  serve::serve_locally handler;
+  const serve::service_history h = serve_requests(street, services, times, requests, placed, handler);
+  CHECK(h.requests() == requests.size());
+  CHECK(h.attainment() == h.credit() / static_cast<double>(requests.size()));
+  CHECK(h.attainment() > 0.9);
+  least_handler nobody;
+  CHECK(serve_requests(street, services, least_times{}, requests, {}, nobody).credit() == 0);
+
+  const serve::placement_candidates candidates(street, services, times, {});
+  const serve::gpu_choice free_gpus(street, services, {}, {});
+  variety value{std::vector<char>(services.size(), 0)};
+  serve::greedy_placement placing(candidates, free_gpus, value, serve::greedy_search::lazy, serve::greedy_order::gain_per_gpu);
+  placing.place_within_servers();
+  CHECK(placing.placed().instances.size() == 1);  // the only service, once
 }

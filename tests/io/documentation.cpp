@@ -124,7 +124,9 @@ TEST_CASE("the schemas of serving describe the keys that are read, and those tha
   h.services.resize(1);
   h.services[0].latency.add(0.1);
   h.servers.resize(1);
-  const auto written = nlohmann::json::parse(io::write_history(h, {.name = "street", .servers = {{.name = "pole"}}}, {{.name = "image"}}));
+  serve::edge_cloud cloud;
+  cloud.servers.resize(1);
+  const auto written = nlohmann::json::parse(io::write_history(h, cloud, std::vector<serve::service>(1)));
   CHECK(properties("history") == map{{"", keys_of(written)},
                                      {"outcomes", keys_of(written["outcomes"])},
                                      {"service", keys_of(written["services"][0])},

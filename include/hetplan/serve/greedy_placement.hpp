@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <tuple>
@@ -76,7 +77,7 @@ template <placement_value Value>
 class greedy_placement {
  public:
   greedy_placement(const placement_candidates& candidates, gpu_choice gpus, Value& value, greedy_search how, greedy_order order)
-      : candidates_(&candidates), gpus_(std::move(gpus)), value_(&value), how_(how), order_(order) {}
+      : candidates_(&candidates), gpus_(std::move(gpus)), value_(std::addressof(value)), how_(how), order_(order) {}
 
   /// S1: each of the list once, as long as one fits; it goes on through ties.
   void place_prioritised(std::vector<prioritised_service> list) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/serve/any_placement_policy.hpp>
 #include <hetplan/serve/any_request_handler.hpp>
 #include <hetplan/serve/serve_requests.hpp>
