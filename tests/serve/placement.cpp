@@ -191,7 +191,7 @@ TEST_CASE("plain, lazy and incremental search place the same") {
     auto s = draw_setting(random, random.integer(2, 9), 4, random.integer(2, 6));
     s.cloud.ring.group = random.integer(1, 4);
     const auto demand = draw_demand(random, s, 200);
-    for (const auto arrivals : {arrival_model::even, arrival_model::poisson}) {
+    for (const auto arrivals : {arrival_model::even, arrival_model::by_chance}) {
       for (const auto order : {greedy_order::gain, greedy_order::gain_per_gpu}) {
         const auto by = [&](greedy_search search) {
           return place_submodular(s.question(), demand, {.arrivals = arrivals, .search = search, .order = order});

@@ -26,8 +26,8 @@ struct placement_gain {
 
 /// Whether requests come evenly, or by chance.
 enum class arrival_model {
-  even,    ///< min(demand, capacity)
-  poisson  ///< what is left of that when demand varies as Poisson arrivals do within an SLO, in the worst distribution (Scarf 1958)
+  even,      ///< min(demand, capacity)
+  by_chance  ///< what is left of that when demand varies within an SLO, as its dispersion says, in the worst distribution (Scarf 1958)
 };
 
 /// The fluid estimate of phi. Requests for a service flow: they are served where they enter as far as its capacity goes, and what is too
@@ -64,7 +64,7 @@ class fluid_goodput {
   /// Is it? See way_s.
   [[nodiscard]] bool is_passed_on(std::size_t ring, service_id l) const;
   /// What one more capacity makes served of a flow.
-  [[nodiscard]] double more(const flow& f, service_id l, double capacity) const;
+  [[nodiscard]] double more(const flow& f, std::size_t ring, service_id l, double capacity) const;
   [[nodiscard]] flow at(server_id s, service_id l) const { return {demand_.at(s, l), capacity_.at(s, l)}; }
 
   const std::vector<service>* services_;

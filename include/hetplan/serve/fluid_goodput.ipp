@@ -40,13 +40,13 @@ HETPLAN_INLINE bool fluid_goodput::is_passed_on(std::size_t ring, service_id l) 
   return reach_ == handling_reach::ring && way_s_[ring * services_->size() + l.index()] <= (*services_)[l.index()].latency.value() / 2;
 }
 
-HETPLAN_INLINE double fluid_goodput::more(const flow& f, service_id l, double capacity) const {
+HETPLAN_INLINE double fluid_goodput::more(const flow& f, std::size_t ring, service_id l, double capacity) const {
   // As they stand, both answers never grow with what is there, not even by rounding where they ought to be equal.
   if (arrivals_ == arrival_model::even) return std::min(capacity, std::max(0.0, f.demand - f.capacity));
-  // The rate within an SLO has the variance demand / SLO; of streams, demand * rate: each brings its whole rate. What of it exceeds a
-  // capacity is at most half of hypot(sigma, slack) - slack.
+  // The rate within an SLO has the variance dispersion * demand / SLO; of streams, dispersion * demand * rate: each brings its whole rate.
+  // What of it exceeds a capacity is at most half of hypot(sigma, slack) - slack.
   const auto& s = (*services_)[l.index()];
-  const double variance = s.is_stream() ? f.demand * s.rate : f.demand / s.latency.value();
+  const double variance = demand_.dispersion(ring, l) * f.demand * (s.is_stream() ? s.rate : 1 / s.latency.value());
   const auto excess = [&](double c) {
     const double slack = c - f.demand;
     return (std::sqrt(variance + slack * slack) - slack) / 2;
@@ -55,23 +55,23 @@ HETPLAN_INLINE double fluid_goodput::more(const flow& f, service_id l, double ca
 }
 
 HETPLAN_INLINE placement_gain fluid_goodput::most(server_id leader, const allocation& a) const {
-  const double at_home = more(at(leader, a.what), a.what, a.capacity);
   const auto ring = rings_.ring_of(leader);
+  const double at_home = more(at(leader, a.what), ring, a.what, a.capacity);
   if (!is_passed_on(ring, a.what)) return {at_home, at_home};
-  return {more(in_ring_[ring * services_->size() + a.what.index()], a.what, a.capacity), at_home};
+  return {more(in_ring_[ring * services_->size() + a.what.index()], ring, a.what, a.capacity), at_home};
 }
 
 HETPLAN_INLINE double fluid_goodput::value() const {
-  const auto served = [&](flow f, service_id l) { return more({f.demand, 0}, l, f.capacity); };
+  const auto served = [&](const flow& f, std::size_t ring, service_id l) { return more({f.demand, 0}, ring, l, f.capacity); };
   double sum = 0;
   for (std::size_t r = 0; r < rings_.rings(); ++r) {
     for (std::size_t n = 0; n < services_->size(); ++n) {
       const service_id l(n);
       if (is_passed_on(r, l)) {
-        sum += served(in_ring_[r * services_->size() + n], l);
+        sum += served(in_ring_[r * services_->size() + n], r, l);
         continue;
       }
-      for (std::int32_t p = 0; p < rings_[r].count; ++p) sum += served(at(server_id(rings_[r].first + p), l), l);
+      for (std::int32_t p = 0; p < rings_[r].count; ++p) sum += served(at(server_id(rings_[r].first + p), l), r, l);
     }
   }
   return sum;

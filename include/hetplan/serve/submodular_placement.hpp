@@ -18,7 +18,7 @@ namespace HETPLAN_NAMESPACE::serve {
 struct submodular_options {
   parallelism_operators operators = {};
   handling_reach reach = handling_reach::ring;
-  arrival_model arrivals = arrival_model::poisson;
+  arrival_model arrivals = arrival_model::by_chance;
   std::vector<prioritised_service> first = {};  ///< S1
   bool across_servers = true;                   ///< S3
   greedy_search search = greedy_search::lazy;
