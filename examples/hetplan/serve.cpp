@@ -211,13 +211,13 @@ void print_placed(const serve::deployment& d, const serving_inputs& in, bool exp
   const serve::placement_candidates candidates(in.cloud, in.services, in.times, {});
   for (std::size_t l = 0; l < in.services.size(); ++l) {
     std::printf("%s\n", escaped(in.services[l].name).c_str());
-    bool runs = false;
+    std::vector<std::vector<std::string>> told;  // on several kinds of server it may run alike
     for (const auto* a : candidates.all()) {
-      if (a->what != serve::service_id(l)) continue;
+      if (a->what != serve::service_id(l) || std::ranges::find(told, a->because) != told.end()) continue;
+      told.push_back(a->because);
       for (const auto& sentence : a->because) std::printf("  %s%s\n", sentence.starts_with("category") ? "" : "  ", sentence.c_str());
-      runs = true;
     }
-    if (!runs) std::printf("  runs on no GPU of this cloud\n");
+    if (told.empty()) std::printf("  runs on no GPU of this cloud\n");
   }
   std::printf("\n");
 }

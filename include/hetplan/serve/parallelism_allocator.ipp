@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -37,6 +38,12 @@ HETPLAN_INLINE int inter_request_count(int batch, int frames) {
 }
 
 namespace detail {
+
+HETPLAN_INLINE std::string short_text(double v) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", v);
+  return text.data();
+}
 
 /// Configures one service for one pool of GPUs, variant by variant.
 class allocator {
@@ -144,8 +151,8 @@ class allocator {
     const double one = timed(a).stream_capacity(1);
     if (operators_.data_parallel) a.groups = data_parallel_groups(service_.rate, one);
     if (!operators_.data_parallel && one < service_.rate * (1 - 1e-9)) a.meets_slo = false;
-    a.because.push_back("DP " + std::to_string(a.groups) + ": a group has " + to_text(one) + " frames/s of the " + to_text(service_.rate) +
-                        " that a stream wants (eq. 4)");
+    a.because.push_back("DP " + std::to_string(a.groups) + ": a group has " + short_text(one) + " frames/s of the " +
+                        short_text(service_.rate) + " that a stream wants (eq. 4)");
   }
 
   void choose_replicas(allocation& a) const {
@@ -155,8 +162,8 @@ class allocator {
       const double by_memory = std::floor(pool_.unit.memory.value() / v.memory.value() * (1 + 1e-12));
       a.replicas = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(std::min(by_compute, by_memory), 1.0, 16.0))));
     }
-    a.because.push_back("MT " + std::to_string(a.replicas) + ": " + to_text(v.compute_share) + " of the compute and " + readable(v.memory) +
-                        " of " + readable(pool_.unit.memory) + " of a GPU each");
+    a.because.push_back("MT " + std::to_string(a.replicas) + ": " + short_text(v.compute_share) + " of the compute and " +
+                        readable(v.memory) + " of " + readable(pool_.unit.memory) + " of a GPU each");
   }
 
   service_id id_;
