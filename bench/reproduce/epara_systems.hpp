@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// EPARA beside whole systems: the testbed (Figs 10, 11, 13, 18e), many servers (Figs 14, 18a), GPUs to serve nearly all (Fig 15).
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "epara_setting.hpp"
+#include "sections.hpp"
+
+namespace bench {
+
+inline constexpr std::array<std::string_view, 4> testbed_baselines = {"interedge", "alpaserve", "galaxy", "serv-p"};
+inline constexpr std::array<std::string_view, 6> all_baselines = {"interedge", "alpaserve", "galaxy", "serv-p", "usher", "detransformer"};
+
+inline std::string percent(double part) { return number("%.1f %%", 100 * part); }
+/// Of a goodput to that of a baseline.
+inline std::string over(double epara, double baseline) { return baseline > 0 ? number("%.2f", epara / baseline) : "serves none"; }
+
+/// Two hours of what is asked seldom, seconds of what is asked often: about as many requests.
+inline double duration_s(const workload& w, double per_s, bool quick) {
+  const double requests = quick ? 300 : 40'000;
+  return std::clamp(requests / (per_s * static_cast<double>(w.services().size())), 5.0, quick ? 20.0 : 1000.0);
+}
+inline demand demand_of(const workload& w, const hetplan::serve::edge_cloud& c, double load, bool quick, double cv = burstiness) {
+  const double per_s = rate_of(w, load, gpus_of(c));
+  return {w, c, per_s, duration_s(w, per_s, quick), cv};
+}
+
+/// Figs 10 and 11, and 18e.
+inline void add_testbed(const sections& page) {
+  const auto cloud = testbed();
+  const std::vector<double> loads = page.quick() ? std::vector<double>{1} : std::vector<double>{0.1, 0.25, 0.5, 1, 2, 4, 10};
+  const std::array<std::string_view, 5> printed = {"2.1, 2.2, 2.5, 3.2", "1.9, 2.2, 2.6, 3.9", "", "1.9, 2.2, 2.6, 3.9", ""};
+  std::vector<row> rows{
+      {"workload", "load", "requests", "EPARA, credit/s", "of what is asked", "over InterEdge", "AlpaServe", "Galaxy", "SERV-P"}};
+  std::vector<row> most{{"workload", "paper, up to", "InterEdge", "AlpaServe", "Galaxy", "SERV-P", "kept above the maximum"}};
+  std::size_t n = 0;
+  for (const auto& w : testbed_workloads()) {
+    std::array<double, 4> best = {};
+    double maximum = 0;
+    double kept = 1;
+    for (const double load : loads) {
+      const auto d = demand_of(w, cloud, load, page.quick());
+      const auto h = play("epara", w, cloud, d).history;
+      const double ours = h.credit() / d.duration_s;
+      rows.push_back({w.name, number("%g", load), std::to_string(d.requests.size()), number("%.4g", ours), percent(h.attainment())});
+      for (std::size_t k = 0; k < testbed_baselines.size(); ++k) {
+        const double theirs = goodput(testbed_baselines[k], w, cloud, d);
+        if (theirs > 0) best[k] = std::max(best[k], ours / theirs);
+        rows.back().push_back(over(ours, theirs));
+      }
+      if (maximum > 0) kept = std::min(kept, ours / maximum);
+      maximum = std::max(maximum, ours);
+    }
+    most.push_back({w.name, std::string(printed.at(n++))});
+    for (const double b : best) most.back().push_back(b > 0 ? number("%.2f", b) : "serves none");
+    most.back().push_back(percent(kept));
+  }
+  page.add("testbed", markdown_table(rows, 1));
+  page.add("testbed-most", markdown_table(most));
+}
+
+/// How much is served of what is asked far below capacity, by how bursty arrivals are.
+inline void add_burstiness(const sections& page) {
+  const auto cloud = testbed();
+  const std::vector<double> cvs = page.quick() ? std::vector<double>{3} : std::vector<double>{0, 1, 3};
+  std::vector<row> rows{{"workload, load", "evenly spaced", "Poisson", "coefficient of variation 3"}};
+  for (const auto& w : testbed_workloads()) {
+    for (const double load : {0.1, 0.25}) {
+      rows.push_back({w.name + number(", %g", load)});
+      for (const double cv : cvs)
+        rows.back().push_back(percent(play("epara", w, cloud, demand_of(w, cloud, load, page.quick(), cv)).history.attainment()));
+    }
+  }
+  page.add("burstiness", markdown_table(rows, 1));
+}
+
+/// Shares of compute and memory that a deployment gives away.
+inline std::array<double, 2> given_away(const workload& w, const hetplan::serve::edge_cloud& c, const hetplan::serve::deployment& d,
+                                        bool alone) {
+  std::array<double, 2> sum = {};
+  std::set<hetplan::serve::gpu_slot> used;
+  for (const auto& i : d.instances) {
+    const auto& v = w.services()[i.what.index()].variants[static_cast<std::size_t>(i.variant)];
+    sum[0] += static_cast<double>(i.gpus.size()) * (alone ? 1 : v.compute_share);
+    sum[1] += static_cast<double>(i.gpus.size()) * v.memory.value() / c.servers[0].gpus[0].memory.value();
+  }
+  return {sum[0] / gpus_of(c), sum[1] / gpus_of(c)};
+}
+
+/// Fig 13.
+inline void add_utilisation(const sections& page) {
+  const auto cloud = testbed();
+  const auto w = std::move(testbed_workloads().front());
+  const auto d = demand_of(w, cloud, 4, page.quick());
+  std::vector<row> rows{{"system", "compute given away", "memory given away", "GPU time of what is served"}};
+  for (const std::string_view system : {"epara", "interedge", "alpaserve", "galaxy", "serv-p"}) {
+    const auto p = play(system, w, cloud, d);
+    const auto [compute, memory] = given_away(w, cloud, p.first, system == "galaxy");
+    double busy_s = 0;
+    for (std::size_t l = 0; l < w.services().size(); ++l) busy_s += p.history.services[l].credit / credits_of(w, l) * gpu_seconds(w, l);
+    rows.push_back({std::string(system), percent(compute), percent(memory), percent(busy_s / d.duration_s / gpus_of(cloud))});
+  }
+  page.add("utilisation", markdown_table(rows, 1));
+}
+
+/// Fig 14: servers with eight P100s.
+inline void add_many_servers(const sections& page) {
+  const std::vector<int> sizes = page.quick() ? std::vector<int>{2} : std::vector<int>{10, 20, 50};
+  const std::array<std::string_view, 5> printed = {"1.6-2.4", "2.8-3.1", "1.5-2.0", "2.8-3.1", "1.5-2.0"};
+  std::vector<row> rows{{"workload", "paper", "servers", "EPARA, credit/s", "of what is asked", "over InterEdge", "AlpaServe", "Galaxy",
+                         "SERV-P", "USHER", "DeTransformer"}};
+  std::size_t n = 0;
+  for (const auto& w : table_1()) {
+    for (const int servers : sizes) {
+      const auto cloud = hetplan::zoo::p100_cloud(servers);
+      const auto d = demand_of(w, cloud, 1, page.quick());
+      const auto h = play("epara", w, cloud, d).history;
+      rows.push_back({w.name, std::string(printed.at(n)), std::to_string(servers), number("%.4g", h.credit() / d.duration_s),
+                      percent(h.attainment())});
+      for (const auto b : all_baselines) rows.back().push_back(over(h.credit() / d.duration_s, goodput(b, w, cloud, d)));
+    }
+    ++n;
+  }
+  page.add("many-servers", markdown_table(rows));
+}
+
+/// The fewest GPUs a server that serve this share of a demand, and how many of them are used in all; none up to `most`.
+struct sized {
+  int per_server;
+  std::size_t used;
+};
+inline std::optional<sized> gpus_to_serve(std::string_view system, const workload& w, int servers, const demand& d, double share,
+                                          int most) {
+  const auto try_with = [&](int gpus) -> std::optional<sized> {
+    const auto p = play(system, w, hetplan::zoo::p100_cloud(servers, gpus), d);
+    if (p.history.attainment() < share) return std::nullopt;
+    std::set<hetplan::serve::gpu_slot> used;
+    for (const auto& i : p.first.instances) used.insert(i.gpus.begin(), i.gpus.end());
+    return sized{gpus, used.size()};
+  };
+  std::optional<sized> enough;
+  int few = 0;
+  for (int gpus = 1; gpus <= most && !enough; gpus *= 2) {
+    enough = try_with(gpus);
+    if (!enough) few = gpus;
+  }
+  while (enough && enough->per_server - few > 1) {
+    const int middle = (few + enough->per_server) / 2;
+    if (const auto e = try_with(middle)) enough = e;
+    else few = middle;
+  }
+  return enough;
+}
+
+/// Fig 15.
+inline void add_sizes(const sections& page) {
+  constexpr int servers = 10, most = 64;
+  constexpr double share = 0.99;
+  std::vector<row> rows{{"workload", "EPARA, GPUs used", "InterEdge", "AlpaServe", "Galaxy", "SERV-P", "USHER", "DeTransformer"}};
+  for (const auto& w : table_1()) {
+    const auto d = demand_of(w, hetplan::zoo::p100_cloud(servers), 0.5, page.quick());
+    const auto ours = gpus_to_serve("epara", w, servers, d, share, most);
+    rows.push_back({w.name, ours ? std::to_string(ours->used) : "more"});
+    for (const auto b : all_baselines) {
+      const auto theirs = page.quick() ? ours : gpus_to_serve(b, w, servers, d, share, most);
+      rows.back().push_back(theirs && ours ? std::to_string(theirs->used) +
+                                                 number(" (%.2f x)", static_cast<double>(theirs->used) / static_cast<double>(ours->used))
+                                           : "more");
+    }
+    if (page.quick()) break;
+  }
+  page.add("sizes", markdown_table(rows, 1));
+}
+
+}  // namespace bench
