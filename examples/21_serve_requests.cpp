@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Requests over time in a small edge cloud: EPARA places three services, its handlers pass on what a server cannot do itself.
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,8 @@ int main() {
   serve::request_process crowd{.duration = 60_s};  // half of it stands at the first server
   for (std::size_t s = 0; s < street.size(); ++s) {
     const double share = s == 0 ? 0.5 : 0.5 / 3;
-    crowd.rates.push_back({serve::service_id(0), serve::server_id(s), share * 3000});  // pictures a second
-    crowd.rates.push_back({serve::service_id(1), serve::server_id(s), share * 1});     // videos of five seconds
+    crowd.rates.push_back({serve::service_id(0), serve::server_id(s), share * 4000});  // pictures a second
+    crowd.rates.push_back({serve::service_id(1), serve::server_id(s), share * 0.5});   // videos of five seconds
     crowd.rates.push_back({serve::service_id(2), serve::server_id(s), share * 3});     // chats
   }
   const serve::request_stream requests = serve::draw_requests(crowd, street, services, 1);
@@ -30,17 +31,12 @@ int main() {
       serve::serve_with(recipes::epara(services), street, services, times, requests, requests, requests.last_arrival());
   // [serve]
 
-  for (const serve::instance& i : placed.instances) {
-    const serve::service& what = services[i.what.index()];
-    std::printf("%-20s batch %3d, %-9s on", what.name.c_str(), i.batch, what.variants[static_cast<std::size_t>(i.variant)].name.c_str());
-    for (const serve::gpu_slot& g : i.gpus) std::printf(" %s/%d", street[g.server].name.c_str(), g.number);
-    std::printf("\n");
-  }
   // [print]
   for (std::size_t l = 0; l < services.size(); ++l) {
     const serve::service_totals& t = history.services[l];
-    std::printf("%-20s %6llu requests, %5.1f %% served\n", services[l].name.c_str(), static_cast<unsigned long long>(t.requests()),
-                100 * t.attainment());
+    const auto instances = std::ranges::count(placed.instances, serve::service_id(l), &serve::instance::what);
+    std::printf("%-20s %2td instances, %6llu requests, %5.1f %% served\n", services[l].name.c_str(), instances,
+                static_cast<unsigned long long>(t.requests()), 100 * t.attainment());
   }
   for (std::size_t s = 0; s < street.size(); ++s) {
     const serve::server_totals& t = history.servers[s];

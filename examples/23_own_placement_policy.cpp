@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
@@ -32,8 +31,9 @@ struct most_wanted {
         const std::size_t l = order[g % order.size()].second;
         const auto a = serve::allocate(serve::service_id(l), q.services[l], {q.cloud[here].gpus[g]}, q.times);  // variant, batch
         if (!a) continue;
-        d.instances.push_back(a->unplaced());
-        d.instances.back().gpus = {{here, static_cast<int>(g)}};
+        serve::instance i = a->unplaced();
+        i.gpus = {{here, static_cast<int>(g)}};
+        d.instances.insert(d.instances.end(), static_cast<std::size_t>(a->replicas), i);  // as many as share a GPU
       }
     }
     return d;
