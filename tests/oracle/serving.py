@@ -159,6 +159,7 @@ class Instance:
         self.service = run.services[spec["service"]]
         self.variant = self.service.variants[self.key[1]]
         self.device = spec.get("device")
+        self.coming = 0     # requests on their way to that device
         self.gpus = [(run.named[s], number) for s, number in spec.get("gpus", [])]
         self.leader = run.named[self.device[0]] if self.device else self.gpus[0][0]
         self.batch = spec["batch"]
@@ -237,7 +238,7 @@ class Fixed(Instance):
                 self.run.wake(self.free)
 
     def expected(self, t):
-        t, r, q = max(t, self.ready), max(self.free, self.ready), len(self.waiting)
+        t, r, q = max(t, self.ready), max(self.free, self.ready), len(self.waiting) + self.coming
         if q == 0 and r <= t:
             return t, t + self.variant.typical(1)
         whole = self.variant.typical(self.batch)
@@ -314,7 +315,7 @@ class Continuous(Instance):
             self.run.wake(self.boundary)
 
     def expected(self, t):
-        t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting), self.batch
+        t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting) + self.coming, self.batch
         beta = max(self.boundary, t) if n else t
         if q + 1 <= b - n:
             return beta, beta + self.whole(n + q + 1)
@@ -582,11 +583,13 @@ class Run:
     def give(self, request, instance, now):
         if instance.device:
             way = self.way_to_device(instance, request.service, request.bytes)
+            instance.coming += 1
             self.later(now + way, request, "reach_device", instance)
         else:
             instance.enqueue(request, now)
 
     def reach_device(self, request, instance, now):
+        instance.coming -= 1
         if instance.out or not instance.deployed:
             self.send_back(request, now)
         else:

@@ -170,6 +170,21 @@ TEST_CASE("a central scheduler finds who is idle, but a queue forms before it") 
   CHECK(h.count(request_outcome::timed_out) > 100);
 }
 
+TEST_CASE("who is on the way to a device is counted there") {
+  auto s = small_cloud(1);
+  s.cloud.servers[0].gpus.clear();
+  for (const char* name : {"one", "other"})
+    s.cloud.servers[0].devices.push_back({.name = name, .unit = {"P100", 16_GB}, .bandwidth = 1_Gbit_per_s, .latency = 50_ms});
+  s.services[0].latency = 400_ms;
+  s.times.emplace(std::vector<std::vector<variant_times>>{
+      {{.pass = {{1}, {0.1}}}}, {{.pass = {{1}, {1.0 / 30}}}}, {{.pass = {{1}, {0.01}}, .step = {{1}, {0.01}}}}});
+  s.placed.instances = {{.what = service_id(0), .device = gpu_slot{server_id(0), 0}},
+                        {.what = service_id(0), .device = gpu_slot{server_id(0), 1}}};
+  const request four_at_once{1, service_id(0), server_id(0)};
+  const auto h = play(s, request_stream({four_at_once, four_at_once, four_at_once, four_at_once}));
+  CHECK(h.count(request_outcome::served) == 4);
+}
+
 TEST_CASE("a long time without requests costs nothing") {
   const auto s = small_cloud(3);
   const auto h = play(s, request_stream({{0, service_id(0), server_id(0)}, {1e9, service_id(0), server_id(0)}}));

@@ -38,15 +38,15 @@ class batch_queue {
     take_batch(all, out);
   }
 
-  [[nodiscard]] double expected_start_s(double now_s) const {
-    const auto q = waiting();
+  [[nodiscard]] double expected_start_s(double now_s, std::size_t coming) const {
+    const auto q = waiting() + coming;
     if (q == 0) return take_s_ <= now_s ? now_s : take_s_;
     const auto ahead = static_cast<double>(q / static_cast<std::size_t>(times_->batch()));
     return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / static_cast<double>(times_->stages());
   }
-  [[nodiscard]] double expected_end_s(double now_s) const {
-    if (waiting() == 0 && take_s_ <= now_s) return now_s + times_->typical_s(1);
-    return expected_start_s(now_s) + times_->typical_s(times_->batch());
+  [[nodiscard]] double expected_end_s(double now_s, std::size_t coming) const {
+    if (waiting() + coming == 0 && take_s_ <= now_s) return now_s + times_->typical_s(1);
+    return expected_start_s(now_s, coming) + times_->typical_s(times_->batch());
   }
 
   [[nodiscard]] const instance_times& times() const { return *times_; }

@@ -23,6 +23,7 @@ struct alignas(64) instance_state {
   double ready_s = 0;
   server_id leader;
   std::int32_t device = -1;  ///< number of the leader's device that it is on
+  std::uint32_t coming = 0;  ///< requests on their way to that device
   instance_life life = instance_life::works;
 
   [[nodiscard]] const instance_times& times() const {
@@ -59,14 +60,14 @@ struct alignas(64) instance_state {
   /// Of one more request that is there at there_s, now or later; 0 for a stream.
   [[nodiscard]] double expected_start_s(double now_s, double there_s) const {
     there_s = std::max(there_s, ready_s);
-    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(there_s);
-    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_start_s(now_s, there_s);
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(there_s, coming);
+    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_start_s(now_s, there_s, coming);
     return 0;
   }
   [[nodiscard]] double expected_end_s(double now_s, double there_s) const {
     there_s = std::max(there_s, ready_s);
-    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_end_s(there_s);
-    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_end_s(now_s, there_s);
+    if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_end_s(there_s, coming);
+    if (const auto* set = std::get_if<running_set>(&work)) return set->expected_end_s(now_s, there_s, coming);
     return 0;
   }
   [[nodiscard]] double free_rate(double now_s) const {

@@ -26,8 +26,8 @@ class running_set {
   void join(request_number r, double now_s, const request_stream& all, ended_requests& out);
 
   /// Of a request that is there at there_s, now or later.
-  [[nodiscard]] double expected_start_s(double now_s, double there_s) const;
-  [[nodiscard]] double expected_end_s(double now_s, double there_s) const;
+  [[nodiscard]] double expected_start_s(double now_s, double there_s, std::size_t coming) const;
+  [[nodiscard]] double expected_end_s(double now_s, double there_s, std::size_t coming) const;
   [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
   [[nodiscard]] bool busy() const { return !set_.empty(); }

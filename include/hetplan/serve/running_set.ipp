@@ -92,18 +92,18 @@ HETPLAN_INLINE void running_set::join(request_number r, double now_s, const requ
   }
 }
 
-HETPLAN_INLINE double running_set::expected_start_s(double now_s, double there_s) const {
+HETPLAN_INLINE double running_set::expected_start_s(double now_s, double there_s, std::size_t coming) const {
   const double next_s = std::max(there_s, set_.empty() ? boundary_s_ : boundary_s(next_boundary(now_s)));
   const auto free = static_cast<std::int64_t>(times_->batch()) - static_cast<std::int64_t>(set_.size());
-  const auto late = static_cast<std::int64_t>(line_.size()) + 1 - free;
+  const auto late = static_cast<std::int64_t>(line_.size() + coming) + 1 - free;
   if (late <= 0) return next_s;
   const auto batch = times_->batch();
   return next_s + static_cast<double>(late) * times_->typical_in_set_s(batch) / static_cast<double>(batch);
 }
 
-HETPLAN_INLINE double running_set::expected_end_s(double now_s, double there_s) const {
-  const auto after = std::min(static_cast<std::size_t>(times_->batch()), set_.size() + line_.size() + 1);
-  return expected_start_s(now_s, there_s) + times_->typical_in_set_s(static_cast<int>(after));
+HETPLAN_INLINE double running_set::expected_end_s(double now_s, double there_s, std::size_t coming) const {
+  const auto after = std::min(static_cast<std::size_t>(times_->batch()), set_.size() + line_.size() + coming + 1);
+  return expected_start_s(now_s, there_s, coming) + times_->typical_in_set_s(static_cast<int>(after));
 }
 
 HETPLAN_INLINE void running_set::fail(double now_s, ended_requests& out) {

@@ -222,6 +222,7 @@ HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {
   const instance_id i(f.where);
   touch(i, now_s_);
   auto& state = instances_[i];
+  --state.coming;
   if (state.life != instance_life::works) return handle(f.number);
   state.join(f.number, now_s_, *all_, ended_);
   touch(i, now_s_);
@@ -282,9 +283,11 @@ HETPLAN_INLINE void serving_run::carry_out(const pending_request& r, const decis
 
 HETPLAN_INLINE void serving_run::serve(const pending_request& r, instance_id i) {
   auto& state = instances_[i];
-  if (state.device >= 0 && !r.is_stream)
-    return flights_.push(
-        {now_s_ + links_.device_s(state.leader, state.device, size_b((*all_)[r.number])), r.number, flight::to::device, i.value});
+  if (state.device >= 0 && !r.is_stream) {
+    ++state.coming;
+    const double way_s = links_.device_s(state.leader, state.device, size_b((*all_)[r.number]));
+    return flights_.push({now_s_ + way_s, r.number, flight::to::device, i.value});
+  }
   touch(i, now_s_);
   if (r.is_stream && state.free_rate(now_s_) <= 0)
     throw invalid_model("request_handler: request " + std::to_string(r.number) + ": a stream on an instance without a free rate");
