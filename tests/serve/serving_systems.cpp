@@ -171,6 +171,7 @@ TEST_CASE("placing anew in cycles follows the demand, and options that say other
   CHECK(stays.history.services[1].credit == 0);
   CHECK(follows.history.services[1].credit > 100);
   CHECK(follows.history.changes >= 6);
+  CHECK_THROWS_AS(serve_with(recipes::epara(e.services), cloud, e.services, e.times, requests, requests, seconds(20)), invalid_input);
   CHECK_THROWS_AS(run({}, {.changes = {.cycle = 1_s, .policy = submodular_placement()}}), invalid_input);
 }
 

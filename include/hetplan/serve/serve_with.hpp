@@ -28,8 +28,10 @@ struct served {
 
 /// Places services for what is expected in the first `window`, then plays the requests, placing anew every `cycle` if it is above 0.
 ///
-/// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come.
-/// Throws           see serve_requests; invalid_input too where options say who places, since the system does.
+/// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come; all
+///                  of them within the window.
+/// Throws           see serve_requests; invalid_input too where options say who places, since the system does, and where more is expected
+///                  than the window is long.
 /// Source           EPARA, sections 3.3 and 3.4.
 template <observer<serving_progress>... Observers>
 [[nodiscard]] served serve_with(serving_system system, const edge_cloud& cloud, const std::vector<service>& services,
@@ -37,6 +39,9 @@ template <observer<serving_progress>... Observers>
                                 seconds cycle = {}, serving_options options = {}, Observers&&... observers) {
   if (options.changes.policy || options.changes.cycle.value() > 0 || !options.changes.at.empty())
     throw invalid_input("serve_with: the options say how deployments change; expected none, since the system " + system.name + " does");
+  if (expected.last_arrival() > window)
+    throw invalid_input("serve_with: window = " + to_text(window.value()) + " s; expected at least the " +
+                        to_text(expected.last_arrival().value()) + " s at which the last of the expected requests arrives");
   validate(cloud);
   validate(services);
   validate(expected, cloud, services);
