@@ -174,6 +174,18 @@ class Serve(unittest.TestCase):
         refused(["--faults"], "--size-for", "99%", "--faults", str(self.at / "cloud.json"))
         self.refused(["--cycle"], more=["--cycle", "1 s"])
 
+    def test_a_service_that_fits_nowhere(self):
+        large = json.loads(json.dumps(SERVICES))
+        large["services"][0]["variants"][0]["memory"] = "17 GB"
+        for name, content in (("cloud.json", CLOUD), ("services.json", large)):
+            (self.at / name).write_text(json.dumps(content))
+        (self.at / "requests.csv").write_text(REQUESTS)
+        command = [CLI, "serve", *(str(self.at / f) for f in ("cloud.json", "services.json", "requests.csv")), "--out", str(self.at / "d.json")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn('service "image" fits nowhere in cloud "street": it needs', done.stderr)
+        self.assertFalse((self.at / "d.json").exists())
+
 
 if __name__ == "__main__":
     unittest.main()

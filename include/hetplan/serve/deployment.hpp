@@ -70,6 +70,9 @@ class cloud_room {
   std::vector<gpu_room> gpus_, devices_;
 };
 
+/// Throws invalid_input where a service fits nowhere: of none of its variants there is a GPU or device with enough memory.
+void validate_fit(const edge_cloud& cloud, const std::vector<service>& services);
+
 /// Throws invalid_input, which names the instance: a service, variant, server, GPU or device that is not there, another number or kind of
 /// GPUs than the variant's, a GPU twice, a batch larger than its times are known for, frames or groups below 1 (or not 1 where nothing
 /// streams), or a GPU that is given more than it has.

@@ -8,6 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
+#include <hetplan/plan/describe.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
 
@@ -35,6 +36,22 @@ HETPLAN_INLINE void cloud_room::take(const instance& i, const service_variant& v
   };
   if (i.device) one(devices_[first_device_[i.device->server.index()] + static_cast<std::size_t>(i.device->number)]);
   for (const auto& g : i.gpus) one(gpus_[first_gpu_[g.server.index()] + static_cast<std::size_t>(g.number)]);
+}
+
+HETPLAN_INLINE void validate_fit(const edge_cloud& cloud, const std::vector<service>& services) {
+  const auto fits = [&](const service_variant& v) {
+    const auto one = [&](const gpu& g) { return g.kind == v.gpu_kind && v.memory <= g.memory; };
+    return std::ranges::any_of(cloud.servers, [&](const edge_server& s) {
+      return std::ranges::any_of(s.gpus, one) || std::ranges::any_of(s.devices, one, &registered_device::unit);
+    });
+  };
+  for (const auto& s : services) {
+    if (std::ranges::any_of(s.variants, fits)) continue;
+    std::string needs;
+    for (const auto& v : s.variants)
+      needs += (needs.empty() ? "" : ", or ") + readable(v.memory) + " on a GPU of kind \"" + escaped(v.gpu_kind) + "\"";
+    throw invalid_input("service \"" + escaped(s.name) + "\" fits nowhere in cloud \"" + escaped(cloud.name) + "\": it needs " + needs);
+  }
 }
 
 namespace detail {

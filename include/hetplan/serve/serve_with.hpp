@@ -30,7 +30,8 @@ struct served {
 ///
 /// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come; all
 ///                  of them within the window.
-/// Throws           see serve_requests; invalid_input too where options say who places, since the system does, and where more is expected
+/// Throws           see serve_requests and validate_fit; invalid_input too where options say who places, since the system does, and where
+/// more is expected
 ///                  than the window is long.
 /// Source           EPARA, sections 3.3 and 3.4.
 template <observer<serving_progress>... Observers>
@@ -44,6 +45,7 @@ template <observer<serving_progress>... Observers>
                         to_text(expected.last_arrival().value()) + " s at which the last of the expected requests arrives");
   validate(cloud);
   validate(services);
+  validate_fit(cloud, services);
   validate(expected, cloud, services);
   cloud_damage damage;
   damage.absent = absent_at_first(options.faults, cloud);
