@@ -68,8 +68,8 @@ struct prioritised_service {
 
 /// Places instances step by step in what GPUs have left.
 ///
-/// Complexity   of a step: plain, O(all candidates); lazy, O(those looked at again x log all); incremental, O(candidates of the services and
-///              rings that are touched + rings x services).
+/// Complexity   of a step: plain O(all candidates), lazy O(those looked at again x log all), incremental O(candidates of
+///              what is touched + rings x services).
 /// Determinism  ties: more served where it enters, then ring, service, server, GPUs before devices.
 /// Source       EPARA, section 3.3, algorithm 2. A set allows a placement again and again, a list once.
 template <placement_value Value>
