@@ -106,7 +106,7 @@ constexpr std::array starters{
     // count: pole0, pole1, pole2; load_bandwidth: at which weights come
     {"name": "pole", "count": 3, "gpus": [{"kind": "P100", "memory": "16 GiB"}], "uplink": "1 Gbit/s", "latency": "1 ms",
      "load_bandwidth": "1 GB/s"},
-    {"name": "station", "gpus": [{"kind": "P100", "memory": "16 GiB", "count": 2}], "uplink": "10 Gbit/s", "latency": "1 ms"}
+    {"name": "station", "gpus": [{"kind": "P100", "memory": "16 GiB", "count": 4}], "uplink": "10 Gbit/s", "latency": "1 ms"}
   ]
 }
 )"},

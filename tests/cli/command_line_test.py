@@ -81,7 +81,7 @@ class a_first_session(folder_test):
     def test_what_init_writes_is_served(self):
         self.done("init", "start")
         found = self.document("serve", *(f"start/{name}" for name in ("cloud.json", "services.json", "requests.csv")))
-        self.assertGreater(found["attainment"], 0.9)
+        self.assertGreater(found["attainment"], 0.8)
         self.assertTrue(all(s["credit"] > 0 for s in found["services"]))
 
     def test_init_keeps_what_exists(self):
