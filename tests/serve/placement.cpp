@@ -164,7 +164,9 @@ TEST_CASE("greedy placement comes close to the optimum of every placement that f
   std::array<double, 3> sum = {};
   std::array<double, 3> worst = {1, 1, 1};
   for (int n = 0; n < cases; ++n) {
-    const auto s = draw_setting(random, random.integer(1, 3), 2, random.integer(2, 3));
+    const int servers = random.integer(1, 3);  // statements of their own: compilers evaluate arguments in any order
+    const int services = random.integer(2, 3);
+    const auto s = draw_setting(random, servers, 2, services);
     const auto demand = draw_demand(random, s, 150);
     const double best = every_placement(s, demand).best();
     const std::array<std::optional<greedy_order>, 3> orders = {greedy_order::gain, greedy_order::gain_per_gpu, std::nullopt};
@@ -188,7 +190,9 @@ TEST_CASE("plain, lazy and incremental search place the same") {
   test::random_source random(seed);
   for (int n = 0; n < 60; ++n) {
     CAPTURE(seed, n);
-    auto s = draw_setting(random, random.integer(2, 9), 4, random.integer(2, 6));
+    const int servers = random.integer(2, 9);
+    const int services = random.integer(2, 6);
+    auto s = draw_setting(random, servers, 4, services);
     s.cloud.ring.group = random.integer(1, 4);
     const auto demand = draw_demand(random, s, 200);
     for (const auto arrivals : {arrival_model::even, arrival_model::by_chance}) {
