@@ -55,6 +55,8 @@ HETPLAN_INLINE double fluid_goodput::more(const flow& f, std::size_t ring, servi
 }
 
 HETPLAN_INLINE placement_gain fluid_goodput::most(server_id leader, const allocation& a) const {
+  // Whoever answers too late serves nobody; streams are served in part.
+  if (!a.meets_slo && !(*services_)[a.what.index()].is_stream()) return {};
   const auto ring = rings_.ring_of(leader);
   const double at_home = more(at(leader, a.what), ring, a.what, a.capacity);
   if (!is_passed_on(ring, a.what)) return {at_home, at_home};

@@ -22,7 +22,7 @@ struct submodular_options {
   std::vector<prioritised_service> first = {};  ///< S1
   bool across_servers = true;                   ///< S3
   greedy_search search = greedy_search::lazy;
-  std::optional<greedy_order> order = {};  ///< none: both, and what serves more is taken
+  std::optional<greedy_order> order = {};  ///< none: both, and S3 before S2 as well; what serves most is taken
 };
 
 /// A placement, and how good it can be said to be.
@@ -45,7 +45,7 @@ struct submodular_report {
 /// Determinism  see greedy_placement.
 /// Source       EPARA, section 3.3, algorithms 1 and 2, eq. 3. Deviations: phi is the fluid estimate; gain per GPU is tried beside gain,
 /// and arrivals by chance
-///              beside even ones.
+///              beside even ones, S3 before S2 beside S2 before S3.
 [[nodiscard]] submodular_report place_submodular(const placement_question& q, const service_demand& demand,
                                                  const submodular_options& options = {});
 

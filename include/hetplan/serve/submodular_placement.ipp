@@ -83,12 +83,19 @@ HETPLAN_INLINE double knapsack_bound(const placement_question& q, const placemen
   return bound;
 }
 
+/// One way through the stages.
+struct placement_way {
+  greedy_order order;
+  arrival_model first;
+  bool across_before_within = false;  ///< S3 before S2
+};
+
 HETPLAN_INLINE submodular_report place_by(const placement_question& q, const placement_candidates& candidates, fluid_goodput value,
-                                          const submodular_options& options, greedy_order order, arrival_model first) {
-  greedy_placement greedy(candidates, gpu_choice(q.cloud, q.services, q.damage, q.present), value, options.search, order);
+                                          const submodular_options& options, const placement_way& way) {
+  greedy_placement greedy(candidates, gpu_choice(q.cloud, q.services, q.damage, q.present), value, options.search, way.order);
   submodular_report r;
-  r.order = order;
-  value.expect(first);
+  r.order = way.order;
+  value.expect(way.first);
   std::size_t before = 0;
   const auto grown = [&] {
     const auto now = greedy.placed().instances.size();
@@ -96,11 +103,15 @@ HETPLAN_INLINE submodular_report place_by(const placement_question& q, const pla
   };
   greedy.place_prioritised(options.first);
   r.stages[0] = grown();
+  if (way.across_before_within) {
+    greedy.place_across_servers();
+    r.stages[2] = grown();
+  }
   greedy.place_within_servers();
   r.stages[1] = grown();
   if (options.across_servers) greedy.place_across_servers();
-  r.stages[2] = grown();
-  if (options.arrivals != first) {
+  r.stages[2] += grown();
+  if (options.arrivals != way.first) {
     value.expect(options.arrivals);
     greedy.place_within_servers();
     if (options.across_servers) greedy.place_across_servers();
@@ -123,21 +134,22 @@ HETPLAN_INLINE submodular_report place_submodular(const placement_question& q, c
   }
   const placement_candidates candidates(q.cloud, q.services, q.times, options.operators);
   const fluid_goodput value(q.cloud, q.services, demand, options.reach);
-  std::vector<greedy_order> orders = {greedy_order::gain, greedy_order::gain_per_gpu};
-  if (options.order) orders = {*options.order};
   // With arrivals by chance from the beginning, what stands on one server may take GPUs for a last percent that others need across
-  // servers; with even ones, what is hard to serve in time gets too little.
-  std::vector<arrival_model> firsts = {arrival_model::even};
-  if (options.arrivals != arrival_model::even) firsts.push_back(options.arrivals);
+  // servers; with even ones, what is hard to serve in time gets too little. And small services may leave no room for one across servers.
+  std::vector<detail::placement_way> ways;
+  for (const auto order : {greedy_order::gain, greedy_order::gain_per_gpu}) {
+    if (options.order && order != *options.order) continue;
+    ways.push_back({order, arrival_model::even});
+    if (options.arrivals != arrival_model::even) ways.push_back({order, options.arrivals});
+    if (options.across_servers && !options.order) ways.push_back({order, arrival_model::even, true});
+  }
   submodular_report best;
   best.value = -1;
   std::uint64_t evaluated = 0;
-  for (const auto order : orders) {
-    for (const auto first : firsts) {
-      auto next = detail::place_by(q, candidates, value, options, order, first);
-      evaluated += next.evaluated;
-      if (next.value > best.value) best = std::move(next);
-    }
+  for (const auto& way : ways) {
+    auto next = detail::place_by(q, candidates, value, options, way);
+    evaluated += next.evaluated;
+    if (next.value > best.value) best = std::move(next);
   }
   best.evaluated = evaluated;
   best.guarantee = detail::greedy_guarantee(candidates, q.services);
