@@ -35,7 +35,8 @@ setting make(int servers, int batch, double one_s) {
   s.cloud.name = "bench";
   s.cloud.ring = {.period = 100_ms, .group = 100};
   for (int n = 0; n < servers; ++n) {
-    edge_server one{.name = "s" + std::to_string(n), .uplink = 10_Gbit_per_s, .downlink = 10_Gbit_per_s, .latency = 1_ms};
+    edge_server one{
+        .name = std::string("s").append(std::to_string(n)), .uplink = 10_Gbit_per_s, .downlink = 10_Gbit_per_s, .latency = 1_ms};
     one.gpus.assign(8, {"P100", 16_GB});
     s.cloud.servers.push_back(std::move(one));
   }
