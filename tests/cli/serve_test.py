@@ -37,7 +37,7 @@ class Serve(unittest.TestCase):
             (self.at / name).write_text(text, encoding="utf-8")
             return str(self.at / name)
         command = [CLI, "serve", put("cloud.json", cloud), put("services.json", services), put("requests.csv", requests),
-                   "--deployment", put("deployment.json", deployment), "--records", str(self.at / "records.csv"), *more]
+                   "--deployment", put("deployment.json", deployment), "--records", str(self.at / "records.csv"), "--html", str(self.at / "page.html"), *more]
         if faults is not None:
             command += ["--faults", put("faults.json", faults)]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -49,6 +49,7 @@ class Serve(unittest.TestCase):
         for word in words:
             self.assertIn(word, done.stderr)
         self.assertFalse((self.at / "records.csv").exists())
+        self.assertFalse((self.at / "page.html").exists())
 
     def test_counts_add_up_and_the_same_input_gives_the_same_bytes(self):
         done = self.serve(more=["--json"])
@@ -62,7 +63,9 @@ class Serve(unittest.TestCase):
             records = list(csv.DictReader(file))
         self.assertEqual(len(records), 90)
         self.assertEqual(sum(float(r["credit"]) for r in records), found["credit"])
+        page = (self.at / "page.html").read_bytes()
         self.assertEqual(self.serve(more=["--json"]).stdout, done.stdout)
+        self.assertEqual((self.at / "page.html").read_bytes(), page)
 
     def test_a_table_says_what_was_served(self):
         done = self.serve()

@@ -139,6 +139,7 @@ TEST_CASE("what is on several GPUs is tied together, what is on a device stands 
   CHECK(count(picture, "class=\"tie\"") == 2);
   CHECK(has(picture, "on s0 GPU 1, s1 GPU 0"));
   CHECK(has(picture, "phone, registered with s1"));
+  CHECK(has(picture, ">d0</text>"));
 }
 
 TEST_CASE("a page of a run without requests, of one that was stopped, and of a cloud too large to tell of each server") {

@@ -98,7 +98,7 @@ class deployment_painter {
     for (std::size_t d = 0; d < c.devices.size(); ++d) {
       const auto& device = server.devices[d];
       empty_bar(
-          c.x, c.devices[d].y, fitted(device.name, 3),
+          c.x, c.devices[d].y, "d" + std::to_string(d),
           device.name + ", registered with " + server.name + ": " + device.unit.kind + ", " + engineering(device.unit.memory.value(), "B"));
     }
   }
