@@ -116,13 +116,16 @@ constexpr std::array starters{
   "services": [
     // Wanted within the latency. A slice of half a GPU; seconds by batch size, linear between two.
     {"name": "image", "latency": "200 ms", "request_bytes": "100 kB", "response_bytes": "1 kB", "weights": "100 MB",
-     "variants": [{"name": "half", "gpu": "P100", "compute": 0.5, "memory": "2 GB", "pass": {"batch": [1, 16], "seconds": ["20 ms", "90 ms"]}}]},
+     "variants": [{"name": "half", "gpu": "P100", "compute": 0.5, "memory": "2 GB",
+                   "pass": {"batch": [1, 16], "seconds": ["20 ms", "90 ms"]}}]},
     // Wanted at a rate: frames of a stream. One GPU has 45 a second of the 60: it takes two in turn.
     {"name": "video", "latency": "1 s", "frame_latency": "70 ms", "rate": 60, "frames": 300, "weights": "250 MB",
      "variants": [{"name": "whole", "gpu": "P100", "memory": "4 GB", "pass": {"batch": [1, 4], "seconds": ["23 ms", "88 ms"]}}]},
     // Generates tokens; others may join between two of them. pass: the prompt, step: one token of each.
-    {"name": "chat", "latency": "8 s", "request_bytes": "1 kB", "tokens": {"in": 500, "out": 60}, "batching": "continuous", "weights": "3 GB",
-     "variants": [{"name": "whole", "gpu": "P100", "memory": "6 GB", "pass": {"batch": [1, 8], "seconds": ["10 ms", "10 ms"], "per_token": 3e-4},
+    {"name": "chat", "latency": "8 s", "request_bytes": "1 kB", "tokens": {"in": 500, "out": 60}, "batching": "continuous",
+     "weights": "3 GB",
+     "variants": [{"name": "whole", "gpu": "P100", "memory": "6 GB",
+                   "pass": {"batch": [1, 8], "seconds": ["10 ms", "10 ms"], "per_token": 3e-4},
                    "step": {"batch": [1, 8], "seconds": ["10 ms", "13 ms"]}}]}
   ]
 }

@@ -172,12 +172,12 @@ void check_options(const serve_options& o) {
 /// How good EPARA's placement is known to be.
 void print_quality(const serving_inputs& in) {
   const auto& expected = in.expected ? *in.expected : in.requests;
-  const auto window = expected.last_arrival().value() > 0 ? expected.last_arrival() : seconds(1);
   serve::cloud_damage damage;
   damage.absent = serve::absent_at_first(in.run.faults, in.cloud);
   const serve::deployment nothing;
-  const auto r = serve::place_submodular({in.cloud, in.services, in.times, {}, window, damage, nothing},
-                                         serve::service_demand(in.cloud, in.services, {expected.begin(), expected.end()}, window));
+  const auto r =
+      serve::place_submodular({in.cloud, in.services, in.times, {}, expected.window(), damage, nothing},
+                              serve::service_demand(in.cloud, in.services, {expected.begin(), expected.end()}, expected.window()));
   std::printf(
       "by the fluid estimate %.4g a second, no placement more than %.4g; greedy's guarantee is 1/(1+P) = %.3g of the optimum\n"
       "placed from the list %zu, within servers %zu, across servers %zu, for arrivals by chance %zu; %llu gains worked out\n\n",
@@ -246,10 +246,9 @@ played play_deployment(const common_options& options, const serve_options& o, co
 played play_system(const common_options& options, const serve_options& o, const serving_inputs& in) {
   const auto cycle = o.cycle ? read_time("--cycle", *o.cycle) : seconds();
   const auto& expected = in.expected ? *in.expected : in.requests;
-  const auto window = expected.last_arrival().value() > 0 ? expected.last_arrival() : seconds(1);
   serving_progress_line line(options);
-  auto done =
-      serve::serve_with(system_of(o, in.services), in.cloud, in.services, in.times, in.requests, expected, window, cycle, in.run, line);
+  auto done = serve::serve_with(system_of(o, in.services), in.cloud, in.services, in.times, in.requests, expected, expected.window(), cycle,
+                                in.run, line);
   auto run = in.run;
   run.changes.cycle = cycle;
   return {std::move(done.first), std::move(done.history), std::move(run)};

@@ -90,10 +90,22 @@ case_outcome sweep_cases::run(std::size_t i) const {
   }
 }
 
+std::string sweep_cases::path_of(const std::string& name) const {
+  return (std::filesystem::path(files_.front()).parent_path() / name).string();
+}
+
 std::unique_ptr<sweep_cases> load_sweep(const common_options& options, const std::string& file) {
   const io::json_document document = io::json_document::load(file);
-  if (io::document_format(document) == io::serving_sweep_format) return std::make_unique<serving_sweep>(options, file, document);
-  return std::make_unique<plan_sweep>(options, file, document);
+  std::unique_ptr<sweep_cases> cases;
+  if (io::document_format(document) == io::serving_sweep_format) {
+    cases = std::make_unique<serving_sweep>(options, file, document);
+  } else {
+    cases = std::make_unique<plan_sweep>(options, file, document);
+  }
+  constexpr std::size_t most = 100'000;
+  if (cases->size() > most)
+    throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(cases->size()));
+  return cases;
 }
 
 namespace {

@@ -48,9 +48,9 @@ class sweep_cases {
   /// Runs a case; what throws ends this case and no other.
   [[nodiscard]] case_outcome run(std::size_t i) const;
   /// What was read: the sweep and the files that it names.
-  [[nodiscard]] virtual const std::vector<std::string>& files() const = 0;
+  [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
   /// What of it is not used, a line each.
-  [[nodiscard]] virtual const std::vector<std::string>& warnings() const = 0;
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
   [[nodiscard]] virtual table_shape shape() const = 0;
   /// Of what is printed: the columns behind the names, what a group has in common, and its best row.
@@ -59,8 +59,20 @@ class sweep_cases {
   [[nodiscard]] virtual std::string best_text(const hetplan::io::json& row) const = 0;
 
  protected:
-  sweep_cases() = default;
+  /// A value that cases are made of.
+  template <class T>
+  struct named {
+    std::string name;
+    T value;
+    std::uint64_t digest;  ///< of the name and of what it stands for
+  };
+
+  explicit sweep_cases(const std::string& file) : files_{file} {}
   [[nodiscard]] virtual hetplan::io::json row(std::size_t i) const = 0;
+  /// Where a file stands that the sweep names: beside the sweep.
+  [[nodiscard]] std::string path_of(const std::string& name) const;
+
+  std::vector<std::string> files_, warnings_;
 };
 
 /// A sweep of plans or of serving, as the file's format says. Throws invalid_input for whatever any case would trip over, before the first

@@ -37,17 +37,15 @@ auto below(const std::string& file, const std::string& pointer, F&& f) {
 }  // namespace
 
 plan_sweep::plan_sweep(const common_options& options, const std::string& file, const io::json_document& document)
-    : options_(options), files_{file} {
+    : sweep_cases(file), options_(options) {
   const io::sweep s = io::read_sweep(document, planner_names());
   if (!options_.tokens) options_.tokens = s.tokens;
   if (options_.dtype.empty()) options_.dtype = s.dtype;
   const auto where = [](const char* list, std::size_t i) { return std::string(list) + std::to_string(i); };
-  // Like a timeline's traces: a file is beside the file that names it.
-  const auto path = [folder = std::filesystem::path(file).parent_path()](const std::string& name) { return (folder / name).string(); };
   const auto load = [&](const auto& built_in, const std::string& name, auto&& read) {
     const bool known = std::find(built_in.begin(), built_in.end(), name) != built_in.end();
-    if (known && !std::filesystem::exists(path(name))) return read(name);
-    files_.push_back(path(name));
+    if (known && !std::filesystem::exists(path_of(name))) return read(name);
+    files_.push_back(path_of(name));
     return read(files_.back());
   };
   common_options left = options_;  // what no model has a use for
@@ -82,7 +80,7 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
   for (std::size_t i = 0; i < s.jobs.size(); ++i) {
     std::optional<io::json_document> job_file;
     if (!s.jobs[i].job) {
-      files_.push_back(path(s.jobs[i].name));
+      files_.push_back(path_of(s.jobs[i].name));
       job_file = below(file, where("/jobs/", i), [&] { return io::json_document::load(files_.back()); });
     }
     job wanted = s.jobs[i].job ? *s.jobs[i].job : below(file, where("/jobs/", i), [&] { return io::read_job(*job_file); });
@@ -109,9 +107,6 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
   }
   planners_ = s.planners.empty() ? planner_names() : s.planners;
   for (std::string& line : unused_options(options_, planners_)) warnings_.push_back(std::move(line));
-  constexpr std::size_t most = 100'000;
-  if (size() > most)
-    throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
 }
 
 plan_sweep::position plan_sweep::at(std::size_t i) const {

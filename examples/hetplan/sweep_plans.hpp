@@ -22,20 +22,12 @@ class plan_sweep final : public sweep_cases {
   [[nodiscard]] std::size_t competitors() const override { return planners_.size(); }
   [[nodiscard]] std::string key(std::size_t i) const override;
   [[nodiscard]] std::string title(std::size_t i) const override;
-  [[nodiscard]] const std::vector<std::string>& files() const override { return files_; }
-  [[nodiscard]] const std::vector<std::string>& warnings() const override { return warnings_; }
   [[nodiscard]] table_shape shape() const override;
   [[nodiscard]] std::string header_of_best() const override;
   [[nodiscard]] std::string group_text(const hetplan::io::json& row) const override;
   [[nodiscard]] std::string best_text(const hetplan::io::json& row) const override;
 
  private:
-  template <class T>
-  struct named {
-    std::string name;
-    T value;
-    std::uint64_t digest;  ///< of the name and of what it stands for
-  };
   struct position {
     std::size_t model, cluster, job, planner;
   };
@@ -43,7 +35,6 @@ class plan_sweep final : public sweep_cases {
   [[nodiscard]] hetplan::io::json row(std::size_t i) const override;
 
   common_options options_;
-  std::vector<std::string> files_, warnings_;
   std::vector<named<hetplan::planning_graph>> models_;
   std::vector<named<hetplan::cluster>> clusters_;
   std::vector<named<hetplan::job>> jobs_;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -22,13 +21,13 @@ using namespace hetplan;
 using io::json;
 
 serving_sweep::serving_sweep(const common_options& options, const std::string& file, const io::json_document& document)
-    : seed_(static_cast<std::uint64_t>(options.seed.value_or(standard_seed))), files_{file} {
+    : sweep_cases(file), seed_(static_cast<std::uint64_t>(options.seed.value_or(standard_seed))) {
   require_no_model_options(options, "a sweep of serving");
   std::vector<std::string> known;
   for (const auto& s : recipes::serving_systems) known.emplace_back(s.name);
   const io::serving_sweep s = io::read_serving_sweep(document, known);
   const auto load = [&](const std::string& name, auto&& parse) {
-    files_.push_back((std::filesystem::path(file).parent_path() / name).string());
+    files_.push_back(path_of(name));
     const std::string text = io::read_text(files_.back());
     return std::pair(parse(text, files_.back()), digest(name, text));
   };
@@ -68,9 +67,6 @@ serving_sweep::serving_sweep(const common_options& options, const std::string& f
   }
   cycles_ = s.cycles.empty() ? std::vector<seconds>{seconds()} : s.cycles;
   systems_ = s.systems.empty() ? known : s.systems;
-  constexpr std::size_t most = 100'000;
-  if (size() > most)
-    throw invalid_input(io::escaped(file) + ": expected at most " + std::to_string(most) + " cases, got " + std::to_string(size()));
 }
 
 serving_sweep::position serving_sweep::at(std::size_t i) const {
@@ -105,10 +101,9 @@ json serving_sweep::row(std::size_t i) const {
   const position p = at(i);
   const auto& services = services_[p.services].value;
   const auto& requests = requests_of(p);
-  const auto window = requests.last_arrival().value() > 0 ? requests.last_arrival() : seconds(1);
-  const auto done =
-      serve::serve_with(*recipes::serving_system_named(systems_[p.system], services.services, {.seed = seed_}), clouds_[p.cloud].value,
-                        services.services, services.times, requests, requests, window, cycles_[p.cycle], {.faults = faults_[p.cloud]});
+  const auto done = serve::serve_with(*recipes::serving_system_named(systems_[p.system], services.services, {.seed = seed_}),
+                                      clouds_[p.cloud].value, services.services, services.times, requests, requests, requests.window(),
+                                      cycles_[p.cycle], {.faults = faults_[p.cloud]});
   const auto& h = done.history;
   json o;
   o["key"] = key(i);

@@ -28,20 +28,12 @@ class serving_sweep final : public sweep_cases {
   [[nodiscard]] std::size_t competitors() const override { return systems_.size(); }
   [[nodiscard]] std::string key(std::size_t i) const override;
   [[nodiscard]] std::string title(std::size_t i) const override;
-  [[nodiscard]] const std::vector<std::string>& files() const override { return files_; }
-  [[nodiscard]] const std::vector<std::string>& warnings() const override { return warnings_; }
   [[nodiscard]] table_shape shape() const override;
   [[nodiscard]] std::string header_of_best() const override;
   [[nodiscard]] std::string group_text(const hetplan::io::json& row) const override;
   [[nodiscard]] std::string best_text(const hetplan::io::json& row) const override;
 
  private:
-  template <class T>
-  struct named {
-    std::string name;
-    T value;
-    std::uint64_t digest;  ///< of the name and of the file
-  };
   struct position {
     std::size_t cloud, services, requests, cycle, system;
   };
@@ -53,7 +45,6 @@ class serving_sweep final : public sweep_cases {
   [[nodiscard]] hetplan::io::json row(std::size_t i) const override;
 
   std::uint64_t seed_;
-  std::vector<std::string> files_, warnings_;
   std::vector<named<hetplan::serve::edge_cloud>> clouds_;
   std::vector<named<hetplan::io::services_file>> services_;
   std::vector<named<std::string>> requests_;

@@ -65,7 +65,8 @@ class a_first_session(folder_test):
     def test_init_plan_simulate(self):
         self.done("init", "start")
         files = [f"start/{name}.json" for name in ("model", "cluster", "job")]
-        self.assertEqual(sorted(p.stem for p in (self.path / "start").iterdir()), ["cloud", "cluster", "job", "model", "requests", "services", "timeline"])
+        self.assertEqual(sorted(p.stem for p in (self.path / "start").iterdir()),
+                         ["cloud", "cluster", "job", "model", "requests", "services", "timeline"])
         self.done("plan", *files, "--out", "p.json", "--svg", "p.svg", "--html", "p.html", "--trace", "p.trace.json")
         plan = json.loads((self.path / "p.json").read_text())
         self.assertEqual(plan["format"], "hetplan/plan/1")

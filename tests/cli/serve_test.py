@@ -37,7 +37,8 @@ class Serve(unittest.TestCase):
             (self.at / name).write_text(text, encoding="utf-8")
             return str(self.at / name)
         command = [CLI, "serve", put("cloud.json", cloud), put("services.json", services), put("requests.csv", requests),
-                   "--deployment", put("deployment.json", deployment), "--records", str(self.at / "records.csv"), "--html", str(self.at / "page.html"), *more]
+                   "--deployment", put("deployment.json", deployment), "--records", str(self.at / "records.csv"),
+                   "--html", str(self.at / "page.html"), *more]
         if faults is not None:
             command += ["--faults", put("faults.json", faults)]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -183,7 +184,8 @@ class Serve(unittest.TestCase):
         for name, content in (("cloud.json", CLOUD), ("services.json", large)):
             (self.at / name).write_text(json.dumps(content))
         (self.at / "requests.csv").write_text(REQUESTS)
-        command = [CLI, "serve", *(str(self.at / f) for f in ("cloud.json", "services.json", "requests.csv")), "--out", str(self.at / "d.json")]
+        command = [CLI, "serve", *(str(self.at / f) for f in ("cloud.json", "services.json", "requests.csv")),
+                   "--out", str(self.at / "d.json")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn('service "image" fits nowhere in cloud "street": it needs', done.stderr)

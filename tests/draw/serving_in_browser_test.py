@@ -26,7 +26,8 @@ def variant(one, eight, **more):
 SERVICES = {"format": "hetplan/services/1",
             "services": [{"name": "image", "latency": "200 ms", "variants": [variant("20 ms", "60 ms", name="half")]},
                          {"name": "large", "latency": "1 s", "variants": [variant("100 ms", "300 ms", name="two", tensor_parallel=2)]},
-                         {"name": "video", "latency": "1 s", "rate": 30, "frames": 60, "variants": [variant("20 ms", "60 ms", name="half")]}]}
+                         {"name": "video", "latency": "1 s", "rate": 30, "frames": 60,
+                          "variants": [variant("20 ms", "60 ms", name="half")]}]}
 DEPLOYMENT = {"format": "hetplan/deployment/1",
               "instances": [*({"service": "image", "gpus": [[name, 0]], "batch": 8} for name in NAMES),
                             {"service": "large", "gpus": [["north", 1], ["south", 1]], "batch": 8},
@@ -60,7 +61,8 @@ window.addEventListener("load", () => {
   document.getElementById("zoom-in").click();
   found.after = transforms();
   found.queue_zoomed = under(document.getElementById("queue-grid"), 0.001, 0.01);
-  found.counts = Object.fromEntries(["svg", ".slice", ".tie", ".curve", ".flow", "#services tbody tr"].map((what) => [what, document.querySelectorAll(what).length]));
+  const drawn = ["svg", ".slice", ".tie", ".curve", ".flow", "#services tbody tr"];
+  found.counts = Object.fromEntries(drawn.map((what) => [what, document.querySelectorAll(what).length]));
   root.dataset.found = JSON.stringify(found);
 });
 </script>
@@ -100,8 +102,8 @@ class a_page_of_serving_in_a_browser(unittest.TestCase):
         shown = document(browse(self.page, "--dump-dom"))
         self.assertEqual(shown.root.get("data-ready"), "1")
         self.assertNotIn("data-error", shown.root)
-        for name in ("summary", "outcomes", "goodput-chart", "levels-chart", "services", "credit-matrix", "deployment-picture", "queue-map", "flows",
-                     "largest-flows", "offload-counts", "tip"):
+        for name in ("summary", "outcomes", "goodput-chart", "levels-chart", "services", "credit-matrix", "deployment-picture", "queue-map",
+                     "flows", "largest-flows", "offload-counts", "tip"):
             self.assertIn(name, shown.ids)
 
     def test_it_explains_itself_and_zooms(self):

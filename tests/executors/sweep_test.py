@@ -52,7 +52,8 @@ CLOUD = {"format": "hetplan/cloud/1", "name": "street", "ring": {"period": "100 
          "servers": [{"name": "pole", "count": 3, "gpus": [{"kind": "P100", "memory": "16 GB"}], "uplink": "1 Gbit/s"}]}
 SERVICES = {"format": "hetplan/services/1",
             "services": [{"name": "image", "latency": "200 ms",
-                          "variants": [{"name": "one", "gpu": "P100", "memory": "2 GB", "pass": {"batch": [1, 8], "seconds": [0.02, 0.06]}}]}]}
+                          "variants": [{"name": "one", "gpu": "P100", "memory": "2 GB",
+                                        "pass": {"batch": [1, 8], "seconds": [0.02, 0.06]}}]}]}
 
 
 def ranks(n):

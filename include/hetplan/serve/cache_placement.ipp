@@ -33,8 +33,7 @@ HETPLAN_INLINE deployment cache_placement::place(const placement_question& q) co
   deployment placed;
   const auto put = [&](const placement_candidate& c) {
     const auto* a = candidates.allocated(c.pool, c.what);
-    const auto& unit = candidates.pool(c.pool).unit;
-    const auto i = c.site == placement_site::gpus ? gpus.on_server(c.server, *a, unit) : gpus.on_device(c.server, *a, unit);
+    const auto i = gpus.on_server(c, *a, candidates.pool(c.pool).unit);
     if (!i) return false;
     gpus.take(*i, *a);
     placed.instances.push_back(*i);

@@ -23,7 +23,7 @@ HETPLAN_INLINE deployment complementary_placement::place(const placement_questio
     for (const auto& c : candidates.at(s, l)) {
       if (c.site != placement_site::gpus) continue;
       const auto* a = candidates.allocated(c.pool, l);
-      const auto i = gpus.on_server(s, *a, candidates.pool(c.pool).unit);
+      const auto i = gpus.on_server(c, *a, candidates.pool(c.pool).unit);
       if (!i) continue;
       gpus.take(*i, *a);
       placed.instances.push_back(*i);

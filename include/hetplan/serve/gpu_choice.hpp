@@ -8,6 +8,7 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
+#include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 
@@ -26,10 +27,11 @@ class gpu_choice {
   gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage, const deployment& present,
              gpu_fit fit = gpu_fit::best);
 
-  /// On GPUs of one server, on one of its devices, or on GPUs of its ring, its own and the nearest ones first (then it leads).
-  /// None where there are not enough.
-  [[nodiscard]] std::optional<instance> on_server(server_id s, const allocation& a, const gpu& unit) const;
-  [[nodiscard]] std::optional<instance> on_device(server_id s, const allocation& a, const gpu& unit) const;
+  /// On GPUs of one server, or on one of its devices; none where there are not enough.
+  [[nodiscard]] std::optional<instance> on_server(const placement_candidate& c, const allocation& a, const gpu& unit) const {
+    return c.site == placement_site::device ? on_device(c.server, a, unit) : on_gpus(c.server, a, unit);
+  }
+  /// On GPUs of a ring, those of the leader and the nearest ones first.
   [[nodiscard]] std::optional<instance> across(server_id leader, ring_sync::ring ring, const allocation& a, const gpu& unit) const;
   /// Takes the instance's room. One that stands like this in the present deployment is taken as that one, and keeps its weights.
   void take(const instance& i, const allocation& a);
@@ -39,6 +41,8 @@ class gpu_choice {
     gpu_slot slot;
     gpu_room left;
   };
+  [[nodiscard]] std::optional<instance> on_gpus(server_id s, const allocation& a, const gpu& unit) const;
+  [[nodiscard]] std::optional<instance> on_device(server_id s, const allocation& a, const gpu& unit) const;
   [[nodiscard]] const service_variant& variant(const allocation& a) const;
   [[nodiscard]] bool is_free(const gpu_room& left, const allocation& a, const gpu& unit) const;
   /// GPUs of a server that an instance could have, best fit first.

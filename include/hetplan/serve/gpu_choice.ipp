@@ -65,7 +65,7 @@ HETPLAN_INLINE const instance* gpu_choice::standing(server_id leader, const allo
   return found == here.end() ? nullptr : &*found;
 }
 
-HETPLAN_INLINE std::optional<instance> gpu_choice::on_server(server_id s, const allocation& a, const gpu& unit) const {
+HETPLAN_INLINE std::optional<instance> gpu_choice::on_gpus(server_id s, const allocation& a, const gpu& unit) const {
   if (const auto* same = standing(s, a, unit, false)) return *same;
   const auto needs = static_cast<std::size_t>(a.gpu_count((*services_)[a.what.index()]));
   auto slots = fitting(s, a, unit);

@@ -126,9 +126,7 @@ class greedy_placement {
   [[nodiscard]] std::optional<scored> look_at(const placement_candidate& c, std::size_t number, bool also_without_gain = false) {
     const auto* a = candidates_->allocated(c.pool, c.what);
     const auto& unit = candidates_->pool(c.pool).unit;
-    auto i = c.site == placement_site::gpus     ? gpus_.on_server(c.server, *a, unit)
-             : c.site == placement_site::device ? gpus_.on_device(c.server, *a, unit)
-                                                : across(c, *a, unit);
+    auto i = c.site == placement_site::across ? across(c, *a, unit) : gpus_.on_server(c, *a, unit);
     if (!i) return std::nullopt;
     ++evaluated_;
     auto s = score(c, value_->gain(*i, *a), number);

@@ -46,9 +46,7 @@ class history_recorder {
  private:
   void open_offered(double arrival_s);
   /// Its credit, were it served.
-  [[nodiscard]] double asked(const request& what) const {
-    return (*services_)[what.service.index()].is_stream() ? static_cast<double>(what.length) : 1;
-  }
+  [[nodiscard]] double asked(const request& what) const { return (*services_)[what.service.index()].credit(what.length); }
 
   service_history history_;
   const std::vector<service>* services_;

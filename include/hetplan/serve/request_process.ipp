@@ -19,8 +19,7 @@ namespace detail {
 
 [[nodiscard]] HETPLAN_INLINE request_length typical_length(const service& s) {
   const auto whole = [](double typical, std::uint32_t least) { return std::max(least, static_cast<std::uint32_t>(std::llround(typical))); };
-  if (s.generates) return {whole(s.tokens.in, 0), whole(s.tokens.out, 1)};
-  return {0, s.is_stream() ? whole(s.frames, 1) : 1};
+  return {s.generates ? whole(s.tokens.in, 0) : 0, whole(s.typical_length(), 1)};
 }
 
 /// One server's requests for one service: the gaps between them, one after another.

@@ -43,6 +43,8 @@ class request_stream {
   [[nodiscard]] auto end() const { return requests_.end(); }
   /// 0 where there is none.
   [[nodiscard]] seconds last_arrival() const { return seconds(empty() ? 0 : requests_.back().arrival_s); }
+  /// The time that they are taken to have come in: until the last arrival, a second where that is 0.
+  [[nodiscard]] seconds window() const { return last_arrival().value() > 0 ? last_arrival() : seconds(1); }
   /// Those that arrive in [from, to).
   [[nodiscard]] std::span<const request> between(seconds from, seconds to) const;
 

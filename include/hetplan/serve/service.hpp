@@ -58,6 +58,10 @@ struct service {
   std::vector<service_variant> variants = {};
 
   [[nodiscard]] bool is_stream() const { return rate > 0; }
+  /// What a request counts that is served: 1, or the frames of a stream.
+  [[nodiscard]] double credit(double length) const { return is_stream() ? length : 1; }
+  /// Of a typical request: tokens out, or frames; 1 where it has neither.
+  [[nodiscard]] double typical_length() const { return generates ? tokens.out : (is_stream() ? frames : 1); }
   /// Within which one answer, or one batch of frames, is wanted.
   [[nodiscard]] seconds answer_latency() const { return is_stream() && frame_latency.value() > 0 ? frame_latency : latency; }
   friend bool operator==(const service&, const service&) = default;

@@ -56,8 +56,8 @@ HETPLAN_INLINE service_demand::service_demand(const edge_cloud& cloud, const std
   for (const auto& r : requests) {
     const auto l = r.service.index();
     const auto& s = services[l];
-    per_s_[r.server.index() * services_ + l] += s.is_stream() ? static_cast<double>(r.length) : 1;
-    const double time_s = s.is_stream() ? (s.generates ? s.tokens.out : s.frames) / s.rate : s.latency.value();
+    per_s_[r.server.index() * services_ + l] += s.credit(r.length);
+    const double time_s = s.is_stream() ? s.typical_length() / s.rate : s.latency.value();
     counts[rings.ring_of(r.server) * services_ + l].add((r.arrival_s - begin_s) / time_s);
   }
   for (auto& d : per_s_) d /= window.value();

@@ -58,8 +58,7 @@ template <std::invocable System, observer<sizing_step>... Observers>
   answer.result = {outcome::infeasible, "with " + std::to_string(most) + " GPUs a server less is served than was asked for"};
   bool stopped = false;
   const auto is_enough = [&](int count) {
-    const auto window = requests.last_arrival().value() > 0 ? requests.last_arrival() : seconds(1);
-    auto run = serve_with(system(), with_gpus(cloud, count), services, times, requests, requests, window);
+    auto run = serve_with(system(), with_gpus(cloud, count), services, times, requests, requests, requests.window());
     const sizing_step step{count, used_gpus(run.first), run.history.attainment()};
     answer.tried.push_back(step);
     stopped = notify(step, observers...) == control::stop;
