@@ -182,7 +182,7 @@ inline void add_placement_time(const sections& page) {
     const auto cloud = hetplan::zoo::p100_cloud(servers);
     const double per_s = rate_of(w, 1, gpus_of(cloud));
     hetplan::serve::service_demand asked(cloud.size(), w.services().size());
-    for (const auto& r : arrivals(w, cloud, per_s, 1).rates) asked.set(r.server, r.service, r.per_s * credits_of(w, r.service.index()));
+    for (const auto& r : arrivals(w, cloud, per_s, 1).rates) asked.set(r.server, r.service, r.per_s * credit_of(w, r.service.index()));
     const hetplan::serve::any_service_time times(w.of.times);
     const hetplan::serve::placement_question q{cloud, w.services(), times, {}, {}, {}, {}};
     std::size_t placed = 0;

@@ -56,16 +56,14 @@ inline std::vector<workload> testbed_workloads() {
 inline hetplan::serve::edge_cloud testbed() { return hetplan::zoo::p100_cloud(4, 1); }
 
 /// Credit of one request that is served.
-inline double credits_of(const workload& w, std::size_t l) {
-  const auto& s = w.services()[l];
-  return s.is_stream() ? (s.generates ? s.tokens.out : s.frames) : 1;
-}
+inline double credit_of(const workload& w, std::size_t l) { return w.services()[l].credit(w.services()[l].typical_length()); }
+
 /// GPU seconds of one request, as EPARA runs it on a server with eight P100s.
 inline double gpu_seconds(const workload& w, std::size_t l) {
   const auto& s = w.services()[l];
   const auto cloud = hetplan::zoo::p100_cloud(1, 1);
   const auto a = hetplan::serve::allocate(service_id(l), s, {cloud.servers[0].gpus[0], 8}, w.of.times);
-  return credits_of(w, l) * a->gpus / a->capacity;
+  return credit_of(w, l) * a->gpus / a->capacity;
 }
 
 /// Requests a second for each service: load 1 asks for as many GPU seconds as the cloud's GPUs have.

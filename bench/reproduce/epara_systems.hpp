@@ -105,7 +105,7 @@ inline void add_utilisation(const sections& page) {
     const auto p = play(system, w, cloud, d);
     const auto [compute, memory] = given_away(w, cloud, p.first, system == "galaxy");
     double busy_s = 0;
-    for (std::size_t l = 0; l < w.services().size(); ++l) busy_s += p.history.services[l].credit / credits_of(w, l) * gpu_seconds(w, l);
+    for (std::size_t l = 0; l < w.services().size(); ++l) busy_s += p.history.services[l].credit / credit_of(w, l) * gpu_seconds(w, l);
     rows.push_back({std::string(system), percent(compute), percent(memory), percent(busy_s / d.duration_s / gpus_of(cloud))});
   }
   page.add("utilisation", markdown_table(rows, 1));

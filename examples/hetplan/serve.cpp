@@ -185,7 +185,7 @@ void print_quality(const serving_inputs& in) {
 }
 
 /// One line for each service, GPUs and counts of what was placed; with --explain how it is run on the first server's GPUs, and why.
-void print_placed(const serve::deployment& d, const serving_inputs& in, bool explain) {
+void print_placed(const serve::deployment& d, const serving_inputs& in, const serve_options& o) {
   std::printf("%-24s %10s %8s %8s  %s\n", "service", "instances", "servers", "GPUs", "runs as");
   for (std::size_t l = 0; l < in.services.size(); ++l) {
     std::size_t count = 0;
@@ -207,8 +207,8 @@ void print_placed(const serve::deployment& d, const serving_inputs& in, bool exp
                 as.empty() ? "-" : io::joined(as, "; ").c_str());
   }
   std::printf("\n");
-  if (!explain) return;
-  const serve::placement_candidates candidates(in.cloud, in.services, in.times, {});
+  if (!o.explain) return;
+  const serve::placement_candidates candidates(in.cloud, in.services, in.times, system_of(o, in.services).operators);
   for (std::size_t l = 0; l < in.services.size(); ++l) {
     std::printf("%s\n", escaped(in.services[l].name).c_str());
     std::vector<std::vector<std::string>> told;  // on several kinds of server it may run alike
@@ -296,7 +296,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
   if (options.json) {
     std::cout << io::write_history(h, in.cloud, in.services);
   } else {
-    if (o.deployment.empty()) print_placed(done.first, in, o.explain);
+    if (o.deployment.empty()) print_placed(done.first, in, o);
     if (o.explain && o.system == "epara") print_quality(in);
     print(h, in.services);
   }

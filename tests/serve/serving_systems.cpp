@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,6 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/recipes/epara.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/size_for.hpp>
 #include <hetplan/zoo/edge_services.hpp>
 
@@ -27,25 +27,22 @@ using namespace hetplan::serve;
 namespace {
 
 /// Poisson arrivals: so much of what all GPUs could do if each service had its part of them; half of it at a fifth of the servers.
-request_stream draw_requests(const zoo::edge_services& e, const edge_cloud& cloud, double load, double until_s) {
-  test::random_source random(test::first_seed());
-  const any_service_time times(e.times);
-  const auto gpus = static_cast<double>(cloud.size() * cloud[server_id(0)].gpus.size());
-  std::vector<request> all;
+request_stream requests_for(const zoo::edge_services& e, const edge_cloud& cloud, double load, double until_s) {
+  const auto& gpus = cloud[server_id(0)].gpus;
+  const auto servers = static_cast<double>(cloud.size());
+  const std::size_t busy = std::max<std::size_t>(1, cloud.size() / 5);
+  request_process process{.duration = seconds(until_s)};
   for (std::size_t l = 0; l < e.services.size(); ++l) {
     const auto& s = e.services[l];
-    const auto a = allocate(service_id(l), s, {cloud[server_id(0)].gpus[0], 8}, times);
-    const double length = s.is_stream() ? s.frames : 1;
-    const double rate = load * a->capacity / a->gpus * gpus / static_cast<double>(e.services.size()) / length;
-    for (double t = -std::log(1 - random.unit()) / rate; t < until_s; t -= std::log(1 - random.unit()) / rate) {
-      const int servers = static_cast<int>(cloud.size());
-      const int where = random.chance(0.5) ? random.integer(0, std::max(0, servers / 5 - 1)) : random.integer(0, servers - 1);
-      all.push_back({t, service_id(l), server_id(where), static_cast<std::uint32_t>(s.tokens.in),
-                     static_cast<std::uint32_t>(s.is_stream() ? s.frames : s.tokens.out)});
+    const auto a = allocate(service_id(l), s, {gpus[0], 8}, e.times);
+    const double parts = servers * static_cast<double>(gpus.size()) / static_cast<double>(e.services.size());
+    const double per_s = load * a->capacity / a->gpus * parts / s.credit(s.typical_length());
+    for (std::size_t k = 0; k < cloud.size(); ++k) {
+      const double share = 0.5 / servers + (k < busy ? 0.5 / static_cast<double>(busy) : 0);
+      process.rates.push_back({service_id(l), server_id(k), per_s * share});
     }
   }
-  std::ranges::stable_sort(all, {}, &request::arrival_s);
-  return request_stream(std::move(all));
+  return draw_requests(process, cloud, e.services, test::first_seed());
 }
 
 constexpr std::array<std::string_view, 6> mixed = {"resnet50.video",     "deeplabv3plus.video", "resnet50.picture",
@@ -70,7 +67,7 @@ TEST_CASE("every service of table 1 is allocated to the category that the table 
       CAPTURE(names[l]);
       const auto a = allocate(service_id(l), e.services[l], {cloud[server_id(0)].gpus[0], 8}, e.times);
       REQUIRE(a);
-      CHECK(a->category == c);
+      CHECK(a->category(e.services[l]) == c);
       CHECK(a->meets_slo);
     }
   }
@@ -109,10 +106,10 @@ TEST_CASE("a roofline adds launches to the longer of computing and moving, and a
 TEST_CASE("every system serves, and EPARA serves as much as each baseline, to half a percent") {
   const auto e = zoo::edge_services_of(mixed);
   const auto cloud = zoo::p100_cloud(10);
-  const auto requests = draw_requests(e, cloud, 1.0, 30);
+  const auto requests = requests_for(e, cloud, 1.0, 30);
   std::map<std::string_view, double> goodput;
-  for (const auto& [name, about] : recipes::serving_systems) {
-    CAPTURE(name, about);
+  for (const auto& [name, about, make] : recipes::serving_systems) {
+    CAPTURE(name);
     const auto h = play(name, e, cloud, requests);
     CHECK(h.requests() == requests.size());
     CHECK(h.credit() > 0);
@@ -131,7 +128,7 @@ TEST_CASE("EPARA's goodput does not fall when ten times as much is asked") {
   double most = 0;
   double at_ten = 0;
   for (const double load : {0.5, 1.0, 2.0, 5.0, 10.0}) {
-    const auto requests = draw_requests(e, cloud, load, 10);
+    const auto requests = requests_for(e, cloud, load, 10);
     const auto h = play("epara", e, cloud, requests);
     at_ten = h.credit();
     most = std::max(most, at_ten);
@@ -146,7 +143,7 @@ TEST_CASE("chats that are taken in are answered in time, mostly also when ten ti
   const auto cloud = zoo::p100_cloud(4);
   double most = 0;
   for (const double load : {1.0, 2.0, 10.0}) {
-    const auto h = play("epara", e, cloud, draw_requests(e, cloud, load, 100));
+    const auto h = play("epara", e, cloud, requests_for(e, cloud, load, 100));
     CAPTURE(load, h.goodput_per_s(), most);
     CHECK(h.count(request_outcome::late) < h.count(request_outcome::served));
     CHECK(h.goodput_per_s() >= 0.7 * most);
@@ -178,7 +175,7 @@ TEST_CASE("placing anew in cycles follows the demand, and options that say other
 TEST_CASE("a load needs as many GPUs as serve it, and one less a server does not") {
   const auto e = zoo::edge_services_of(std::vector<std::string_view>{"unet.picture", "deeplabv3plus.video"});
   const auto cloud = zoo::p100_cloud(2, 1);
-  const auto requests = draw_requests(e, zoo::p100_cloud(2, 5), 1.0, 20);
+  const auto requests = requests_for(e, zoo::p100_cloud(2, 5), 1.0, 20);
   const auto epara = [&] { return recipes::epara(e.services); };
   const auto found = size_for(0.99, epara, cloud, e.services, e.times, requests);
   REQUIRE(found.result.ok());

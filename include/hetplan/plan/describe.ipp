@@ -4,45 +4,32 @@
 #include <hetplan/plan/describe.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 #include <hetplan/core/escaped.hpp>
+#include <hetplan/core/format_line.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
-namespace detail {
-
-template <class... Args>
-[[nodiscard]] std::string format_line(const char* format, Args... args) {
-  const int length = std::snprintf(nullptr, 0, format, args...);
-  std::string text(static_cast<std::size_t>(length), '\0');
-  std::snprintf(text.data(), text.size() + 1, format, args...);
-  return text;
-}
-
-}  // namespace detail
-
 HETPLAN_INLINE std::string readable(seconds t) {
   const double v = t.value();
-  if (v >= 1 || v == 0) return detail::format_line("%.4g s", v);
-  return v >= 1e-3 ? detail::format_line("%.4g ms", 1e3 * v) : detail::format_line("%.4g us", 1e6 * v);
+  if (v >= 1 || v == 0) return format_line("%.4g s", v);
+  return v >= 1e-3 ? format_line("%.4g ms", 1e3 * v) : format_line("%.4g us", 1e6 * v);
 }
 
 HETPLAN_INLINE std::string readable(bytes b) {
   const double v = b.value();
-  if (v >= 1e9) return detail::format_line("%.4g GB", v / 1e9);
-  return v >= 1e6 ? detail::format_line("%.4g MB", v / 1e6) : detail::format_line("%.4g kB", v / 1e3);
+  if (v >= 1e9) return format_line("%.4g GB", v / 1e9);
+  return v >= 1e6 ? format_line("%.4g MB", v / 1e6) : format_line("%.4g kB", v / 1e3);
 }
 
 HETPLAN_INLINE std::string readable(joules j) {
-  return j.value() >= 1e4 ? detail::format_line("%.4g kJ", j.value() / 1e3) : detail::format_line("%.4g J", j.value());
+  return j.value() >= 1e4 ? format_line("%.4g kJ", j.value() / 1e3) : format_line("%.4g J", j.value());
 }
 
 HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, const cluster& c) {
-  std::string text =
-      detail::format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
-                          escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches, p.microbatch_size,
-                          p.transfers == transfer_mode::block ? ", transfers block" : "");
+  std::string text = format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
+                                 escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches,
+                                 p.microbatch_size, p.transfers == transfer_mode::block ? ", transfers block" : "");
   // A stage for each operator is no line for each: then a line for each device.
   constexpr std::size_t most_lines = 40;
   const bool single = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() == 1; });
@@ -52,20 +39,20 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
       for (const stage& s : p.stages) {
         if (s.devices.front().device == d.id) ++stages, layers += s.layers.size();
       }
-      if (stages > 0) text += detail::format_line("  %zu stages of %zu layers on %s\n", stages, layers, escaped(d.name).c_str());
+      if (stages > 0) text += format_line("  %zu stages of %zu layers on %s\n", stages, layers, escaped(d.name).c_str());
     }
   }
   for (const stage& s : p.stages) {
     if (single && p.stages.size() > most_lines) break;
-    text += detail::format_line("  %-6s %4zu layers  %s .. %s  on", escaped(s.name).c_str(), s.layers.size(),
-                                escaped(model[s.layers.front()].name).c_str(), escaped(model[s.layers.back()].name).c_str());
+    text += format_line("  %-6s %4zu layers  %s .. %s  on", escaped(s.name).c_str(), s.layers.size(),
+                        escaped(model[s.layers.front()].name).c_str(), escaped(model[s.layers.back()].name).c_str());
     for (const assignment& a : s.devices) {
       text += " " + escaped(c[a.device].name);
-      if (s.devices.size() > 1) text += detail::format_line(" (%d)", a.samples);
-      if (a.tensor_parallel > 1) text += detail::format_line(" x%d", a.tensor_parallel);
+      if (s.devices.size() > 1) text += format_line(" (%d)", a.samples);
+      if (a.tensor_parallel > 1) text += format_line(" x%d", a.tensor_parallel);
     }
     if (s.recompute) text += ", recomputes";
-    if (s.state_shards() > 1) text += detail::format_line(", optimizer state in %d parts", s.state_shards());
+    if (s.state_shards() > 1) text += format_line(", optimizer state in %d parts", s.state_shards());
     text += "\n";
   }
   if (!p.predicted) return text;
@@ -73,27 +60,27 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
     if (!x.used) continue;
-    text += detail::format_line("  %-12s busy %5.1f %%   memory %9s of %9s   energy %9s\n", escaped(d.name).c_str(),
-                                e.latency.value() > 0 ? 100 * (x.busy / e.latency) : 0.0, readable(x.peak_memory).c_str(),
-                                readable(d.usable_memory()).c_str(), readable(x.energy).c_str());
+    text += format_line("  %-12s busy %5.1f %%   memory %9s of %9s   energy %9s\n", escaped(d.name).c_str(),
+                        e.latency.value() > 0 ? 100 * (x.busy / e.latency) : 0.0, readable(x.peak_memory).c_str(),
+                        readable(d.usable_memory()).c_str(), readable(x.energy).c_str());
   }
   text += "  latency " + readable(e.latency);
   if (e.time_between_tokens) text += ", between tokens " + readable(*e.time_between_tokens);
   text += ", energy " + readable(e.energy());
   text += "\n  ";
-  if (e.bound.value() > 0) text += detail::format_line("at most %.3g %% slower than the best plan, ", 100 * readable_gap(e.gap));
+  if (e.bound.value() > 0) text += format_line("at most %.3g %% slower than the best plan, ", 100 * readable_gap(e.gap));
   if (e.contention_bound.value() <= 0) {
-    text += detail::format_line("%.3g %% slower than this plan's own bound\n", 100 * readable_gap(e.schedule_gap));
+    text += format_line("%.3g %% slower than this plan's own bound\n", 100 * readable_gap(e.schedule_gap));
   } else if (const double gap = e.latency / e.contention_bound - 1; gap > 1e-9) {
-    text += detail::format_line("at most %.3g %% slower than with its transfers in the best order\n", 100 * gap);
+    text += format_line("at most %.3g %% slower than with its transfers in the best order\n", 100 * gap);
   } else {
     text += "its transfers in the best order\n";
   }
   if (e.placement_bound.value() > 0) {
     const double gap = readable_gap(e.latency / e.placement_bound - 1);
     text += gap == 0 ? "  proven: no placement of its operators is faster\n"
-                     : detail::format_line("  no placement of its operators is faster than %s: it is at most %.3g %% slower\n",
-                                           readable(e.placement_bound).c_str(), 100 * gap);
+                     : format_line("  no placement of its operators is faster than %s: it is at most %.3g %% slower\n",
+                                   readable(e.placement_bound).c_str(), 100 * gap);
   }
   return text;
 }

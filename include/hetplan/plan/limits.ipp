@@ -4,7 +4,8 @@
 #include <hetplan/plan/limits.hpp>
 
 #include <algorithm>
-#include <cstdio>
+
+#include <hetplan/core/format_line.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -47,11 +48,8 @@ HETPLAN_INLINE std::optional<broken_limit> find_broken_limit(const evaluation& e
 
 HETPLAN_INLINE std::string to_string(const broken_limit& b, const cluster& c) {
   const auto amount = [&](double v) {
-    char text[48];
-    if (b.kind == limit_kind::memory) std::snprintf(text, sizeof text, v < 1e9 ? "%.4g MB" : "%.4g GB", v < 1e9 ? v / 1e6 : v / 1e9);
-    else if (b.kind == limit_kind::energy) std::snprintf(text, sizeof text, "%.4g J", v);
-    else std::snprintf(text, sizeof text, "%.3g %%", 100 * v);
-    return std::string(text);
+    if (b.kind == limit_kind::memory) return v < 1e9 ? format_line("%.4g MB", v / 1e6) : format_line("%.4g GB", v / 1e9);
+    return b.kind == limit_kind::energy ? format_line("%.4g J", v) : format_line("%.3g %%", 100 * v);
   };
   const char* what = b.kind == limit_kind::memory ? "memory" : b.kind == limit_kind::energy ? "energy" : "busy share";
   return std::string(what) + ": " + c[b.device].name + " needs " + amount(b.used) + " and may use " + amount(b.allowed) + ": " +

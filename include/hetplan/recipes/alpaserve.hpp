@@ -13,11 +13,10 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source  AlpaServe (Li et al., 2023), its greedy placement by attainment, as EPARA compares itself with it (section 5.1: refuses what
 ///         needs offloading or several servers).
 [[nodiscard]] inline serve::serving_system alpaserve() {
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
   return {"alpaserve",
-          serve::submodular_placement({.operators = {.multi_frame = false, .data_parallel = false},
-                                       .reach = serve::handling_reach::own_server,
-                                       .across_servers = false}),
-          serve::serve_locally{}};
+          serve::submodular_placement({.operators = operators, .reach = serve::handling_reach::own_server, .across_servers = false}),
+          serve::serve_locally{}, operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

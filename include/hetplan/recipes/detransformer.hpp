@@ -13,11 +13,10 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source  DeTransformer (Wei et al., 2024), as EPARA compares itself with it (sections 2.1 and 5.2). Choice: batches, by which it differs
 ///         from Galaxy here; what its blocks save in communication is a matter of the service times.
 [[nodiscard]] inline serve::serving_system detransformer() {
-  return {"detransformer",
-          serve::submodular_placement(
-              {.operators = {.multi_task = false, .cut = serve::model_parallelism::widest, .multi_frame = false, .data_parallel = false},
-               .reach = serve::handling_reach::own_server}),
-          serve::serve_locally{}};
+  constexpr serve::parallelism_operators operators{
+      .multi_task = false, .cut = serve::model_parallelism::widest, .multi_frame = false, .data_parallel = false};
+  return {"detransformer", serve::submodular_placement({.operators = operators, .reach = serve::handling_reach::own_server}),
+          serve::serve_locally{}, operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -24,7 +24,9 @@ struct epara_options {
 /// Source  EPARA (Wang et al.), sections 3.1 to 3.4. Deviations: see serve/parallelism_allocator.hpp, serve/submodular_placement.hpp,
 ///         serve/offload_by_idle_goodput.hpp.
 [[nodiscard]] inline serve::serving_system epara(const std::vector<serve::service>& services, epara_options o = {}) {
-  return {"epara", serve::submodular_placement(std::move(o.placement)), serve::offload_by_idle_goodput{&services, o.seed, o.most_offloads}};
+  const auto operators = o.placement.operators;
+  return {"epara", serve::submodular_placement(std::move(o.placement)), serve::offload_by_idle_goodput{&services, o.seed, o.most_offloads},
+          operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

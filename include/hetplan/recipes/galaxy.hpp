@@ -13,14 +13,10 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source  Galaxy (Ye et al., 2024), as EPARA compares itself with it (section 5.1: each GPU a device, across servers; section 2.1: no
 ///         multi-task). Choice: no batches, as Galaxy itself serves single requests.
 [[nodiscard]] inline serve::serving_system galaxy() {
-  return {"galaxy",
-          serve::submodular_placement({.operators = {.batching = false,
-                                                     .multi_task = false,
-                                                     .cut = serve::model_parallelism::widest,
-                                                     .multi_frame = false,
-                                                     .data_parallel = false},
-                                       .reach = serve::handling_reach::own_server}),
-          serve::serve_locally{}};
+  constexpr serve::parallelism_operators operators{
+      .batching = false, .multi_task = false, .cut = serve::model_parallelism::widest, .multi_frame = false, .data_parallel = false};
+  return {"galaxy", serve::submodular_placement({.operators = operators, .reach = serve::handling_reach::own_server}),
+          serve::serve_locally{}, operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

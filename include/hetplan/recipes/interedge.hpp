@@ -14,8 +14,8 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source  InterEdge (Brown et al., 2024), as EPARA compares itself with it (section 5.1). Choice: its placement, of which nothing is said,
 ///         is EPARA's.
 [[nodiscard]] inline serve::serving_system interedge(int most_offloads = 5) {
-  return {"interedge", serve::submodular_placement({.operators = {.multi_frame = false, .data_parallel = false}}),
-          serve::pass_on_in_turn(most_offloads)};
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
+  return {"interedge", serve::submodular_placement({.operators = operators}), serve::pass_on_in_turn(most_offloads), operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

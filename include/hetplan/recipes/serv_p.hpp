@@ -13,7 +13,8 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source  SERV-P (Farhadi et al., 2021), as EPARA compares itself with it (sections 5.1 and 5.2, figure 3e; groups of 10 servers). Choice:
 ///         operators and placement, of which nothing is said, as InterEdge's, so that only the handling differs.
 [[nodiscard]] inline serve::serving_system serv_p() {
-  return {"serv-p", serve::submodular_placement({.operators = {.multi_frame = false, .data_parallel = false}}), serve::central_handler()};
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
+  return {"serv-p", serve::submodular_placement({.operators = operators}), serve::central_handler(), operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

@@ -13,7 +13,8 @@ namespace HETPLAN_NAMESPACE::recipes {
 ///
 /// Source  USHER (Shubha et al., 2024), as EPARA compares itself with it (section 5.2). Deviations: see serve/complementary_placement.hpp.
 [[nodiscard]] inline serve::serving_system usher() {
-  return {"usher", serve::complementary_placement({.multi_frame = false, .data_parallel = false}), serve::serve_locally{}};
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
+  return {"usher", serve::complementary_placement(operators), serve::serve_locally{}, operators};
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

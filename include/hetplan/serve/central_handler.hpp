@@ -13,14 +13,15 @@ namespace HETPLAN_NAMESPACE::serve {
 /// A request_handler: one scheduler for each ring decides about requests in rounds, knowing all servers as they are, and sends each to
 /// where its answer is expected first (a stream: to most free rate).
 ///
-/// A round takes `pair_time` for each pair of servers in the ring, 85 ms for 10 and 0.77 s for 30, and decides about all that came before
-/// it began. Of larger rings, every `group` servers have a scheduler of their own, and no others.
-/// Complexity   O(instances of the service in the ring) a decision. Determinism  on a tie the smaller server.
-/// Source       SERV-P as EPARA measures it (figure 3e: more than 100 ms beyond 10 servers, more than 750 ms beyond 30; section 5.2: groups
-/// of 10).
+/// A round takes `pair_time` for each pair of servers in the ring, 85 ms for 10 and 0.77 s for 30, and decides about all that came
+/// before it began. Of larger rings, every `group` servers have a scheduler of their own, and no others.
+/// Complexity   O(instances of the service in the group) a decision. Determinism  on a tie the smaller server.
+/// Source       SERV-P as EPARA measures it: figure 3e, more than 100 ms beyond 10 servers and more than 750 ms beyond 30; groups of 10
+///              by section 5.2.
 class central_handler {
  public:
-  explicit central_handler(seconds pair_time = seconds(0.00085), int group = 10) : pair_time_(pair_time), group_(group) {}
+  /// Throws invalid_input: a time that is negative or not finite, a group below 1.
+  explicit central_handler(seconds pair_time = seconds(0.00085), int group = 10);
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here);
 
  private:

@@ -4,10 +4,20 @@
 #include <hetplan/serve/central_handler.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
+
+#include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
+
+HETPLAN_INLINE central_handler::central_handler(seconds pair_time, int group) : pair_time_(pair_time), group_(group) {
+  if (!std::isfinite(pair_time.value()) || pair_time.value() < 0)
+    throw invalid_input("central_handler: pair_time = " + to_text(pair_time.value()) + " s; expected a finite time >= 0");
+  if (group < 1) throw invalid_input("central_handler: group = " + std::to_string(group) + "; expected >= 1");
+}
 
 HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const server_view& here) {
   if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);

@@ -4,6 +4,7 @@
 #include <hetplan/serve/deployment.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include <hetplan/core/error.hpp>
@@ -94,9 +95,14 @@ class deployment_check {
     if (!s.valid() || s.index() >= cloud_.size()) refuse("names no server of cloud \"" + escaped(cloud_.name) + "\"");
   }
 
+  /// Groups are as the user says: more than an int holds.
+  [[nodiscard]] static std::int64_t gpus_of(const instance& i, const service_variant& v) {
+    return std::int64_t{v.gpus()} * std::int64_t{i.groups};
+  }
+
   void on_device(const instance& i, const service_variant& v) const {
     if (!i.gpus.empty()) refuse("has GPUs and a device; expected one of the two");
-    if (v.gpus() * i.groups != 1) refuse("needs " + std::to_string(v.gpus() * i.groups) + " GPUs; a device has one");
+    if (gpus_of(i, v) != 1) refuse("needs " + std::to_string(gpus_of(i, v)) + " GPUs; a device has one");
     server(i.device->server);
     const auto& owner = cloud_[i.device->server];
     if (i.device->number < 0 || static_cast<std::size_t>(i.device->number) >= owner.devices.size())
@@ -106,7 +112,7 @@ class deployment_check {
   }
 
   void on_gpus(const instance& i, const service_variant& v) const {
-    const auto needed = static_cast<std::size_t>(v.gpus() * i.groups);
+    const auto needed = static_cast<std::size_t>(gpus_of(i, v));
     if (i.gpus.size() != needed) refuse("has " + std::to_string(i.gpus.size()) + " GPUs; expected " + std::to_string(needed));
     for (const auto& g : i.gpus) {
       server(g.server);

@@ -21,18 +21,18 @@ enum class handling_reach { own_server, ring };
 struct placement_gain {
   double credit = 0;
   double at_home = 0;
-  friend auto operator<=>(const placement_gain&, const placement_gain&) = default;
 };
 
 /// Whether requests come evenly, or by chance.
 enum class arrival_model {
   even,      ///< min(demand, capacity)
-  by_chance  ///< what is left of that when demand varies within an SLO, as its dispersion says, in the worst distribution (Scarf 1958)
+  by_chance  ///< at least what is left of that when demand varies within an SLO, as its dispersion says: in the worst distribution (Scarf
+             ///< 1958)
 };
 
 /// The fluid estimate of phi. Requests for a service flow: they are served where they enter as far as its capacity goes, and what is too
 /// much goes to servers of the ring that are idle, if the way takes at most half of the SLO: instances are made to answer in the other
-/// half. All that is served of such a service in a ring is therefore min(sum of demand, sum of capacity).
+/// half. Demand and capacity of such a service therefore add up in a ring; of others, at each server.
 ///
 /// Concave in the capacity of each ring and service, so submodular over placements.
 /// Complexity  O(1) a gain or an addition. Memory  O(servers x services).
@@ -41,8 +41,8 @@ enum class arrival_model {
 class fluid_goodput {
  public:
   fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
-                handling_reach reach = handling_reach::ring, arrival_model arrivals = arrival_model::even);
-  /// From now on arrivals are taken to be like this; what has been added stays.
+                handling_reach reach = handling_reach::ring);
+  /// From now on arrivals are taken to be like this (even before); what has been added stays.
   void expect(arrival_model arrivals) { arrivals_ = arrivals; }
 
   /// What an instance would add; it matters who leads it, not which GPUs it has.
@@ -71,7 +71,7 @@ class fluid_goodput {
   service_demand demand_;
   service_demand capacity_;  ///< by leader
   handling_reach reach_;
-  arrival_model arrivals_;
+  arrival_model arrivals_ = arrival_model::even;
   ring_sync rings_;
   std::vector<flow> in_ring_;  ///< [ring][service]
   std::vector<double> way_s_;  ///< [ring][service]: of a request passed on, there and back, between servers like the ring's on average

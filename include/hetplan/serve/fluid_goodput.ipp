@@ -10,8 +10,8 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
-                                            handling_reach reach, arrival_model arrivals)
-    : services_(&services), demand_(demand), capacity_(cloud.size(), services.size()), reach_(reach), arrivals_(arrivals), rings_(cloud),
+                                            handling_reach reach)
+    : services_(&services), demand_(demand), capacity_(cloud.size(), services.size()), reach_(reach), rings_(cloud),
       in_ring_(rings_.rings() * services.size()), way_s_(in_ring_.size()) {
   for (std::size_t r = 0; r < rings_.rings(); ++r) {
     const auto ring = rings_[r];
@@ -43,20 +43,26 @@ HETPLAN_INLINE bool fluid_goodput::is_passed_on(std::size_t ring, service_id l) 
 HETPLAN_INLINE double fluid_goodput::more(const flow& f, std::size_t ring, service_id l, double capacity) const {
   // As they stand, both answers never grow with what is there, not even by rounding where they ought to be equal.
   if (arrivals_ == arrival_model::even) return std::min(capacity, std::max(0.0, f.demand - f.capacity));
+  if (!(f.demand > 0)) return 0;
   // The rate within an SLO has the variance dispersion * demand / SLO; of streams, dispersion * demand * rate: each brings its whole rate.
-  // What of it exceeds a capacity is at most half of hypot(sigma, slack) - slack.
+  // With mean d and variance v, what is never below 0 exceeds a capacity c by at most (hypot(sqrt v, c - d) - (c - d)) / 2, and below the
+  // knee (v + d^2) / 2d by at most d - c d^2 / (v + d^2): there the worst is that mostly nothing comes.
   const auto& s = (*services_)[l.index()];
-  const double variance = demand_.dispersion(ring, l) * f.demand * (s.is_stream() ? s.rate : 1 / s.latency.value());
+  const double d = f.demand;
+  const double variance = demand_.dispersion(ring, l) * d * (s.is_stream() ? s.rate : 1 / s.latency.value());
+  const double second = variance + d * d;
+  const double knee = second / (2 * d);
+  const double below = std::clamp(knee - f.capacity, 0.0, capacity);
+  const double gain = below * (d * d / second);
+  if (below == capacity) return gain;  // exact: equal candidates must stay equal
   const auto excess = [&](double c) {
-    const double slack = c - f.demand;
+    const double slack = c - d;
     return (std::sqrt(variance + slack * slack) - slack) / 2;
   };
-  return excess(f.capacity) - excess(f.capacity + capacity);
+  return gain + (excess(std::max(knee, f.capacity)) - excess(f.capacity + capacity));
 }
 
 HETPLAN_INLINE placement_gain fluid_goodput::most(server_id leader, const allocation& a) const {
-  // Whoever answers too late serves nobody; streams are served in part.
-  if (!a.meets_slo && !(*services_)[a.what.index()].is_stream()) return {};
   const auto ring = rings_.ring_of(leader);
   const double at_home = more(at(leader, a.what), ring, a.what, a.capacity);
   if (!is_passed_on(ring, a.what)) return {at_home, at_home};

@@ -37,7 +37,7 @@ class gpu_choice {
   void take(const instance& i, const allocation& a);
 
  private:
-  struct whose {
+  struct fitting_gpu {
     gpu_slot slot;
     gpu_room left;
   };
@@ -48,7 +48,7 @@ class gpu_choice {
   /// GPUs of a server that an instance could have, best fit first.
   [[nodiscard]] std::vector<gpu_slot> fitting(server_id s, const allocation& a, const gpu& unit) const;
   /// An instance of the present deployment that is the same but for its place, and whose place is free.
-  [[nodiscard]] const instance* standing(server_id leader, const allocation& a, const gpu& unit, bool spanning) const;
+  [[nodiscard]] const instance* standing(server_id leader, const allocation& a, const gpu& unit, placement_site where) const;
 
   const edge_cloud* cloud_;
   const std::vector<service>* services_;

@@ -33,14 +33,14 @@ HETPLAN_INLINE bool gpu_choice::is_free(const gpu_room& left, const allocation& 
 }
 
 HETPLAN_INLINE std::vector<gpu_slot> gpu_choice::fitting(server_id s, const allocation& a, const gpu& unit) const {
-  std::vector<whose> found;
+  std::vector<fitting_gpu> found;
   const auto& gpus = (*cloud_)[s].gpus;
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const gpu_slot slot{s, static_cast<int>(g)};
     if (gpus[g] == unit && is_free(room_.gpu(slot), a, unit)) found.push_back({slot, room_.gpu(slot)});
   }
   const auto& v = variant(a);
-  std::ranges::sort(found, {}, [&](const whose& w) {
+  std::ranges::sort(found, {}, [&](const fitting_gpu& w) {
     if (fit_ == gpu_fit::best) return std::tuple(w.left.compute, w.left.memory_b, w.slot);
     const double memory_left = (w.left.memory_b - v.memory.value()) / unit.memory.value();
     return std::tuple(std::abs(w.left.compute - v.compute_share - memory_left), w.left.compute, w.slot);
@@ -51,11 +51,22 @@ HETPLAN_INLINE std::vector<gpu_slot> gpu_choice::fitting(server_id s, const allo
   return slots;
 }
 
-HETPLAN_INLINE const instance* gpu_choice::standing(server_id leader, const allocation& a, const gpu& unit, bool spanning) const {
+namespace detail {
+[[nodiscard]] HETPLAN_INLINE placement_site where_is(const instance& i) {
+  if (i.device) return placement_site::device;
+  return i.spans_servers() ? placement_site::across : placement_site::gpus;
+}
+}  // namespace detail
+
+HETPLAN_INLINE const instance* gpu_choice::standing(server_id leader, const allocation& a, const gpu& unit, placement_site where) const {
   const auto free = [&](const instance& i) {
     auto like = a.unplaced();
     like.gpus = i.gpus;
-    if (i != like || i.spans_servers() != spanning) return false;
+    like.device = i.device;
+    if (i != like || detail::where_is(i) != where) return false;
+    if (i.device)
+      return is_free(room_.device(*i.device), a, unit) &&
+             (*cloud_)[i.device->server].devices[static_cast<std::size_t>(i.device->number)].unit == unit;
     return std::ranges::all_of(i.gpus, [&](const gpu_slot& g) {
       return (*cloud_)[g.server].gpus[static_cast<std::size_t>(g.number)] == unit && is_free(room_.gpu(g), a, unit);
     });
@@ -66,7 +77,7 @@ HETPLAN_INLINE const instance* gpu_choice::standing(server_id leader, const allo
 }
 
 HETPLAN_INLINE std::optional<instance> gpu_choice::on_gpus(server_id s, const allocation& a, const gpu& unit) const {
-  if (const auto* same = standing(s, a, unit, false)) return *same;
+  if (const auto* same = standing(s, a, unit, placement_site::gpus)) return *same;
   const auto needs = static_cast<std::size_t>(a.gpu_count((*services_)[a.what.index()]));
   auto slots = fitting(s, a, unit);
   if (slots.size() < needs) return std::nullopt;
@@ -77,6 +88,7 @@ HETPLAN_INLINE std::optional<instance> gpu_choice::on_gpus(server_id s, const al
 }
 
 HETPLAN_INLINE std::optional<instance> gpu_choice::on_device(server_id s, const allocation& a, const gpu& unit) const {
+  if (const auto* same = standing(s, a, unit, placement_site::device)) return *same;
   const auto& devices = (*cloud_)[s].devices;
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const gpu_slot slot{s, static_cast<int>(d)};
@@ -90,7 +102,7 @@ HETPLAN_INLINE std::optional<instance> gpu_choice::on_device(server_id s, const 
 
 HETPLAN_INLINE std::optional<instance> gpu_choice::across(server_id leader, ring_sync::ring ring, const allocation& a,
                                                           const gpu& unit) const {
-  if (const auto* same = standing(leader, a, unit, true)) return *same;
+  if (const auto* same = standing(leader, a, unit, placement_site::across)) return *same;
   const auto needs = static_cast<std::size_t>(a.gpu_count((*services_)[a.what.index()]));
   auto i = a.unplaced();
   const auto add = [&](std::int32_t steps) {

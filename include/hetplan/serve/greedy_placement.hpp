@@ -69,7 +69,7 @@ struct prioritised_service {
 /// Places instances step by step in what GPUs have left.
 ///
 /// Complexity   of a step: plain O(all candidates), lazy O(those looked at again x log all), incremental O(candidates of
-///              what is touched + rings x services).
+///              what is touched + rings x services). Across servers a candidate asks every leader for the GPUs of its ring.
 /// Determinism  ties: more served where it enters, then ring, service, server, GPUs before devices.
 /// Source       EPARA, section 3.3, algorithm 2. A set allows a placement again and again, a list once.
 template <placement_value Value>
@@ -78,13 +78,13 @@ class greedy_placement {
   greedy_placement(const placement_candidates& candidates, gpu_choice gpus, Value& value, greedy_search how, greedy_order order)
       : candidates_(&candidates), gpus_(std::move(gpus)), value_(std::addressof(value)), how_(how), order_(order) {}
 
-  /// S1: each of the list once, as long as one fits; it goes on through ties.
-  void place_prioritised(std::vector<prioritised_service> list) {
+  /// S1: each of the list once, as long as one fits; it goes on through ties. Across servers what fits on none.
+  void place_prioritised(std::vector<prioritised_service> list, bool across_servers) {
     while (!list.empty()) {
       std::optional<scored> best;
       std::size_t which = 0;
       for (std::size_t n = 0; n < list.size(); ++n) {
-        auto next = best_of_list_entry(list[n]);
+        auto next = best_of_list_entry(list[n], across_servers);
         if (next && (!best || *next > *best)) std::tie(best, which) = std::pair(std::move(next), n);
       }
       if (!best) return;
@@ -136,9 +136,10 @@ class greedy_placement {
     return s;
   }
 
-  /// The server leads of which most is unserved, among those that have a GPU to give.
+  /// The candidate's server leads; if it names none, that of which most is unserved among those that have a GPU to give.
   [[nodiscard]] std::optional<instance> across(const placement_candidate& c, const allocation& a, const gpu& unit) const {
     const auto ring = candidates_->ring(c.ring);
+    if (c.server.valid()) return gpus_.across(c.server, ring, a, unit);
     std::vector<std::pair<double, std::int32_t>> leaders;
     for (std::int32_t p = 0; p < ring.count; ++p) {
       const server_id s(ring.first + p);
@@ -162,18 +163,21 @@ class greedy_placement {
     return best;
   }
 
-  [[nodiscard]] std::optional<scored> best_of_list_entry(const prioritised_service& p) {
-    group all;
+  [[nodiscard]] std::optional<scored> best_of_list_entry(const prioritised_service& p, bool across_servers) {
+    group within;
+    group across;
     for (std::size_t r = 0; r < candidates_->rings(); ++r) {
       const auto ring = candidates_->ring(r);
       if (p.where && (p.where->value < ring.first || p.where->value >= ring.first + ring.count)) continue;
-      std::ranges::copy_if(candidates_->within(r, p.what), std::back_inserter(all),
+      std::ranges::copy_if(candidates_->within(r, p.what), std::back_inserter(within),
                            [&](const auto& c) { return !p.where || c.server == *p.where; });
+      std::ranges::copy(candidates_->across(r, p.what), std::back_inserter(across));
     }
-    if (auto best = best_of(all, true)) return best;
-    all.clear();
-    for (std::size_t r = 0; r < candidates_->rings(); ++r) std::ranges::copy(candidates_->across(r, p.what), std::back_inserter(all));
-    return best_of(all, true);
+    if (p.where) {
+      for (auto& c : across) c.server = *p.where;
+    }
+    auto best = best_of(within, true);
+    return best || !across_servers ? std::move(best) : best_of(across, true);
   }
 
   void place(const scored& s) {

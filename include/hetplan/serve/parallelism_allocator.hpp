@@ -41,15 +41,20 @@ struct gpu_pool {
   friend bool operator==(const gpu_pool&, const gpu_pool&) = default;
 };
 
+/// DP groups = ceil(required rate / rate of one group).
+/// Source  EPARA, eq. 4.
+[[nodiscard]] int data_parallel_groups(double required_rate, double rate_of_one_group);
+/// Inter-request count = floor(BS / MF).
+/// Source  EPARA, eq. 5.
+[[nodiscard]] int inter_request_count(int batch, int frames);
+
 /// One service on one kind of GPU.
 struct allocation {
   service_id what;
-  task_category category = task_category::one_gpu_latency;
   int variant = 0;      ///< MP
   int batch = 1;        ///< BS
-  int replicas = 1;     ///< MT: as many instances fit on one GPU, a power of two
+  int replicas = 1;     ///< MT: as many instances fit on one GPU; as the paper counts, a power of two up to 16
   int frames = 1;       ///< MF
-  int streams = 1;      ///< inter-request count: of so many streams a batch takes frames (eq. 5)
   int groups = 1;       ///< DP (eq. 4)
   bool alone = false;   ///< its GPUs are not shared with others
   double capacity = 0;  ///< requests (frames) a second of an instance
@@ -58,18 +63,16 @@ struct allocation {
   bool meets_slo = true;
   std::vector<std::string> because = {};  ///< a sentence for each operator
 
+  /// Inter-request count: of so many streams a batch takes frames (eq. 5).
+  [[nodiscard]] int streams() const { return inter_request_count(batch, frames); }
+  [[nodiscard]] task_category category(const service& s) const;
+  /// Is an answer in time at least, or part of a stream?
+  [[nodiscard]] bool serves(const service& s) const { return meets_slo || s.is_stream(); }
   /// GPUs of an instance.
   [[nodiscard]] int gpu_count(const service& s) const { return groups * s.variants[static_cast<std::size_t>(variant)].gpus(); }
   /// The instance, without a place.
   [[nodiscard]] instance unplaced() const { return {.what = what, .variant = variant, .batch = batch, .frames = frames, .groups = groups}; }
 };
-
-/// DP groups = ceil(required rate / rate of one group).
-/// Source  EPARA, eq. 4.
-[[nodiscard]] int data_parallel_groups(double required_rate, double rate_of_one_group);
-/// Inter-request count = floor(BS / MF).
-/// Source  EPARA, eq. 5.
-[[nodiscard]] int inter_request_count(int batch, int frames);
 
 /// Configures a service for the GPUs of a pool; none where no variant of this kind fits in their memory or number.
 ///

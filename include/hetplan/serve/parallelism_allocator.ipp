@@ -7,13 +7,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
+#include <hetplan/core/format_line.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/serve/instance_times.hpp>
 
@@ -37,13 +37,13 @@ HETPLAN_INLINE int inter_request_count(int batch, int frames) {
   return batch / frames;
 }
 
-namespace detail {
-
-HETPLAN_INLINE std::string short_text(double v) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", v);
-  return text.data();
+HETPLAN_INLINE task_category allocation::category(const service& s) const {
+  const bool several = gpu_count(s) > 1;
+  if (s.is_stream()) return several ? task_category::several_gpus_frequency : task_category::one_gpu_frequency;
+  return several ? task_category::several_gpus_latency : task_category::one_gpu_latency;
 }
+
+namespace detail {
 
 /// Configures one service for one pool of GPUs, variant by variant.
 class allocator {
@@ -96,10 +96,7 @@ class allocator {
     a.capacity = t.capacity();
     const double part = a.alone ? 1 : std::max(v.compute_share, v.memory.value() / pool_.unit.memory.value());
     a.gpus = part * static_cast<double>(a.gpu_count(service_));
-    const bool several = a.gpu_count(service_) > 1;
-    a.category = service_.is_stream() ? (several ? task_category::several_gpus_frequency : task_category::one_gpu_frequency)
-                                      : (several ? task_category::several_gpus_latency : task_category::one_gpu_latency);
-    a.because.insert(a.because.begin(), "category: " + std::string(to_string(a.category)));
+    a.because.insert(a.because.begin(), "category: " + std::string(to_string(a.category(service_))));
     return a;
   }
 
@@ -118,6 +115,9 @@ class allocator {
   void choose_batch(allocation& a) const {
     const auto& v = variant(a);
     const int largest = operators_.batching ? std::min(512, times_.largest_batch({service_, v, id_, a.variant})) : 1;
+    if (largest < 1)
+      throw invalid_model("service_time: largest_batch(service \"" + escaped(service_.name) + "\", variant \"" + escaped(v.name) +
+                          "\") = " + std::to_string(largest) + "; expected >= 1");
     std::optional<allocation> in_time;
     for (int b = 1; b <= largest; b *= 2) {
       allocation next = a;
@@ -144,15 +144,14 @@ class allocator {
       const double most = std::floor(service_.rate * slo_s() * (1 + 1e-9));
       a.frames = static_cast<int>(std::clamp(most, 1.0, static_cast<double>(a.batch)));
     }
-    a.streams = inter_request_count(a.batch, a.frames);
     a.because.push_back("MF " + std::to_string(a.frames) + ": so many frames of a stream come within " +
-                        readable(service_.answer_latency()) + "; a batch takes those of " + std::to_string(a.streams) +
-                        (a.streams == 1 ? " stream" : " streams") + " (eq. 5)");
+                        readable(service_.answer_latency()) + "; a batch takes those of " + std::to_string(a.streams()) +
+                        (a.streams() == 1 ? " stream" : " streams") + " (eq. 5)");
     const double one = timed(a).stream_capacity(1);
     if (operators_.data_parallel) a.groups = data_parallel_groups(service_.rate, one);
-    if (!operators_.data_parallel && one < service_.rate * (1 - 1e-9)) a.meets_slo = false;
-    a.because.push_back("DP " + std::to_string(a.groups) + ": a group has " + short_text(one) + " frames/s of the " +
-                        short_text(service_.rate) + " that a stream wants (eq. 4)");
+    if (one * a.groups < service_.rate * (1 - 1e-9)) a.meets_slo = false;
+    a.because.push_back("DP " + std::to_string(a.groups) + ": a group has " + format_line("%.4g", one) + " frames/s of the " +
+                        format_line("%.4g", service_.rate) + " that a stream wants (eq. 4)");
   }
 
   void choose_replicas(allocation& a) const {
@@ -162,7 +161,7 @@ class allocator {
       const double by_memory = std::floor(pool_.unit.memory.value() / v.memory.value() * (1 + 1e-12));
       a.replicas = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(std::min(by_compute, by_memory), 1.0, 16.0))));
     }
-    a.because.push_back("MT " + std::to_string(a.replicas) + ": " + short_text(v.compute_share) + " of the compute and " +
+    a.because.push_back("MT " + std::to_string(a.replicas) + ": " + format_line("%.4g", v.compute_share) + " of the compute and " +
                         readable(v.memory) + " of " + readable(pool_.unit.memory) + " of a GPU each");
   }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include <hetplan/serve/any_service_time.hpp>
@@ -18,7 +17,7 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Where an instance may stand.
 enum class placement_site { gpus, device, across };
 
-/// A service on GPUs of one kind of a server, on a device of it, or across its ring (then server is the first of the ring).
+/// A service on GPUs of one kind of a server, on a device of it, or across its ring (then a server leads, or any if none is named).
 struct placement_candidate {
   std::size_t ring = 0;
   service_id what;
@@ -27,7 +26,7 @@ struct placement_candidate {
   std::size_t pool = 0;
 };
 
-/// The candidates, with an allocation for each service and pool of GPUs. Equal pools share theirs.
+/// The candidates, with an allocation for each service and pool of GPUs. Equal pools share theirs; what answers nobody in time is none.
 ///
 /// Complexity  O(pools of different kinds x services) allocations, O(GPUs) else.
 /// Source  EPARA, section 3.3, algorithm 1 (X and its logical server).

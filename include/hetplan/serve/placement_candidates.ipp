@@ -52,7 +52,8 @@ HETPLAN_INLINE std::size_t placement_candidates::pool_of(const gpu_pool& p) {
 HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::at(server_id s, service_id l) const {
   std::vector<placement_candidate> all;
   for (const auto& at : on_server_[s.index()]) {
-    if (allocated(at.pool, l)) all.push_back({rings_.ring_of(s), l, s, at.site, at.pool});
+    const auto* a = allocated(at.pool, l);
+    if (a && a->serves((*of_)[l.index()])) all.push_back({rings_.ring_of(s), l, s, at.site, at.pool});
   }
   return all;
 }
@@ -68,7 +69,7 @@ HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::across(std
   std::vector<placement_candidate> all;
   for (const auto& at : in_ring_[ring]) {
     const auto* a = allocated(at.pool, l);
-    if (a && a->gpu_count((*of_)[l.index()]) > 1) all.push_back({ring, l, server_id(rings_[ring].first), at.site, at.pool});
+    if (a && a->serves((*of_)[l.index()]) && a->gpu_count((*of_)[l.index()]) > 1) all.push_back({ring, l, {}, at.site, at.pool});
   }
   return all;
 }

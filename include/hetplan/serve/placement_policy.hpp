@@ -3,6 +3,7 @@
 /// Which services stand where, decided from time to time: the door for placement policies.
 
 #include <concepts>
+#include <cstdint>
 #include <span>
 #include <vector>
 

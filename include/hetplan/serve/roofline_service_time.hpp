@@ -30,6 +30,7 @@ struct model_work {
   bytes weights = {};            ///< read in every pass and step
   bytes moved_per_request = {};  ///< activations read and written
   bytes cache_per_token = {};    ///< of keys and values, read in every step
+  bytes reserved = {};           ///< of each GPU's memory, beside weights and requests
   bytes exchanged = {};          ///< by each all-reduce, of a request or of a token
   int operators = 1;
   int exchanges = 0;  ///< all-reduces of a pass when tensors are cut
@@ -45,7 +46,8 @@ class roofline_service_time {
  public:
   /// @param work     by service.
   /// @param largest  batch that is asked for.
-  /// Throws invalid_input: a speed that is not above 0 and finite, an amount below 0, a service without work.
+  /// Throws invalid_input: a speed that is not above 0 and finite, an amount below 0, no FLOP; when asked, a kind or service that is not
+  /// there.
   roofline_service_time(std::map<std::string, gpu_speed> kinds, std::vector<model_work> work, int largest = 512);
 
   [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const;
@@ -56,7 +58,7 @@ class roofline_service_time {
  private:
   /// Seconds of a pass over so much, exchanging for so many requests or tokens.
   [[nodiscard]] double once_s(const service_run& r, double flops, double bytes, double items) const;
-  [[nodiscard]] const model_work& work_of(const service_run& r) const { return work_[r.id.index()]; }
+  [[nodiscard]] const model_work& work_of(const service_run& r) const;
   [[nodiscard]] const gpu_speed& speed_of(const service_run& r) const;
 
   std::map<std::string, gpu_speed> kinds_;

@@ -33,10 +33,13 @@ HETPLAN_INLINE roofline_service_time::roofline_service_time(std::map<std::string
   for (std::size_t l = 0; l < work_.size(); ++l) {
     const auto& w = work_[l];
     const std::string whose = "service " + std::to_string(l);
-    expect(whose, "FLOP", w.per_request.value() + w.per_token.value(), true);
+    expect(whose, "per_request [FLOP]", w.per_request.value(), false);
+    expect(whose, "per_token [FLOP]", w.per_token.value(), false);
+    expect(whose, "FLOP of both", w.per_request.value() + w.per_token.value(), true);
     expect(whose, "weights [B]", w.weights.value(), false);
     expect(whose, "moved_per_request [B]", w.moved_per_request.value(), false);
     expect(whose, "cache_per_token [B]", w.cache_per_token.value(), false);
+    expect(whose, "reserved [B]", w.reserved.value(), false);
     expect(whose, "exchanged [B]", w.exchanged.value(), false);
     expect(whose, "operators", w.operators, true);
     expect(whose, "exchanges", w.exchanges, false);
@@ -44,12 +47,16 @@ HETPLAN_INLINE roofline_service_time::roofline_service_time(std::map<std::string
   expect("largest", "batch", largest_, true);
 }
 
+HETPLAN_INLINE const model_work& roofline_service_time::work_of(const service_run& r) const {
+  if (r.id.index() < work_.size()) return work_[r.id.index()];
+  throw invalid_input("roofline_service_time: no work of service \"" + escaped(r.what.name) + "\" was given");
+}
+
 HETPLAN_INLINE const gpu_speed& roofline_service_time::speed_of(const service_run& r) const {
   const auto found = kinds_.find(r.as.gpu_kind);
-  if (found == kinds_.end() || r.id.index() >= work_.size())
-    throw invalid_input("roofline_service_time: service \"" + escaped(r.what.name) + "\" on GPU \"" + escaped(r.as.gpu_kind) +
-                        "\": no speed of this kind, or no work of this service, was given");
-  return found->second;
+  if (found != kinds_.end()) return found->second;
+  throw invalid_input("roofline_service_time: service \"" + escaped(r.what.name) + "\": no speed of GPUs of kind \"" +
+                      escaped(r.as.gpu_kind) + "\" was given");
 }
 
 HETPLAN_INLINE double roofline_service_time::once_s(const service_run& r, double flops, double bytes, double items) const {
@@ -81,9 +88,9 @@ HETPLAN_INLINE seconds roofline_service_time::step(const service_run& r, int req
 HETPLAN_INLINE int roofline_service_time::largest_batch(const service_run& r) const {
   const auto& w = work_of(r);
   const double each = r.what.generates ? (r.what.tokens.in + r.what.tokens.out) * w.cache_per_token.value() : w.moved_per_request.value();
-  const double room = r.as.memory.value() * r.as.gpus() - w.weights.value();
+  const double room = (r.as.memory.value() - w.reserved.value()) * r.as.gpus() - w.weights.value();
   if (!(each > 0)) return largest_;
-  return static_cast<int>(std::clamp(std::floor(room / each), 1.0, static_cast<double>(largest_)));
+  return static_cast<int>(std::clamp(std::floor(room / each * (1 + 1e-9)), 1.0, static_cast<double>(largest_)));
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

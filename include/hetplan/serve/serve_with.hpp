@@ -9,6 +9,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/any_placement_policy.hpp>
 #include <hetplan/serve/any_request_handler.hpp>
+#include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -18,6 +19,7 @@ struct serving_system {
   std::string name;
   any_placement_policy placement;
   any_request_handler handler;
+  parallelism_operators operators = {};  ///< that the policy allocates with
 };
 
 /// What a system made of a cloud.
@@ -30,9 +32,9 @@ struct served {
 ///
 /// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come; all
 ///                  of them within the window.
-/// Throws           see serve_requests and validate_fit; invalid_input too where options say who places, since the system does, and where
-/// more is expected
-///                  than the window is long.
+/// Throws           invalid_input before any work: see serve_requests and validate_fit; a system without policy or handler; options that
+/// say
+///                  who places, since the system does; more that is expected than the window is long.
 /// Source           EPARA, sections 3.3 and 3.4.
 template <observer<serving_progress>... Observers>
 [[nodiscard]] served serve_with(serving_system system, const edge_cloud& cloud, const std::vector<service>& services,
@@ -40,6 +42,8 @@ template <observer<serving_progress>... Observers>
                                 seconds cycle = {}, serving_options options = {}, Observers&&... observers) {
   if (options.changes.policy || options.changes.cycle.value() > 0 || !options.changes.at.empty())
     throw invalid_input("serve_with: the options say how deployments change; expected none, since the system " + system.name + " does");
+  if (!system.placement || !system.handler)
+    throw invalid_input("serve_with: the system \"" + system.name + "\" has no placement policy, or no request handler");
   if (expected.last_arrival() > window)
     throw invalid_input("serve_with: window = " + to_text(window.value()) + " s; expected at least the " +
                         to_text(expected.last_arrival().value()) + " s at which the last of the expected requests arrives");
@@ -47,11 +51,14 @@ template <observer<serving_progress>... Observers>
   validate(services);
   validate_fit(cloud, services);
   validate(expected, cloud, services);
+  validate(requests, cloud, services);
+  validate(options.faults, cloud);
+  if (cycle != seconds()) options.changes = {.cycle = cycle, .policy = system.placement};
+  validate(options, requests.last_arrival());
   cloud_damage damage;
   damage.absent = absent_at_first(options.faults, cloud);
   const deployment nothing;
   const auto first = system.placement.place({cloud, services, times, {expected.begin(), expected.end()}, window, damage, nothing});
-  if (cycle.value() > 0) options.changes = {.cycle = cycle, .policy = system.placement};
   return {first, serve_requests(cloud, services, std::move(times), requests, first, system.handler, options, observers...)};
 }
 

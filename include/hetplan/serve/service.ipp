@@ -51,6 +51,9 @@ HETPLAN_INLINE void validate(const std::vector<service>& services) {
     detail::expect_amount(s.name, "response_size [B]", s.response_size.value());
     detail::expect_amount(s.name, "weights [B]", s.weights.value());
     detail::expect_amount(s.name, "tokens.in", s.tokens.in);
+    for (const double typical : {s.tokens.in, s.tokens.out, s.frames}) {
+      if (typical > 4e9) detail::refuse_service(s.name, "typical tokens or frames = " + to_text(typical) + "; expected at most 4e9");
+    }
     detail::expect_amount(s.name, "frames", s.frames, true);
     if (!std::isfinite(s.tokens.out) || s.tokens.out < 1)
       detail::refuse_service(s.name, "tokens.out = " + to_text(s.tokens.out) + "; expected a finite number >= 1");

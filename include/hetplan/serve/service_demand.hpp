@@ -25,7 +25,6 @@ class service_demand {
 
   [[nodiscard]] double at(server_id s, service_id l) const { return per_s_[s.index() * services_ + l.index()]; }
   void set(server_id s, service_id l, double per_s) { per_s_[s.index() * services_ + l.index()] = per_s; }
-  [[nodiscard]] double total() const;
 
   /// Variance over mean of how many come within an SLO (streams: within the length of one) in a ring: 1 for Poisson arrivals, and where
   /// fewer than 20 such times were seen; never below 1, so that nobody counts on a timetable.

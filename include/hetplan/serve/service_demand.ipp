@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/ring_sync.hpp>
@@ -64,7 +63,5 @@ HETPLAN_INLINE service_demand::service_demand(const edge_cloud& cloud, const std
   dispersion_.reserve(counts.size());
   for (auto& c : counts) dispersion_.push_back(c.dispersion());
 }
-
-HETPLAN_INLINE double service_demand::total() const { return std::accumulate(per_s_.begin(), per_s_.end(), 0.0); }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -42,8 +42,7 @@ class simulated_goodput {
   [[nodiscard]] double of(const deployment& d) const {
     auto handler = handler_;
     const auto h = serve_requests(*cloud_, *services_, times_, *requests_, d, handler);
-    const double window_s = requests_->last_arrival().value();
-    return window_s > 0 ? h.credit() / window_s : 0;
+    return h.credit() / requests_->window().value();
   }
 
  private:

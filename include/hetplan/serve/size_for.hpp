@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +62,7 @@ template <std::invocable System, observer<sizing_step>... Observers>
     answer.tried.push_back(step);
     stopped = notify(step, observers...) == control::stop;
     const bool enough = step.attainment >= target;
-    if (enough || (!answer.result.ok() && step.attainment > answer.best.attainment)) {
+    if (enough || answer.tried.size() == 1 || (!answer.result.ok() && step.attainment > answer.best.attainment)) {
       answer.best = step;
       answer.placed = std::move(run.first);
     }

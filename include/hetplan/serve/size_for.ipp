@@ -3,6 +3,11 @@
 
 #include <hetplan/serve/size_for.hpp>
 
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
+
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE edge_cloud with_gpus(edge_cloud cloud, int count) {

@@ -33,7 +33,6 @@ struct submodular_report {
   double guarantee = 0;                    ///< 1 / (1 + P), of the optimum (eq. 3)
   std::array<std::size_t, 4> stages = {};  ///< instances placed by S1, S2, S3, and then for arrivals by chance
   std::uint64_t evaluated = 0;             ///< gains that were worked out
-  greedy_order order = greedy_order::gain;
 };
 
 /// Places what serves most of a demand: S1 the list, S2 within servers, S3 across servers. Where arrivals are not even, both by them and as
@@ -43,15 +42,14 @@ struct submodular_report {
 /// Complexity   see greedy_placement. Throws  invalid_model where a service time is not finite and above 0; invalid_input where the list
 ///              names what is not there.
 /// Determinism  see greedy_placement.
-/// Source       EPARA, section 3.3, algorithms 1 and 2, eq. 3. Deviations: phi is the fluid estimate; gain per GPU is tried beside gain,
-/// and arrivals by chance
-///              beside even ones, S3 before S2 beside S2 before S3.
+/// Source       EPARA, section 3.3, algorithms 1 and 2, eq. 3. Deviations: phi is the fluid estimate; beside gain, even arrivals
+///              and S2 before S3 it tries gain per GPU, arrivals by chance and S3 before S2.
 [[nodiscard]] submodular_report place_submodular(const placement_question& q, const service_demand& demand,
                                                  const submodular_options& options = {});
 
 /// A placement_policy: places anew for what was asked in the window, and leaves what fits where it stands.
 ///
-/// Nobody has asked anything: everything stays as it is.
+/// Nobody has asked anything: everything stays as it is; at the beginning, what is listed is placed.
 /// Source  EPARA, sections 3.3 and 3.4 (coarse granularity).
 class submodular_placement {
  public:

@@ -28,7 +28,7 @@ HETPLAN_INLINE double greedy_guarantee(const placement_candidates& candidates, c
     least_b = std::min(least_b, v.memory.value());
     most_b = std::max(most_b, v.memory.value());
   }
-  return most_a > 0 ? 1 / (1 + std::ceil(most_a / least_a) + std::ceil(most_b / least_b)) : 0;
+  return most_a > 0 ? 1 / (1 + std::ceil(most_a / least_a * (1 - 1e-9)) + std::ceil(most_b / least_b * (1 - 1e-9))) : 0;
 }
 
 /// One ring: demand of each service, and how much of all GPUs a request a second takes at least, by compute and by memory.
@@ -94,14 +94,13 @@ HETPLAN_INLINE submodular_report place_by(const placement_question& q, const pla
                                           const submodular_options& options, const placement_way& way) {
   greedy_placement greedy(candidates, gpu_choice(q.cloud, q.services, q.damage, q.present), value, options.search, way.order);
   submodular_report r;
-  r.order = way.order;
   value.expect(way.first);
   std::size_t before = 0;
   const auto grown = [&] {
     const auto now = greedy.placed().instances.size();
     return now - std::exchange(before, now);
   };
-  greedy.place_prioritised(options.first);
+  greedy.place_prioritised(options.first, options.across_servers);
   r.stages[0] = grown();
   if (way.across_before_within) {
     greedy.place_across_servers();
@@ -158,8 +157,10 @@ HETPLAN_INLINE submodular_report place_submodular(const placement_question& q, c
 }
 
 HETPLAN_INLINE deployment submodular_placement::place(const placement_question& q) const {
-  if (q.requests.empty()) return q.present;
-  return place_submodular(q, service_demand(q.cloud, q.services, q.requests, q.window), options_).placed;
+  // Nobody has asked: what is listed is placed, if nothing stands yet.
+  if (!q.requests.empty()) return place_submodular(q, service_demand(q.cloud, q.services, q.requests, q.window), options_).placed;
+  if (options_.first.empty() || !q.present.instances.empty()) return q.present;
+  return place_submodular(q, service_demand(q.cloud.size(), q.services.size()), options_).placed;
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -35,12 +35,12 @@ struct edge_services {
 /// The services of these names, on P100s: alone, in slices of 1/2, 1/4 and 1/8, and cut over 2 and 4 GPUs of one server or of several.
 ///
 /// Throws  invalid_input (unknown name).
-/// Source  EPARA, table 1 (models and categories), sections 4.3 and 5.3 (rates). P100 PCIe 16 GB: 18.7 TFLOP/s in half precision, 732 GB/s
-///         (papers/deepcee.txt, table 2). Ours: half of the compute and 0.55 of the bandwidth are reached, the latter so that the token
-///         rates of section 4.3 come out (docs/reproduction/epara.md); 8 us a launch. Parameters and caches of language models follow from
-///         their published widths; Llama3-70B is in 4 bits, all else in 16. Segmentation models are given the FLOP with which they fall
-///         into the paper's categories at 1080p (MaskFormer's and
-///         OMG-Seg's videos at 720p): their true inputs are not stated.
+/// Source  EPARA, table 1 (models and categories), sections 4.1 (slices of memory, too), 4.3 and 5.3 (rates). P100 PCIe 16 GB: 18.7
+///         TFLOP/s in half precision, 732 GB/s (papers/deepcee.txt, table 2). Ours: half of the compute and 0.55 of the bandwidth are
+///         reached, the latter so that the token rates of section 4.3 come out (docs/reproduction/epara.md); 8 us a launch; 0.6 GB for
+///         the runtime. Parameters and caches of language models follow from their published widths; Llama3-70B is in 4 bits, all else
+///         in 16. Segmentation models have the FLOP with which they fall into the paper's categories at 1080p (videos of MaskFormer and
+///         OMG-Seg at 720p): their true inputs are not stated.
 [[nodiscard]] edge_services edge_services_of(std::span<const std::string_view> names, const edge_service_options& options = {});
 
 /// A cloud of equal servers with P100s.

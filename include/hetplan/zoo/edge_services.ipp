@@ -28,7 +28,7 @@ struct edge_model {
   bool speaks = false;  ///< generates tokens
 };
 
-inline constexpr std::array<edge_model, 15> edge_models{{
+inline constexpr std::array<edge_model, 16> edge_models{{
     {"mobilenetv2", 3.5e6, 0.6e9, 17, 65, 14e6, 100},
     {"resnet50", 25.6e6, 8.2e9, 16, 73, 34e6, 200},
     {"yolov10", 7.2e6, 21.6e9, 23, 250, 60e6, 200},
@@ -44,8 +44,8 @@ inline constexpr std::array<edge_model, 15> edge_models{{
     {"llama3-8b", 8.03e9, 8.03e9, 32, 320, 131072, 4096, 16, 1, true},
     {"deepseekv2-16b", 15.7e9, 2.4e9, 27, 400, 31104, 2048, 16, 1, true},
     {"qwen2.5-32b", 32.5e9, 32.5e9, 64, 640, 262144, 5120, 16, 1, true},
+    {"llama3-70b", 70.6e9, 70.6e9, 80, 800, 327680, 8192, 4, 1, true},
 }};
-inline constexpr edge_model llama3_70b{"llama3-70b", 70.6e9, 70.6e9, 80, 800, 327680, 8192, 4, 1, true};
 
 struct edge_service_entry {
   std::string_view name;
@@ -94,28 +94,26 @@ inline constexpr std::array<edge_service_entry, 32> edge_service_entries{{
 
 HETPLAN_INLINE const edge_model& edge_model_of(std::string_view service) {
   const auto model = service.substr(0, service.rfind('.'));
-  if (model == llama3_70b.name) return llama3_70b;
   return *std::ranges::find(edge_models, model, &edge_model::name);
 }
 
 inline constexpr double p100_memory_b = 16 * 1073741824.0;
+inline constexpr double context_b = 0.6e9;  ///< of the runtime, on each GPU
 
-/// Alone, in slices, and cut over several GPUs, as far as the weights fit and a batch of 8.
+/// Alone, in slices, and cut over several GPUs, as far as the weights fit and a batch of 8. A slice has its share of the memory.
 HETPLAN_INLINE std::vector<serve::service_variant> edge_variants(const edge_model& m, const serve::token_counts& tokens) {
   const double weights_b = m.parameters * m.bits / 8;
   const double room_b = 8 * (m.speaks ? (tokens.in + tokens.out) * m.cache_b : m.cache_b);
-  constexpr double context_b = 0.6e9;
   std::vector<serve::service_variant> all;
   const auto add = [&](std::string name, int tensors, int stages, double share, bool far) {
     const double gpus = tensors * stages;
-    const double memory_b = (weights_b + room_b) / gpus + context_b;
-    if (memory_b > p100_memory_b * share) return;
+    if ((weights_b + room_b) / gpus + context_b > p100_memory_b * share) return;
     all.push_back({.name = std::move(name),
                    .gpu_kind = "P100",
                    .tensor_parallel = tensors,
                    .pipeline_parallel = stages,
                    .compute_share = share,
-                   .memory = bytes(memory_b),
+                   .memory = bytes(p100_memory_b * share),
                    .across_servers = far});
   };
   add("whole", 1, 1, 1, false);
@@ -180,7 +178,10 @@ HETPLAN_INLINE edge_services edge_services_of(std::span<const std::string_view> 
     if (std::ranges::find(all, name) == all.end()) throw_unknown("edge_services_of", "service", name, all);
     services.push_back(detail::edge_service(name, options));
     const auto& m = detail::edge_model_of(name);
-    serve::model_work w{.weights = bytes(m.parameters * m.bits / 8), .operators = m.operators, .exchanges = 2 * m.layers};
+    serve::model_work w{.weights = bytes(m.parameters * m.bits / 8),
+                        .reserved = bytes(detail::context_b),
+                        .operators = m.operators,
+                        .exchanges = 2 * m.layers};
     if (m.speaks) {
       w.per_token = flops(2 * m.active);
       w.cache_per_token = bytes(m.cache_b);
