@@ -67,12 +67,12 @@ struct serve_options {
   std::string cloud, services, requests, deployment, faults, records, html;
   std::string trace_service;         ///< of a trace: "" where it need not be said
   std::optional<double> time_scale;  ///< of a trace: 1
-  std::string system = "epara", expected, out;
+  std::string system = "epara", expected, out, out_cloud;
   std::optional<std::string> cycle, size_for;
-  int most_gpus = 64;
+  std::optional<int> most_gpus;  ///< of a server, with size_for: 64
   bool explain = false;
-  long long seed = standard_seed;
-  int offloads = 5;
+  std::optional<long long> seed;
+  std::optional<int> offloads;  ///< 5
 };
 struct sweep_options {
   std::string sweep, out, csv;
@@ -129,6 +129,8 @@ std::optional<hetplan::coarsen::blocks> blocks_as_asked(const common_options&, c
 common_options options_for(const common_options&, const std::string& model);
 /// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.
 void require_no_model_options(const common_options&, const std::string& who, bool dtype = false);
+/// Throws invalid_input for an option of planners other than the seed, where none searches.
+void require_no_planner_options(const common_options&, const std::string& who);
 hetplan::cluster load_cluster(const std::string& name);
 /// Without a file: training, batch 32. Warns of what is not used.
 ///

@@ -156,7 +156,10 @@ int init(const common_options& options, const std::string& folder) {
   outputs files({}, {});
   const auto write = [&](std::string_view name, const auto& text) {
     const std::string path = (std::filesystem::path(folder) / name).string();
-    if (std::filesystem::exists(path)) {
+    const auto status = std::filesystem::status(path, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+      throw invalid_input(escaped(path) + ": expected a file, or none, got something else of that name");
+    if (std::filesystem::exists(status)) {
       if (!options.quiet) std::fprintf(stderr, "hetplan: %s exists and is kept\n", escaped(path).c_str());
       return;
     }

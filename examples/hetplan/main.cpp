@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // hetplan: plan, simulate and compare from the command line. A thin program over the headers.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,6 +24,17 @@
 #include "search_options.hpp"
 
 namespace {
+
+CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](const std::string& given) {
+        double v = 0;
+        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), v);
+        if (error == std::errc() && end == given.data() + given.size() && std::isfinite(v) && v > 0) return std::string();
+        return "expected a finite number > 0, got " + hetplan::io::in_quotes(given);
+      },
+      "");
+}
 
 /// Everything that can be said on the command line.
 class command_line {
@@ -127,15 +142,15 @@ class command_line {
     serve->add_option("--out", serve_.out, "write the deployment");
     serve->add_flag("--explain", serve_.explain, "say how each service is run, and why");
     serve->add_option("--size-for", serve_.size_for, "how many GPUs serve such a share of the requests, such as 99%")->type_name("SHARE");
-    serve->add_option("--most-gpus", serve_.most_gpus, "of a server, for --size-for")->check(CLI::Range(1, 1024))->capture_default_str();
+    serve->add_option("--most-gpus", serve_.most_gpus, "of a server, for --size-for (64)")->check(CLI::Range(1, 1024));
+    serve->add_option("--out-cloud", serve_.out_cloud, "write the cloud that --size-for found");
     serve->add_option("--trace-service", serve_.trace_service, "the service that a trace is for (the only one with tokens)")
         ->type_name("NAME");
-    serve->add_option("--time-scale", serve_.time_scale, "multiply a trace's times (1)")->check(CLI::PositiveNumber);
+    serve->add_option("--time-scale", serve_.time_scale, "multiply a trace's times (1)")->check(positive_number());
     serve->add_option("--faults", serve_.faults, "what goes wrong")->type_name("FILE");
-    serve->add_option("--seed", serve_.seed, "of the draws")->check(CLI::NonNegativeNumber)->capture_default_str();
-    serve->add_option("--offloads", serve_.offloads, "how often a request may be passed on")
-        ->check(CLI::Range(0, 63))
-        ->capture_default_str();
+    serve->add_option("--seed", serve_.seed, "of the draws (" + std::to_string(cli::standard_seed) + ")")
+        ->check(cli::whole_number<long long>());
+    serve->add_option("--offloads", serve_.offloads, "how often a request may be passed on (5)")->check(CLI::Range(0, 63));
     serve->add_option("--records", serve_.records, "write what became of each request");
     serve->add_option("--html", serve_.html, "write a report (opens in a browser)");
 

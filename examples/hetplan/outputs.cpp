@@ -114,6 +114,10 @@ outputs::outputs(const std::vector<file>& written, const std::vector<std::string
       if (fs::exists(r, ignored) && same_file(f.path, r)) fail(", which is read");
     }
     if (is_standard_output(f.path)) fail(", where standard output goes");
+    // Better now than after an hour of work.
+    const fs::path folder = fs::path(f.path).parent_path();
+    if (!fs::exists(fs::symlink_status(f.path, ignored)) && access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+      io::detail::fail_file(f.path, "cannot write", errno);
   }
 }
 

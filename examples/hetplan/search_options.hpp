@@ -2,7 +2,10 @@
 #pragma once
 // The options of commands that search for plans, wherever they are parsed.
 
+#include <charconv>
+#include <limits>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +13,20 @@
 #include "named_models.hpp"
 
 namespace cli {
+
+/// A whole number from 0 to the largest that an option of this type holds.
+template <class T>
+CLI::Validator whole_number() {
+  return CLI::Validator(
+      [](const std::string& given) {
+        T v = 0;
+        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), v);
+        if (error == std::errc() && end == given.data() + given.size() && v >= 0) return std::string();
+        return "expected a whole number from 0 to " + std::to_string(std::numeric_limits<T>::max()) + ", got " +
+               hetplan::io::in_quotes(given);
+      },
+      "");
+}
 
 inline void add_search_options(CLI::App& command, common_options& options) {
   const auto model = [&](const char* option, auto& into, const auto& known, const std::string& text) {
@@ -29,7 +46,7 @@ inline void add_search_options(CLI::App& command, common_options& options) {
   command.add_option("--copies", options.copies, "of planners that place operators: how often an output is sent (per_device)")
       ->check(CLI::IsMember({"per_edge", "per_device"}));
   command.add_option("--seed", options.seed, "seed of the searches for schedules of transfers (" + std::to_string(standard_seed) + ")")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number<int>());
   command.add_option("--threads", options.threads, "threads of dora's searches (1); no answer depends on it")->check(CLI::Range(1, 1024));
   command
       .add_option("--budget", options.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")

@@ -79,9 +79,9 @@ void print(const serve::service_history& h, const std::vector<serve::service>& s
                 static_cast<unsigned long long>(t[serve::request_outcome::late]), timed ? readable(t.latency.quantile(0.5)).c_str() : "-",
                 timed ? readable(t.latency.quantile(0.99)).c_str() : "-");
   }
-  std::printf("\n%llu requests in %s: %.2f %% of what was asked, %.4g a second; passed on %.3f times each\n",
-              static_cast<unsigned long long>(h.requests()), readable(h.duration).c_str(), 100 * h.attainment(), h.goodput_per_s(),
-              h.mean_offloads());
+  std::printf("\n%llu requests%s in %s: %.2f %% of what %s asked, %.4g a second; passed on %.3f times each\n",
+              static_cast<unsigned long long>(h.requests()), h.result.ok() ? "" : " ended", readable(h.duration).c_str(),
+              100 * h.attainment(), h.result.ok() ? "was" : "they", h.goodput_per_s(), h.mean_offloads());
   for (std::size_t k = 0; k < serve::request_outcomes; ++k) {
     const auto o = static_cast<serve::request_outcome>(k);
     if (o == serve::request_outcome::served || h.count(o) == 0) continue;
@@ -139,21 +139,30 @@ double read_share(const char* option, const std::string& text) {
 }
 
 serve::serving_system system_of(const serve_options& o, const std::vector<serve::service>& services) {
-  auto found = recipes::serving_system_named(o.system, services, {.most_offloads = o.offloads, .seed = static_cast<std::uint64_t>(o.seed)});
-  if (found) return std::move(*found);
-  std::vector<std::string_view> known;
-  for (const auto& s : recipes::serving_systems) known.push_back(s.name);
-  throw invalid_input("--system: expected one of " + io::joined(known) + ", got " + io::in_quotes(o.system) +
-                      io::suggestion(o.system, known));
+  return *recipes::serving_system_named(
+      o.system, services, {.most_offloads = o.offloads.value_or(5), .seed = static_cast<std::uint64_t>(o.seed.value_or(standard_seed))});
 }
 
-void refuse(std::initializer_list<std::pair<const char*, bool>> options, const char* because) {
+void refuse(std::initializer_list<std::pair<const char*, bool>> options, const std::string& because) {
   for (const auto& [name, given] : options) {
     if (given) throw invalid_input(std::string(name) + ": " + because);
   }
 }
 
-void check_options(const serve_options& o) {
+void check_system(const serve_options& o) {
+  const auto* known = std::ranges::find(recipes::serving_systems, o.system, &recipes::known_serving_system::name);
+  if (known == recipes::serving_systems.end()) {
+    std::vector<std::string_view> names;
+    for (const auto& s : recipes::serving_systems) names.push_back(s.name);
+    throw invalid_input("--system: expected one of " + io::joined(names) + ", got " + io::in_quotes(o.system) +
+                        io::suggestion(o.system, names));
+  }
+  refuse({{"--offloads", o.offloads && !known->passes_on}}, "the system " + o.system + " does not count them");
+  refuse({{"--seed", o.seed && !known->draws}}, "the system " + o.system + " draws nothing");
+}
+
+void check_options(const common_options& options, const serve_options& o) {
+  check_system(o);
   if (o.size_for) {
     refuse({{"--cycle", o.cycle.has_value()},
             {"--expected", !o.expected.empty()},
@@ -163,7 +172,13 @@ void check_options(const serve_options& o) {
             {"--html", !o.html.empty()},
             {"--explain", o.explain}},
            "not together with --size-for, which tries many sizes");
-  } else if (!o.deployment.empty()) {
+    refuse({{"--out", !o.out.empty() && o.out_cloud.empty()}},
+           "with --size-for expected --out-cloud, too: the deployment is for a cloud with other GPUs");
+    return;
+  }
+  refuse({{"--most-gpus", o.most_gpus.has_value()}, {"--out-cloud", !o.out_cloud.empty()}}, "expected --size-for, too");
+  refuse({{"--explain", o.explain && options.json}}, "not together with --json, which has no place for it");
+  if (!o.deployment.empty()) {
     refuse({{"--cycle", o.cycle.has_value()}, {"--expected", !o.expected.empty()}, {"--out", !o.out.empty()}, {"--explain", o.explain}},
            "the deployment is given; expected no --deployment, so that a system places");
   }
@@ -256,40 +271,59 @@ played play_system(const common_options& options, const serve_options& o, const 
 
 int find_size(const common_options& options, const serve_options& o, const serving_inputs& in) {
   const double target = read_share("--size-for", *o.size_for);
-  outputs files({{"--out", o.out}}, {o.cloud, o.services, o.requests});
-  static_cast<void>(system_of(o, in.services));
-  if (!options.json) std::printf("%12s %8s %12s\n", "GPUs/server", "GPUs", "served");
+  outputs files({{"--out", o.out}, {"--out-cloud", o.out_cloud}}, {o.cloud, o.services, o.requests});
+  const bool visible = !options.quiet && isatty(STDERR_FILENO) != 0;
   const auto found = serve::size_for(
-      target, [&] { return system_of(o, in.services); }, in.cloud, in.services, in.times, in.requests, o.most_gpus,
+      target, [&] { return system_of(o, in.services); }, in.cloud, in.services, in.times, in.requests, o.most_gpus.value_or(64),
       [&](const serve::sizing_step& s) {
-        if (!options.json) std::printf("%12d %8zu %11.2f%%\n", s.gpus_per_server, s.gpus, 100 * s.attainment);
+        if (visible) std::fprintf(stderr, "\r\033[K%d GPUs a server: %.2f %% served", s.gpus_per_server, 100 * s.attainment);
         return control::go;
       });
+  if (visible) std::fprintf(stderr, "\r\033[K");
+  if (found.result.ok()) {
+    const auto cloud = serve::with_gpus(in.cloud, found.best.gpus_per_server);
+    if (!o.out_cloud.empty()) files.put(o.out_cloud, io::write_cloud(cloud));
+    if (!o.out.empty()) files.put(o.out, io::write_deployment({found.placed}, cloud, in.services));
+  }
   if (options.json) {
     std::cout << io::write_sizing(found, target);
-  } else if (found.result.ok()) {
-    std::printf("\n%zu GPUs, at most %d a server, serve %.2f %% (%s)\n", found.best.gpus, found.best.gpus_per_server,
-                100 * found.best.attainment, o.system.c_str());
   } else {
-    std::printf("\n%s: %s\n", std::string(to_string(found.result.result)).c_str(), found.result.reason.c_str());
+    std::printf("%12s %8s %12s\n", "GPUs/server", "GPUs", "served");
+    for (const auto& s : found.tried) std::printf("%12d %8zu %11.2f%%\n", s.gpus_per_server, s.gpus, 100 * s.attainment);
+    if (found.result.ok()) {
+      std::printf("\n%zu GPUs, at most %d a server, serve %.2f %% (%s)\n", found.best.gpus, found.best.gpus_per_server,
+                  100 * found.best.attainment, o.system.c_str());
+    } else {
+      std::printf("\n%s: %s\n", std::string(to_string(found.result.result)).c_str(), found.result.reason.c_str());
+    }
   }
-  if (!o.out.empty())
-    files.put(o.out, io::write_deployment({found.placed}, serve::with_gpus(in.cloud, found.best.gpus_per_server), in.services));
   files.commit();
   return found.result.ok() ? 0 : 1;
+}
+
+/// Of services that are asked for and stand nowhere at first.
+void warn_of_unplaced(const serve::deployment& d, const serving_inputs& in) {
+  std::vector<bool> stands(in.services.size());
+  for (const auto& i : d.instances) stands[i.what.index()] = true;
+  for (const auto& r : in.requests) {
+    if (stands[r.service.index()]) continue;
+    stands[r.service.index()] = true;  // once
+    warn("service " + io::in_quotes(in.services[r.service.index()].name) + ": requested, and no instance of it was placed at first");
+  }
 }
 
 }  // namespace
 
 int serve_requests(const common_options& options, const serve_options& o) {
   require_no_model_options(options, "hetplan serve");
-  check_options(o);
+  check_options(options, o);
   const auto in = read_inputs(o);
   if (o.size_for) return find_size(options, o, in);
   outputs files({{"--records", o.records}, {"--html", o.html}, {"--out", o.out}},
                 {o.cloud, o.services, o.requests, o.deployment, o.faults, o.expected});
   const auto done = o.deployment.empty() ? play_system(options, o, in) : play_deployment(options, o, in);
   const auto& h = done.history;
+  if (o.deployment.empty()) warn_of_unplaced(done.first, in);
   if (!o.records.empty()) files.put(o.records, io::write_records(h.records, in.cloud));
   if (!o.html.empty()) files.put(o.html, draw::serving_report_html(h, in.cloud, in.services, done.first, done.run));
   if (!o.out.empty()) files.put(o.out, io::write_deployment({done.first}, in.cloud, in.services));

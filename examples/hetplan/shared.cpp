@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <set>
+#include <utility>
 
 #include <unistd.h>
 
@@ -76,6 +78,20 @@ void require_no_model_options(const common_options& o, const std::string& who, b
                        : o.input ? "vision "
                                  : "") +
                       "model takes it, not " + who);
+}
+
+void require_no_planner_options(const common_options& o, const std::string& who) {
+  const std::array<std::pair<const char*, bool>, 8> options{{{"--rows", !o.rows.empty()},
+                                                             {"--law", !o.law.empty()},
+                                                             {"--orders", !o.orders.empty()},
+                                                             {"--transfers", !o.transfers.empty()},
+                                                             {"--contention", !o.contention.empty()},
+                                                             {"--copies", !o.copies.empty()},
+                                                             {"--threads", o.threads.has_value()},
+                                                             {"--budget", o.budget != standard_steps}}};
+  for (const auto& [name, given] : options) {
+    if (given) throw invalid_input(std::string(name) + ": only planners take it, not " + who);
+  }
 }
 
 planning_graph fused_as_asked(const common_options& options, planning_graph model) {

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <hetplan/io/csv_lines.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/io/serving_sweep_json.hpp>
@@ -97,7 +98,7 @@ std::string sweep_cases::path_of(const std::string& name) const {
 std::unique_ptr<sweep_cases> load_sweep(const common_options& options, const std::string& file) {
   const io::json_document document = io::json_document::load(file);
   std::unique_ptr<sweep_cases> cases;
-  if (io::document_format(document) == io::serving_sweep_format) {
+  if (io::document_format(document).starts_with("hetplan/serving-sweep/")) {
     cases = std::make_unique<serving_sweep>(options, file, document);
   } else {
     cases = std::make_unique<plan_sweep>(options, file, document);
@@ -199,7 +200,9 @@ class sweep_table {
     const std::string where = "line " + std::to_string(line);
     const json o = json::parse(row, nullptr, false);
     if (!row.starts_with(row_begin) || !o.is_object() || !o.contains("check")) fail_row(where);
-    if (!is_intact(row) || !has_what_is_asked(o, shape_))
+    if (is_intact(row) && !has_what_is_asked(o, shape_))
+      throw invalid_input(io::escaped(path_) + ": " + where + ": expected a row of this kind of sweep, got one of another");
+    if (!is_intact(row))
       throw invalid_input(io::escaped(path_) + ": " + where +
                           ": expected a row as it was written, got another; without the line its case is done again");
     return o["key"].get<std::string>();
@@ -218,10 +221,7 @@ std::string csv_field(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
   if (value.is_string() && !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
     text.insert(0, 1, '\'');
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  return io::csv_field(text);
 }
 
 std::string csv_table(const std::vector<json>& rows, std::span<const std::string_view> columns) {

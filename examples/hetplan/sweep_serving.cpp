@@ -11,8 +11,10 @@
 #include <hetplan/io/cloud_json.hpp>
 #include <hetplan/io/faults_json.hpp>
 #include <hetplan/io/file.hpp>
+#include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/serving_sweep_json.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
+#include <hetplan/serve/fixed_placement.hpp>
 #include <hetplan/serve/size_for.hpp>
 
 namespace cli {
@@ -23,13 +25,15 @@ using io::json;
 serving_sweep::serving_sweep(const common_options& options, const std::string& file, const io::json_document& document)
     : sweep_cases(file), seed_(static_cast<std::uint64_t>(options.seed.value_or(standard_seed))) {
   require_no_model_options(options, "a sweep of serving");
+  require_no_planner_options(options, "a sweep of serving");
   std::vector<std::string> known;
   for (const auto& s : recipes::serving_systems) known.emplace_back(s.name);
   const io::serving_sweep s = io::read_serving_sweep(document, known);
-  const auto load = [&](const std::string& name, auto&& parse) {
+  const auto load = [&](const std::string& name, auto&& parse, std::size_t most_bytes = io::max_file_bytes) {
     files_.push_back(path_of(name));
-    const std::string text = io::read_text(files_.back());
-    return std::pair(parse(text, files_.back()), digest(name, text));
+    std::string text = io::read_text(files_.back(), most_bytes);
+    const auto d = digest(name, text);
+    return std::pair(parse(std::move(text), files_.back()), d);
   };
   for (const auto& name : s.clouds) {
     auto [cloud, d] = load(name, [](const auto& text, const auto& path) { return io::read_cloud(io::json_document::parse(text, path)); });
@@ -41,20 +45,15 @@ serving_sweep::serving_sweep(const common_options& options, const std::string& f
     services_.push_back({name, std::move(services), d});
   }
   for (const auto& name : s.requests) {
-    auto [text, d] = load(name, [](const auto& content, const auto&) { return content; });
-    requests_.push_back({name, std::move(text), d});
+    auto [file_of, d] = load(
+        name,
+        [](std::string text, const auto& path) {
+          return requests_file{path, std::move(text)};
+        },
+        io::max_requests_bytes);
+    requests_.push_back({name, std::move(file_of), d});
   }
-  for (const auto& cloud : clouds_) {
-    for (const auto& services : services_) {
-      for (const auto& requests : requests_) {
-        auto read = exchange::parse_requests_file(requests.value, requests.name, cloud.value, services.value.services);
-        if (read.skipped > 0)
-          warnings_.push_back(requests.name + ": requests that got no token, left out: " + std::to_string(read.skipped));
-        streams_.push_back(std::move(read.requests));
-      }
-    }
-  }
-  for (auto& requests : requests_) requests.value.clear();
+  read_streams(s);
   for (const auto& cloud : clouds_) {
     if (s.faults.empty()) {
       faults_.emplace_back();
@@ -67,6 +66,48 @@ serving_sweep::serving_sweep(const common_options& options, const std::string& f
   }
   cycles_ = s.cycles.empty() ? std::vector<seconds>{seconds()} : s.cycles;
   systems_ = s.systems.empty() ? known : s.systems;
+  traces_digest_ = digest(s.trace_service, to_text(s.time_scale.value_or(1)));
+  check_cases(document);
+}
+
+void serving_sweep::read_streams(const io::serving_sweep& s) {
+  bool any_trace = false;
+  for (const auto& cloud : clouds_) {
+    for (const auto& services : services_) {
+      for (const auto& requests : requests_) {
+        auto read = exchange::parse_requests_file(requests.value.text, requests.value.path, cloud.value, services.value.services,
+                                                  {.service = s.trace_service, .time_scale = s.time_scale.value_or(1)});
+        any_trace = any_trace || read.trace;
+        if (read.skipped > 0)
+          warnings_.push_back(requests.value.path + ": requests that got no token, left out: " + std::to_string(read.skipped));
+        streams_.push_back(std::move(read.requests));
+      }
+    }
+  }
+  if (!any_trace && (!s.trace_service.empty() || s.time_scale))
+    throw invalid_input(io::escaped(files_.front()) +
+                        ": trace_service and time_scale are for traces of other projects, and requests has none");
+  for (auto& requests : requests_) requests.value.text = {};
+}
+
+void serving_sweep::check_cases(const io::json_document& document) const {
+  const auto at = [&](const char* list, std::size_t i, const auto& check) {
+    try {
+      check();
+    } catch (const invalid_input& e) {
+      throw invalid_input(io::escaped(document.file()) + ": " + list + std::to_string(i) + ": " + e.what());
+    }
+  };
+  for (std::size_t s = 0; s < services_.size(); ++s) {
+    at("/services/", s, [&] { validate(services_[s].value.services); });
+    for (const auto& cloud : clouds_) at("/services/", s, [&] { validate_fit(cloud.value, services_[s].value.services); });
+  }
+  const serve::any_placement_policy some(serve::fixed_placement({}));
+  for (const auto& requests : streams_) {
+    for (std::size_t c = 0; c < cycles_.size(); ++c)
+      at("/cycles/", c,
+         [&] { validate(serve::serving_options{.changes = {.cycle = cycles_[c], .policy = some}}, requests.last_arrival()); });
+  }
 }
 
 serving_sweep::position serving_sweep::at(std::size_t i) const {
@@ -86,7 +127,7 @@ std::string serving_sweep::key(std::size_t i) const {
   const position p = at(i);
   std::uint64_t d = digest("serving", version);
   for (const std::uint64_t part :
-       {clouds_[p.cloud].digest, services_[p.services].digest, requests_[p.requests].digest, faults_digest_, seed_})
+       {clouds_[p.cloud].digest, services_[p.services].digest, requests_[p.requests].digest, faults_digest_, traces_digest_, seed_})
     d = digest(d, std::to_string(part));
   d = digest(d, to_text(cycles_[p.cycle].value()));
   return hexadecimal(digest(d, systems_[p.system]));
@@ -114,10 +155,12 @@ json serving_sweep::row(std::size_t i) const {
   io::put(o, "cycle", cycles_[p.cycle]);
   o["status"] = to_string(h.result.result);
   if (!h.result.reason.empty()) o["reason"] = h.result.reason;
-  io::put(o, "score", 1 - h.attainment());
-  io::put(o, "attainment", h.attainment());
-  io::put(o, "goodput", h.goodput_per_s());
-  io::put(o, "mean_offloads", h.mean_offloads());
+  if (h.result.ok()) {  // else nobody knows what would have become of the rest
+    io::put(o, "score", 1 - h.attainment());
+    io::put(o, "attainment", h.attainment());
+    io::put(o, "goodput", h.goodput_per_s());
+    io::put(o, "mean_offloads", h.mean_offloads());
+  }
   o["asked_for"] = h.requests();
   o["gpus"] = serve::used_gpus(done.first);
   o["instances"] = done.first.instances.size();
@@ -128,9 +171,9 @@ json serving_sweep::row(std::size_t i) const {
 sweep_cases::table_shape serving_sweep::shape() const {
   static constexpr std::array<std::string_view, 4> texts{"cloud", "services", "requests", "system"};
   static constexpr std::array<std::string_view, 4> numbers{"cycle", "attainment", "goodput", "mean_offloads"};
-  static constexpr std::array<std::string_view, 14> columns{"cloud",  "services",   "requests", "cycle",         "system",
-                                                            "status", "attainment", "goodput",  "mean_offloads", "asked_for",
-                                                            "gpus",   "instances",  "changes",  "reason"};
+  static constexpr std::array<std::string_view, 15> columns{"cloud",     "services", "requests",   "cycle",   "system",
+                                                            "status",    "score",    "attainment", "goodput", "mean_offloads",
+                                                            "asked_for", "gpus",     "instances",  "changes", "reason"};
   return {texts, numbers, columns};
 }
 

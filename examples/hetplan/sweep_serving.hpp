@@ -9,6 +9,7 @@
 
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/services_json.hpp>
+#include <hetplan/io/serving_sweep_json.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/serving_faults.hpp>
@@ -43,14 +44,21 @@ class serving_sweep final : public sweep_cases {
     return streams_[(p.cloud * services_.size() + p.services) * requests_.size() + p.requests];
   }
   [[nodiscard]] hetplan::io::json row(std::size_t i) const override;
+  void read_streams(const hetplan::io::serving_sweep& s);
+  void check_cases(const hetplan::io::json_document& document) const;
 
   std::uint64_t seed_;
   std::vector<named<hetplan::serve::edge_cloud>> clouds_;
   std::vector<named<hetplan::io::services_file>> services_;
-  std::vector<named<std::string>> requests_;
+  struct requests_file {
+    std::string path;
+    std::string text;  ///< until it has been read
+  };
+  std::vector<named<requests_file>> requests_;
   std::vector<hetplan::serve::request_stream> streams_;             ///< [cloud][services][requests]
   std::vector<std::vector<hetplan::serve::serving_fault>> faults_;  ///< by cloud
   std::uint64_t faults_digest_ = 0;
+  std::uint64_t traces_digest_ = 0;
   std::vector<hetplan::seconds> cycles_;
   std::vector<std::string> systems_;
 };

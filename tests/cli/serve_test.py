@@ -124,7 +124,9 @@ class Serve(unittest.TestCase):
         self.refused(["requests.csv", "image"], requests=azure, more=["--trace-service", "image"], **where)
         self.refused(["--time-scale", "requests.csv"], more=["--time-scale", "2"])
         self.refused(["line 10", "expected 3 fields"], requests=azure[:-20], **where)
-        self.refused(["--time-scale"], requests=azure, more=["--time-scale", "0"], **where)
+        for scale in ("0", "nan", "-1", "x"):
+            self.refused(["--time-scale", "expected a finite number > 0"], requests=azure, more=["--time-scale", scale], **where)
+        self.refused(["requests.csv", "finite"], requests=azure, more=["--time-scale", "1e308"], **where)
         done = self.serve(requests=azure, services=two, deployment=deployment, more=["--trace-service", "chat"])
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -162,6 +164,23 @@ class Serve(unittest.TestCase):
         self.assertEqual((found["status"], found["target"]), ("feasible", 0.99))
         self.assertGreaterEqual(found["best"]["attainment"], 0.99)
         self.assertIn("GPUs, at most", self.placed_by_a_system("--size-for", "0.5").stdout)
+        # What it found can be played, on the cloud that it was found for.
+        done = self.placed_by_a_system("--size-for", "0.9", "--out", str(self.at / "d.json"), "--out-cloud", str(self.at / "c.json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cloud = json.loads((self.at / "c.json").read_text())
+        self.assertEqual(self.serve(cloud=cloud, deployment=json.loads((self.at / "d.json").read_text())).returncode, 0)
+        large = json.loads(json.dumps(SERVICES))
+        large["services"][0]["latency"] = "1 us"
+        (self.at / "services.json").write_text(json.dumps(large))
+        command = [CLI, "serve", *(str(self.at / f) for f in ("cloud.json", "services.json", "requests.csv"))]
+        done = subprocess.run([*command, "--size-for", "1", "--out", str(self.at / "x.json"), "--out-cloud", str(self.at / "y.json")],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("infeasible", done.stdout)
+        self.assertFalse((self.at / "x.json").exists() or (self.at / "y.json").exists())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("no instance of it was placed", done.stderr)
 
     def test_options_that_do_not_go_together(self):
         def refused(words, *more):
@@ -175,6 +194,15 @@ class Serve(unittest.TestCase):
         refused(["--size-for", "100x"], "--size-for", "100x")
         refused(["--size-for"], "--size-for", "120%")
         refused(["--cycle", "60 s"], "--cycle", "0")
+        refused(["changes.cycle", "100000"], "--cycle", "1 us")
+        refused(["--most-gpus", "--size-for"], "--most-gpus", "3")
+        refused(["--out-cloud", "--size-for"], "--out-cloud", str(self.at / "new.json"))
+        refused(["--out", "--out-cloud"], "--size-for", "99%", "--out", str(self.at / "new.json"))
+        refused(["--explain", "--json"], "--explain", "--json")
+        refused(["--offloads", "alpaserve"], "--system", "alpaserve", "--offloads", "2")
+        refused(["--seed", "interedge"], "--system", "interedge", "--seed", "2")
+        refused(["--seed", "9223372036854775807", "99999999999999999999"], "--seed", "99999999999999999999")
+        refused(["nowhere", "cannot write"], "--out", str(self.at / "nowhere" / "d.json"))
         refused(["--faults"], "--size-for", "99%", "--faults", str(self.at / "cloud.json"))
         self.refused(["--cycle"], more=["--cycle", "1 s"])
 

@@ -110,9 +110,9 @@ TEST_CASE("a trace that is wrong ends in one sentence with its line") {
   CHECK_THAT(error(with(azure, "3180,8", "3180,nan")), Contains("\"nan\""));
   CHECK_THAT(error(with(azure, "3180,8", "4294967296,8")), Contains("ContextTokens") && Contains("4294967295"));
   CHECK_THAT(error(with(azure, "11-17", "11-15")), Contains("trace: line 4: TIMESTAMP: expected a time not before"));
-  for (const char* time :
-       {"", "now", "2023-13-01 00:00:00", "2023-02-29 00:00:00", "2023-02-28 24:00:00", "2023-02-28 00:00:0", "2023-02-28 00:00:00.",
-        "2023-02-28 00:00:00.1234567890", "2023-02-28 00:00:00+1", "0000-02-28 00:00:00", "2023-02-28 00:00:00 ", "99999-02-28 00:00:00"}) {
+  for (const char* time : {"", "now", "2023-13-01 00:00:00", "2023-02-29 00:00:00", "2023-02-28 24:00:00", "2023-02-28 00:00:0",
+                           "2023-02-28 00:00:00.", "2023-02-28 00:00:00.1234567890", "2023-02-28 00:00:00+1", "2023-02-28 00:00:00+24:00",
+                           "2023-02-28 00:00:00+00:60", "0000-02-28 00:00:00", "2023-02-28 00:00:00 ", "99999-02-28 00:00:00"}) {
     CHECK_THAT(error(std::string("TIMESTAMP,ContextTokens,GeneratedTokens\n") + time + ",1,1\n"),
                Contains("trace: line 2: TIMESTAMP: expected a time such as"));
   }
@@ -136,6 +136,7 @@ TEST_CASE("a trace that is wrong ends in one sentence with its line") {
 
   CHECK_THAT(error("a,b\n1,2\n"), Contains("trace: line 1: expected the header of") && Contains("\"a,b\""));
   CHECK_THAT(error(""), Contains("trace: line 1: expected the header of"));
+  CHECK_THAT(error("\x1F\x8B\x08"), Contains("trace: expected text, got what gzip has compressed"));
 }
 
 TEST_CASE("a trace is dealt out to servers in turn, or as a seed draws, for the service that can be meant") {

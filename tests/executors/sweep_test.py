@@ -146,6 +146,23 @@ class one_process(sweep_test):
         self.write("serving.json", {**SERVING, "systems": ["epare"]})
         self.assertIn("epara", self.refused(self.run_sweep(sweep="serving.json")))
 
+    def test_serving_is_refused_before_the_first_case(self):
+        def refused(*words, arguments=(), **more):
+            self.write("bad.json", {**SERVING, **more})
+            said = self.refused(self.run_sweep(*arguments, sweep="bad.json", out="bad.jsonl"))
+            for word in words:
+                self.assertIn(word, said)
+            self.assertFalse((self.path / "bad.jsonl").exists())
+        refused("bad.json", "/cycles/1", "100000", cycles=[0, 1e-9])
+        refused("bad.json", "trace_service", trace_service="image")
+        refused("bad.json", "/time_scale", time_scale=0)
+        refused("--threads", "planners", arguments=("--threads", "2"))
+        refused("hetplan/serving-sweep/1", format="hetplan/serving-sweep/2")
+        self.write("other.json", json.loads(json.dumps(CLOUD).replace("P100", "H100")))
+        refused("bad.json", "/services/0", "fits nowhere", clouds=["cloud.json", "other.json"])
+        self.table(out="plans.jsonl")
+        self.assertIn("another", self.refused(self.run_sweep(sweep="serving.json", out="plans.jsonl")))
+
     def test_a_row_says_what_plan_says(self):
         rows = [json.loads(line) for line in self.table().splitlines()]
         row = next(r for r in rows if (r["cluster"], r["job"], r["target"], r["planner"]) == ("home.json", "job.json", 0.08, "dora"))

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/io/cloud_json.hpp>
 #include <hetplan/io/deployment_json.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
@@ -60,7 +61,28 @@ TEST_CASE("a quote that does not end, and a count that is none, are refused at t
   CHECK_THROWS_WITH(io::parse_requests("arrival,service,server\n1,image,\"left", "r.csv", cloud, services), Contains("r.csv: line 2"));
   CHECK_THROWS_WITH(io::parse_requests("arrival,service,server,frames\n1,video,right,0\n", "r.csv", cloud, services),
                     Contains("line 2: frames") && Contains("from 1"));
+  CHECK_THROWS_WITH(io::parse_requests("arrival,service,server,frames\n1,image,right,7\n", "r.csv", cloud, services),
+                    Contains("line 2: frames: expected nothing") && Contains("\"7\""));
+  CHECK_THROWS_WITH(io::parse_requests("arrival,service,server,tokens_in\n1,video,right,7\n", "r.csv", cloud, services),
+                    Contains("line 2: tokens_in: expected nothing"));
   CHECK_THROWS_WITH(io::parse_requests("arrival,service,server,arrival\n", "r.csv", cloud, services), Contains("once"));
+}
+
+TEST_CASE("clouds are read as they were written") {
+  auto cloud = two_servers();
+  cloud.ring = {.period = 0.3_s, .group = 7, .max_age = 3};
+  cloud.servers[0].latency = 1_ms;
+  cloud.servers[0].load_bandwidth = 3_GB_per_s;
+  cloud.servers[1].downlink = 7_MB_per_s;
+  cloud.servers[1].gpus = {{"P100", 16_GB}, {"A40", 48_GB}, {"A40", 48_GB}, {"P100", 16_GB}};
+  cloud.servers.push_back({.name = "none", .uplink = 1_MB_per_s, .downlink = 1_MB_per_s});
+  CHECK(io::read_cloud(io::json_document::parse(io::write_cloud(cloud), "c.json")) == cloud);
+}
+
+TEST_CASE("of a run that was stopped, there is a record of each request that has ended") {
+  const std::vector<request_record> records{{.outcome = request_outcome::served, .end_s = 2, .server = server_id(1), .credit = 1}, {}};
+  CHECK_FALSE(records[1].has_ended());
+  CHECK(io::write_records(records, two_servers()) == "request,outcome,end,server,offloads,credit\n0,served,2,right,0,1\n");
 }
 
 TEST_CASE("deployments are read as they were written") {

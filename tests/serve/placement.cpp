@@ -446,6 +446,18 @@ TEST_CASE("what needs more GPUs than a server has stands across servers, and wha
   CHECK(std::ranges::none_of(apart.placed.instances, &instance::spans_servers));
 }
 
+TEST_CASE("a service that is asked for once a day is placed where a GPU is free") {
+  auto rare = image(1);
+  rare.name = "rare";
+  auto s = cloud_of(2, {image(1), rare}, {{{.pass = {{1}, {0.01}}}}, {{.pass = {{1}, {1e-6}}}}});
+  service_demand demand(2, 2);
+  demand.set(server_id(1), service_id(1), 1.0 / 86400);
+  for (const auto arrivals : {arrival_model::even, arrival_model::by_chance}) {
+    const auto placed = place_submodular(s.question(), demand, {.arrivals = arrivals}).placed;
+    CHECK(std::ranges::count(placed.instances, service_id(1), &instance::what) == 1);
+  }
+}
+
 TEST_CASE("a listed service is placed even where nobody asks for it") {
   const auto s = cloud_of(2, {image(1)}, {{{.pass = {{1}, {0.01}}}}});
   const service_demand nobody(2, 1);

@@ -253,8 +253,10 @@ TEST_CASE("options that cannot be carried out are refused, and a run ends in tim
   CHECK_THROWS_AS(play(s, requests, {.changes = {.at = {5_s}, .cycle = 1_s, .policy = policy}}), invalid_input);
   CHECK_THROWS_AS(play(s, requests, {.changes = {.cycle = seconds(-1), .policy = policy}}), invalid_input);
   CHECK_THROWS_AS(play(s, requests, {.bin = 1_ms}), invalid_input);
-  const auto h = play(s, requests, {.changes = {.cycle = 1_us, .policy = policy}, .most_periods = 1000});
+  CHECK_THROWS_AS(play(s, requests, {.changes = {.cycle = 1_us, .policy = policy}}), invalid_input);
+  const auto h = play(s, requests, {.changes = {.cycle = 1_ms, .policy = policy}, .most_periods = 1000});
   CHECK(h.result.result == outcome::stopped);
+  CHECK_THAT(h.result.reason, Catch::Matchers::Contains("1000 publications and changes"));
   CHECK(h.publications + h.changes == 1000);
 }
 

@@ -108,7 +108,8 @@ TEST_CASE("every system serves, and EPARA serves as much as each baseline, to ha
   const auto cloud = zoo::p100_cloud(10);
   const auto requests = requests_for(e, cloud, 1.0, 30);
   std::map<std::string_view, double> goodput;
-  for (const auto& [name, about, make] : recipes::serving_systems) {
+  for (const auto& known : recipes::serving_systems) {
+    const auto name = known.name;
     CAPTURE(name);
     const auto h = play(name, e, cloud, requests);
     CHECK(h.requests() == requests.size());

@@ -11,9 +11,12 @@
 
 namespace HETPLAN_NAMESPACE::exchange {
 
+/// Throws invalid_input where a text is what a well-known program has compressed.
+void require_text(std::string_view text, const std::string& file);
+
 /// The lines of a table of which these columns are read; the first `needed` of them must be there, others are let be.
 ///
-/// Throws  invalid_input that names the file: compressed data instead of text; what io::csv_lines throws.
+/// Throws  invalid_input that names the file: what require_text and io::csv_lines throw.
 [[nodiscard]] io::csv_lines foreign_table(std::string_view text, const std::string& file, std::span<const std::string_view> columns,
                                           std::size_t needed);
 

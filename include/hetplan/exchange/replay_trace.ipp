@@ -52,6 +52,9 @@ HETPLAN_INLINE serve::request_stream replay_trace(const token_trace& trace, cons
   if (!std::isfinite(options.time_scale) || options.time_scale <= 0)
     io::detail::fail_file(trace.file, "expected a time scale > 0, got " + to_text(options.time_scale));
   if (cloud.size() == 0) io::detail::fail_file(trace.file, "expected a cloud with a server where requests enter, got none");
+  if (!trace.arrivals.empty() && !std::isfinite(trace.arrivals.back().at_s * options.time_scale))
+    io::detail::fail_file(trace.file, "expected a time scale with which the last arrival, " + to_text(trace.arrivals.back().at_s) +
+                                          " s, is finite, got " + to_text(options.time_scale));
   const auto targets = detail::services_of(trace, services, options.service);
   std::vector<serve::request> all;
   all.reserve(trace.arrivals.size());

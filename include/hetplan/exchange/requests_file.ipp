@@ -10,6 +10,7 @@ namespace HETPLAN_NAMESPACE::exchange {
 
 HETPLAN_INLINE requests_file parse_requests_file(std::string_view text, const std::string& file, const serve::edge_cloud& cloud,
                                                  const std::vector<serve::service>& services, const replay_options& options) {
+  require_text(text, file);
   const auto format = trace_format_of(text);
   if (!format) return {io::parse_requests(text, file, cloud, services)};
   const auto trace = parse_token_trace(text, file);

@@ -73,6 +73,7 @@ class timestamp_text {
     if (sign == 'Z') return 0;
     if (sign != '+' && sign != '-') failed_ = true;
     const int hours = digits(2, ":"), minutes = digits(2, "");
+    if (hours > 23 || minutes > 59) failed_ = true;
     return (sign == '-' ? -1 : 1) * (hours * 60 + minutes) * 60;
   }
 
@@ -186,6 +187,7 @@ HETPLAN_INLINE std::optional<trace_format> trace_format_of(std::string_view text
 }
 
 HETPLAN_INLINE token_trace parse_token_trace(std::string_view text, const std::string& file) {
+  require_text(text, file);
   const auto format = trace_format_of(text);
   if (!format)
     io::detail::fail_file(file,

@@ -3,6 +3,7 @@
 /// Edge clouds as files: hetplan/cloud/1.
 
 #include <array>
+#include <string>
 #include <string_view>
 
 #include <hetplan/io/json_document.hpp>
@@ -27,6 +28,9 @@ inline constexpr std::array<std::string_view, 5> registered_device{"name", "kind
 
 /// Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] serve::edge_cloud read_cloud(const json_document& d);
+
+/// What read_cloud reads back identically.
+[[nodiscard]] std::string write_cloud(const serve::edge_cloud& c);
 
 }  // namespace HETPLAN_NAMESPACE::io
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include <hetplan/io/json_object.hpp>
+#include <hetplan/io/json_text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 
@@ -79,6 +80,43 @@ HETPLAN_INLINE serve::edge_cloud read_cloud(const json_document& d) {
     }
   }
   return c;
+}
+
+HETPLAN_INLINE std::string write_cloud(const serve::edge_cloud& c) {
+  json o;
+  o["format"] = cloud_format;
+  o["name"] = c.name;
+  put(o["ring"], "period", c.ring.period);
+  o["ring"]["group"] = c.ring.group;
+  if (c.ring.max_age > 0) o["ring"]["max_age"] = c.ring.max_age;
+  for (const auto& s : c.servers) {
+    json server;
+    server["name"] = s.name;
+    for (std::size_t first = 0, g = 0; g < s.gpus.size(); ++g) {
+      if (g + 1 < s.gpus.size() && s.gpus[g + 1] == s.gpus[first]) continue;
+      json gpu;
+      gpu["kind"] = s.gpus[first].kind;
+      put(gpu, "memory", s.gpus[first].memory);
+      gpu["count"] = g + 1 - first;
+      server["gpus"].push_back(std::move(gpu));
+      first = g + 1;
+    }
+    put(server, "uplink", s.uplink);
+    put(server, "downlink", s.downlink);
+    put(server, "latency", s.latency);
+    if (s.load_bandwidth) put(server, "load_bandwidth", *s.load_bandwidth);
+    for (const auto& d : s.devices) {
+      json device;
+      device["name"] = d.name;
+      device["kind"] = d.unit.kind;
+      put(device, "memory", d.unit.memory);
+      put(device, "bandwidth", d.bandwidth);
+      put(device, "latency", d.latency);
+      server["devices"].push_back(std::move(device));
+    }
+    o["servers"].push_back(std::move(server));
+  }
+  return json_text(o);
 }
 
 }  // namespace HETPLAN_NAMESPACE::io

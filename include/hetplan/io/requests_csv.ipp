@@ -40,9 +40,11 @@ class request_reader {
     if (s.generates) {
       r.tokens_in = count(lines, 3, s.tokens.in, 0);
       r.length = count(lines, 4, s.tokens.out, 1);
-    } else if (s.is_stream()) {
-      r.length = count(lines, 5, s.frames, 1);
+    } else {
+      for (const std::size_t column : {3, 4}) nothing(lines, column, "a service without tokens");
+      if (s.is_stream()) r.length = count(lines, 5, s.frames, 1);
     }
+    if (s.generates || !s.is_stream()) nothing(lines, 5, "a service without frames");
     return r;
   }
 
@@ -64,6 +66,9 @@ class request_reader {
     return id;
   }
 
+  static void nothing(csv_lines& lines, std::size_t column, const std::string& of) {
+    if (lines.has(column)) lines.fail(column, "nothing for " + of);
+  }
   [[nodiscard]] static std::uint32_t count(csv_lines& lines, std::size_t column, double typical, std::uint32_t least) {
     if (!lines.has(column)) return std::max(least, static_cast<std::uint32_t>(std::llround(typical)));
     return lines.count(column, least);
@@ -112,6 +117,7 @@ HETPLAN_INLINE std::string write_records(const std::vector<serve::request_record
   std::string out = "request,outcome,end,server,offloads,credit\n";
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& r = records[i];
+    if (!r.has_ended()) continue;
     out += std::to_string(i) + "," + std::string(to_string(r.outcome)) + "," + to_text(r.end_s) + "," + csv_field(cloud[r.server].name) +
            "," + std::to_string(r.offloads) + "," + to_text(r.credit) + "\n";
   }

@@ -90,9 +90,15 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
     if (const auto t = o.find("tokens")) {
       const json_object counts(*t, keys::token_counts, "an object with in, out");
       s.generates = true;
-      s.tokens.in = counts.at("in", "a number >= 0").number(range::at_least_zero);
-      s.tokens.out = counts.at("out", "a number >= 1").number(range::at_least_zero);
-      if (s.tokens.out < 1) counts.find("out")->fail("a number >= 1");
+      const auto count = [&](std::string_view key, double least) {
+        const std::string expected = "a number from " + to_text(least) + " to " + to_text(serve::most_typical);
+        const auto node = counts.at(key, expected);
+        const double v = node.number(range::at_least_zero);
+        if (v < least || v > serve::most_typical) node.fail(expected);
+        return v;
+      };
+      s.tokens.in = count("in", 0);
+      s.tokens.out = count("out", 1);
     }
     if (const auto frames = o.find("frames")) s.frames = frames->integer<int>(1);
     s.batches = o.one_of("batching", detail::batching_names, std::optional(serve::batching::fixed));

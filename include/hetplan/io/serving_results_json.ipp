@@ -84,6 +84,7 @@ HETPLAN_INLINE std::string write_sizing(const serve::sizing& s, double target) {
   o["status"] = std::string(to_string(s.result.result));
   if (!s.result.reason.empty()) o["reason"] = s.result.reason;
   o["best"] = step(s.best);
+  o["tried"] = json::array();
   for (const auto& t : s.tried) o["tried"].push_back(step(t));
   return json_text(o);
 }

@@ -3,6 +3,7 @@
 /// Sweeps over clouds, loads and serving systems as files: hetplan/serving-sweep/1.
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,8 @@ namespace HETPLAN_NAMESPACE::io {
 inline constexpr std::string_view serving_sweep_format = "hetplan/serving-sweep/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 7> serving_sweep{"format", "clouds", "services", "requests", "faults", "cycles", "systems"};
+inline constexpr std::array<std::string_view, 9> serving_sweep{"format", "clouds",  "services",      "requests",  "faults",
+                                                               "cycles", "systems", "trace_service", "time_scale"};
 }  // namespace keys
 
 /// Every cloud with every list of services under every list of requests and cycle, by every system.
@@ -25,6 +27,8 @@ struct serving_sweep {
   std::string faults = {};                              ///< a file; "": none
   std::vector<seconds> cycles = {};                     ///< between placements, 0: never again; none: never again
   std::vector<std::string> systems = {};                ///< none: all
+  std::string trace_service = {};                       ///< that traces among the requests are for; "": where it need not be said
+  std::optional<double> time_scale = {};                ///< by which times of traces are multiplied
 };
 
 /// Reads a sweep file; the files that it names are not opened.

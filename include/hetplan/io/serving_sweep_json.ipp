@@ -32,6 +32,8 @@ HETPLAN_INLINE serving_sweep read_serving_sweep(const json_document& d, std::spa
       if (std::ranges::find(systems, n.text()) == systems.end()) n.fail("the name of a serving system", suggestion(n.text(), systems));
     }
   }
+  if (const auto name = o.find("trace_service")) s.trace_service = name->name("the name of a service");
+  if (const auto scale = o.find("time_scale")) s.time_scale = scale->number(range::above_zero);
   return s;
 }
 

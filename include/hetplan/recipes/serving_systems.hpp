@@ -32,6 +32,8 @@ struct known_serving_system {
   std::string_view name;
   std::string_view about;
   serve::serving_system (*make)(const services& s, const options& o);  ///< the services must outlive it
+  bool passes_on = false;                                              ///< counts offloads
+  bool draws = false;                                                  ///< has a use for a seed
 };
 
 /// EPARA with the placement of caches, with which the paper compares its own.
@@ -46,8 +48,9 @@ template <serve::cache_eviction Rule>
 /// Source  EPARA, sections 5.1 to 5.3; see each recipe.
 inline constexpr std::array<known_serving_system, 10> serving_systems{{
     {"epara", "places by category what serves most, passes on by idle goodput",
-     [](const auto& s, const auto& o) { return epara(s, {.most_offloads = o.most_offloads, .seed = o.seed}); }},
-    {"interedge", "no operators of streams, passes on in turn", [](const auto&, const auto& o) { return interedge(o.most_offloads); }},
+     [](const auto& s, const auto& o) { return epara(s, {.most_offloads = o.most_offloads, .seed = o.seed}); }, true, true},
+    {"interedge", "no operators of streams, passes on in turn", [](const auto&, const auto& o) { return interedge(o.most_offloads); },
+     true},
     {"alpaserve", "every server for itself", [](const auto&, const auto&) { return alpaserve(); }},
     {"galaxy", "every model over as many GPUs as it can be cut for, one request at a time",
      [](const auto&, const auto&) { return galaxy(); }},
@@ -55,9 +58,9 @@ inline constexpr std::array<known_serving_system, 10> serving_systems{{
     {"usher", "every server for itself, heavy in compute beside heavy in memory", [](const auto&, const auto&) { return usher(); }},
     {"detransformer", "every model over as many GPUs as it can be cut for, in batches",
      [](const auto&, const auto&) { return detransformer(); }},
-    {"lru", "epara, but servers keep what was asked for last", epara_with_caches<serve::cache_eviction::least_recently_used>},
-    {"lfu", "epara, but servers keep what was asked for most", epara_with_caches<serve::cache_eviction::least_frequently_used>},
-    {"mfu", "epara, but servers keep what was asked for least", epara_with_caches<serve::cache_eviction::most_frequently_used>},
+    {"lru", "epara, but servers keep what was asked for last", epara_with_caches<serve::cache_eviction::least_recently_used>, true, true},
+    {"lfu", "epara, but servers keep what was asked for most", epara_with_caches<serve::cache_eviction::least_frequently_used>, true, true},
+    {"mfu", "epara, but servers keep what was asked for least", epara_with_caches<serve::cache_eviction::most_frequently_used>, true, true},
 }};
 
 /// A system by its name; none where there is no such name. The services must outlive it.

@@ -2,7 +2,7 @@
 #pragma once
 /// What a deployment serves a second, estimated without playing requests.
 
-#include <compare>
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -47,7 +47,10 @@ class fluid_goodput {
 
   /// What an instance would add; it matters who leads it, not which GPUs it has.
   [[nodiscard]] placement_gain most(server_id leader, const allocation& a) const;
-  [[nodiscard]] placement_gain gain(const instance& i, const allocation& a) const { return most(i.leader(), a); }
+  [[nodiscard]] placement_gain gain(const instance& i, const allocation& a) const {
+    const auto g = most(i.leader(), a);
+    return g.credit > rounding * std::min(a.capacity, ring_demand(rings_.ring_of(i.leader()), a.what)) ? g : placement_gain{};
+  }
   void add(const instance& i, const allocation& a);
   /// phi of what has been added: served a second.
   /// Complexity  O(servers x services).
@@ -57,6 +60,7 @@ class fluid_goodput {
   [[nodiscard]] double ring_demand(std::size_t ring, service_id l) const { return in_ring_[ring * services_->size() + l.index()].demand; }
 
  private:
+  static constexpr double rounding = 1e-9;  ///< of what an instance could serve: no gain
   struct flow {
     double demand = 0;
     double capacity = 0;

@@ -26,7 +26,7 @@ concept bounds_gain = requires(const V& v, server_id leader, const allocation& a
 };
 template <class V>
 concept tells_gain = requires(const V& v, const instance& i, const allocation& a) {
-  { v.gain(i, a) } -> std::same_as<placement_gain>;  // what one more instance adds
+  { v.gain(i, a) } -> std::same_as<placement_gain>;  // what one more instance adds; 0 where that is rounding
 };
 template <class V>
 concept takes_instances = requires(V& v, const instance& i, const allocation& a) {
@@ -130,8 +130,7 @@ class greedy_placement {
     if (!i) return std::nullopt;
     ++evaluated_;
     auto s = score(c, value_->gain(*i, *a), number);
-    // Less than a part in 10^9 of what it can do is rounding.
-    if (!also_without_gain && s.gain.credit <= 1e-9 * a->capacity) return std::nullopt;
+    if (!also_without_gain && s.gain.credit <= 0) return std::nullopt;
     s.placed = std::move(i);
     return s;
   }

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/large_pages.hpp>
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/core/prefetch.hpp>
 
@@ -37,7 +37,7 @@ class publications {
   /// Of holders with these capacities, in a deployment whose first published period is `first`.
   publications(std::vector<double> capacities, std::int64_t first, std::int64_t periods_kept, double period_s)
       : nominal_(std::move(capacities)), first_(first), kept_(periods_kept), period_s_(period_s), last_(first),
-        all_(std::make_unique_for_overwrite<publication[]>(nominal_.size() * static_cast<std::size_t>(kept_))) {}
+        all_(nominal_.size() * static_cast<std::size_t>(kept_)) {}
 
   /// Makes room for a later period, in place of the oldest ones.
   void open(std::int64_t period) {
@@ -82,7 +82,7 @@ class publications {
   double period_s_;
   std::int64_t last_;           ///< the period that is open
   std::int64_t last_slot_ = 0;  ///< where it is written; those before it stand before it, around the end
-  std::unique_ptr<publication[]> all_;
+  std::vector<publication, large_pages<publication>> all_;
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

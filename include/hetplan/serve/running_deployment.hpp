@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/core/large_pages.hpp>
 #include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
@@ -71,7 +72,7 @@ class running_deployment {
   std::vector<instance_id> ids_;  ///< of present_
   std::vector<instance> retired_;
   std::vector<instance_id> retired_ids_;
-  std::vector<instance_state> states_;
+  std::vector<instance_state, large_pages<instance_state>> states_;
   std::map<std::array<int, 5>, std::unique_ptr<instance_times>> tables_;  ///< by what of an instance is not its place
   std::optional<service_holders> holders_;
 };

@@ -32,6 +32,9 @@ struct service_variant {
   friend bool operator==(const service_variant&, const service_variant&) = default;
 };
 
+/// Typical tokens or frames of a request are at most this: those of a request are counted in 32 bits.
+inline constexpr double most_typical = 4e9;
+
 /// Tokens of a request to a service that generates text.
 struct token_counts {
   double in = 0;

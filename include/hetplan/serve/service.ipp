@@ -52,7 +52,8 @@ HETPLAN_INLINE void validate(const std::vector<service>& services) {
     detail::expect_amount(s.name, "weights [B]", s.weights.value());
     detail::expect_amount(s.name, "tokens.in", s.tokens.in);
     for (const double typical : {s.tokens.in, s.tokens.out, s.frames}) {
-      if (typical > 4e9) detail::refuse_service(s.name, "typical tokens or frames = " + to_text(typical) + "; expected at most 4e9");
+      if (typical > most_typical)
+        detail::refuse_service(s.name, "typical tokens or frames = " + to_text(typical) + "; expected at most " + to_text(most_typical));
     }
     detail::expect_amount(s.name, "frames", s.frames, true);
     if (!std::isfinite(s.tokens.out) || s.tokens.out < 1)

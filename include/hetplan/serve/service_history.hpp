@@ -33,13 +33,14 @@ inline constexpr std::size_t request_outcomes = 8;
   return names[static_cast<std::size_t>(o)];
 }
 
-/// One request, where they are asked for.
+/// One request, where they are asked for. In a run that was stopped, one that has not ended has no server.
 struct request_record {
   request_outcome outcome = request_outcome::lost;
   double end_s = 0;
   server_id server;  ///< where it was handled last
   int offloads = 0;
   double credit = 0;
+  [[nodiscard]] bool has_ended() const { return server.valid(); }
   friend bool operator==(const request_record&, const request_record&) = default;
 };
 
@@ -88,7 +89,7 @@ inline constexpr std::size_t most_detailed = 1000;
 /// clouds of more than most_detailed servers. Units: SI.
 /// Source  EPARA, eq. 2; semantics, section 11 (what counts).
 struct service_history {
-  status result;     ///< stopped where an observer said so: then some requests have not ended
+  status result;     ///< stopped where an observer said so, or after most_periods: then totals are of the requests that have ended
   seconds duration;  ///< from 0 to the last arrival, or the last end with a credit if that is later
   seconds bin;       ///< width of a bin of time; the last one holds all that is later
   std::vector<service_totals> services;

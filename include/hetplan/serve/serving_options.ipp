@@ -27,10 +27,13 @@ HETPLAN_INLINE void validate(const serving_options& options, seconds last_arriva
   if (!c.at.empty() && in_cycles) refuse("changes at given times and every " + to_text(c.cycle.value()) + " s; expected one of the two");
   if ((!c.at.empty() || in_cycles) && !c.policy) refuse("changes without a policy that says which");
   amount("bin", options.bin.value());
-  constexpr double most_bins = 10'000;
-  if (options.bin.value() > 0 && options.bin.value() * most_bins < last_arrival.value())
-    refuse("bin = " + to_text(options.bin.value()) + " s; expected at least " + to_text(last_arrival.value() / most_bins) +
-           " s, so that 10000 reach the last arrival");
+  const auto few = [&](const char* what, seconds width, int most) {
+    if (width.value() > 0 && width.value() * most < last_arrival.value())
+      refuse(std::string(what) + " = " + to_text(width.value()) + " s; expected at least " + to_text(last_arrival.value() / most) +
+             " s, so that " + std::to_string(most) + " reach the last arrival");
+  };
+  few("changes.cycle", c.cycle, 100'000);
+  few("bin", options.bin, 10'000);
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,7 @@ class serving_run {
   void carry_out(const pending_request& r, const decision& d);
   /// Ends the run: the history so far, complete if next() has said that nothing is left.
   [[nodiscard]] service_history finish();
-  void stop(const char* reason) { recorder_.history().result = {outcome::stopped, reason}; }
+  void stop(std::string reason) { recorder_.history().result = {outcome::stopped, std::move(reason)}; }
 
   [[nodiscard]] serving_progress progress() const { return {next_arrival_, all_->size(), seconds(now_s_), recorder_.credit()}; }
 

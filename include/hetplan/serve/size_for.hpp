@@ -25,7 +25,8 @@ struct sizing_step {
 
 /// The smallest size found that serves the share wanted.
 struct sizing {
-  status result;  ///< infeasible where the most GPUs that were allowed are not enough: then the best that was found
+  status result;  ///< infeasible where the most GPUs that were allowed are not enough: then the best that was found; stopped
+                  ///< where an observer said so, or a run did not end
   sizing_step best;
   deployment placed;
   std::vector<sizing_step> tried = {};
@@ -55,12 +56,16 @@ template <std::invocable System, observer<sizing_step>... Observers>
     throw invalid_input("size_for: no server of cloud \"" + cloud.name + "\" has a GPU of which there could be more");
   sizing answer;
   answer.result = {outcome::infeasible, "with " + std::to_string(most) + " GPUs a server less is served than was asked for"};
-  bool stopped = false;
+  status cut_short;
   const auto is_enough = [&](int count) {
     auto run = serve_with(system(), with_gpus(cloud, count), services, times, requests, requests, requests.window());
+    if (!run.history.result.ok()) {  // nobody knows how much it would have served
+      cut_short = run.history.result;
+      return false;
+    }
     const sizing_step step{count, used_gpus(run.first), run.history.attainment()};
     answer.tried.push_back(step);
-    stopped = notify(step, observers...) == control::stop;
+    if (notify(step, observers...) == control::stop) cut_short = {outcome::stopped, "an observer said so"};
     const bool enough = step.attainment >= target;
     if (enough || answer.tried.size() == 1 || (!answer.result.ok() && step.attainment > answer.best.attainment)) {
       answer.best = step;
@@ -72,15 +77,15 @@ template <std::invocable System, observer<sizing_step>... Observers>
   int enough = 1;
   int too_few = 0;
   while (!is_enough(enough)) {
-    if (stopped || enough == most) break;
+    if (!cut_short.ok() || enough == most) break;
     too_few = enough;
     enough = enough > most / 2 ? most : 2 * enough;
   }
-  while (answer.result.ok() && !stopped && enough - too_few > 1) {
+  while (answer.result.ok() && cut_short.ok() && enough - too_few > 1) {
     const int middle = too_few + (enough - too_few) / 2;
     (is_enough(middle) ? enough : too_few) = middle;
   }
-  if (stopped) answer.result = {outcome::stopped, "an observer said so"};
+  if (!cut_short.ok()) answer.result = std::move(cut_short);
   return answer;
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Large tables that are read here and there.
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE {
+
+/// An allocator that asks the system for large pages where there is much to store: with those of 4 kB, most reads of a table of 100 MB
+/// miss the cache of addresses as well. What has no value is not written: its pages are not there until they are.
+template <class T>
+struct large_pages {
+  using value_type = T;
+
+  large_pages() = default;
+  template <class U>
+  large_pages(const large_pages<U>&) {}  // NOLINT(google-explicit-constructor): allocators convert
+
+  [[nodiscard]] T* allocate(std::size_t n) {
+    if (n * sizeof(T) < page_bytes) return std::allocator<T>().allocate(n);
+    void* const at = ::operator new(n * sizeof(T), std::align_val_t(page_bytes));
+#if defined(__linux__)
+    madvise(at, n * sizeof(T), MADV_HUGEPAGE);  // a wish: it changes nothing but the time
+#endif
+    return static_cast<T*>(at);
+  }
+  void deallocate(T* at, std::size_t n) {
+    if (n * sizeof(T) < page_bytes) {
+      std::allocator<T>().deallocate(at, n);
+    } else {
+      ::operator delete(at, std::align_val_t(page_bytes));
+    }
+  }
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Args>
+  void construct(U* at, Args&&... args) {
+    std::construct_at(at, std::forward<Args>(args)...);
+  }
+  friend bool operator==(const large_pages&, const large_pages&) { return true; }
+
+ private:
+  static constexpr std::size_t page_bytes = std::size_t{1} << 21;
+};
+
+}  // namespace HETPLAN_NAMESPACE
