@@ -133,7 +133,8 @@ class Serve(unittest.TestCase):
     def placed_by_a_system(self, *more):
         """Without --deployment: the files stand where `serve` has put them."""
         self.serve()
-        (self.at / "records.csv").unlink()
+        for name in ("records.csv", "page.html"):
+            (self.at / name).unlink()
         command = [CLI, "serve", *(str(self.at / f) for f in ("cloud.json", "services.json", "requests.csv")), *more]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 

@@ -7,11 +7,12 @@
 #include <new>
 #include <utility>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <hetplan/core/linkage.hpp>
+
+#if defined(__GLIBC__)
+// As <sys/mman.h> has it, whose macros break other libraries' headers (MAP_TYPE that of ONNX).
+extern "C" int madvise(void* at, std::size_t bytes, int advice) noexcept;
+#endif
 
 namespace HETPLAN_NAMESPACE {
 
@@ -28,8 +29,9 @@ struct large_pages {
   [[nodiscard]] T* allocate(std::size_t n) {
     if (n * sizeof(T) < page_bytes) return std::allocator<T>().allocate(n);
     void* const at = ::operator new(n * sizeof(T), std::align_val_t(page_bytes));
-#if defined(__linux__)
-    madvise(at, n * sizeof(T), MADV_HUGEPAGE);  // a wish: it changes nothing but the time
+#if defined(__GLIBC__)
+    constexpr int huge_pages = 14;           // MADV_HUGEPAGE
+    madvise(at, n * sizeof(T), huge_pages);  // a wish: it changes nothing but the time
 #endif
     return static_cast<T*>(at);
   }

@@ -47,8 +47,7 @@ HETPLAN_INLINE void serving_run::set_clock() { clock_s_ = std::min({next_fault_s
 HETPLAN_INLINE void serving_run::play_clock() {
   now_s_ = clock_s_;
   if (static_cast<std::int64_t>(recorder_.history().publications) + changes_ >= options_.most_periods)
-    return stop(std::to_string(options_.most_periods) + " publications and changes, the most that are played, at " + to_text(now_s_) +
-                " s");
+    return stop(std::to_string(options_.most_periods) + " publications and changes, the most that are played");
   if (next_fault_s() <= now_s_) {
     const auto& e = turns_[next_turn_++];
     apply(options_.faults[e.fault], e.ends);
