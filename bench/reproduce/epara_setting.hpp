@@ -18,7 +18,8 @@ namespace bench {
 
 using hetplan::serve::service_id;
 
-/// Half of all requests enter at a fifth of the servers, the rest at all of them; gaps are Gamma distributed with this coefficient of variation.
+/// Half of all requests enter at a fifth of the servers, the rest at all of them; gaps are Gamma distributed with this coefficient of
+/// variation.
 inline constexpr double hot_servers = 0.2, hot_share = 0.5, burstiness = 3;
 
 /// Services that are asked for equally often.
