@@ -3,6 +3,7 @@
 
 #include <hetplan/exchange/requests_file.hpp>
 
+#include <hetplan/exchange/foreign_table.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/requests_csv.hpp>
 
