@@ -41,7 +41,8 @@ class request_reader {
       r.tokens_in = count(lines, 3, s.tokens.in, 0);
       r.length = count(lines, 4, s.tokens.out, 1);
     } else {
-      for (const std::size_t column : {3, 4}) nothing(lines, column, "a service without tokens");
+      nothing(lines, 3, "a service without tokens");
+      nothing(lines, 4, "a service without tokens");
       if (s.is_stream()) r.length = count(lines, 5, s.frames, 1);
     }
     if (s.generates || !s.is_stream()) nothing(lines, 5, "a service without frames");
