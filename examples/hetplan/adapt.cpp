@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
@@ -31,8 +29,7 @@ namespace {
 /// Draws how far a policy's timeline has come; on a terminal only.
 class timeline_progress {
  public:
-  timeline_progress(const common_options& options, const std::string& policy)
-      : policy_(policy), visible_(!options.quiet && isatty(STDERR_FILENO) != 0) {}
+  timeline_progress(const common_options& options, const std::string& policy) : policy_(policy), visible_(shows_progress(options)) {}
   ~timeline_progress() {
     if (visible_) std::fprintf(stderr, "\r\033[K");
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <hetplan/coarsen/merge_small.hpp>
@@ -129,6 +130,8 @@ std::optional<hetplan::coarsen::blocks> blocks_as_asked(const common_options&, c
 common_options options_for(const common_options&, const std::string& model);
 /// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.
 void require_no_model_options(const common_options&, const std::string& who, bool dtype = false);
+/// Throws invalid_input for the first of these options that is given.
+void refuse(std::span<const std::pair<const char*, bool>> options, const std::string& because);
 /// Throws invalid_input for an option of planners other than the seed, where none searches.
 void require_no_planner_options(const common_options&, const std::string& who);
 hetplan::cluster load_cluster(const std::string& name);
@@ -151,6 +154,9 @@ using problem = hetplan::planning_problem;
 
 /// Prints a planner's answer: the best plan or why there is none, with --json the document. Returns the exit status.
 int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices);
+
+/// Is there somebody who sees a progress line?
+bool shows_progress(const common_options&);
 
 /// Called with every judged candidate: draws a progress line on a terminal, never elsewhere.
 class progress {

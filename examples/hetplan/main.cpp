@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // hetplan: plan, simulate and compare from the command line. A thin program over the headers.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,17 +21,6 @@
 #include "search_options.hpp"
 
 namespace {
-
-CLI::Validator positive_number() {
-  return CLI::Validator(
-      [](const std::string& given) {
-        double v = 0;
-        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), v);
-        if (error == std::errc() && end == given.data() + given.size() && std::isfinite(v) && v > 0) return std::string();
-        return "expected a finite number > 0, got " + hetplan::io::in_quotes(given);
-      },
-      "");
-}
 
 /// Everything that can be said on the command line.
 class command_line {
@@ -146,7 +132,7 @@ class command_line {
     serve->add_option("--out-cloud", serve_.out_cloud, "write the cloud that --size-for found");
     serve->add_option("--trace-service", serve_.trace_service, "the service that a trace is for (the only one with tokens)")
         ->type_name("NAME");
-    serve->add_option("--time-scale", serve_.time_scale, "multiply a trace's times (1)")->check(positive_number());
+    serve->add_option("--time-scale", serve_.time_scale, "multiply a trace's times (1)")->check(cli::positive_number());
     serve->add_option("--faults", serve_.faults, "what goes wrong")->type_name("FILE");
     serve->add_option("--seed", serve_.seed, "of the draws (" + std::to_string(cli::standard_seed) + ")")
         ->check(cli::whole_number<long long>());

@@ -3,6 +3,7 @@
 // The options of commands that search for plans, wherever they are parsed.
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -24,6 +25,17 @@ CLI::Validator whole_number() {
         if (error == std::errc() && end == given.data() + given.size() && v >= 0) return std::string();
         return "expected a whole number from 0 to " + std::to_string(std::numeric_limits<T>::max()) + ", got " +
                hetplan::io::in_quotes(given);
+      },
+      "");
+}
+
+inline CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](const std::string& given) {
+        double v = 0;
+        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), v);
+        if (error == std::errc() && end == given.data() + given.size() && std::isfinite(v) && v > 0) return std::string();
+        return "expected a finite number > 0, got " + hetplan::io::in_quotes(given);
       },
       "");
 }

@@ -7,13 +7,12 @@
 #include <iostream>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/draw/serving_report.hpp>
@@ -46,7 +45,7 @@ namespace {
 /// Draws how many requests have been handled; on a terminal only.
 class serving_progress_line {
  public:
-  explicit serving_progress_line(const common_options& options) : visible_(!options.quiet && isatty(STDERR_FILENO) != 0) {}
+  explicit serving_progress_line(const common_options& options) : visible_(shows_progress(options)) {}
   ~serving_progress_line() {
     if (visible_) std::fprintf(stderr, "\r\033[K");
   }
@@ -139,14 +138,13 @@ double read_share(const char* option, const std::string& text) {
 }
 
 serve::serving_system system_of(const serve_options& o, const std::vector<serve::service>& services) {
-  return *recipes::serving_system_named(
-      o.system, services, {.most_offloads = o.offloads.value_or(5), .seed = static_cast<std::uint64_t>(o.seed.value_or(standard_seed))});
+  recipes::serving_system_options how{.seed = static_cast<std::uint64_t>(o.seed.value_or(standard_seed))};
+  if (o.offloads) how.most_offloads = *o.offloads;
+  return *recipes::serving_system_named(o.system, services, how);
 }
 
 void refuse(std::initializer_list<std::pair<const char*, bool>> options, const std::string& because) {
-  for (const auto& [name, given] : options) {
-    if (given) throw invalid_input(std::string(name) + ": " + because);
-  }
+  cli::refuse(std::span(options.begin(), options.size()), because);
 }
 
 void check_system(const serve_options& o) {
@@ -272,7 +270,7 @@ played play_system(const common_options& options, const serve_options& o, const 
 int find_size(const common_options& options, const serve_options& o, const serving_inputs& in) {
   const double target = read_share("--size-for", *o.size_for);
   outputs files({{"--out", o.out}, {"--out-cloud", o.out_cloud}}, {o.cloud, o.services, o.requests});
-  const bool visible = !options.quiet && isatty(STDERR_FILENO) != 0;
+  const bool visible = shows_progress(options);
   const auto found = serve::size_for(
       target, [&] { return system_of(o, in.services); }, in.cloud, in.services, in.times, in.requests, o.most_gpus.value_or(64),
       [&](const serve::sizing_step& s) {

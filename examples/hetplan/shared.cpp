@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <unistd.h>
@@ -80,6 +81,12 @@ void require_no_model_options(const common_options& o, const std::string& who, b
                       "model takes it, not " + who);
 }
 
+void refuse(std::span<const std::pair<const char*, bool>> options, const std::string& because) {
+  for (const auto& [name, given] : options) {
+    if (given) throw invalid_input(std::string(name) + ": " + because);
+  }
+}
+
 void require_no_planner_options(const common_options& o, const std::string& who) {
   const std::array<std::pair<const char*, bool>, 8> options{{{"--rows", !o.rows.empty()},
                                                              {"--law", !o.law.empty()},
@@ -89,9 +96,7 @@ void require_no_planner_options(const common_options& o, const std::string& who)
                                                              {"--copies", !o.copies.empty()},
                                                              {"--threads", o.threads.has_value()},
                                                              {"--budget", o.budget != standard_steps}}};
-  for (const auto& [name, given] : options) {
-    if (given) throw invalid_input(std::string(name) + ": only planners take it, not " + who);
-  }
+  refuse(options, "only planners take it, not " + who);
 }
 
 planning_graph fused_as_asked(const common_options& options, planning_graph model) {
@@ -194,8 +199,9 @@ void require_each_once(const char* option, const std::vector<std::string>& names
   }
 }
 
-progress::progress(const common_options& options, std::string label)
-    : label_(std::move(label)), visible_(!options.quiet && isatty(STDERR_FILENO) != 0) {}
+bool shows_progress(const common_options& options) { return !options.quiet && isatty(STDERR_FILENO) != 0; }
+
+progress::progress(const common_options& options, std::string label) : label_(std::move(label)), visible_(shows_progress(options)) {}
 
 progress::~progress() {
   if (visible_) std::fprintf(stderr, "\r\033[K");

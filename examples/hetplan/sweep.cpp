@@ -282,7 +282,7 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
   outputs files({{"--out", o.out}, {"--csv", o.csv}}, cases.files());
   sweep_table table(o.out, cases);
   const std::vector<std::size_t> missing = table.missing();
-  const bool visible = !options.quiet && isatty(STDERR_FILENO) != 0;
+  const bool visible = shows_progress(options);
   const auto begin = std::chrono::steady_clock::now();
   std::size_t done = cases.size() - missing.size();
   const auto show = [&](const std::string& last) {

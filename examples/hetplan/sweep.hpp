@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/text.hpp>
 
 #include "commands.hpp"
 
@@ -78,6 +80,16 @@ class sweep_cases {
 /// A sweep of plans or of serving, as the file's format says. Throws invalid_input for whatever any case would trip over, before the first
 /// is run.
 [[nodiscard]] std::unique_ptr<sweep_cases> load_sweep(const common_options& options, const std::string& file);
+
+/// Runs something that names what it objects to, and says where in the sweep that stands.
+template <class F>
+auto below(const std::string& file, const std::string& pointer, F&& f) {
+  try {
+    return f();
+  } catch (const hetplan::invalid_input& e) {
+    throw hetplan::invalid_input(hetplan::io::escaped(file) + ": " + pointer + ": " + e.what());
+  }
+}
 
 /// A hash that is the same everywhere.
 [[nodiscard]] std::uint64_t digest(std::uint64_t before, std::string_view text);

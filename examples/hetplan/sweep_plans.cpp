@@ -22,20 +22,6 @@ namespace cli {
 using namespace hetplan;
 using io::json;
 
-namespace {
-
-/// Runs something that names what it objects to, and says where in the sweep that stands.
-template <class F>
-auto below(const std::string& file, const std::string& pointer, F&& f) {
-  try {
-    return f();
-  } catch (const invalid_input& e) {
-    throw invalid_input(io::escaped(file) + ": " + pointer + ": " + e.what());
-  }
-}
-
-}  // namespace
-
 plan_sweep::plan_sweep(const common_options& options, const std::string& file, const io::json_document& document)
     : sweep_cases(file), options_(options) {
   const io::sweep s = io::read_sweep(document, planner_names());

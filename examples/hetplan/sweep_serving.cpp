@@ -67,7 +67,7 @@ serving_sweep::serving_sweep(const common_options& options, const std::string& f
   cycles_ = s.cycles.empty() ? std::vector<seconds>{seconds()} : s.cycles;
   systems_ = s.systems.empty() ? known : s.systems;
   traces_digest_ = digest(s.trace_service, to_text(s.time_scale.value_or(1)));
-  check_cases(document);
+  check_cases();
 }
 
 void serving_sweep::read_streams(const io::serving_sweep& s) {
@@ -90,14 +90,8 @@ void serving_sweep::read_streams(const io::serving_sweep& s) {
   for (auto& requests : requests_) requests.value.text = {};
 }
 
-void serving_sweep::check_cases(const io::json_document& document) const {
-  const auto at = [&](const char* list, std::size_t i, const auto& check) {
-    try {
-      check();
-    } catch (const invalid_input& e) {
-      throw invalid_input(io::escaped(document.file()) + ": " + list + std::to_string(i) + ": " + e.what());
-    }
-  };
+void serving_sweep::check_cases() const {
+  const auto at = [&](const char* list, std::size_t i, const auto& check) { below(files_.front(), list + std::to_string(i), check); };
   for (std::size_t s = 0; s < services_.size(); ++s) {
     at("/services/", s, [&] { validate(services_[s].value.services); });
     for (const auto& cloud : clouds_) at("/services/", s, [&] { validate_fit(cloud.value, services_[s].value.services); });

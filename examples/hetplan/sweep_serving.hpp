@@ -45,7 +45,7 @@ class serving_sweep final : public sweep_cases {
   }
   [[nodiscard]] hetplan::io::json row(std::size_t i) const override;
   void read_streams(const hetplan::io::serving_sweep& s);
-  void check_cases(const hetplan::io::json_document& document) const;
+  void check_cases() const;
 
   std::uint64_t seed_;
   std::vector<named<hetplan::serve::edge_cloud>> clouds_;

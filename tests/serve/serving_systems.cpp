@@ -111,6 +111,7 @@ TEST_CASE("every system serves, and EPARA serves as much as each baseline, to ha
   for (const auto& known : recipes::serving_systems) {
     const auto name = known.name;
     CAPTURE(name);
+    CHECK(known.make(e.services, {}).name == name);
     const auto h = play(name, e, cloud, requests);
     CHECK(h.requests() == requests.size());
     CHECK(h.credit() > 0);

@@ -102,7 +102,8 @@ HETPLAN_INLINE std::string serving_header(const serving_view& view) {
   for (const auto& s : view.services) (s.is_stream() ? streams : requests) = true;
   const std::string unit = !streams ? "requests" : !requests ? "frames" : "requests and frames";
   text += "<div class=\"facts\">\n" + fact(grouped(static_cast<long long>(h.requests())), "requests", "fact-requests") +
-          fact(percent(h.attainment()), "of what was asked for was served", "fact-attainment") +
+          fact(percent(h.attainment()), h.result.ok() ? "of what was asked for was served" : "of what those asked for that have ended",
+               "fact-attainment") +
           fact(short_number(h.goodput_per_s()) + "/s", "goodput: " + unit + " a second", "fact-goodput") +
           fact(fixed(h.mean_offloads(), 3), "offloads a request, on average", "fact-offloads") + "</div>\n" + outcome_section(view) +
           "<nav><a href=\"#goodput\">goodput</a><a href=\"#levels\">service levels</a><a href=\"#places\">who served what</a>"

@@ -3,10 +3,8 @@
 
 #include <hetplan/io/requests_csv.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -71,8 +69,7 @@ class request_reader {
     if (lines.has(column)) lines.fail(column, "nothing for " + of);
   }
   [[nodiscard]] static std::uint32_t count(csv_lines& lines, std::size_t column, double typical, std::uint32_t least) {
-    if (!lines.has(column)) return std::max(least, static_cast<std::uint32_t>(std::llround(typical)));
-    return lines.count(column, least);
+    return lines.has(column) ? lines.count(column, least) : serve::rounded_count(typical, least);
   }
 
   const std::vector<serve::service>& services_;

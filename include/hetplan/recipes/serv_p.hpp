@@ -2,9 +2,9 @@
 #pragma once
 /// SERV-P: one scheduler that knows everything, and takes its time.
 
+#include <hetplan/recipes/interedge.hpp>
 #include <hetplan/serve/central_handler.hpp>
 #include <hetplan/serve/serve_with.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -13,8 +13,10 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Source  SERV-P (Farhadi et al., 2021), as EPARA compares itself with it (sections 5.1 and 5.2, figure 3e; groups of 10 servers). Choice:
 ///         operators and placement, of which nothing is said, as InterEdge's, so that only the handling differs.
 [[nodiscard]] inline serve::serving_system serv_p() {
-  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
-  return {"serv-p", serve::submodular_placement({.operators = operators}), serve::central_handler(), operators};
+  auto system = interedge();
+  system.name = "serv-p";
+  system.handler = serve::central_handler();
+  return system;
 }
 
 }  // namespace HETPLAN_NAMESPACE::recipes

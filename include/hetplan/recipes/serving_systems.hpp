@@ -37,10 +37,11 @@ struct known_serving_system {
 };
 
 /// EPARA with the placement of caches, with which the paper compares its own.
-template <serve::cache_eviction Rule>
-[[nodiscard]] serve::serving_system epara_with_caches(const std::vector<serve::service>& services, const serving_system_options& o) {
+[[nodiscard]] inline serve::serving_system epara_with_cache(std::string_view name, serve::cache_eviction rule,
+                                                            const std::vector<serve::service>& services, const serving_system_options& o) {
   auto system = epara(services, {.most_offloads = o.most_offloads, .seed = o.seed});
-  system.placement = serve::cache_placement(Rule);
+  system.name = name;
+  system.placement = serve::cache_placement(rule);
   return system;
 }
 
@@ -58,9 +59,12 @@ inline constexpr std::array<known_serving_system, 10> serving_systems{{
     {"usher", "every server for itself, heavy in compute beside heavy in memory", [](const auto&, const auto&) { return usher(); }},
     {"detransformer", "every model over as many GPUs as it can be cut for, in batches",
      [](const auto&, const auto&) { return detransformer(); }},
-    {"lru", "epara, but servers keep what was asked for last", epara_with_caches<serve::cache_eviction::least_recently_used>, true, true},
-    {"lfu", "epara, but servers keep what was asked for most", epara_with_caches<serve::cache_eviction::least_frequently_used>, true, true},
-    {"mfu", "epara, but servers keep what was asked for least", epara_with_caches<serve::cache_eviction::most_frequently_used>, true, true},
+    {"lru", "epara, but servers keep what was asked for last",
+     [](const auto& s, const auto& o) { return epara_with_cache("lru", serve::cache_eviction::least_recently_used, s, o); }, true, true},
+    {"lfu", "epara, but servers keep what was asked for most",
+     [](const auto& s, const auto& o) { return epara_with_cache("lfu", serve::cache_eviction::least_frequently_used, s, o); }, true, true},
+    {"mfu", "epara, but servers keep what was asked for least",
+     [](const auto& s, const auto& o) { return epara_with_cache("mfu", serve::cache_eviction::most_frequently_used, s, o); }, true, true},
 }};
 
 /// A system by its name; none where there is no such name. The services must outlive it.

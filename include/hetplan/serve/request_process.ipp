@@ -18,8 +18,7 @@ namespace HETPLAN_NAMESPACE::serve {
 namespace detail {
 
 [[nodiscard]] HETPLAN_INLINE request_length typical_length(const service& s) {
-  const auto whole = [](double typical, std::uint32_t least) { return std::max(least, static_cast<std::uint32_t>(std::llround(typical))); };
-  return {s.generates ? whole(s.tokens.in, 0) : 0, whole(s.typical_length(), 1)};
+  return {s.generates ? rounded_count(s.tokens.in, 0) : 0, rounded_count(s.typical_length(), 1)};
 }
 
 /// One server's requests for one service: the gaps between them, one after another.

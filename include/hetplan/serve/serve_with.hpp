@@ -32,9 +32,8 @@ struct served {
 ///
 /// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come; all
 ///                  of them within the window.
-/// Throws           invalid_input before any work: see serve_requests and validate_fit; a system without policy or handler; options that
-/// say
-///                  who places, since the system does; more that is expected than the window is long.
+/// Throws           invalid_input before any work: see serve_requests and validate_fit; a system without policy or handler; options
+///                  that say who places, since the system does; more that is expected than the window is long.
 /// Source           EPARA, sections 3.3 and 3.4.
 template <observer<serving_progress>... Observers>
 [[nodiscard]] served serve_with(serving_system system, const edge_cloud& cloud, const std::vector<service>& services,

@@ -2,6 +2,9 @@
 #pragma once
 /// What users ask of an edge cloud: a model, what is wanted of it, and on what it can run.
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +37,10 @@ struct service_variant {
 
 /// Typical tokens or frames of a request are at most this: those of a request are counted in 32 bits.
 inline constexpr double most_typical = 4e9;
+/// A typical number as that of a request. Requires 0 <= typical <= most_typical.
+[[nodiscard]] inline std::uint32_t rounded_count(double typical, std::uint32_t least) {
+  return std::max(least, static_cast<std::uint32_t>(std::llround(typical)));
+}
 
 /// Tokens of a request to a service that generates text.
 struct token_counts {
