@@ -174,14 +174,14 @@ int main(int argc, char** argv) {
   const double duration_s = options.quick ? 600 : 86400;
   for (const char* setting : {"smart-home-2", "traffic-monitor"}) {
     const cluster devices = zoo::cluster(setting);
-    const planning_graph model = zoo::model("qwen3-1.7b", {});
+    const planning_graph model = zoo::model("qwen3-1.7b", {}), token = zoo::model("qwen3-1.7b", {.tokens = 1});
     std::vector<std::pair<const char*, adapt::timeline>> all{
         {"made up", day(devices, made_up(bytes_per_second(1), duration_s), duration_s)}};
     if (std::filesystem::exists(measured)) all.emplace_back("measured", day(devices, io::read_bandwidth_trace(measured), duration_s));
     for (const auto& [trace, t] : all) {
       for (const mode how : {mode::training, mode::inference, mode::generation}) {
         if (options.quick && how != mode::training) continue;
-        const problem p{model, devices, profiled_or_roofline{}, job_of(how, "qwen3-1.7b"), {}, {}};
+        const problem p{how == mode::generation ? token : model, devices, profiled_or_roofline{}, job_of(how, "qwen3-1.7b"), {}, {}};
         const bool bounds = std::string(trace) == "made up" && std::string(setting) == "smart-home-2";
         days(table, std::string("a day, ") + trace + ", " + setting + ", " + std::string(to_string(how)), p, t, bounds, options);
       }

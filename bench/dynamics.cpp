@@ -45,6 +45,11 @@ struct scenario {
   double speed = 0.5;         ///< of the device that shows the video
 };
 
+/// 512 tokens a sample; in generation one, the token of a step.
+planning_graph model_of(const scenario& s) {
+  return s.how == mode::generation ? zoo::model("qwen3-1.7b", {.tokens = 1}) : zoo::model("qwen3-1.7b", {});
+}
+
 /// All in seconds, with the first device as the one that somebody uses.
 adapt::timeline timeline_of(const scenario& s, const cluster& c) {
   adapt::timeline t{seconds(s.times.back() + 60)};  // the last iteration that counts should end
@@ -74,7 +79,7 @@ struct reports {
 
 std::vector<io::policy_history> compare(const scenario& s, bool in_phases, reports& all) {
   const cluster devices = zoo::cluster(s.setting);
-  const planning_graph model = zoo::model("qwen3-1.7b", {});
+  const planning_graph model = model_of(s);
   job wanted{.workload = {.mode = s.how}, .batch = s.batch};
   if (s.how == mode::generation) {
     wanted.workload.context = 512;
@@ -126,7 +131,7 @@ std::vector<io::policy_history> compare(const scenario& s, bool in_phases, repor
 
 void write_picture(const std::string& file, const std::vector<io::policy_history>& rows, const scenario& s) {
   const cluster devices = zoo::cluster(s.setting);
-  io::write_atomically(file, draw::adaptation_svg(rows, timeline_of(s, devices), zoo::model("qwen3-1.7b", {}), devices));
+  io::write_atomically(file, draw::adaptation_svg(rows, timeline_of(s, devices), model_of(s), devices));
 }
 
 }  // namespace

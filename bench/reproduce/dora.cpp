@@ -56,6 +56,11 @@ job job_of(mode how, const std::string& model) {
   return j;
 }
 
+/// A language model of 512 tokens a sample; in generation of one, the token of a step.
+planning_graph model_of(mode how, const std::string& name) {
+  return how == mode::generation ? zoo::model(name, {.tokens = 1}) : zoo::model(name, {});
+}
+
 /// A target that is a limit: no energy buys lateness.
 qoe_target within(double latency_s) { return {.latency = seconds(latency_s), .lambda_J_per_s = 1e6}; }
 
@@ -138,7 +143,7 @@ struct comparison {
 
 comparison compare(mode how, const std::string& setting, const std::string& name) {
   comparison c{how, setting, name};
-  const planning_graph model = zoo::model(name, {});
+  const planning_graph model = model_of(how, name);
   const cluster devices = zoo::cluster(setting);
   problem p = problem_of(model, devices, job_of(how, name));
   const auto ask_all = [&] {
@@ -243,7 +248,7 @@ std::string searched_harder(const std::vector<comparison>& all, field comparison
     const auto& [others, dora] = c.*of;
     const auto range = range_of(others, 0, value);
     if (!range || (dora.best && range->first >= value(dora) / tolerance)) continue;
-    const planning_graph model = zoo::model(c.model, {});
+    const planning_graph model = model_of(c.how, c.model);
     const cluster devices = zoo::cluster(c.setting);
     problem p = problem_of(model, devices, job_of(c.how, c.model));
     if (of == &comparison::in_time) p.job.qoe = within(c.target_s);
@@ -404,7 +409,7 @@ std::string energy_headline(const std::vector<comparison>& all, bool quick) {
 
 std::string response(const plan_result& r) { return r.plans.empty() ? "-" : readable(r.plans.front().predicted->response()); }
 
-/// Calls f(setting, devices, name, model) for the settings and the two models of the paper's ablations.
+/// Calls f(setting, devices, name) for the settings and the names of the two models of the paper's ablations.
 template <class F>
 void for_each_ablation(bool quick, F&& f) {
   for (const std::string& setting : settings) {
@@ -412,8 +417,7 @@ void for_each_ablation(bool quick, F&& f) {
     const cluster devices = zoo::cluster(setting);
     for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
       if (quick && std::string(name) == "qwen-omni") continue;
-      const planning_graph model = zoo::model(name, {});
-      f(setting, devices, std::string(name), model);
+      f(setting, devices, std::string(name));
     }
   }
 }
@@ -445,8 +449,9 @@ std::string order_gap(const plan_result& r) {
 
 std::string phases(bool quick) {
   std::vector<row> rows{{"setting", "job", "on paper", "even split", "phase 2 only", "phase 1 only", "both", "order at most off"}};
-  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name, const planning_graph& model) {
+  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name) {
     for (const mode how : {mode::training, mode::inference, mode::generation}) {
+      const planning_graph model = model_of(how, name);
       const problem p = problem_of(model, devices, job_of(how, name));
       const plan_result both = recipes::dora(p, minimize_latency{}, 1);
       rows.push_back({setting, name + ", " + std::string(to_string(how)), response(best_on_paper(p)),
@@ -466,7 +471,8 @@ std::string top_k(bool quick) {
   row headings{"setting", "model"};
   for (const int k : ks) headings.push_back("K " + std::to_string(k));
   std::vector<row> rows{headings};
-  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name, const planning_graph& model) {
+  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name) {
+    const planning_graph model = model_of(mode::training, name);
     row r{setting, name};
     for (const int k : ks) {
       const problem p = problem_of(model, devices, job_of(mode::training, name));
@@ -537,7 +543,7 @@ std::string contention(bool quick) {
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) {
       if (quick && how != mode::training) continue;
-      const planning_graph model = zoo::model(name, {});
+      const planning_graph model = model_of(how, name);
       const job wanted = job_of(how, name);
       const problem in_air = problem_of(model, air, wanted), on_wires = problem_of(model, wires, wanted);
       const plan_result best = recipes::dora(in_air, minimize_latency{}, 1, {.partitioner = {.k = 30}});

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <hetplan/cost/check_mode.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
@@ -85,6 +86,7 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
       add();
     }
     for (std::size_t m = 0; m < models_.size(); ++m) {
+      below(file, where("/jobs/", i), [&] { check_mode(models_[m].value, wanted.workload.mode); });
       for (const auto& c : clusters_) {
         io::check_together(models_[m].value, c.value, c.name, wanted.workload.mode);
         if (auto line = io::unused_profiles(models_[m].value, c.value)) warnings_.push_back(std::move(*line));

@@ -346,7 +346,8 @@ TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and 
   const auto check = [&](const char* name, const char* setting, const job& what) {
     INFO(name << " on " << setting << ", " << to_string(what.workload.mode));
     const cluster c = zoo::cluster(setting);
-    const planning_graph model = zoo::model(name, {});
+    const bool token = what.workload.mode == mode::generation;
+    const planning_graph model = token ? zoo::model(name, {.tokens = 1}) : zoo::model(name, {});
     const planning_problem problem{model, c, roofline{}, what};
     const recipes::dora_options o{.partitioner = {.k = 3},
                                   .network = {.scheduler = schedule::searched_transfers{.search = {.steps = 100}}}};

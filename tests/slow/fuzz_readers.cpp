@@ -35,7 +35,7 @@ using namespace hetplan;
 
 namespace {
 
-const std::string model_text = R"({"format": "hetplan/model/1", "name": "toy", "bytes_per_parameter": 2, "tokens_per_sample": 8, // comment
+const std::string model_text = R"({"format": "hetplan/model/1", "name": "toy", "bytes_per_parameter": 2, "tokens_per_sample": 1, // comment
  "layers": [{"name": "a", "forward_flops": "2 GFLOP", "weight": "4 MB", "kind": "conv", "activation": 600000, "weight_group": "t"},
   {"name": "b", "forward_flops": 1e9, "trainable": false, "weight": 100, "traffic": "1 MiB", "kv_bytes_per_token": 3,
    "profile": {"k": {"batch": [1, 2.5], "forward": ["1 ms", 2e-3], "backward": [3e-3, 4e-3]}}},

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <hetplan/cost/check_mode.hpp>
+
 namespace HETPLAN_NAMESPACE {
 
 HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t last, device_id d, int share) const {
@@ -81,6 +83,7 @@ HETPLAN_INLINE std::size_t prefix_table::usable_degrees(const planning_graph& mo
 HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
                                           const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share)
     : blocks_(sequence.size()), max_share_(static_cast<std::size_t>(max_share)), training_(w.mode == mode::training) {
+  check_mode(model, w.mode);
   add_memory(model, sequence, memory, w);
   for (const device& d : c.devices()) {
     first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back() * max_share_);

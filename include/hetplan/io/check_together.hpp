@@ -12,7 +12,7 @@
 namespace HETPLAN_NAMESPACE::io {
 
 /// Every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute;
-/// where the mode is given and is training, that profile has a backward.
+/// where the mode is given, it can run the model (see check_mode), and in training that profile has a backward.
 ///
 /// @param file  the cluster's, for messages.
 /// Throws       invalid_input, as in `home.json: /devices/2/compute: expected FLOP/s > 0, got nothing: ...`.

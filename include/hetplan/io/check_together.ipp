@@ -5,12 +5,14 @@
 
 #include <string>
 
+#include <hetplan/cost/check_mode.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 
 HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode) {
+  if (mode) check_mode(model, *mode);
   for (const device& d : c.devices()) {
     const auto fail = [&](const layer& l, std::string_view field, std::string_view expected, std::string_view why) {
       throw invalid_input(escaped(file) + ": /devices/" + std::to_string(d.id.value) + "/" + std::string(field) + ": expected " +

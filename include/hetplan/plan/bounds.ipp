@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include <hetplan/cost/check_mode.hpp>
+
 namespace HETPLAN_NAMESPACE {
 
 namespace detail {
@@ -89,6 +91,7 @@ HETPLAN_INLINE double lagrangian_bound(const std::vector<layer_class>& classes, 
 
 HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const cluster& c, const any_cost_model& cost, const workload& w,
                                           long long max_batch) {
+  check_mode(model, w.mode);
   constexpr double inf = std::numeric_limits<double>::infinity();
   const bool training = w.mode == mode::training;
   layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/cost/check_mode.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/runnable.hpp>
@@ -62,6 +63,7 @@ class plan_validator {
     if (!(std::isfinite(p_.workload.optimizer_factor) && p_.workload.optimizer_factor >= 0))
       refuse("/workload/optimizer_factor", "a finite number >= 0", to_text(p_.workload.optimizer_factor));
     if (!(p_.workload.context >= 0)) refuse("/workload/context", "an integer >= 0", std::to_string(p_.workload.context));
+    if (const auto fault = mode_fault(model_, p_.workload.mode)) fail("/mode", *fault);
     if (p_.workload.mode == mode::generation) {
       if (!(p_.workload.tokens >= 2)) refuse("/workload/tokens", "an integer >= 2", std::to_string(p_.workload.tokens));
     }

@@ -9,6 +9,7 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/any_energy_model.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/cost/check_mode.hpp>
 #include <hetplan/cost/remembered_cost.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/problem/any_network_policy.hpp>
@@ -29,6 +30,8 @@ struct judge_models {
 /// Model and cluster must outlive it; the models are copied.
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
+///
+/// Throws  invalid_input (the job's mode cannot run the model: see check_mode).
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
@@ -41,7 +44,9 @@ struct planning_problem {
   planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
                    judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)
       : model(m), cluster(c), cost(remembered_cost(std::move(times), m, c)), job(std::move(wanted)), models(std::move(others)),
-        lp(std::move(solver)), steps(most_steps) {}
+        lp(std::move(solver)), steps(most_steps) {
+    check_mode(m, job.workload.mode);
+  }
 };
 
 }  // namespace HETPLAN_NAMESPACE
