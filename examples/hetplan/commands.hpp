@@ -54,6 +54,7 @@ struct export_options {
   bool whole_blocks = false;            ///< moves cuts
   std::string source;                   ///< onnx: the file that the model was imported from
   std::vector<std::string> dimensions;  ///< onnx: as it was imported
+  std::vector<std::string> conditions;  ///< onnx: as it was imported
 };
 struct replay_options {
   std::string model, cluster, plan, out;
@@ -94,6 +95,7 @@ struct import_options {
   int microbatch = 1;                      ///< sailor
   int degree = 1;                          ///< piper, sailor: of tensor parallelism
   std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
+  std::vector<std::string> conditions;     ///< onnx: BRANCH or NAME=BRANCH
 };
 
 /// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.
@@ -122,6 +124,8 @@ void warn(const std::string& text);
 /// A file, or a built-in name, fused as the options say. Throws invalid_input for an option of built-in models that this one has no use
 /// for.
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
+/// Throws invalid_input for a file of ONNX's, which is to be imported first.
+void require_no_onnx(const std::string& file);
 /// The model with operators fused as the options say.
 hetplan::planning_graph fused_as_asked(const common_options&, hetplan::planning_graph model);
 /// The layers of such a model as blocks of the whole one; none where --fuse is not given.
@@ -184,6 +188,8 @@ enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
 void require_planner(const char* option, const std::string& name);
 /// "seq=128" as name and size, for ONNX's dynamic axes.
 std::map<std::string, long long> parse_dimensions(const std::vector<std::string>& given);
+/// "then", or "NAME=else": does an operator If of an ONNX model take its first branch? "" are all that are not named.
+std::map<std::string, bool> parse_conditions(const std::vector<std::string>& given);
 /// What is given and none of these planners takes, a line each. Throws invalid_input where it is a model of dora's, by name, or a row
 /// stands twice.
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners,

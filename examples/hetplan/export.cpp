@@ -59,7 +59,8 @@ std::string file_part(std::string name) {
 int export_onnx(const common_options& options, const export_options& o, hetplan::plan p, const planning_graph& model,
                 const cluster& devices) {
   const std::string text = io::read_text(o.source, exchange::max_onnx_bytes);
-  const exchange::onnx_options how{.dimensions = parse_dimensions(o.dimensions), .name = model.name()};
+  const exchange::onnx_options how{
+      .dimensions = parse_dimensions(o.dimensions), .name = model.name(), .conditions = parse_conditions(o.conditions)};
   const exchange::onnx_model read = exchange::read_onnx(text, o.source, how);
   if (fused_as_asked(options, read.graph) != model)
     throw invalid_input("--source: " + io::escaped(o.source) + " is not what model " + io::in_quotes(model.name()) + " was imported from");
@@ -89,8 +90,8 @@ int export_onnx(const common_options& options, const export_options& o, hetplan:
 
 int export_plan(const common_options& options, const export_options& o) {
   if (o.to == "onnx" && (o.source.empty() || o.out.empty())) throw invalid_input("--to onnx: expected --source FILE.onnx and --out PREFIX");
-  if (o.to != "onnx" && (!o.source.empty() || !o.dimensions.empty()))
-    throw invalid_input("--source, --dim: only onnx takes them, not " + o.to);
+  if (o.to != "onnx" && (!o.source.empty() || !o.dimensions.empty() || !o.conditions.empty()))
+    throw invalid_input("--source, --dim, --if: only onnx takes them, not " + o.to);
   if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
@@ -113,7 +114,14 @@ int export_plan(const common_options& options, const export_options& o) {
       return 1;
     }
   }
-  const std::string text = text_for(o, p, model, devices);
+  const auto text_of = [&] {
+    if (o.to != "placement" || options.fuse.empty()) return text_for(o, p, model, devices);
+    common_options apart = options;  // who moves operators knows those of the model
+    apart.fuse.clear();
+    const planning_graph operators = load_model(apart, o.model);
+    return text_for(o, expand_blocks(p, *blocks_as_asked(options, operators)), operators, devices);
+  };
+  const std::string text = text_of();
   if (o.out.empty()) {
     std::cout << (options.json && o.to != "tasks" && o.to != "plan" && o.to != "placement" ? io::json_text(io::json{{"text", text}})
                                                                                            : text);

@@ -111,8 +111,9 @@ std::string first_names(const std::vector<std::string>& names) {
 
 imported import_onnx(const common_options& options, const import_options& o) {
 #ifdef HETPLAN_HAS_ONNX
-  exchange::onnx_model m = exchange::read_onnx(io::read_text(o.file, exchange::max_onnx_bytes), o.file,
-                                               {.dimensions = parse_dimensions(o.dimensions), .name = {}});
+  exchange::onnx_model m =
+      exchange::read_onnx(io::read_text(o.file, exchange::max_onnx_bytes), o.file,
+                          {.dimensions = parse_dimensions(o.dimensions), .name = {}, .conditions = parse_conditions(o.conditions)});
   for (const std::string& line : m.assumed) warn(o.file + ": " + line);
   if (!m.not_inferred.empty()) warn(o.file + ": shapes are not known, and count as one element, of tensors " + first_names(m.not_inferred));
   if (!o.out.empty() && !options.json) std::printf("%zu operators compute constants or shapes and are no layers\n", m.folded);
@@ -147,6 +148,20 @@ std::map<std::string, long long> parse_dimensions(const std::vector<std::string>
       throw invalid_input("--dim: " + io::in_quotes(text.substr(0, equals)) + " twice");
   }
   return sizes;
+}
+
+std::map<std::string, bool> parse_conditions(const std::vector<std::string>& given) {
+  std::map<std::string, bool> first;
+  for (const std::string& text : given) {
+    const std::size_t equals = text.rfind('=');
+    const std::string branch = text.substr(equals == std::string::npos ? 0 : equals + 1);
+    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+    if ((branch != "then" && branch != "else") || equals == 0)
+      throw invalid_input("--if: expected then, else, NAME=then or NAME=else, got " + io::in_quotes(text));
+    if (!first.emplace(name, branch == "then").second)
+      throw invalid_input("--if: " + (name.empty() ? "a branch for all that are not named" : io::in_quotes(name)) + " twice");
+  }
+  return first;
 }
 
 int import_model(const common_options& options, const import_options& o) {

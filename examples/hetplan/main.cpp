@@ -81,6 +81,7 @@ class command_line {
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--source", export_.source, "onnx: the file that the model was imported from")->type_name("FILE");
     exported->add_option("--dim", export_.dimensions, "onnx: as it was imported")->delimiter(',');
+    exported->add_option("--if", export_.conditions, "onnx: as it was imported")->delimiter(',');
     exported->add_option("--out", export_.out, "write it there (standard output)");
 
     CLI::App* replay = command("replay", "a plan for the devices that are left", [this] { return cli::replay(common_, replay_); });
@@ -185,6 +186,10 @@ class command_line {
 
     CLI::App* onnx = format(foreign, "onnx", "an ONNX model: an operator a layer");
     onnx->add_option("--dim", import_.dimensions, "sizes of dynamic axes, by comma: NAME=SIZE")->delimiter(',');
+    onnx->add_option("--if", import_.conditions,
+                     "the branch of operators If whose condition is no constant: then or else, or by comma for some of them NAME=then "
+                     "(the one with more FLOP)")
+        ->delimiter(',');
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");

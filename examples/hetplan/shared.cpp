@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <span>
@@ -115,6 +116,16 @@ std::optional<coarsen::blocks> blocks_as_asked(const common_options& options, co
   return std::nullopt;
 }
 
+/// By its first byte: protobuf's key of the version of the format; or by its name, unless there is JSON in it. A pipe is left alone.
+void require_no_onnx(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return;
+  std::ifstream in(file, std::ios::binary);
+  if (in.peek() != 8 && (!file.ends_with(".onnx") || (in >> std::ws).peek() == '{')) return;
+  throw invalid_input(file + ": expected a hetplan model, got an ONNX file; \"hetplan import onnx " + file +
+                      " --out MODEL.json\" makes one of it");
+}
+
 planning_graph load_model(const common_options& options, const std::string& name) {
   common_options left = options;  // what the model has no use for
   left.fuse.clear();
@@ -127,6 +138,7 @@ planning_graph load_model(const common_options& options, const std::string& name
     return fused_as_asked(options, zoo::model(name, model_options(used)));
   }
   require_file("model", name, zoo::model_names());
+  require_no_onnx(name);
   return fused_as_asked(options, io::read_model(io::json_document::load(name)));
 }
 

@@ -24,6 +24,7 @@ namespace {
 
 bool names_a_cluster(const std::string& what) {
   if (std::filesystem::exists(what)) {
+    require_no_onnx(what);
     return io::document_format(io::json_document::load(what)) == io::cluster_format;
   }
   const auto& names = zoo::cluster_names();

@@ -47,8 +47,19 @@ def node(kind, inputs, output):
     return text(1, b"".join(text(1, i) for i in inputs) + text(2, output) + text(4, kind))
 
 
+def graph_of(*parts, inputs=(), outputs=()):
+    return b"".join(parts) + text(2, "g") + b"".join(text(11, i) for i in inputs) + b"".join(text(12, o) for o in outputs)
+
+
+def choice(condition, output, **branches):
+    """If with the graphs of its branches."""
+    attributes = b"".join(text(5, text(1, f"{name}_branch") + text(6, graph) + bytes([160, 1, 5]))
+                          for name, graph in branches.items())
+    return text(1, text(1, condition) + text(2, output) + text(4, "If") + attributes)
+
+
 def model(*parts, inputs=(), outputs=()):
-    graph = b"".join(parts) + text(2, "g") + b"".join(text(11, i) for i in inputs) + b"".join(text(12, o) for o in outputs)
+    graph = graph_of(*parts, inputs=inputs, outputs=outputs)
     return number(1, 7) + text(7, graph) + text(8, text(1, "") + number(2, 13))
 
 
@@ -123,6 +134,41 @@ class imports(folder_test):
         self.assertIn("operators of type Newest compute nothing that counts", result.stderr)
         self.assertIn('shapes are not known, and count as one element, of tensors "t3"', result.stderr)
 
+    def test_a_branch_is_chosen(self):
+        self.write("m.onnx", model(choice("c", "y", then=graph_of(node("Relu", ["x"], "z"), outputs=[shape("z", 4)]),
+                                          **{"else": graph_of(node("Sigmoid", ["x"], "z"), outputs=[shape("z", 4)])}),
+                                   inputs=[shape("x", 4), shape("c")], outputs=[shape("y", 4)]))
+        kinds = lambda *options: [x["kind"] for x in json.loads(self.done("import", "onnx", "m.onnx", *options, warned=1))["layers"]]
+        self.assertEqual(kinds(), ["Sigmoid"])
+        self.assertEqual(kinds("--if", "then"), ["Relu"])
+        self.assertEqual(kinds("--if", "y=then"), ["Relu"])
+        self.assertIn("m.onnx: operator If \"y\": which branch it takes is known when it runs; else_branch counts, with 16 FLOP, not then_branch with 4",
+                      run("import", "onnx", "m.onnx", cwd=self.path).stderr)
+        self.assertIn("--if: expected then, else, NAME=then or NAME=else, got \"first\"", self.refused("import", "onnx", "m.onnx", "--if", "first"))
+        self.assertIn("--if: \"y\" twice", self.refused("import", "onnx", "m.onnx", "--if", "y=then,y=else"))
+        self.assertIn("no operator If is called \"z\"", self.refused("import", "onnx", "m.onnx", "--if", "z=then"))
+        self.write("c.json", cluster(1000, 1000))
+        self.done("import", "onnx", "m.onnx", "--if", "then", "--out", "m.json", warned=1)
+        self.done("plan", "m.json", "c.json", "--planner", "heft", "--out", "p.json")
+        export = ("export", "m.json", "c.json", "p.json", "--to", "onnx", "--source", "m.onnx", "--out", "part")
+        self.assertIn("is not what model \"m\" was imported from", self.refused(*export))
+        self.assertIn("part.0", self.done(*export, "--if", "then"))
+
+    def test_a_raw_file_is_to_be_imported_first(self):
+        self.write("m.onnx", chain(rows=3))
+        self.write("renamed.json", chain(rows=3))
+        self.write("odd.onnx", text(1, "no model at all"))
+        self.write("c.json", cluster(1000, 1000))
+        for name in ("m.onnx", "renamed.json", "odd.onnx"):
+            for command in (("plan", name, "c.json"), ("compare", name, "c.json"), ("simulate", name, "c.json", "p.json"), ("show", name),
+                            ("adapt", name, "c.json", "j.json", "t.json"), ("export", name, "c.json", "p.json", "--to", "placement"),
+                            ("replay", name, "c.json", "p.json", "--lost", "board 0")):
+                self.assertIn(f'{name}: expected a hetplan model, got an ONNX file; "hetplan import onnx {name} --out MODEL.json" makes one of it',
+                              self.refused(*command))
+        self.done("import", "onnx", "m.onnx", "--out", "m.json")
+        (self.path / "m.json").rename(self.path / "in.onnx")
+        self.done("show", "in.onnx")  # a model by another name
+
     def test_bad_files_are_one_line_and_leave_nothing(self):
         out = ("--out", "m.json")
         whole = chain()
@@ -195,6 +241,23 @@ class plans(folder_test):
                 operators += len(json.loads(self.done("import", "onnx", name))["layers"])  # a model by itself
             self.assertEqual(operators, 5)
 
+    def test_a_placement_lists_operators_also_where_they_were_fused(self):
+        self.write("m.onnx", model(*(weight(f"w{i}", 4, 4) for i in range(2)), node("MatMul", ["x", "w0"], "a"), node("Relu", ["a"], "b"),
+                                   node("MatMul", ["b", "w1"], "d"), node("Relu", ["d"], "y"), inputs=[shape("x", 3, 4)],
+                                   outputs=[shape("y", 3, 4)]))
+        self.done("import", "onnx", "m.onnx", "--out", "m.json")
+        names = [x["name"] for x in self.read("m.json")["layers"]]
+        self.assertEqual(len(names), 4)
+        self.write("c.json", cluster(80, 80))
+        fused = ("--fuse", "tensorrt")
+        self.assertLess(len(json.loads(self.done("show", "m.json", *fused, "--json"))["layers"]), 4)
+        self.done("plan", "m.json", "c.json", "--planner", "heft", "--out", "p.json", *fused)
+        document = json.loads(self.done("export", "m.json", "c.json", "p.json", "--to", "placement", *fused))
+        self.assertEqual(sorted(document["placement"]), sorted(names))
+        self.assertEqual(sorted(sum(document["order"].values(), [])), sorted(names))
+        self.assertEqual(document["placement"]["MatMul a"], document["placement"]["Relu b"])
+        self.assertNotEqual(document["placement"]["MatMul a"], document["placement"]["MatMul d"])
+
     def test_weights_beside_the_file(self):
         export = self.cut("heft", beside="weights.bin")
         command = (*export, "--to", "onnx", "--source", "m.onnx", "--out", "part")
@@ -203,6 +266,15 @@ class plans(folder_test):
         self.assertEqual(result.stderr, 'hetplan: warning: the parts hold weights in "weights.bin", which is not beside them\n')
         self.write("weights.bin", bytes(64))
         self.done(*command)
+
+    def test_the_how_to_runs_as_it_is_pasted(self):
+        page = (pathlib.Path(os.environ["HETPLAN_SOURCE_DIR"]) / "docs/how-to/place-an-onnx-model.md").read_text()
+        commands = re.search("```sh\n(.*?)```", page, re.DOTALL)[1]
+        self.write("resnet50.onnx", chain(rows=3))
+        result = subprocess.run(["sh", "-e", "-c", f'hetplan() {{ "{CLI}" "$@"; }}\n{commands}'], capture_output=True, text=True, cwd=self.path,
+                                timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(list((self.path / "parts").glob("resnet50.0.*.onnx")))
 
     def test_what_cannot_be_exported(self):
         export = self.cut("heft")

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #ifdef HETPLAN_HAS_ONNX
 
+#include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,7 @@
 
 #include <hetplan/exchange/onnx_graph.hpp>
 #include <support/onnx_text.hpp>
+#include <support/random_source.hpp>
 
 namespace test_onnx_operators {
 
@@ -273,6 +277,136 @@ TEST_CASE("weights that are stored in a byte and unpacked before they are used c
   m.node("DequantizeLinear", {"w", "s"}, "real");
   m.node("MatMul", {"x", "real"}, "y");
   CHECK(read(m).of.weight.value() == 64);
+}
+
+TEST_CASE("packed weights count with their scales and zero points, in their own types") {
+  onnx_text m(21);
+  m.input("x", {1, 4096}, onnx::TensorProto::FLOAT16);
+  const auto beside = [&](const std::string& name, const std::vector<long long>& shape, int type) {
+    auto& t = *m.g().add_initializer();
+    t.set_name(name), t.set_data_type(type), t.set_data_location(onnx::TensorProto::EXTERNAL);
+    for (const long long d : shape) t.add_dims(d);
+  };
+  constexpr int int4 = 22;
+  beside("w", {4096, 4096}, int4), beside("s", {128, 4096}, onnx::TensorProto::FLOAT16), beside("z", {128, 4096}, int4);
+  auto& n = m.node("DequantizeLinear", {"w", "s", "z"}, "real");
+  onnx_text::integer(n, "block_size", 32);
+  onnx_text::integer(n, "axis", 0);
+  m.node("Transpose", {"real"}, "turned");
+  m.node("MatMul", {"x", "turned"}, "y");
+  const exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx");
+  REQUIRE(r.graph.size() == 1);
+  CHECK(r.graph[layer_id(0)].weight.value() == 9'699'328);
+  CHECK(r.graph[layer_id(0)].traffic.value() == 2 * 2.0 * 4096);  // as wide as the scales
+  CHECK(r.assumed.size() == 1);                                   // the version: block_size says nothing of the shape
+
+  m = onnx_text();  // a scale that is packed itself, and one for all
+  m.input("x", {2, 8});
+  m.weight("w", {8, 8}, onnx::TensorProto::INT8), m.weight("s", {8}, onnx::TensorProto::UINT8), m.weight("one", {});
+  m.weight("zero", {8}, onnx::TensorProto::UINT8);
+  m.node("DequantizeLinear", {"s", "one"}, "scale");
+  m.node("DequantizeLinear", {"w", "scale", "zero"}, "real");
+  m.node("MatMul", {"x", "real"}, "y");
+  CHECK(read(m).of.weight.value() == 64 + 8 + 8);
+}
+
+/// The least that contractions in pairs cost, trying every pair first, second and so on.
+double cheapest_contraction(std::vector<std::set<char>> terms, const std::set<char>& output, const std::map<char, double>& sizes) {
+  if (terms.size() < 2) return 0;
+  double least = 1e300;
+  for (std::size_t a = 0; a < terms.size(); ++a) {
+    for (std::size_t b = a + 1; b < terms.size(); ++b) {
+      std::set<char> both = terms[a], wanted = output;
+      both.insert(terms[b].begin(), terms[b].end());
+      std::vector<std::set<char>> left;
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        if (i == a || i == b) continue;
+        left.push_back(terms[i]);
+        wanted.insert(terms[i].begin(), terms[i].end());
+      }
+      double cost = 2;
+      std::set<char> kept;
+      for (const char c : both) {
+        cost *= sizes.at(c);
+        if (wanted.contains(c)) kept.insert(c);
+      }
+      left.push_back(kept);
+      least = std::min(least, cost + cheapest_contraction(left, output, sizes));
+    }
+  }
+  return least;
+}
+
+TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
+  const auto flop = [](const std::string& equation, const std::vector<std::vector<long long>>& shapes) {
+    onnx_text m;
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      inputs.push_back("x" + std::to_string(i));
+      m.input(inputs.back(), shapes[i]);
+    }
+    onnx_text::words(m.node("Einsum", inputs, "y"), "equation", equation);
+    return exchange::read_onnx(m.text(), "m.onnx").graph.forward_flops().value();
+  };
+  CHECK(flop("ij,jk,kl->il", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);
+  CHECK(flop("ij,jk,kl", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);  // the output goes without saying
+  CHECK(flop("ij,jk,kl->il", {{40, 30}, {30, 20}, {20, 10}}) == 36'000);
+  CHECK(flop("...ij,...jk,...kl->...il", {{5, 10, 20}, {5, 20, 30}, {5, 30, 40}}) == 5 * 36'000);
+  test::random_source random(test::first_seed());
+  for (int round = 0; round < 200; ++round) {
+    std::map<char, double> sizes;
+    for (char c = 'a'; c < 'f'; ++c) sizes[c] = random.integer(1, 6);
+    std::vector<std::set<char>> terms;
+    std::vector<std::vector<long long>> shapes;
+    std::string equation;
+    std::set<char> all, output;
+    for (int t = random.integer(2, 5); t > 0; --t) {
+      auto& term = terms.emplace_back();
+      for (int n = random.integer(1, 3); n > 0; --n) term.insert(static_cast<char>('a' + random.integer(0, 4)));
+      all.insert(term.begin(), term.end());
+      auto& shape = shapes.emplace_back();
+      equation += equation.empty() ? "" : ",";
+      for (const char c : term) shape.push_back(static_cast<long long>(sizes[c])), equation += c;
+    }
+    equation += "->";
+    for (const char c : all) {
+      if (random.chance(0.5)) output.insert(c), equation += c;
+    }
+    if (output.empty()) continue;
+    CAPTURE(equation, test::first_seed());
+    CHECK(flop(equation, shapes) == cheapest_contraction(terms, output, sizes));
+  }
+  std::string many = "ab";  // too many to try all: from left to right, and soon
+  std::vector<std::vector<long long>> shapes{{2, 2}};
+  for (int i = 0; i < 23; ++i) many += std::string(",") + static_cast<char>('b' + i) + static_cast<char>('c' + i), shapes.push_back({2, 2});
+  CHECK(flop(many + "->ay", shapes) == 23 * 16);
+}
+
+TEST_CASE("attention of version 23 has shapes and FLOP: heads apart or packed, fewer of keys, what was kept before") {
+  onnx_text m(23);
+  m.input("q", {2, 8, 5, 16}), m.input("k", {2, 4, 7, 16}), m.input("v", {2, 4, 7, 12}), m.input("past", {2, 4, 9, 16});
+  m.input("past_v", {2, 4, 9, 12});
+  auto& n = m.node("Attention", {"q", "k", "v", "", "past", "past_v"}, "y");
+  n.add_output("keys"), n.add_output("values"), n.add_output("scores");
+  onnx_text::integer(n, "is_causal", 1);
+  for (const char* name : {"y", "keys", "values", "scores"}) m.node("Relu", {name}, std::string(name) + " end");
+  exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx");
+  CHECK(r.not_inferred.empty());
+  CHECK(r.assumed.size() == 1);
+  CHECK(r.graph[layer_id(0)].forward_flops.value() == 2.0 * 8 * 5 * 16 * (2 * 16 + 2 * 12 + 5));
+  const std::vector<double> elements{2.0 * 8 * 5 * 12, 2.0 * 4 * 16 * 16, 2.0 * 4 * 16 * 12, 2.0 * 8 * 5 * 16};
+  for (std::size_t i = 0; i < 4; ++i) CHECK(r.graph[layer_id(i + 1)].forward_flops.value() == elements[i]);
+
+  m = onnx_text(23);
+  m.input("q", {2, 5, 8 * 16}), m.input("k", {2, 7, 4 * 16}), m.input("v", {2, 7, 4 * 12});
+  auto& packed = m.node("Attention", {"q", "k", "v"}, "y");
+  onnx_text::integer(packed, "q_num_heads", 8);
+  m.node("Relu", {"y"}, "end");
+  CHECK_THROWS_WITH(exchange::read_onnx(m.text(), "m.onnx"), Catch::Matchers::Contains("expected q_num_heads and kv_num_heads"));
+  onnx_text::integer(*m.g().mutable_node(0), "kv_num_heads", 4);
+  r = exchange::read_onnx(m.text(), "m.onnx");
+  CHECK(r.graph[layer_id(0)].forward_flops.value() == 2.0 * 8 * 5 * 7 * (2 * 16 + 2 * 12 + 5));
+  CHECK(r.graph[layer_id(1)].forward_flops.value() == 2.0 * 5 * 8 * 12);
 }
 
 TEST_CASE("shapes are folded through all that exporters compute them with") {

@@ -75,6 +75,41 @@ class onnx_text {
     a.set_type(onnx::AttributeProto::STRING);
     a.set_s(value);
   }
+  static void real(onnx::NodeProto& n, const std::string& name, double value) {
+    auto& a = *n.add_attribute();
+    a.set_name(name);
+    a.set_type(onnx::AttributeProto::FLOAT);
+    a.set_f(static_cast<float>(value));
+  }
+  /// An attribute that is the function's of that name.
+  static void refers(onnx::NodeProto& n, const std::string& name, const std::string& to, onnx::AttributeProto::AttributeType type) {
+    auto& a = *n.add_attribute();
+    a.set_name(name);
+    a.set_ref_attr_name(to);
+    a.set_type(type);
+  }
+  /// A branch of If, or what Loop repeats.
+  static void graph(onnx::NodeProto& n, const std::string& name, onnx_text inside) {
+    auto& a = *n.add_attribute();
+    a.set_name(name);
+    a.set_type(onnx::AttributeProto::GRAPH);
+    a.mutable_g()->Swap(&inside.g());
+  }
+  /// A function whose operators are those of `body`. Fields that older versions of ONNX lack are written as what they are in the file.
+  void function(const std::string& name, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                const onnx_text& body, const std::string& overload = "", const std::vector<onnx::AttributeProto>& defaults = {}) {
+    auto& f = *m_.add_functions();
+    f.set_name(name);
+    f.set_domain("own");
+    for (const auto& i : inputs) f.add_input(i);
+    for (const auto& o : outputs) f.add_output(o);
+    *f.mutable_node() = body.m_.graph().node();
+    *f.mutable_opset_import() = body.m_.opset_import();
+    for (const auto& a : defaults) f.mutable_unknown_fields()->AddLengthDelimited(11, a.SerializeAsString());
+    if (!overload.empty()) f.mutable_unknown_fields()->AddLengthDelimited(13, overload);
+  }
+  static void overload(onnx::NodeProto& n, const std::string& name) { n.mutable_unknown_fields()->AddLengthDelimited(8, name); }
+
   [[nodiscard]] std::string text() const { return m_.SerializeAsString(); }
 
  private:

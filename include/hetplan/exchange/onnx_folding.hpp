@@ -9,17 +9,12 @@
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
-/// Integers that a node computes.
-struct folded_values {
-  std::vector<long long> values;
-  int type = 0;
-  std::optional<std::vector<long long>> shape = {};  ///< nothing: their number does not say it
-};
-
-/// What a node computes from integers that are known: shapes, and arithmetic with them. Nothing where it computes something else.
+/// What a node computes from numbers that are known: shapes, and arithmetic with them, whole or in floating point. By output, with type and
+/// shape; where `known` is false their number does not say the shape. Empty where the node computes something else.
 ///
-/// Source  ONNX's operator specifications; its own data propagation stops at Range and at floating point.
-[[nodiscard]] std::optional<folded_values> fold(const onnx::NodeProto& n, const onnx_lookup& tensor);
+/// Source  ONNX's operator specifications; its own data propagation stops at Range and at floating point. FLOAT is rounded to single
+///         precision after each step, as a runtime rounds it.
+[[nodiscard]] std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onnx_lookup& tensor);
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail
 

@@ -4,211 +4,315 @@
 #include <hetplan/exchange/onnx_folding.hpp>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <hetplan/exchange/onnx_elementwise.hpp>
+
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
-/// Elementwise arithmetic; nothing where it has no integer result.
-[[nodiscard]] HETPLAN_INLINE std::optional<long long> calculate(const std::string& op, bool whole, long long a, long long b) {
-  constexpr long long most = 1LL << 31;
-  if (a > most || b > most || a < -most || b < -most) return std::nullopt;
-  if (op == "Add") return a + b;
-  if (op == "Sub") return a - b;
-  if (op == "Mul") return a * b;
-  if (op == "Div" && b != 0 && (whole || a % b == 0)) return a / b;
-  if (op == "Mod" && b > 0 && a >= 0) return a % b;
-  if (op == "Min") return std::min(a, b);
-  if (op == "Max") return std::max(a, b);
-  if (op == "Equal") return a == b ? 1 : 0;
-  if (op == "Less") return a < b ? 1 : 0;
-  if (op == "Greater") return a > b ? 1 : 0;
-  return std::nullopt;
+/// Is a shape small whatever its order of axes, so that none of its parts is large where another is 0?
+[[nodiscard]] HETPLAN_INLINE bool is_small(const std::vector<long long>& shape) {
+  double n = 1;
+  for (const long long d : shape) n *= d < 0 ? 1e30 : static_cast<double>(std::max(d, 1LL));
+  return n <= static_cast<double>(most_folded_values);
 }
 
-/// What is computed number by number: one, two or three operands, of which some may be a single number for all.
-[[nodiscard]] HETPLAN_INLINE std::optional<folded_values> fold_elementwise(const onnx::NodeProto& n, const onnx_lookup& tensor) {
-  const std::string& op = n.op_type();
-  const bool choice = op == "Where";
-  if (n.input_size() != (choice ? 3 : 2)) return std::nullopt;
-  std::size_t size = 1;
-  const onnx_tensor* widest = &tensor(n.input(0));
-  for (const auto& name : n.input()) {
-    const onnx_tensor& t = tensor(name);
-    if (t.values->size() != 1) size = t.values->size();
-    if (t.values->size() > 1 || widest->shape.size() < t.shape.size()) widest = &t;
+/// Numbers of a tensor, in another order or not all of them.
+[[nodiscard]] HETPLAN_INLINE onnx_tensor picked(const onnx_tensor& x, const std::vector<std::size_t>& at, std::vector<long long> shape) {
+  onnx_tensor t{.known = true, .shape = std::move(shape), .type = x.type};
+  if (x.values) t.values.emplace();
+  else t.reals.emplace();
+  for (const std::size_t i : at) {
+    if (x.values) t.values->push_back((*x.values)[i]);
+    else t.reals->push_back((*x.reals)[i]);
   }
-  folded_values result;
-  result.shape = widest->shape;
-  for (const auto& name : n.input()) {
-    if (size == 0 || (tensor(name).values->size() != size && tensor(name).values->size() != 1)) return std::nullopt;
-    if (tensor(name).shape.size() > widest->shape.size()) result.shape.reset();
-  }
-  const auto at = [&](int input, std::size_t i) {
-    const auto& v = *tensor(n.input(input)).values;
-    return v[v.size() == 1 ? 0 : i];
-  };
-  const bool compares = op == "Equal" || op == "Less" || op == "Greater";
-  const int type = tensor(n.input(choice ? 1 : 0)).type;
-  result.type = compares ? static_cast<int>(onnx::TensorProto::BOOL) : type;
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto v =
-        choice ? std::optional(at(0, i) != 0 ? at(1, i) : at(2, i)) : calculate(op, type != onnx::TensorProto::FLOAT, at(0, i), at(1, i));
-    if (!v) return std::nullopt;
-    result.values.push_back(*v);
-  }
-  return result;
+  return t;
 }
 
-/// Picks places of every axis of an array.
-[[nodiscard]] HETPLAN_INLINE std::vector<long long> pick(const std::vector<long long>& from, const std::vector<long long>& shape,
-                                                         const std::vector<std::vector<long long>>& places) {
+/// Places in an array, by what is picked of every axis.
+[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> places_in(const std::vector<long long>& shape,
+                                                                const std::vector<std::vector<long long>>& wanted) {
   std::vector<std::size_t> at{0};
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     std::vector<std::size_t> deeper;
     for (const std::size_t base : at) {
-      for (const long long i : places[axis]) deeper.push_back(base * static_cast<std::size_t>(shape[axis]) + static_cast<std::size_t>(i));
+      for (const long long i : wanted[axis]) deeper.push_back(base * static_cast<std::size_t>(shape[axis]) + static_cast<std::size_t>(i));
     }
     at = std::move(deeper);
   }
-  std::vector<long long> picked;
-  for (const std::size_t i : at) picked.push_back(from[i]);
-  return picked;
+  return at;
 }
 
-/// All places of an axis, in order.
-[[nodiscard]] HETPLAN_INLINE std::vector<long long> all_places(long long size) {
-  std::vector<long long> all(static_cast<std::size_t>(size));
-  std::iota(all.begin(), all.end(), 0LL);
+/// All of every axis, in order.
+[[nodiscard]] HETPLAN_INLINE std::vector<std::vector<long long>> all_places(const std::vector<long long>& shape) {
+  std::vector<std::vector<long long>> all;
+  for (const long long size : shape) {
+    std::vector<long long>& axis = all.emplace_back(static_cast<std::size_t>(size));
+    std::iota(axis.begin(), axis.end(), 0LL);
+  }
   return all;
 }
 
-[[nodiscard]] HETPLAN_INLINE std::optional<folded_values> fold_slice(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+[[nodiscard]] HETPLAN_INLINE onnx_tensor picked(const onnx_tensor& x, const std::vector<std::vector<long long>>& wanted) {
+  std::vector<long long> shape;
+  for (const auto& axis : wanted) shape.push_back(static_cast<long long>(axis.size()));
+  return picked(x, places_in(x.shape, wanted), std::move(shape));
+}
+
+/// An axis of a tensor from the front; nothing where it has no such axis.
+[[nodiscard]] HETPLAN_INLINE std::optional<std::size_t> axis_of(const onnx_tensor& x, long long axis) {
+  const auto rank = static_cast<long long>(x.shape.size());
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+}
+
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_slice(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   using list = std::vector<long long>;
   const onnx_tensor& x = tensor(n.input(0));
   const auto numbers = [&](int i, std::string_view old) {
     const auto& given = input_of(n, i);
-    return given.empty() ? attribute_list(n, old) : *tensor(given).values;
+    return given.empty() ? attribute_list(n, old) : tensor(given).values.value_or(list{});
   };
   const list starts = numbers(1, "starts"), ends = numbers(2, "ends"), axes = numbers(3, "axes"), steps = numbers(4, "steps");
-  const auto rank = static_cast<long long>(x.shape.size());
-  if (x.values->empty()) return std::nullopt;
-  std::vector<list> places;
-  for (const long long size : x.shape) places.push_back(all_places(size));
+  if (x.elements() == 0) return std::nullopt;
+  std::vector<list> wanted = all_places(x.shape);
   if (ends.size() != starts.size() || (!axes.empty() && axes.size() != starts.size())) return std::nullopt;
   for (std::size_t k = 0; k < starts.size(); ++k) {
-    long long axis = axes.empty() ? static_cast<long long>(k) : axes[k];
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) return std::nullopt;
-    const long long size = x.shape[static_cast<std::size_t>(axis)], step = k < steps.size() ? steps[k] : 1;
-    if (step == 0 || step > size + 1 || step < -size - 1) return std::nullopt;
+    const auto axis = axis_of(x, axes.empty() ? static_cast<long long>(k) : axes[k]);
+    if (!axis) return std::nullopt;
+    const long long size = x.shape[*axis], step = k < steps.size() ? std::clamp(steps[k], -size - 1, size + 1) : 1;
+    if (step == 0) return std::nullopt;
     const auto place = [&](long long i) {
       if (i < 0) i = i < -size ? -1 : i + size;
       return step > 0 ? std::clamp(i, 0LL, size) : std::clamp(i, -1LL, size - 1);
     };
-    list& cut = places[static_cast<std::size_t>(axis)];
-    cut.clear();
-    for (long long i = place(starts[k]); step > 0 ? i < place(ends[k]) : i > place(ends[k]); i += step) cut.push_back(i);
+    wanted[*axis].clear();
+    for (long long i = place(starts[k]); step > 0 ? i < place(ends[k]) : i > place(ends[k]); i += step) wanted[*axis].push_back(i);
   }
-  folded_values result{.values = pick(*x.values, x.shape, places), .type = x.type, .shape = list{}};
-  for (const list& axis : places) result.shape->push_back(static_cast<long long>(axis.size()));
-  return result;
+  return picked(x, wanted);
 }
 
-[[nodiscard]] HETPLAN_INLINE std::optional<folded_values> fold_transpose(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_transpose(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   const onnx_tensor& x = tensor(n.input(0));
-  const auto perm = attribute_list(n, "perm");
-  const bool swaps = x.shape.size() == 2 && (perm.empty() || perm == std::vector<long long>{1, 0});
-  if (!swaps) return std::nullopt;
-  folded_values result{.values = {}, .type = x.type, .shape = std::vector{x.shape[1], x.shape[0]}};
-  for (long long c = 0; c < x.shape[1]; ++c) {
-    for (long long r = 0; r < x.shape[0]; ++r) result.values.push_back((*x.values)[static_cast<std::size_t>(r * x.shape[1] + c)]);
+  std::vector<long long> perm = attribute_list(n, "perm"), shape, strides(x.shape.size(), 1);
+  for (std::size_t i = perm.empty() ? x.shape.size() : 0; i-- > 0;) perm.push_back(static_cast<long long>(i));
+  if (perm.size() != x.shape.size()) return std::nullopt;
+  for (std::size_t i = x.shape.size(); i-- > 1;) strides[i - 1] = strides[i] * x.shape[i];
+  std::vector<std::size_t> at{0};
+  for (const long long p : perm) {
+    const auto axis = axis_of(x, p);
+    if (!axis) return std::nullopt;
+    shape.push_back(x.shape[*axis]);
+    std::vector<std::size_t> deeper;
+    for (const std::size_t base : at) {
+      for (long long i = 0; i < shape.back(); ++i) deeper.push_back(base + static_cast<std::size_t>(i * strides[*axis]));
+    }
+    at = std::move(deeper);
+    if (at.size() > most_folded_values) return std::nullopt;
   }
-  return result;
+  return at.size() == static_cast<std::size_t>(x.elements()) ? std::optional(picked(x, at, shape)) : std::nullopt;
 }
 
-HETPLAN_INLINE std::optional<folded_values> fold(const onnx::NodeProto& n, const onnx_lookup& tensor) {
-  using list = std::vector<long long>;
-  const std::string& op = n.op_type();
-  const auto in = [&](int i) -> const onnx_tensor& { return tensor(input_of(n, i)); };
-  const auto row = [](list values, int type) {
-    const auto size = static_cast<long long>(values.size());
-    return folded_values{.values = std::move(values), .type = type, .shape = list{size}};
-  };
-  constexpr int wide = onnx::TensorProto::INT64;
-  if (!n.domain().empty()) return std::nullopt;
-  if (op == "Constant") {
-    if (const auto* one = attribute(n, "value_int"); one != nullptr)
-      return folded_values{.values = {one->i()}, .type = wide, .shape = list{}};
-    if (attribute(n, "value_ints") != nullptr) return row(attribute_list(n, "value_ints"), wide);
-    const auto* a = attribute(n, "value");
-    auto values = a != nullptr && a->has_t() ? integers_in(a->t()) : std::nullopt;
-    if (!values) return std::nullopt;
-    return folded_values{
-        .values = std::move(*values), .type = a->t().data_type(), .shape = list(a->t().dims().begin(), a->t().dims().end())};
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_gather(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  const onnx_tensor& x = tensor(n.input(0));
+  const onnx_tensor& which = tensor(input_of(n, 1));
+  const auto axis = axis_of(x, attribute_or(n, "axis", 0));
+  if (!axis || !which.values) return std::nullopt;
+  std::vector<std::vector<long long>> wanted = all_places(x.shape);
+  wanted[*axis].clear();
+  for (long long i : *which.values) {
+    if (i < 0) i += x.shape[*axis];
+    if (i < 0 || i >= x.shape[*axis]) return std::nullopt;
+    wanted[*axis].push_back(i);
   }
-  if (op == "Shape" || op == "Size") {
-    if (!in(0).known) return std::nullopt;
-    if (op == "Size") return folded_values{.values = {static_cast<long long>(in(0).elements())}, .type = wide, .shape = list{}};
-    const auto rank = static_cast<long long>(in(0).shape.size());
-    const auto place = [&](long long i) { return std::clamp(i < 0 ? std::max(i, -rank) + rank : i, 0LL, rank); };
-    const long long from = place(attribute_or(n, "start", 0)), to = std::max(from, place(attribute_or(n, "end", rank)));
-    return row(list(in(0).shape.begin() + from, in(0).shape.begin() + to), wide);
-  }
-  if (n.input_size() == 0) return std::nullopt;
+  std::vector<long long> shape = x.shape;
+  shape[*axis] = static_cast<long long>(wanted[*axis].size());
+  if (!is_small(shape)) return std::nullopt;
+  onnx_tensor t = picked(x, wanted);
+  t.shape.erase(t.shape.begin() + static_cast<long>(*axis));
+  t.shape.insert(t.shape.begin() + static_cast<long>(*axis), which.shape.begin(), which.shape.end());
+  return t;
+}
+
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_concat(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  const onnx_tensor& first = tensor(n.input(0));
+  const auto axis = axis_of(first, attribute_or(n, "axis", 0));
+  if (!axis) return std::nullopt;
+  onnx_tensor t{.known = true, .shape = first.shape, .type = first.type};
+  t.shape[*axis] = 0;
+  long long rows = 1;
+  for (std::size_t i = 0; i < *axis; ++i) rows *= first.shape[i];
   for (const auto& name : n.input()) {
-    if (!name.empty() && !tensor(name).values) return std::nullopt;
+    std::vector<long long> rest = tensor(name).shape;
+    if (rest.size() != first.shape.size() || tensor(name).values.has_value() != first.values.has_value()) return std::nullopt;
+    t.shape[*axis] += std::exchange(rest[*axis], first.shape[*axis]);
+    if (rest != first.shape || !is_small(t.shape)) return std::nullopt;
   }
-  if (!in(0).values) return std::nullopt;
-  const list& x = *in(0).values;
-  if (op == "Identity" || op == "Floor" || op == "Ceil") return folded_values{.values = x, .type = in(0).type, .shape = in(0).shape};
-  if (op == "Unsqueeze" || op == "Squeeze" || op == "Reshape") return folded_values{.values = x, .type = in(0).type};
-  if (op == "Cast") {
-    const auto to = static_cast<int>(attribute_or(n, "to", 0));
-    if (to != wide && to != onnx::TensorProto::INT32 && to != onnx::TensorProto::FLOAT) return std::nullopt;
-    return folded_values{.values = x, .type = to, .shape = in(0).shape};
+  if (first.values) t.values.emplace();
+  else t.reals.emplace();
+  for (long long row = 0; row < rows; ++row) {
+    for (const auto& name : n.input()) {
+      const onnx_tensor& x = tensor(name);
+      const auto size = static_cast<long>(x.elements()) / rows, from = static_cast<long>(row) * size;
+      if (x.values) t.values->insert(t.values->end(), x.values->begin() + from, x.values->begin() + from + size);
+      else t.reals->insert(t.reals->end(), x.reals->begin() + from, x.reals->begin() + from + size);
+    }
   }
-  if (op == "ConstantOfShape") {
+  return t;
+}
+
+/// Parts of an axis, as long as the second input, the attribute, or the number of outputs says.
+[[nodiscard]] HETPLAN_INLINE std::vector<onnx_tensor> fold_split(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  const onnx_tensor& x = tensor(n.input(0));
+  const auto axis = axis_of(x, attribute_or(n, "axis", 0));
+  if (!axis) return {};
+  const long long size = x.shape[*axis], parts = n.output_size(), part = (size + parts - 1) / parts;
+  std::vector<long long> sizes = input_of(n, 1).empty() ? attribute_list(n, "split") : *tensor(n.input(1)).values;
+  for (long long left = size; sizes.size() < static_cast<std::size_t>(parts); left -= sizes.back()) sizes.push_back(std::min(part, left));
+  std::vector<onnx_tensor> all;
+  long long from = 0;
+  for (const long long s : sizes) {
+    if (s < 0 || from + s > size) return {};
+    auto wanted = all_places(x.shape);
+    wanted[*axis].assign(wanted[*axis].begin() + from, wanted[*axis].begin() + from + s);
+    all.push_back(picked(x, wanted));
+    from += s;
+  }
+  return from == size && all.size() == static_cast<std::size_t>(parts) ? all : std::vector<onnx_tensor>{};
+}
+
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_range(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  double number[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    const onnx_tensor& t = tensor(input_of(n, i));
+    if (!t.is_read() || t.elements() != 1) return std::nullopt;
+    number[i] = t.values ? static_cast<double>(t.values->front()) : t.reals->front();
+    if (!(std::abs(number[i]) <= 1e15)) return std::nullopt;
+  }
+  const int type = tensor(n.input(0)).type;
+  if (number[2] == 0) return std::nullopt;
+  const double count = std::max(std::ceil((number[1] - number[0]) / number[2]), 0.0);
+  if (count > most_folded_values) return std::nullopt;
+  onnx_tensor t{.known = true, .shape = {static_cast<long long>(count)}, .type = type};
+  if (is_real(type)) t.reals.emplace();
+  else t.values.emplace();
+  for (long long i = 0; i < t.shape[0]; ++i) {
+    const auto v = rounded(number[0] + static_cast<double>(i) * number[2], type);
+    if (!v) return std::nullopt;
+    if (is_real(type)) t.reals->push_back(*v);
+    else t.values->push_back(static_cast<long long>(*v));
+  }
+  return t;
+}
+
+/// What a node makes of no tensor's numbers: constants and shapes.
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_source(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  using list = std::vector<long long>;
+  constexpr int wide = onnx::TensorProto::INT64, single = onnx::TensorProto::FLOAT;
+  const auto row = [](list values) {
+    const auto size = static_cast<long long>(values.size());
+    return onnx_tensor{.known = true, .shape = {size}, .type = wide, .values = std::move(values)};
+  };
+  if (n.op_type() == "Constant") {
+    const auto* one = attribute(n, "value_int");
+    if (one != nullptr) return onnx_tensor{.known = true, .type = wide, .values = list{one->i()}};
+    if (attribute(n, "value_ints") != nullptr) return row(attribute_list(n, "value_ints"));
+    if (const auto* f = attribute(n, "value_float"); f != nullptr)
+      return onnx_tensor{.known = true, .type = single, .reals = std::vector<double>{f->f()}};
+    const auto* some = attribute(n, "value_floats");
+    if (some != nullptr && some->floats_size() <= static_cast<int>(most_folded_data)) {
+      return onnx_tensor{.known = true,
+                         .shape = {some->floats_size()},
+                         .type = single,
+                         .reals = std::vector<double>(some->floats().begin(), some->floats().end())};
+    }
     const auto* a = attribute(n, "value");
-    const auto value = a != nullptr && a->has_t() ? integers_in(a->t()) : std::nullopt;
-    double count = 1;
-    for (const long long d : x) count *= static_cast<double>(d);
-    if (!value || value->size() != 1 || a->t().data_type() != wide || !(count >= 0 && count <= most_folded_data)) return std::nullopt;
-    return folded_values{.values = list(static_cast<std::size_t>(count), value->front()), .type = wide, .shape = x};
+    if (a == nullptr || !a->has_t()) return std::nullopt;
+    onnx_tensor t{.known = true, .shape = list(a->t().dims().begin(), a->t().dims().end()), .type = a->t().data_type()};
+    if (is_small(t.shape)) read_numbers(a->t(), t);
+    return t.is_read() ? std::optional(t) : std::nullopt;
   }
-  const bool is_row = in(0).shape.size() == 1;
-  if (op == "Concat" && is_row) {
-    list all;
-    for (const auto& name : n.input()) all.insert(all.end(), tensor(name).values->begin(), tensor(name).values->end());
-    return row(std::move(all), in(0).type);
+  const onnx_tensor& x = tensor(input_of(n, 0));
+  if (!x.known) return std::nullopt;
+  if (n.op_type() == "Size") return onnx_tensor{.known = true, .type = wide, .values = list{static_cast<long long>(x.elements())}};
+  const auto rank = static_cast<long long>(x.shape.size());
+  const auto place = [&](long long i) { return std::clamp(i < 0 ? std::max(i, -rank) + rank : i, 0LL, rank); };
+  const long long from = place(attribute_or(n, "start", 0)), to = std::max(from, place(attribute_or(n, "end", rank)));
+  return row(list(x.shape.begin() + from, x.shape.begin() + to));
+}
+
+/// One number, as often as a shape says.
+[[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_filled(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  const onnx_tensor& shape = tensor(n.input(0));
+  const auto* a = attribute(n, "value");
+  onnx_tensor one{.known = true, .shape = {1}, .type = onnx::TensorProto::FLOAT, .reals = std::vector<double>{0}};
+  if (a != nullptr) {
+    one = {.known = true, .shape = {1}, .type = a->t().data_type()};
+    read_numbers(a->t(), one);
   }
-  if (op == "Gather" && is_row && in(1).values) {
-    list picked;
-    const auto size = static_cast<long long>(x.size());
-    for (long long i : *in(1).values) {
-      if (i < 0) i += size;
-      if (i < 0 || i >= size) return std::nullopt;
-      picked.push_back(x[static_cast<std::size_t>(i)]);
-    }
-    return folded_values{.values = std::move(picked), .type = in(0).type, .shape = in(1).shape};
+  onnx_tensor t{.known = true, .shape = shape.values.value_or(std::vector<long long>{-1}), .type = one.type};
+  const auto most = static_cast<double>(one.type == onnx::TensorProto::INT64 ? most_folded_values : most_folded_data);
+  if (!is_small(t.shape) || !one.is_read() || t.elements() > most) return std::nullopt;
+  const auto count = static_cast<std::size_t>(t.elements());
+  if (one.values && one.values->size() == 1) t.values.emplace(count, one.values->front());
+  if (one.reals && one.reals->size() == 1) t.reals.emplace(count, one.reals->front());
+  return t.is_read() ? std::optional(t) : std::nullopt;
+}
+
+/// Where the numbers are that are not 0: an axis a row.
+[[nodiscard]] HETPLAN_INLINE onnx_tensor fold_nonzero(const onnx_tensor& x) {
+  std::vector<std::size_t> at;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.elements()); ++i) {
+    if (x.values ? (*x.values)[i] != 0 : (*x.reals)[i] != 0) at.push_back(i);
   }
-  if (op == "Slice") return fold_slice(n, tensor);
-  if (op == "Transpose") return fold_transpose(n, tensor);
-  if (op == "Range") {
-    for (int i = 0; i < 3; ++i) {
-      if (!in(i).values || in(i).values->size() != 1) return std::nullopt;
-    }
-    const long long to = in(1).values->front(), step = in(2).values->front();
-    constexpr long long most = 1LL << 31;
-    if (step <= 0 || step > most || x.front() < -most || x.front() > most) return std::nullopt;
-    list all;
-    for (long long v = x.front(); v < to && all.size() <= most_folded_values; v += step) all.push_back(v);
-    return row(std::move(all), in(0).type);
+  onnx_tensor t{.known = true,
+                .shape = {static_cast<long long>(x.shape.size()), static_cast<long long>(at.size())},
+                .type = onnx::TensorProto::INT64,
+                .values = std::vector<long long>(x.shape.size() * at.size())};
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    auto rest = static_cast<long long>(at[k]);
+    for (std::size_t axis = x.shape.size(); axis-- > 0; rest /= x.shape[axis]) (*t.values)[axis * at.size() + k] = rest % x.shape[axis];
   }
-  return fold_elementwise(n, tensor);
+  return t;
+}
+
+HETPLAN_INLINE std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  static const std::set<std::string_view> views{"Unsqueeze", "Squeeze", "Reshape", "Flatten"};
+  const std::string& op = n.op_type();
+  const auto one = [](std::optional<onnx_tensor> t) { return t ? std::vector{std::move(*t)} : std::vector<onnx_tensor>{}; };
+  if (!n.domain().empty()) return {};
+  if (op == "Constant" || op == "Shape" || op == "Size") return one(fold_source(n, tensor));
+  if (n.input_size() == 0 || n.input(0).empty()) return {};
+  for (const auto& name : n.input()) {
+    const onnx_tensor& t = tensor(name);
+    if (!name.empty() && !(t.known && t.is_read()) && !(op == "CastLike" && name == n.input(n.input_size() - 1))) return {};
+    if (t.known && !is_small(t.shape)) return {};
+  }
+  const onnx_tensor& x = tensor(n.input(0));
+  if (!x.is_read()) return {};
+  if (op == "Identity") return {picked(x, all_places(x.shape))};
+  if (views.contains(op)) return {{.type = x.type, .values = x.values, .reals = x.reals}};
+  if (op == "ConstantOfShape") return one(fold_filled(n, tensor));
+  if (op == "Concat") return one(fold_concat(n, tensor));
+  if (op == "Gather") return one(fold_gather(n, tensor));
+  if (op == "Slice") return one(fold_slice(n, tensor));
+  if (op == "Split") return fold_split(n, tensor);
+  if (op == "Transpose") return one(fold_transpose(n, tensor));
+  if (op == "Range") return one(fold_range(n, tensor));
+  if (op == "NonZero") return {fold_nonzero(x)};
+  if (op == "Expand" && tensor(input_of(n, 1)).values) {
+    const std::vector<long long>& wished = *tensor(n.input(1)).values;
+    const auto shape = spread_shape({x.shape, wished});
+    if (!shape || !is_small(*shape)) return {};
+    return {picked(x, spread_places(x.shape, *shape), *shape)};
+  }
+  if (op.starts_with("Reduce")) return one(fold_reduction(n, tensor));
+  return one(fold_elementwise(n, tensor));
 }
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail

@@ -12,6 +12,7 @@
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/exchange/onnx_file.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
+#include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
@@ -44,6 +45,11 @@ class onnx_graph_reader {
     if (copied_bytes_ > 0.01 * m.graph.parameters() * m.graph.bytes_per_parameter())
       m.assumed.push_back(std::to_string(copied_) + " constants count several times, " + to_text(copied_bytes_) +
                           " bytes more, as layers that share them read different others, too");
+    if (!empty_.empty()) {
+      m.assumed.push_back("tensor \"" + empty_.front() + "\"" +
+                          (empty_.size() == 1 ? " has" : " and " + std::to_string(empty_.size() - 1) + " more have") +
+                          " an axis of size 0: what makes them costs nothing");
+    }
     m.not_inferred = std::move(not_inferred_);
     m.folded = file_.order().size() - layers_.size();
     m.node_of = std::move(layers_);
@@ -51,22 +57,30 @@ class onnx_graph_reader {
   }
 
  private:
-  /// The constant itself, where what is read is another view of it.
-  [[nodiscard]] const std::string& root(const std::string& name) const {
-    const std::string* at = &name;
-    while (const auto producer = file_.tensor(*at).producer) {
-      const onnx::NodeProto& n = file_.node(*producer);
-      if (!keeps_constant(n) || input_of(n, 0).empty()) break;
-      at = &n.input(0);
+  /// Adds what a constant is stored as: itself, the one that it is another view of, or packed numbers with their scales and zero points.
+  void add_stored(const std::string& constant, std::set<std::string>& all) const {
+    std::vector<std::string> open{constant};
+    std::set<std::string> seen;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      if (name.empty() || !seen.insert(name).second) continue;
+      const onnx_tensor& t = file_.tensor(name);
+      const onnx::NodeProto* n = t.producer ? &file_.node(*t.producer) : nullptr;
+      if (n != nullptr && keeps_constant(*n) && !input_of(*n, 0).empty()) {
+        const int stored = n->op_type() == "DequantizeLinear" ? n->input_size() : 1;
+        open.insert(open.end(), n->input().begin(), n->input().begin() + stored);
+      } else if (t.elements() > 1) {
+        all.insert(name);
+      }
     }
-    return *at;
   }
   /// Shapes and single numbers are none of them.
   [[nodiscard]] std::set<std::string> constants_of(const onnx::NodeProto& n) const {
     std::set<std::string> all;
     for (const auto& name : n.input()) {
       const onnx_tensor& t = file_.tensor(name);
-      if (t.constant && !t.is_shape() && t.elements() > 1) all.insert(root(name));
+      if (t.constant && !t.is_shape() && t.elements() > 1) add_stored(name, all);
     }
     return all;
   }
@@ -81,7 +95,7 @@ class onnx_graph_reader {
     for (const auto& [constants, mine] : sharers) {
       for (const auto& constant : constants) ++sets_with[constant];
       if (constants.empty() || mine.size() == 1) continue;
-      const std::string name = unique_name(names, *constants.begin());
+      const std::string name = free_name(names, *constants.begin());
       for (const std::size_t l : mine) groups_[l] = name;
     }
     for (const auto& [constant, sets] : sets_with) {
@@ -99,15 +113,9 @@ class onnx_graph_reader {
     return most == elements.end() ? 4 : onnx_tensor{.type = most->first}.bytes();
   }
 
-  [[nodiscard]] static std::string unique_name(std::set<std::string>& taken, const std::string& wanted) {
-    std::string name = wanted;
-    for (int twice = 2; !taken.insert(name).second; ++twice) name = wanted + " (" + std::to_string(twice) + ")";
-    return name;
-  }
-
   void add_layer(planning_graph_builder& builder, std::size_t l) {
     const onnx::NodeProto& n = file_.node(layers_[l]);
-    layer_spec spec{.name = unique_name(names_, n.name().empty() ? n.op_type() + " " + first_output(n) : n.name()),
+    layer_spec spec{.name = free_name(names_, n.name().empty() ? n.op_type() + " " + first_output(n) : n.name()),
                     .kind = n.op_type(),
                     .weight_group = groups_[l]};
     const std::optional<double> flop = operator_flops(n, file_.tensors());
@@ -129,6 +137,7 @@ class onnx_graph_reader {
     for (const auto& name : n.output()) {
       if (name.empty()) continue;
       if (!file_.tensor(name).known && used_.contains(name)) not_inferred_.push_back(name);
+      if (file_.tensor(name).elements() == 0 && used_.contains(name)) empty_.push_back(name);
       if (!is_view(n)) traffic += file_.tensor(name).bytes();
     }
     spec.weight = bytes(weight);
@@ -149,7 +158,7 @@ class onnx_graph_reader {
   std::map<std::string, layer_id> made_by_;  ///< tensors
   std::set<std::string> names_, unknown_types_;
   std::set<std::string> used_;  ///< tensors that somebody reads
-  std::vector<std::string> not_inferred_;
+  std::vector<std::string> not_inferred_, empty_;
   std::size_t copied_ = 0;
   double copied_bytes_ = 0;
 };
@@ -157,7 +166,7 @@ class onnx_graph_reader {
 }  // namespace detail
 
 HETPLAN_INLINE onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options) {
-  const detail::onnx_file f(text, file, options.dimensions);
+  const detail::onnx_file f(text, file, options);
   return detail::onnx_graph_reader(f, options.name.empty() ? model_name_of(file) : options.name).read();
 }
 

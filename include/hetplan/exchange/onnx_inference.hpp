@@ -3,20 +3,12 @@
 /// ONNX's own shape inference, one operator at a time.
 
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include <hetplan/exchange/onnx_newer.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
-
-/// What ONNX's library says of a node.
-struct inferred_outputs {
-  std::vector<onnx_tensor> outputs;  ///< by output; `known` where it has inferred the shape
-  std::string broken;                ///< "", or why the node breaks its operator's specification
-  std::string reason;                ///< "", or why there is no shape
-};
 
 /// Asks the library. It trusts ranks, axes and attributes, and some of its versions read beyond them: what could hurt is refused before.
 class onnx_inference {

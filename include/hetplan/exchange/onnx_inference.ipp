@@ -102,34 +102,38 @@ HETPLAN_INLINE std::string find_unsafe(const onnx::NodeProto& n, const onnx_look
   return unsafe.empty() ? find_unsafe_rank(n, tensor) : unsafe;
 }
 
-/// A node of a newer operator set as the newest one that the library knows would have it, as far as that is possible.
-HETPLAN_INLINE void take_as_known(onnx::NodeProto& n, const onnx::OpSchema& schema, const onnx_lookup& tensor) {
-  if (n.op_type().starts_with("Reduce") && n.op_type() != "ReduceSum" && n.input_size() == 2) {  // axes have become an input
-    if (const auto& axes = tensor(n.input(1)); axes.values) {
-      auto& a = *n.add_attribute();
-      a.set_name("axes");
-      a.set_type(onnx::AttributeProto::INTS);
-      for (const long long x : *axes.values) a.add_ints(x);
-      n.mutable_input()->RemoveLast();
-    }
-  }
+/// A node of a newer operator set as the newest one that the library knows would have it.
+///
+/// @return  the attributes that this takes away and that may say something of the shape.
+[[nodiscard]] HETPLAN_INLINE std::string take_as_known(onnx::NodeProto& n, const onnx::OpSchema& schema) {
+  static const std::set<std::string_view> of_numbers{"saturate", "round_mode", "stash_type", "precision"};
+  std::string left_out;
   auto& attributes = *n.mutable_attribute();
   for (int i = attributes.size(); i-- > 0;) {
-    if (!schema.attributes().contains(attributes[i].name())) attributes.DeleteSubrange(i, 1);
+    const std::string name = attributes[i].name();
+    if (schema.attributes().contains(name)) continue;
+    if (!of_numbers.contains(name)) left_out = "\"" + name + "\"" + (left_out.empty() ? "" : ", ") + left_out;
+    attributes.DeleteSubrange(i, 1);
   }
+  return left_out;
 }
 
 HETPLAN_INLINE inferred_outputs onnx_inference::operator()(const onnx::NodeProto& node, const onnx_lookup& tensor) const {
   inferred_outputs found;
   found.outputs.resize(static_cast<std::size_t>(node.output_size()));
   const auto version = static_cast<int>(std::min(version_of(node.domain()), 1'000'000LL));
+  const bool newer = node.domain().empty() && version > newest();
+  if (newer || (node.domain().empty() && attribute_or(node, "ceil_mode", 0) != 0)) {
+    found.broken = find_unsafe(node, tensor);
+    if (!found.broken.empty()) return found;
+    if (auto ours = infer_newer(node, tensor)) return *ours;
+  }
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), version, node.domain());
   if (schema == nullptr) return found;
   onnx::ModelProto one = frame_;
   onnx::GraphProto& g = *one.mutable_graph();
   onnx::NodeProto& n = *g.add_node() = node;
-  const bool newer = node.domain().empty() && version > newest();
-  if (newer) take_as_known(n, *schema, tensor);
+  if (newer) found.left_out = take_as_known(n, *schema);
   if (std::string unsafe = find_unsafe(n, tensor); !unsafe.empty()) {
     found.broken = std::move(unsafe);
     return found;
@@ -139,7 +143,7 @@ HETPLAN_INLINE inferred_outputs onnx_inference::operator()(const onnx::NodeProto
     if (input.empty() || !given.insert(input).second) continue;
     const onnx_tensor& t = tensor(input);
     describe(*g.add_input(), input, t);
-    if (t.values) put_values(*g.add_initializer(), input, t);  // a shape that was worked out here
+    if (t.is_read()) put_values(*g.add_initializer(), input, t);  // a shape that was worked out here
   }
   for (const auto& output : n.output()) {
     if (!output.empty()) g.add_output()->set_name(output);

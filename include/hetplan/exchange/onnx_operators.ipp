@@ -4,7 +4,6 @@
 #include <hetplan/exchange/onnx_operators.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -12,156 +11,10 @@
 #include <string_view>
 #include <utility>
 
+#include <hetplan/exchange/onnx_elementwise.hpp>
+#include <hetplan/exchange/onnx_products.hpp>
+
 namespace HETPLAN_NAMESPACE::exchange::detail {
-
-/// A node and the tensors that it reads.
-struct operator_view {
-  const onnx::NodeProto& node;
-  const onnx_lookup& tensor;
-
-  [[nodiscard]] const std::string& type() const { return node.op_type(); }
-  [[nodiscard]] const onnx_tensor& in(int i) const { return tensor(input_of(node, i)); }
-  [[nodiscard]] bool has(int i) const { return !input_of(node, i).empty(); }
-  [[nodiscard]] double out() const { return tensor(first_output(node)).elements(); }
-  /// Size of an axis of an input, from the back where it is negative; 1 where it is not known.
-  [[nodiscard]] double axis(int input, int i) const {
-    const auto& s = in(input).shape;
-    const int at = i < 0 ? i + static_cast<int>(s.size()) : i;
-    return at < 0 || at >= static_cast<int>(s.size()) ? 1 : static_cast<double>(s[static_cast<std::size_t>(at)]);
-  }
-  [[nodiscard]] double attribute(std::string_view name, long long otherwise) const {
-    return static_cast<double>(attribute_or(node, name, otherwise));
-  }
-};
-
-[[nodiscard]] HETPLAN_INLINE bool is_microsoft(const onnx::NodeProto& n) { return n.domain() == "com.microsoft"; }
-
-[[nodiscard]] HETPLAN_INLINE double product_of(const std::vector<long long>& v) {
-  double p = 1;
-  for (const long long x : v) p *= static_cast<double>(x);
-  return p;
-}
-
-/// An equation of Einsum: a size for each index, and the axes behind an ellipsis.
-struct einsum_sizes {
-  std::map<char, long long> of;
-  std::vector<long long> hidden;
-  std::string output;  ///< behind the arrow; "" where there is none
-};
-
-/// The first ellipsis of a term; its length where there is none.
-[[nodiscard]] HETPLAN_INLINE std::size_t dots_in(const std::string& term) { return std::min(term.find("..."), term.size()); }
-
-[[nodiscard]] HETPLAN_INLINE einsum_sizes read_equation(const operator_view& o) {
-  einsum_sizes sizes;
-  const auto* a = attribute(o.node, "equation");
-  std::string terms = a == nullptr ? "" : a->s();
-  terms.erase(std::remove_if(terms.begin(), terms.end(), [](unsigned char c) { return std::isspace(c) != 0; }), terms.end());
-  if (const std::size_t arrow = terms.find("->"); arrow != std::string::npos) {
-    sizes.output = terms.substr(arrow + 2);
-    terms.erase(arrow);
-  }
-  for (int input = 0; input < o.node.input_size(); ++input) {
-    const std::string term = terms.substr(0, terms.find(','));
-    terms.erase(0, term.size() + 1);
-    const auto& shape = o.in(input).shape;
-    const std::size_t dots = dots_in(term), named = dots < term.size() ? term.size() - 3 : term.size();
-    if (shape.size() < named) continue;
-    const std::size_t hidden = shape.size() - named;
-    for (std::size_t i = 0; i < term.size(); ++i) {
-      if (i < dots) sizes.of[term[i]] = shape[i];
-      else if (i >= dots + 3) sizes.of[term[i]] = shape[i - 3 + hidden];
-    }
-    if (dots < term.size() && hidden >= sizes.hidden.size())
-      sizes.hidden.assign(shape.begin() + static_cast<long>(dots), shape.begin() + static_cast<long>(dots + hidden));
-  }
-  return sizes;
-}
-
-/// All indices, once each.
-[[nodiscard]] HETPLAN_INLINE double einsum_flops(const operator_view& o) {
-  const einsum_sizes sizes = read_equation(o);
-  double all = product_of(sizes.hidden);
-  for (const auto& [index, n] : sizes.of) all *= static_cast<double>(n);
-  return (o.node.input_size() > 1 ? 2 : 1) * all;
-}
-
-[[nodiscard]] HETPLAN_INLINE std::vector<onnx_tensor> einsum_shape(const operator_view& o) {
-  const einsum_sizes sizes = read_equation(o);
-  const std::size_t dots = dots_in(sizes.output);
-  onnx_tensor t{.known = !sizes.output.empty(), .type = o.in(0).type};
-  for (std::size_t i = 0; i < sizes.output.size(); ++i) {
-    if (i == dots) {
-      t.shape.insert(t.shape.end(), sizes.hidden.begin(), sizes.hidden.end());
-      i += 2;
-      continue;
-    }
-    const auto it = sizes.of.find(sizes.output[i]);
-    if (it == sizes.of.end()) return {};
-    t.shape.push_back(it->second);
-  }
-  return {t};
-}
-
-/// LSTM, GRU, RNN: two products a step, biases and functions of each gate.
-[[nodiscard]] HETPLAN_INLINE double recurrent_flops(const operator_view& o) {
-  const double steps = o.axis(0, 0) * o.axis(0, 1);  // sequence and batch, in either order
-  return steps * (2 * o.in(1).elements() + 2 * o.in(2).elements() + 6 * o.axis(1, 0) * o.axis(1, 1));
-}
-
-/// Products with keys and with values, and the softmax between.
-[[nodiscard]] HETPLAN_INLINE double attention_core(double batch, double queries, double keys, double heads, double hidden) {
-  return batch * queries * keys * (4 * hidden + 5 * heads);
-}
-
-[[nodiscard]] HETPLAN_INLINE double attention_flops(const operator_view& o) {
-  const double batch = o.axis(0, 0), queries = o.axis(0, 1), heads = o.attribute("num_heads", 1);
-  if (o.type() == "Attention") {  // x, weights of queries, keys and values together, bias, mask, past
-    const double past = o.has(4) && o.in(4).shape.size() == 5 ? o.axis(4, 3) : 0;
-    return 2 * batch * queries * o.in(1).elements() + attention_core(batch, queries, queries + past, heads, o.out() / (batch * queries));
-  }
-  const bool grouped = o.type() == "GroupQueryAttention";
-  const bool packed = o.in(0).shape.size() == 5;
-  double keys = queries;
-  if (!grouped && o.has(1)) keys = o.axis(1, o.in(1).shape.size() == 4 ? 2 : 1);
-  const int past = grouped ? 3 : 6;
-  if (o.has(past) && o.in(past).shape.size() == 4) keys += o.axis(past, 2);
-  return attention_core(batch, queries, keys, heads, packed ? o.axis(0, 2) * o.axis(0, 4) : o.out() / (batch * queries));
-}
-
-/// FLOP of operators that multiply matrices or slide a window; nothing for others.
-[[nodiscard]] HETPLAN_INLINE std::optional<double> product_flops(const operator_view& o) {
-  const std::string& op = o.type();
-  const double out = o.out();
-  if (op == "Conv" || op == "FusedConv" || op == "ConvInteger" || op == "QLinearConv" || op == "ConvTranspose") {
-    const bool linear = op == "QLinearConv";
-    const auto& w = o.in(linear ? 3 : 1).shape;  // out x in/groups x window, or in x out/groups x window
-    if (w.size() < 2) return 0;
-    const double taps = product_of({w.begin() + 1, w.end()});
-    const bool bias = op != "ConvInteger" && o.has(linear ? 8 : 2);
-    return 2 * (op == "ConvTranspose" ? o.in(0).elements() : out) * taps + (bias ? out : 0);
-  }
-  if (op == "MatMul" || op == "MatMulInteger" || op == "QLinearMatMul") return 2 * out * o.axis(0, -1);
-  if (op == "FusedMatMul") return 2 * out * o.axis(0, o.attribute("transA", 0) != 0 ? -2 : -1);
-  if (op == "MatMulNBits") return 2 * out * o.axis(0, -1);
-  if (op == "MatMulIntegerToFloat" || op == "DynamicQuantizeMatMul") return 2 * out * o.axis(0, -1) + out;
-  if (op == "Gemm" || op == "FusedGemm") {
-    if (o.in(0).shape.size() != 2) return 0;
-    return 2 * out * o.axis(0, o.attribute("transA", 0) != 0 ? 0 : 1) + (o.has(2) ? out : 0);
-  }
-  if (op == "Einsum") return einsum_flops(o);
-  if (op == "LSTM" || op == "GRU" || op == "RNN") return recurrent_flops(o);
-  if (op == "MaxPool" || op == "AveragePool" || op == "LpPool") return out * product_of(attribute_list(o.node, "kernel_shape"));
-  if (op == "LRN") return out * (2 * o.attribute("size", 1) + 3);
-  if (op == "Resize" || op == "Upsample") {
-    const auto* mode = attribute(o.node, "mode");
-    const std::string how = mode == nullptr ? "nearest" : mode->s();
-    return how == "linear" || how == "bilinear" ? 8 * out : how == "cubic" ? 32 * out : 0;  // two axes
-  }
-  const bool attends = op == "Attention" || op == "MultiHeadAttention" || op == "GroupQueryAttention";
-  if (attends && is_microsoft(o.node)) return attention_flops(o);
-  return std::nullopt;
-}
 
 using rates = std::map<std::string_view, double>;
 
@@ -174,7 +27,7 @@ using rates = std::map<std::string_view, double>;
     };
     add(1, {"Add", "Sub", "Mul", "Div", "Min", "Max", "Pow", "Sqrt", "Neg", "Abs", "Sign", "Floor", "Ceil", "Round", "Mod", "Reciprocal"});
     add(1, {"Relu", "LeakyRelu", "PRelu", "ThresholdedRelu", "Clip", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"});
-    add(1, {"Not", "And", "Or", "Xor", "BitShift", "IsNaN", "IsInf"});
+    add(1, {"Not", "And", "Or", "Xor", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "IsNaN", "IsInf"});
     add(2, {"BatchNormalization", "DequantizeLinear", "QuantizeLinear"});
     add(3, {"HardSigmoid", "Softsign", "RotaryEmbedding", "QLinearAdd", "QLinearMul"});
     add(4, {"Exp", "Log", "Erf", "Tanh", "Sigmoid", "HardSwish", "Elu", "Selu", "Celu", "Softplus", "Sin", "Cos", "Tan"});
@@ -230,6 +83,16 @@ HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, co
   return std::nullopt;
 }
 
+HETPLAN_INLINE bool is_random(const onnx::NodeProto& n, const onnx_lookup& tensor) {
+  static const std::set<std::string_view> all{"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                              "RandomUniformLike", "Bernoulli",        "Multinomial"};
+  if (n.op_type() != "Dropout") return all.contains(n.op_type());
+  const std::string& training = input_of(n, 2);
+  if (training.empty()) return false;
+  const auto& known = tensor(training).values;  // which may be computed when it runs
+  return !known || known->empty() || known->front() != 0;
+}
+
 HETPLAN_INLINE bool is_view(const onnx::NodeProto& n) {
   static const std::set<std::string_view> all{"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"};
   return n.domain().empty() && all.contains(n.op_type());
@@ -280,6 +143,11 @@ HETPLAN_INLINE std::vector<onnx_tensor> shapes_beyond_onnx(const onnx::NodeProto
   onnx_tensor like = {.known = true, .shape = o.in(0).shape, .type = o.in(0).type};
   if (like_first.contains(op)) return {like};
   if (op == "Einsum") return einsum_shape(o);
+  if (op == "BitwiseNot") return {like};
+  if (op.starts_with("Bitwise") && o.in(1).known) {
+    if (const auto shape = spread_shape({like.shape, o.in(1).shape})) like.shape = *shape;
+    return {like};
+  }
   if (!is_microsoft(n)) return version < 7 && flops_per_output().contains(op) ? std::vector{like} : std::vector<onnx_tensor>{};
   constexpr int real = onnx::TensorProto::FLOAT;
   const auto rank = [&](int i) { return o.in(i).known ? o.in(i).shape.size() : 0; };

@@ -115,7 +115,7 @@ class onnx_part_writer {
 
 HETPLAN_INLINE std::vector<onnx_part> cut_onnx(std::string_view text, const std::string& file, const onnx_options& options,
                                                const onnx_model& model, const plan& p) {
-  const detail::onnx_file f(text, file, options.dimensions);
+  const detail::onnx_file f(text, file, options);
   if (p.pipeline_count() > 1) f.fail("expected a plan with one pipeline, got " + std::to_string(p.pipeline_count()));
   std::map<std::size_t, device_id> device;  // of nodes that are layers
   for (const stage& s : p.stages) {

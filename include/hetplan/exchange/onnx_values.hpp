@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The few integers in an ONNX file that shapes are computed from.
+/// The few numbers in an ONNX file that shapes are computed from.
 
 #include <cstddef>
 #include <functional>
@@ -27,11 +27,14 @@ struct onnx_tensor {
   std::vector<long long> shape = {};
   int type = 0;                                       ///< onnx::TensorProto::DataType
   bool constant = false;                              ///< no input of the graph has to do with it
-  std::optional<std::vector<long long>> values = {};  ///< of few integers that are known: shapes and axes
+  std::optional<std::vector<long long>> values = {};  ///< of few integers and truth values that are known: shapes and axes
+  std::optional<std::vector<double>> reals = {};      ///< of few numbers that are known, where they are floating point
   std::optional<std::size_t> producer = {};           ///< node
 
   /// Is it part of computing shapes, and nothing that a layer holds or moves?
-  [[nodiscard]] bool is_shape() const { return values && type != onnx::TensorProto::FLOAT; }
+  [[nodiscard]] bool is_shape() const { return values.has_value(); }
+  /// Are its numbers known?
+  [[nodiscard]] bool is_read() const { return values || reals; }
   [[nodiscard]] double elements() const;
   [[nodiscard]] double bytes() const;
 };
@@ -56,8 +59,11 @@ void describe(onnx::ValueInfoProto& info, const std::string& name, const onnx_te
 /// A constant of values that are known.
 void put_values(onnx::TensorProto& to, const std::string& name, const onnx_tensor& t);
 
-/// The numbers of a small constant, if they are integers.
-[[nodiscard]] std::optional<std::vector<long long>> integers_in(const onnx::TensorProto& t);
+/// A type in which shapes are computed in floating point?
+[[nodiscard]] bool is_real(int type);
+
+/// Gives a tensor the numbers of a small constant; leaves it without where they are many, in another file or of other types.
+void read_numbers(const onnx::TensorProto& from, onnx_tensor& t);
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail
 

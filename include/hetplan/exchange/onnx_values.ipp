@@ -4,7 +4,6 @@
 #include <hetplan/exchange/onnx_values.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -70,17 +69,21 @@ HETPLAN_INLINE void put_values(onnx::TensorProto& to, const std::string& name, c
   to.set_name(name);
   to.set_data_type(t.type);
   for (const long long d : t.shape) to.add_dims(d);
-  for (const long long v : *t.values) {
-    if (t.type == onnx::TensorProto::FLOAT) to.add_float_data(static_cast<float>(v));
-    else if (t.type == onnx::TensorProto::INT64) to.add_int64_data(v);
+  for (const long long v : t.values.value_or(std::vector<long long>{})) {
+    if (t.type == onnx::TensorProto::INT64) to.add_int64_data(v);
     else to.add_int32_data(static_cast<std::int32_t>(v));  // INT32 and BOOL
+  }
+  for (const double v : t.reals.value_or(std::vector<double>{})) {
+    if (t.type == onnx::TensorProto::DOUBLE) to.add_double_data(v);
+    else to.add_float_data(static_cast<float>(v));
   }
 }
 
 /// The numbers of a tensor, from their own field or from raw bytes; nothing where there are not so many.
 template <class Number, class Field>
 [[nodiscard]] std::optional<std::vector<Number>> numbers_in(const onnx::TensorProto& t, const Field& field, std::size_t count) {
-  std::vector<Number> v(field.begin(), field.end());
+  std::vector<Number> v;
+  for (const auto x : field) v.push_back(static_cast<Number>(x));
   if (v.empty() && count > 0 && t.raw_data().size() == sizeof(Number) * count) {
     v.resize(count);
     std::memcpy(v.data(), t.raw_data().data(), sizeof(Number) * count);
@@ -89,30 +92,23 @@ template <class Number, class Field>
   return v;
 }
 
-HETPLAN_INLINE std::optional<std::vector<long long>> integers_in(const onnx::TensorProto& t) {
+HETPLAN_INLINE bool is_real(int type) { return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE; }
+
+HETPLAN_INLINE void read_numbers(const onnx::TensorProto& from, onnx_tensor& t) {
   double n = 1;
-  for (const auto d : t.dims()) n *= static_cast<double>(d);
+  for (const auto d : from.dims()) n *= static_cast<double>(d);
   // Shapes are 64 bit wide, as a rule; what is longer in other types are data, such as the biases of quantized convolutions.
-  const bool wide = t.data_type() == onnx::TensorProto::INT64;
-  if (!(n >= 0 && n <= static_cast<double>(wide ? most_folded_values : most_folded_data))) return std::nullopt;
+  const int type = from.data_type();
+  if (!(n >= 0 && n <= static_cast<double>(type == onnx::TensorProto::INT64 ? most_folded_values : most_folded_data))) return;
   const auto count = static_cast<std::size_t>(n);
-  if (wide) return numbers_in<long long>(t, t.int64_data(), count);
-  std::vector<long long> v;
-  if (t.data_type() == onnx::TensorProto::INT32) {
-    const auto x = numbers_in<std::int32_t>(t, t.int32_data(), count);
-    if (!x) return std::nullopt;
-    v.assign(x->begin(), x->end());
-  } else if (t.data_type() == onnx::TensorProto::FLOAT) {  // exporters compute shapes in floating point, too
-    const auto x = numbers_in<float>(t, t.float_data(), count);
-    if (!x) return std::nullopt;
-    for (const float value : *x) {
-      if (!(std::abs(value) <= 1e9F) || value != std::floor(value)) return std::nullopt;
-      v.push_back(static_cast<long long>(value));
-    }
-  } else {
-    return std::nullopt;
-  }
-  return v;
+  const auto take = [](const auto& found, auto& as) {
+    if (found) as.emplace(found->begin(), found->end());
+  };
+  if (type == onnx::TensorProto::INT64) take(numbers_in<long long>(from, from.int64_data(), count), t.values);
+  if (type == onnx::TensorProto::INT32) take(numbers_in<std::int32_t>(from, from.int32_data(), count), t.values);
+  if (type == onnx::TensorProto::BOOL) take(numbers_in<std::uint8_t>(from, from.int32_data(), count), t.values);
+  if (type == onnx::TensorProto::FLOAT) take(numbers_in<float>(from, from.float_data(), count), t.reals);
+  if (type == onnx::TensorProto::DOUBLE) take(numbers_in<double>(from, from.double_data(), count), t.reals);
 }
 
 HETPLAN_INLINE const std::string& input_of(const onnx::NodeProto& n, int i) {

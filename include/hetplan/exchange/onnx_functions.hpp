@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Functions of an ONNX file's own, put where they are called.
+
+#include <functional>
+#include <string>
+
+#include <onnx/onnx_pb.h>
+
+#include <hetplan/core/linkage.hpp>
+
+namespace HETPLAN_NAMESPACE::exchange::detail {
+
+/// Files grow by that much at most: functions that call functions twice grow without bound.
+inline constexpr std::size_t most_expanded_nodes = 500'000;
+inline constexpr std::size_t most_nested_calls = 256;
+
+/// Replaces every call of a function that the file holds by the function's operators, in the graph, in subgraphs and in functions. Tensors
+/// that a function makes for itself are called CALL/NAME; attributes that an operator in it refers to are those of the call, else the
+/// function's defaults, else left out. Operators of ONNX's own are found under both of their domains, "" and "ai.onnx", and are in "" then.
+///
+/// @param note  is told a sentence of what had to be taken for granted.
+/// @param fail  does not return: a function twice, one that calls itself, a call of more than it takes or gives, more than the limits
+///              above, an attribute of another type than the function says.
+/// Complexity   O(operators of the file as it is then) logarithms.
+/// Source       ONNX's specification of FunctionProto, overloads and defaults included, which libraries before 1.13 and 1.16 do not know.
+void expand_functions(onnx::ModelProto& model, const std::function<void(const std::string&)>& note,
+                      const std::function<void(const std::string&)>& fail);
+
+}  // namespace HETPLAN_NAMESPACE::exchange::detail
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/exchange/onnx_functions.ipp>
+#endif

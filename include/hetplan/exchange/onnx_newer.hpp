@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Shapes of operators of newer versions than the library may know.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hetplan/exchange/onnx_values.hpp>
+
+namespace HETPLAN_NAMESPACE::exchange::detail {
+
+/// What is inferred of a node.
+struct inferred_outputs {
+  std::vector<onnx_tensor> outputs;  ///< by output; `known` where it has inferred the shape
+  std::string broken;                ///< "", or why the node breaks its operator's specification
+  std::string reason;                ///< "", or why there is no shape
+  std::string left_out;              ///< attributes that may say more of the shape than what is known of the operator
+};
+
+/// What operators make whose shapes follow other rules since version 18, with inputs or attributes that were not there before: pooling,
+/// Pad, Resize, Split, reductions, (de)quantization, DFT, GridSample, CenterCropPad, Attention. Nothing for other operators. Pooling: a
+/// window that would begin behind the input and its first padding is none, in any version.
+///
+/// @param n  of a version that the library does not know, or one that pools with ceil_mode; find_unsafe has let it pass.
+/// Source    ONNX's operator specifications of versions 18 to 24.
+[[nodiscard]] std::optional<inferred_outputs> infer_newer(const onnx::NodeProto& n, const onnx_lookup& tensor);
+
+}  // namespace HETPLAN_NAMESPACE::exchange::detail
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/exchange/onnx_newer.ipp>
+#endif
