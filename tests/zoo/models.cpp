@@ -244,6 +244,22 @@ TEST_CASE("the parts of qwen-omni add up") {
   CHECK(sinks == std::vector<std::string>{"text.lm_head", "talker.codec_head"});
 }
 
+TEST_CASE("a token of qwen-omni is a step of its text and talker: no towers") {
+  for (const char* name : {"qwen-omni", "qwen-omni-frozen"}) {
+    const planning_graph g = zoo::model(name, {.tokens = 1}), two = zoo::model(name, {.tokens = 2});
+    CHECK(g.parameters() == 3085938688 + 384604928);
+    CHECK(two.parameters() == zoo::model(name).parameters());
+    std::vector<std::string> sources;
+    for (const layer& l : g.layers()) {
+      if (g.in_edges(l.id).empty()) sources.push_back(l.name);
+    }
+    CHECK(sources == std::vector<std::string>{"text.tokens", "talker.codes"});
+    CHECK_NOTHROW(edge(g, "text.embed", "text.l0.norm1"));
+    CHECK(at(g, "text.l0.up").forward_flops * 2 == at(two, "text.l0.up").forward_flops);
+    CHECK(at(g, "talker.codec_head").forward_flops * 2 == at(two, "talker.codec_head").forward_flops);
+  }
+}
+
 TEST_CASE("frozen towers get no gradient, and the frozen talker hands its own back") {
   const planning_graph all = zoo::model("qwen-omni"), g = zoo::model("qwen-omni-frozen");
   CHECK(all.parameters() == g.parameters());

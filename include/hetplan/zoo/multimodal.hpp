@@ -48,7 +48,8 @@ enum class omni_training { all, text_only };
 
 /// The towers' outputs take the places of the media tokens in the language model, which runs on `tokens` positions in
 /// all: 512 by default, as the agreed settings have it. With 750 audio and 256 image tokens beside 512 of text the
-/// real sequence has 1518; say tokens = 1518 to plan that.
+/// real sequence has 1518; say tokens = 1518 to plan that. One token is a step of generation: text and talker alone, for the
+/// towers ran with the prompt, and their outputs are in the caches.
 /// `text_only` freezes audio, vision and talker: no gradient enters the towers, the talker hands its own back.
 planning_graph qwen_omni(const std::string& name, omni_training learns, const model_options& o);
 

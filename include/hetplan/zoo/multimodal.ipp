@@ -3,6 +3,9 @@
 
 #include <hetplan/zoo/multimodal.hpp>
 
+#include <optional>
+#include <utility>
+
 namespace HETPLAN_NAMESPACE::zoo {
 
 HETPLAN_INLINE tensor audio_tower(operator_graph& g, const std::string& prefix, int out) {
@@ -60,11 +63,11 @@ HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training l
   const training others = learns == omni_training::all ? training::trainable : training::frozen;
   operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens);
   g.set(others);
-  const tensor sound = audio_tower(g, "audio.", text.blocks.hidden);
-  const tensor sight = vision_tower(g, "vision.", text.blocks.hidden);
+  std::optional<std::pair<tensor, tensor>> media;  // a step of generation finds them in the caches
+  if (o.tokens > 1) media = std::pair{audio_tower(g, "audio.", text.blocks.hidden), vision_tower(g, "vision.", text.blocks.hidden)};
   g.set(training::trainable);
   const tensor words = embed_tokens(g, "text.", text, o.tokens);
-  const tensor x = g.weightless("join", "join", {sound, sight, words}, 1.0 * o.tokens * text.blocks.hidden);
+  const tensor x = media ? g.weightless("join", "join", {media->first, media->second, words}, 1.0 * o.tokens * text.blocks.hidden) : words;
   const tensor thought = hidden_states(g, "text.", text, x, o.tokens);
   language_head(g, "text.", text, thought, o.tokens);
   g.set(others);
