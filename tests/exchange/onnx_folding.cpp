@@ -154,6 +154,7 @@ TEST_CASE("shapes are folded through what moves numbers") {
           m.list("two by two", {2, 2});
           m.node("Expand", {"s", "two by two"}, "y");
         }) == 36);
+  CHECK(folded({2, 3}, [](onnx_text& m) { m.node("Tile", {"s", "2"}, "y"); }) == 36);
   CHECK(folded({2, 3, 5, 7}, [](onnx_text& m) {
           m.list("square", {2, 2});
           m.node("Reshape", {"s", "square"}, "q");

@@ -219,6 +219,15 @@ TEST_CASE("other operators whose rules have changed, and attributes that nobody 
           m.list("to", {9});
           onnx_text::integers(m.node("CenterCropPad", {"x", "to"}, "y"), "axes", {-1});
         }).elements == 36);
+  const result norm = of(23, {2, 4, 6}, [](onnx_text& m) { m.weight("g", {6}), m.node("RMSNormalization", {"x", "g"}, "y"); });
+  CHECK(norm.elements == 48);
+  CHECK(norm.flop == 6 * 48);
+  const result turned = of(23, {2, 4, 6, 8}, [](onnx_text& m) {
+    m.weight("cos", {2, 6, 4}), m.weight("sin", {2, 6, 4});
+    m.node("RotaryEmbedding", {"x", "cos", "sin"}, "y");
+  });
+  CHECK(turned.elements == 384);
+  CHECK(turned.flop == 3 * 384);
   const result r = of(21, {4, 6}, [](onnx_text& m) {
     auto& n = m.node("Softmax", {"x"}, "y");
     onnx_text::integer(n, "folded_in_two", 1);

@@ -36,11 +36,30 @@ class onnx_mutator {
       types_.push_back(s.Name());
       for (const auto& [name, attribute] : s.attributes()) attributes_.push_back(name);
     }
-    for (const char* t :
-         {"FusedMatMul", "Attention", "MultiHeadAttention", "GroupQueryAttention", "MatMulNBits", "RotaryEmbedding",
-          "SkipLayerNormalization", "EmbedLayerNormalization", "DynamicQuantizeMatMul", "QLinearAdd", "BiasGelu", "Nothing"})
+    for (const char* t : {"FusedMatMul",
+                          "Attention",
+                          "MultiHeadAttention",
+                          "GroupQueryAttention",
+                          "MatMulNBits",
+                          "RotaryEmbedding",
+                          "SkipLayerNormalization",
+                          "EmbedLayerNormalization",
+                          "DynamicQuantizeMatMul",
+                          "QLinearAdd",
+                          "BiasGelu",
+                          "Nothing",
+                          "CenterCropPad",
+                          "BitwiseAnd",
+                          "Attention",
+                          "Split",
+                          "Resize",
+                          "Pad",
+                          "AveragePool",
+                          "ReduceProd",
+                          "If"})
       types_.emplace_back(t);
-    attributes_.insert(attributes_.end(), {"transA", "transB", "num_heads", "kv_num_heads", "N", "qkv_hidden_sizes"});
+    attributes_.insert(attributes_.end(), {"transA", "transB", "num_heads", "kv_num_heads", "N", "qkv_hidden_sizes", "q_num_heads",
+                                           "num_outputs", "antialias", "keep_aspect_ratio_policy", "output_dtype", "block_size"});
     std::sort(types_.begin(), types_.end());
     std::sort(attributes_.begin(), attributes_.end());
   }
@@ -228,8 +247,33 @@ class onnx_mutator {
     if (s != nullptr && s->domain() != "") n.set_domain(s->domain());
     for (int k = random_.integer(0, 3); k > 0; --k) attribute(n);
   }
+  /// The graph, or one within it.
+  onnx::GraphProto& any_graph(onnx::GraphProto& g) {
+    std::vector<onnx::GraphProto*> all{&g};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (auto& n : *all[i]->mutable_node()) {
+        for (auto& a : *n.mutable_attribute()) {
+          if (a.has_g()) all.push_back(a.mutable_g());
+        }
+      }
+    }
+    return random_.chance(0.5) ? g : *random_.pick(all);
+  }
+  void function(onnx::ModelProto& m) {
+    auto& f = *m.mutable_functions(random_.integer(0, m.functions_size() - 1));
+    onnx::GraphProto g;
+    g.mutable_node()->Swap(f.mutable_node());
+    if (random_.chance(0.7)) node(g);
+    else insert(g);
+    g.mutable_node()->Swap(f.mutable_node());
+    if (random_.chance(0.2)) f.set_name(random_.chance(0.5) ? "Relu" : "Activation");
+    if (random_.chance(0.2)) f.set_domain(random_.chance(0.5) ? "" : "own");
+    if (random_.chance(0.2)) f.add_input(name(m.graph()));
+    if (random_.chance(0.2)) f.add_output(name(m.graph()));
+  }
   void change(onnx::ModelProto& m) {
-    auto& g = *m.mutable_graph();
+    auto& g = any_graph(*m.mutable_graph());
+    if (m.functions_size() > 0 && random_.chance(0.2)) return function(m);
     switch (random_.integer(0, 11)) {
       case 0:
         if (m.opset_import_size() > 0) m.mutable_opset_import(0)->set_version(random_.chance(0.9) ? random_.integer(1, 24) : number());
@@ -271,7 +315,7 @@ TEST_CASE("an ONNX file is read or refused whatever is in it, and what is read c
   test::random_source scramble(seed);  // streams of neighbouring seeds overlap
   test::random_source random(scramble.next());
   onnx_mutator damaged(random);
-  std::vector<std::string> cheap{test::small_onnx().text(), test::sentence_onnx().text()}, dear;
+  std::vector<std::string> cheap{test::small_onnx().text(), test::sentence_onnx().text(), test::branching_onnx().text()}, dear;
   const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data/onnx";
   if (std::filesystem::exists(folder)) {  // more to damage, not needed
     for (const char* name : {"light_squeezenet.onnx", "light_vgg19.onnx"}) dear.push_back(io::read_text((folder / name).string()));
@@ -290,7 +334,7 @@ TEST_CASE("an ONNX file is read or refused whatever is in it, and what is read c
   for (long long i = 0; i < mutants; ++i) {
     const std::string& from = !dear.empty() && random.chance(0.01)
                                   ? random.pick(dear)
-                                  : cheap[random.index(std::min<std::size_t>(cheap.size(), random.chance(0.9) ? 2 : 3))];
+                                  : cheap[random.index(std::min<std::size_t>(cheap.size(), random.chance(0.9) ? 3 : 4))];
     const std::string text = damaged(from, random.pick(cheap));
     if (keep) io::write_atomically("mutant.onnx", text);
     exchange::onnx_options o;

@@ -183,4 +183,48 @@ inline onnx_text sentence_onnx() {
   return m;
 }
 
+/// A function within a function, whose attributes are the caller's, and If within If, of which one condition is computed from shapes.
+inline onnx_text branching_onnx() {
+  onnx_text act, dense, inner_then, inner_else, then_branch, else_branch;
+  onnx_text::refers(act.node("LeakyRelu", {"a"}, "b"), "alpha", "slope", onnx::AttributeProto::FLOAT);
+  onnx_text::refers(dense.node("Gemm", {"in", "w"}, "a"), "transB", "turned", onnx::AttributeProto::INT);
+  onnx_text::refers(dense.node("Activation", {"a"}, "c", "own"), "slope", "slope", onnx::AttributeProto::FLOAT);
+  onnx_text m(19);
+  m.import("own", 1);
+  m.function("Dense", {"in", "w"}, {"c"}, dense);
+  m.function("Activation", {"a"}, {"b"}, act);
+  m.input("x", {-1, 8});
+  m.input("c", {}, onnx::TensorProto::BOOL);
+  m.weight("w", {8, 8});
+  auto& first = m.node("Dense", {"x", "w"}, "h", "own");
+  onnx_text::real(first, "slope", 0.5);
+  onnx_text::integer(first, "turned", 1);
+  m.node("Shape", {"h"}, "s");
+  m.list("eight", {8});
+  m.list("one", {1});
+  m.node("Gather", {"s", "one"}, "columns");
+  m.node("Equal", {"columns", "eight"}, "is");
+  inner_then.node("Sigmoid", {"t"}, "z");
+  inner_then.output("z");
+  inner_else.node("Dense", {"h", "w"}, "z", "own");
+  inner_else.output("z");
+  then_branch.node("Exp", {"h"}, "t");
+  auto& inner = then_branch.node("If", {"is"}, "z");
+  onnx_text::graph(inner, "then_branch", inner_then);
+  onnx_text::graph(inner, "else_branch", inner_else);
+  then_branch.output("z");
+  else_branch.weight("k", {8});
+  else_branch.node("Add", {"h", "k"}, "z");
+  else_branch.output("z");
+  auto& outer = m.node("If", {"c"}, "p");
+  onnx_text::graph(outer, "then_branch", then_branch);
+  onnx_text::graph(outer, "else_branch", else_branch);
+  m.node("Unsqueeze", {"p", "one"}, "u");
+  auto& pool = m.node("AveragePool", {"u"}, "y");
+  onnx_text::integers(pool, "kernel_shape", {2});
+  onnx_text::integers(pool, "dilations", {2});
+  m.output("y");
+  return m;
+}
+
 }  // namespace hetplan::test

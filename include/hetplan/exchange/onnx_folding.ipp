@@ -311,6 +311,22 @@ HETPLAN_INLINE std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onn
     if (!shape || !is_small(*shape)) return {};
     return {picked(x, spread_places(x.shape, *shape), *shape)};
   }
+  if (op == "Tile" && tensor(input_of(n, 1)).values) {
+    auto wanted = all_places(x.shape);
+    const std::vector<long long>& times = *tensor(n.input(1)).values;
+    std::vector<long long> shape = x.shape;
+    if (times.size() != shape.size()) return {};
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (times[i] < 0 || times[i] > static_cast<long long>(most_folded_values)) return {};
+      shape[i] *= times[i];
+    }
+    if (!is_small(shape)) return {};
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const std::vector<long long> once = std::exchange(wanted[i], {});
+      for (long long k = 0; k < times[i]; ++k) wanted[i].insert(wanted[i].end(), once.begin(), once.end());
+    }
+    return {picked(x, wanted)};
+  }
   if (op.starts_with("Reduce")) return one(fold_reduction(n, tensor));
   return one(fold_elementwise(n, tensor));
 }
