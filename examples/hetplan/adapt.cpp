@@ -15,6 +15,7 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/timeline_json.hpp>
+#include <hetplan/io/unused_timeline_fields.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 
 #include "commands.hpp"
@@ -106,9 +107,10 @@ int adapt(const common_options& options, const adapt_options& o) {
     });
   };
   const job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
-  if (!wanted.qoe.iterations && asks([](const auto& q) { return q.deadline.has_value(); })) {
-    warn(o.timeline + ": a deadline is asked for, and without qoe.iterations the job has no end; not used");
-  }
+  const auto warn_of_timeline = [&](bool priorities) {
+    for (const std::string& line : io::unused_timeline_fields(io::json_node(document), devices, wanted, priorities)) warn(line);
+  };
+  warn_of_timeline(true);
   check_pair(model, devices, o.cluster, wanted.workload.mode);
   std::vector<std::string> read = io::trace_files(document);
   read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
@@ -132,7 +134,9 @@ int adapt(const common_options& options, const adapt_options& o) {
   const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};  // all ask the same planner
   std::string why_not;
   const std::optional<hetplan::plan> first = best_single(p, any_planner, common.memory, why_not);
-  const long long period = o.backups.value_or(wanted.workload.mode == mode::training && somebody_leaves(t) ? 10 : 0);
+  const bool training = wanted.workload.mode == mode::training;
+  if (o.backups && !training) warn("--backups: only training changes weights, so there is nothing to back up; not used");
+  const long long period = training ? o.backups.value_or(somebody_leaves(t) ? 10 : 0) : 0;
   adapt::storage_options storage{.archive = adapt::elect_coordinator(devices, adapt::nominal(devices))};
   if (period > 0) storage.backups = adapt::backup_routine{.period = period};
 
@@ -157,6 +161,11 @@ int adapt(const common_options& options, const adapt_options& o) {
     any = any || h.status.result != outcome::infeasible;
     rows.push_back({name, std::move(h)});
   }
+  const auto ranks = [](const hetplan::plan& each) { return each.sharing_policy == sharing::priority; };
+  const auto ran_one = [&](const io::policy_history& row) {
+    return std::any_of(row.history.plans.begin(), row.history.plans.end(), ranks);
+  };
+  warn_of_timeline(std::any_of(rows.begin(), rows.end(), ran_one));
   if (!o.svg.empty()) files.put(o.svg, draw::adaptation_svg(rows, t, model, devices, wanted.qoe));
   if (!o.html.empty()) files.put(o.html, draw::adaptation_report_html(rows, t, model, devices, wanted));
   if (options.json) {

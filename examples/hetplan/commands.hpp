@@ -138,6 +138,7 @@ void require_no_model_options(const common_options&, const std::string& who, boo
 void refuse(std::span<const std::pair<const char*, bool>> options, const std::string& because);
 /// Throws invalid_input for an option of planners other than the seed, where none searches.
 void require_no_planner_options(const common_options&, const std::string& who);
+/// A file, or a built-in name. Warns of fields that no plan can make use of.
 hetplan::cluster load_cluster(const std::string& name);
 /// Without a file: training, batch 32. Warns of what is not used.
 ///
@@ -146,11 +147,17 @@ hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use =
 /// Throws where a model and a cluster do not go together (io::check_together), and warns of profiles that are not used.
 void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
                 std::optional<hetplan::mode> mode = {});
-/// Warns where the plan was made for another model or cluster.
-hetplan::plan load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices);
+/// Warns where the plan was made for another model or cluster, and of fields that change nothing.
+///
+/// @param network  takes the place of the plan's; "": its own.
+hetplan::plan load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices,
+                        const std::string& network = "");
 /// Warns where a plan's file predicts other numbers than the simulator gives.
 void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::evaluation& simulated,
                       const hetplan::planning_graph& model, const hetplan::cluster& devices);
+/// The same where nobody has simulated the plan; warns where that cannot be done.
+void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::planning_graph& model,
+                      const hetplan::cluster& devices);
 /// Throws invalid_input where a name of an option's list stands twice.
 void require_each_once(const char* option, const std::vector<std::string>& names);
 

@@ -36,9 +36,10 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "dot") return draw::dot(p, model, devices);
   check_pair(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") io::require_tasks_file(p, model);
-  const judgement judged = o.to == "tasks" ? judge(p, model, devices, profiled_or_roofline{})
-                                           : evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{});
-  if (!o.whole_blocks) check_prediction(o.plan, p, judged.evaluation, model, devices);
+  const bool bounded = o.to == "plan" || (p.predicted && p.predicted->bound.value() > 0);  // written, or compared
+  const judgement judged = bounded ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
+                                   : judge(p, model, devices, profiled_or_roofline{});
+  check_prediction(o.plan, p, judged.evaluation, model, devices);  // whole blocks have none
   if (o.to == "tasks") return io::write_tasks(p, model, devices, judged);
   hetplan::plan predicted = p;
   predicted.predicted = judged.evaluation;
@@ -92,10 +93,14 @@ int export_plan(const common_options& options, const export_options& o) {
   if (o.to == "onnx" && (o.source.empty() || o.out.empty())) throw invalid_input("--to onnx: expected --source FILE.onnx and --out PREFIX");
   if (o.to != "onnx" && (!o.source.empty() || !o.dimensions.empty() || !o.conditions.empty()))
     throw invalid_input("--source, --dim, --if: only onnx takes them, not " + o.to);
+  if (o.to == "onnx" && o.whole_blocks) throw invalid_input("--whole-blocks: onnx is cut at operators and has no blocks");
   if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   hetplan::plan p = load_plan(o.plan, model, devices);
+  if (o.whole_blocks || (o.to != "tasks" && o.to != "plan")) check_prediction(o.plan, p, model, devices);
+  if (o.whole_blocks && !p.schedule.transfers.empty())
+    warn(o.plan + ": flows: --whole-blocks moves cuts, which makes other transfers; not used");
   if (o.to == "onnx") {
 #ifdef HETPLAN_HAS_ONNX
     return export_onnx(options, o, p, model, devices);

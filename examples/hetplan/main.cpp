@@ -31,11 +31,11 @@ class command_line {
     app_.fallthrough();
     app_.add_flag("--json", common_.json, "print one JSON document on standard output");
     app_.add_flag("--quiet", common_.quiet, "no progress");
-    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(CLI::PositiveNumber);
+    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(cli::whole_number<int>(1));
     app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")
         ->delimiter(',')
         ->expected(3)
-        ->check(CLI::PositiveNumber);
+        ->check(cli::whole_number<int>(1));
     app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));
     const std::vector<std::string> fusions = cli::names_of(cli::known_fusions());
     app_.add_option("--fuse", common_.fuse, "fuse a model's operators as a backend does: " + hetplan::io::joined(fusions))
@@ -111,7 +111,7 @@ class command_line {
     adapt->add_option("timeline", adapt_.timeline, "timeline file")->required()->type_name("TIMELINE");
     adapt->add_option("--policies", adapt_.policies, "some of them, by comma; see `hetplan list policies`")->delimiter(',');
     adapt->add_option("--backups", adapt_.backups, "iterations between backups of training, 0 for none (10 if a device leaves)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(cli::whole_number<long long>());
     adapt->add_option("--html", adapt_.html, "write a report (opens in a browser)");
     adapt->add_option("--svg", adapt_.svg, "write a chart");
     cli::add_search_options(*adapt, common_);
@@ -176,7 +176,7 @@ class command_line {
     model->add_option("--onto", import_.onto, "the model that gets the times: a file or a built-in name")->type_name("MODEL");
     sailor->add_option("--microbatch", import_.microbatch, "samples that the sizes are of")
         ->needs(sizes)
-        ->check(CLI::PositiveNumber)
+        ->check(cli::whole_number<int>(1))
         ->capture_default_str();
 
     for (const auto& [name, text] : {std::pair("moirai", "a sample graph of Moirai: operators with a time on each of its devices"),
@@ -284,7 +284,7 @@ class command_line {
     });
   }
   void degree(CLI::App* format) {
-    format->add_option("--degree", import_.degree, "of tensor parallelism")->check(CLI::PositiveNumber)->capture_default_str();
+    format->add_option("--degree", import_.degree, "of tensor parallelism")->check(cli::whole_number<int>(1))->capture_default_str();
   }
 
   CLI::App app_{"Plans training and inference across devices that differ, and judges the plans.", "hetplan"};

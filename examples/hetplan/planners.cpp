@@ -138,11 +138,20 @@ std::vector<std::string> unused_options(const common_options& options, std::span
 }
 
 std::string chosen_models(const common_options& options, const std::string& planner) {
-  if (!searches(planner)) return {};
   std::string text;
-  for (const auto& [option, value] : {std::pair("--rows ", io::joined(options.rows)), std::pair("--law ", options.law),
-                                      std::pair("--orders ", options.orders), std::pair("--transfers ", options.transfers)})
+  const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) text += option + value + " ";
+  };
+  if (searches(planner)) {
+    add("--rows ", io::joined(options.rows));
+    add("--law ", options.law);
+    add("--orders ", options.orders);
+    add("--transfers ", options.transfers);
+  }
+  if (places_operators(planner)) {
+    add("--contention ", options.contention);
+    add("--copies ", options.copies);
+  }
   return text;
 }
 

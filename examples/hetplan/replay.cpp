@@ -36,6 +36,7 @@ int replay(const common_options& options, const replay_options& o) {
   check_pair(model, devices, o.cluster, running.workload.mode);
   require_each_once("--lost", o.lost);
   const std::vector<device_id> lost = devices_of(o.lost, devices);
+  check_prediction(o.plan, running, model, devices);
 
   outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, glpk_lp{}};

@@ -15,15 +15,15 @@
 
 namespace cli {
 
-/// A whole number from 0 to the largest that an option of this type holds.
+/// A whole number from `least` to the largest that an option of this type holds: CLI11 takes larger ones for that.
 template <class T>
-CLI::Validator whole_number() {
+CLI::Validator whole_number(T least = 0) {
   return CLI::Validator(
-      [](const std::string& given) {
+      [least](const std::string& given) {
         T v = 0;
         const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), v);
-        if (error == std::errc() && end == given.data() + given.size() && v >= 0) return std::string();
-        return "expected a whole number from 0 to " + std::to_string(std::numeric_limits<T>::max()) + ", got " +
+        if (error == std::errc() && end == given.data() + given.size() && v >= least) return std::string();
+        return "expected a whole number from " + std::to_string(least) + " to " + std::to_string(std::numeric_limits<T>::max()) + ", got " +
                hetplan::io::in_quotes(given);
       },
       "");
@@ -62,7 +62,7 @@ inline void add_search_options(CLI::App& command, common_options& options) {
   command.add_option("--threads", options.threads, "threads of dora's searches (1); no answer depends on it")->check(CLI::Range(1, 1024));
   command
       .add_option("--budget", options.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number<long long>(1))
       ->capture_default_str();
 }
 

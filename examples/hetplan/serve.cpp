@@ -35,6 +35,7 @@
 
 #include "commands.hpp"
 #include "outputs.hpp"
+#include "serve_warnings.hpp"
 
 namespace cli {
 
@@ -299,29 +300,20 @@ int find_size(const common_options& options, const serve_options& o, const servi
   return found.result.ok() ? 0 : 1;
 }
 
-/// Of services that are asked for and stand nowhere at first.
-void warn_of_unplaced(const serve::deployment& d, const serving_inputs& in) {
-  std::vector<bool> stands(in.services.size());
-  for (const auto& i : d.instances) stands[i.what.index()] = true;
-  for (const auto& r : in.requests) {
-    if (stands[r.service.index()]) continue;
-    stands[r.service.index()] = true;  // once
-    warn("service " + io::in_quotes(in.services[r.service.index()].name) + ": requested, and no instance of it was placed at first");
-  }
-}
-
 }  // namespace
 
 int serve_requests(const common_options& options, const serve_options& o) {
   require_no_model_options(options, "hetplan serve");
   check_options(options, o);
   const auto in = read_inputs(o);
+  warn_of_kinds(in.cloud, in.services);
   if (o.size_for) return find_size(options, o, in);
   outputs files({{"--records", o.records}, {"--html", o.html}, {"--out", o.out}},
                 {o.cloud, o.services, o.requests, o.deployment, o.faults, o.expected});
   const auto done = o.deployment.empty() ? play_system(options, o, in) : play_deployment(options, o, in);
   const auto& h = done.history;
-  if (o.deployment.empty()) warn_of_unplaced(done.first, in);
+  if (o.deployment.empty()) warn_of_unplaced(done.first, in.services, in.requests);
+  if (h.result.ok()) warn_of_the_end(o.deployment, o.faults, done.run, h.duration);
   if (!o.records.empty()) files.put(o.records, io::write_records(h.records, in.cloud));
   if (!o.html.empty()) files.put(o.html, draw::serving_report_html(h, in.cloud, in.services, done.first, done.run));
   if (!o.out.empty()) files.put(o.out, io::write_deployment({done.first}, in.cloud, in.services));

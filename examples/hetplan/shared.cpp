@@ -19,6 +19,9 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/unused_cluster_fields.hpp>
+#include <hetplan/io/unused_job_fields.hpp>
+#include <hetplan/io/unused_plan_fields.hpp>
 #include <hetplan/io/unused_profiles.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
@@ -145,7 +148,10 @@ planning_graph load_model(const common_options& options, const std::string& name
 cluster load_cluster(const std::string& name) {
   if (contains(zoo::cluster_names(), name) && !std::filesystem::exists(name)) return zoo::cluster(name);
   require_file("cluster", name, zoo::cluster_names());
-  return io::read_cluster(io::json_document::load(name));
+  const io::json_document document = io::json_document::load(name);
+  cluster c = io::read_cluster(document);
+  for (const std::string& line : io::unused_cluster_fields(io::json_node(document), c)) warn(line);
+  return c;
 }
 
 job load_job(const std::string& file, const io::job_use& use, const std::string& objective) {
@@ -167,23 +173,37 @@ void check_pair(const planning_graph& model, const cluster& devices, const std::
   if (const auto line = io::unused_profiles(model, devices)) warn(*line);
 }
 
-hetplan::plan load_plan(const std::string& file, const planning_graph& model, const cluster& devices) {
-  hetplan::plan p = io::read_plan(io::json_document::load(file), model, devices);
+hetplan::plan load_plan(const std::string& file, const planning_graph& model, const cluster& devices, const std::string& network) {
+  const io::json_document document = io::json_document::load(file);
+  hetplan::plan p = io::read_plan(document, model, devices);
+  for (const sharing s : all_sharings) {
+    if (network == to_string(s)) p.sharing_policy = s;
+  }
   const auto differs = [&](const char* what, const std::string& of, const std::string& here) {
     if (of != here) warn(file + ": /" + what + ": the plan was made for " + io::in_quotes(of) + " and is used for " + io::in_quotes(here));
   };
   differs("model", p.model, model.name());
   differs("cluster", p.cluster, devices.name());
+  for (const std::string& line : io::unused_plan_fields(io::json_node(document), p, model, devices)) warn(line);
   return p;
 }
 
+namespace {
+
+/// Is there a prediction, and of this model and cluster? Of others load_plan tells.
+bool predicts(const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+  return p.predicted && p.model == model.name() && p.cluster == devices.name();
+}
+
+}  // namespace
+
 void check_prediction(const std::string& file, const hetplan::plan& p, const evaluation& simulated, const planning_graph& model,
                       const cluster& devices) {
-  if (!p.predicted || p.model != model.name() || p.cluster != devices.name()) return;  // of another, which load_plan tells
+  if (!predicts(p, model, devices)) return;
   constexpr double tolerance = 1e-9;
   bool told = false;
-  const auto differs = [&](const std::string& what, double given, double found) {
-    if (told || std::abs(given - found) <= tolerance * std::max(std::abs(given), std::abs(found))) return;
+  const auto differs = [&](const std::string& what, double given, double found, double size = 0) {
+    if (told || std::abs(given - found) <= tolerance * std::max({std::abs(given), std::abs(found), size})) return;
     told = true;
     warn(file + ": /predicted/" + what + ": " + to_text(given) + " is predicted and " + to_text(found) +
          " simulated; the simulated numbers count");
@@ -200,7 +220,26 @@ void check_prediction(const std::string& file, const hetplan::plan& p, const eva
     if (energy) differs("energy/" + d.name, given.energy.value(), found.energy.value());
     if (memory) differs("peak_memory/" + d.name, given.peak_memory.value(), found.peak_memory.value());
   }
-  if (all.bound.value() > 0 && simulated.bound.value() > 0) differs("bound", all.bound.value(), simulated.bound.value());
+  const auto bound = [&](const std::string& name, const char* gap, seconds given, seconds found, double given_gap, double found_gap) {
+    if (given.value() <= 0 || found.value() <= 0) return;  // not given, or not worked out
+    differs(name, given.value(), found.value());
+    if (gap != nullptr && given_gap != 0) differs(gap, given_gap, found_gap, 1);
+  };
+  bound("bound", "gap", all.bound, simulated.bound, all.gap, simulated.gap);
+  bound("schedule_bound", "schedule_gap", all.schedule_bound, simulated.schedule_bound, all.schedule_gap, simulated.schedule_gap);
+  bound("contention_bound", nullptr, all.contention_bound, simulated.contention_bound, 0, 0);
+}
+
+void check_prediction(const std::string& file, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+  if (!predicts(p, model, devices)) return;
+  try {
+    io::check_together(model, devices, devices.name(), p.workload.mode);
+    const judgement j = p.predicted->bound.value() > 0 ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
+                                                       : judge(p, model, devices, profiled_or_roofline{});
+    check_prediction(file, p, j.evaluation, model, devices);
+  } catch (const std::exception& e) {
+    warn(file + ": /predicted: cannot be compared with a simulation: " + e.what());
+  }
 }
 
 void require_each_once(const char* option, const std::vector<std::string>& names) {

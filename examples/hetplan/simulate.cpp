@@ -17,10 +17,7 @@ int simulate(const common_options& options, const simulate_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   check_pair(model, devices, o.cluster);
-  hetplan::plan p = load_plan(o.plan, model, devices);
-  for (const sharing s : all_sharings) {
-    if (o.network == to_string(s)) p.sharing_policy = s;
-  }
+  hetplan::plan p = load_plan(o.plan, model, devices, o.network);
 
   outputs files({{"--trace", o.trace}, {"--svg", o.svg}}, {o.model, o.cluster, o.plan});
   const bool draw = !o.trace.empty() || !o.svg.empty();

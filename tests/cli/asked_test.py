@@ -224,6 +224,7 @@ class asked(toy_problem.folder_test):
 
         self.assertEqual(plan(), [])
         self.assertEqual(plan(optimizer_factor=2, schedule="gpipe", objective="energy", microbatch_sizes=[1, 2]), [])
+        self.assertEqual(plan(context=7), ["j.json: /context: only generation keeps a cache; not used"])
         self.assertEqual(plan(tokens=16), ["j.json: /tokens: only generation makes tokens; not used"])
         self.assertEqual(plan(mode="inference", optimizer_factor=2), ["j.json: /optimizer_factor: only training has an optimizer; not used"])
         self.assertEqual(plan(mode="generation", tokens=4, schedule="1f1b"), ["j.json: /schedule: only training has a backward to schedule; not used"])
@@ -251,7 +252,7 @@ class asked(toy_problem.folder_test):
         self.assertEqual(lives(objective="latency", qoe={"latency": 3}), [])  # counts as kept or not
         self.assertEqual(lives(qoe={"deadline": 9}), ["j.json: /qoe/deadline: without qoe.iterations a job has no end; not used"])
         self.assertEqual(lives([{"at": 1, "qoe": {"deadline": 9}}]),
-                         ["t.json: a deadline is asked for, and without qoe.iterations the job has no end; not used"])
+                         ["t.json: /events/0/qoe/deadline: without qoe.iterations the job has no end; not used"])
         self.assertEqual(lives(objective="energy", qoe={"deadline": 9, "iterations": 3}),
                          ["j.json: /objective: a job with a deadline is to end in time, then with the least energy; not used"])
         self.assertEqual(lives([{"at": 1, "qoe": {"latency": 1}}], qoe={"lambda": 5}), [])
@@ -290,6 +291,194 @@ class asked(toy_problem.folder_test):
         self.write("p.json", {**plan, "predicted": {"latency": plan["predicted"]["latency"]}})
         self.assertEqual(self.warned(*judge), [])
         self.assertEqual(self.warned(*judge, "--network", "exclusive"), [])
+
+    def test_every_command_that_reads_a_plan_compares_what_it_predicts(self):
+        self.run_it(*self.plan[:-1], "pipeline", "--out", "p.json")
+        plan = json.loads((self.path / "p.json").read_text())
+        commands = [("simulate", "m.json", "c.json", "p.json"), ("replay", "m.json", "c.json", "p.json", "--lost", "d1")]
+        commands += [("export", "m.json", "c.json", "p.json", "--to", to) for to in ("tasks", "plan", "dot")]
+        for command in commands:
+            self.write("p.json", plan)
+            self.assertEqual(self.warned(*command), [])
+            for field, value in (("latency", 1e-3), ("schedule_bound", 1e-9), ("contention_bound", 1e-9), ("gap", 77), ("schedule_gap", 77)):
+                self.assertIn(field, plan["predicted"])
+                self.write("p.json", {**plan, "predicted": {**plan["predicted"], field: value}})
+                warned = self.warned(*command)
+                self.assertEqual(len(warned), 1, (command, warned))
+                self.assertRegex(warned[0], rf"^p.json: /predicted/{field}: .* is predicted and .* simulated; the simulated numbers count$")
+
+    def test_fields_of_a_plan_that_nobody_looks_at(self):
+        def warned(*options, **fields):
+            stages = [{"layers": ["l0"], "devices": [{"name": "d0", "samples": 1}]},
+                      {"layers": ["l1", "l2"], "devices": [{"name": "d1", "samples": 1}]}]
+            self.write("p.json", {"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1,
+                                  "microbatches": 3, "stages": stages, **fields})
+            return self.warned("simulate", "m.json", "c.json", "p.json", *options)
+
+        flow = {"from": "d0", "to": "d1", "microbatch": 0, "phase": "forward"}
+        self.assertEqual(warned(), [])
+        # What is so anyway.
+        for mode in ("inference", "generation"):
+            self.assertEqual(warned(mode=mode, schedule={"kind": "1f1b"}, sync="ring", copies="per_edge", transfers="overlap",
+                                    workload={"optimizer_factor": 2, "context": 0, "tokens": 16}), [])
+        self.assertEqual(warned(schedule={"kind": "gpipe"}), [])
+        for network in ("priority", "exclusive", "per_link"):
+            self.assertEqual(warned(network=network, flows=[{**flow, "priority": 5}]), [])
+        for network in ("fair_share", "unlimited"):
+            line = f'network "{network}" does not look at priorities'
+            self.assertEqual(warned(network=network, flows=[{**flow, "priority": 5}]), [f"p.json: /flows/0/priority: {line}; not used"])
+            flows = [flow, {**flow, "microbatch": 1, "priority": -1}, {**flow, "microbatch": 2, "priority": 2}]
+            self.assertEqual(warned(network=network, schedule={"flows": flows}),
+                             [f"p.json: /schedule/flows/1/priority: {line}, as those of 1 more flows; not used"])
+        self.assertEqual(len(warned("--network", "fair_share", network="priority", flows=[{**flow, "priority": 5}])), 1)
+        self.assertEqual(warned("--network", "priority", network="fair_share", flows=[{**flow, "priority": 5}]), [])
+        self.assertEqual(warned(mode="inference", schedule={"kind": "gpipe"}),
+                         ["p.json: /schedule/kind: outside training every schedule is the forwards in order; not used"])
+        self.assertEqual(warned(mode="inference", schedule={"warmup": [2, 1]}),
+                         ["p.json: /schedule/warmup: only training has a warm-up; not used"])
+        self.assertEqual(warned(mode="generation", sync={"parameter_server": "d1"}),
+                         ["p.json: /sync/parameter_server: only training reduces gradients; not used"])
+        self.assertEqual(warned(sync={"parameter_server": "d1"}),
+                         ["p.json: /sync/parameter_server: no two stages on different devices hold one tensor, and a stage reduces its own "
+                          "in a ring; not used"])
+        self.assertEqual(warned(mode="inference", workload={"optimizer_factor": 1, "context": 7, "tokens": 3}),
+                         ["p.json: /workload/optimizer_factor: only training has an optimizer; not used",
+                          "p.json: /workload/context: only generation keeps a cache; not used",
+                          "p.json: /workload/tokens: only generation makes tokens; not used"])
+        self.assertEqual(warned(mode="generation", workload={"context": 7, "tokens": 3}),
+                         ["p.json: /workload/context: no layer of the model keeps a cache; not used"])
+        self.assertEqual(warned(transfers="block", copies="per_device"),
+                         ["p.json: /copies: transfers that block go once for each edge; not used"])
+        self.assertEqual(warned(transfers="block", network="exclusive"),
+                         ["p.json: /network: transfers that block share nothing, and there are no others; not used"])
+        self.assertEqual(warned(stages=[{"layers": ["l0", "l1", "l2"], "devices": [{"name": "d0", "samples": 1}], "shard_state": True}]),
+                         ["p.json: /stages/0/shard_state: the stage has one device; not used"])
+        both = [{"name": "d0", "samples": 1}, {"name": "d1", "samples": 1}]
+        replicated = {"layers": ["l0", "l1", "l2"], "devices": both, "shard_state": True}
+        self.assertEqual(warned(microbatch_size=2, stages=[replicated]), [])
+        self.assertEqual(warned(microbatch_size=2, stages=[replicated], transfers="block", network="exclusive"), [])
+        self.assertEqual(warned(microbatch_size=2, stages=[replicated], workload={"optimizer_factor": 0}),
+                         ["p.json: /stages/0/shard_state: the stage has no state of an optimizer; not used"])
+        sync = {"from": "d0", "to": "d1", "phase": "sync"}
+        self.assertEqual(warned(microbatch_size=2, stages=[replicated], network="priority", flows=[{**sync, "microbatch": 2, "priority": 1}]),
+                         ["p.json: /flows/0/microbatch: a reduction has no microbatch; not used"])
+
+    def test_copies_that_cannot_be_one(self):
+        edges = [{"from": "l0", "to": x, "bytes": 10} for x in ("l1", "l2")]
+        self.write("m.json", {**MODEL, "edges": edges})
+        plan = {"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "inference", "microbatches": 2, "copies": "per_device"}
+        orders = {"d0": [["F", "a", m] for m in (0, 1)], "d1": [["F", s, m] for s in "bc" for m in (0, 1)]}
+
+        def warned(size, a_devices):
+            for d in a_devices:
+                orders[d["name"]] = [x for x in orders.get(d["name"], []) if x[1] != "a"] + [["F", "a", m] for m in (0, 1)]
+            order = {d: sorted(x, key=lambda e: e[1]) for d, x in orders.items()}
+            stages = [{"name": "a", "layers": ["l0"], "devices": a_devices}]
+            stages += [{"name": n, "layers": [l], "devices": [{"name": "d1", "samples": size}]} for n, l in (("b", "l1"), ("c", "l2"))]
+            self.write("p.json", {**plan, "microbatch_size": size, "schedule": {"kind": "explicit", "orders": order}, "stages": stages})
+            return self.warned("simulate", "m.json", "c.json", "p.json")
+
+        self.assertEqual(warned(1, [{"name": "d0", "samples": 1}]), [])
+        lines = warned(2, [{"name": "d0", "samples": 1}, {"name": "d1", "samples": 1}])
+        self.assertEqual(len(lines), 1)
+        self.assertIn('/copies: the output of stage "a" goes more than once to device "d1", because a stage has several devices', lines[0])
+
+    def test_what_planners_write_has_no_warnings(self):
+        self.write("many.json", toy_problem.model(1, 2, 3, 1, 2))
+        seen = set()
+        for mode, more in (("training", {}), ("training", {"schedule": "gpipe"}), ("inference", {}), ("generation", {"tokens": 3})):
+            self.write("j.json", {"format": "hetplan/job/1", "mode": mode, "batch": 4, **more})
+            rows = json.loads(self.run_it("compare", "many.json", "c.json", "j.json", "--json").stdout)["rows"]
+            for row in rows:
+                if "plan" not in row:
+                    continue
+                seen.add(row["planner"])
+                self.write("p.json", row["plan"])
+                self.assertEqual(self.warned("simulate", "many.json", "c.json", "p.json"), [], row["planner"])
+        self.assertGreaterEqual(len(seen), 14)
+        self.write("j.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 1})
+        for contention in ("none", "per_link", "one_port", "shared"):
+            for copies in ("per_edge", "per_device"):
+                self.run_it("plan", "many.json", "c.json", "j.json", "--planner", "heft", "--contention", contention, "--copies", copies,
+                            "--out", "p.json")
+                self.assertEqual(self.warned("simulate", "many.json", "c.json", "p.json"), [], (contention, copies))
+
+    def test_fields_of_a_timeline_and_backups_that_nobody_looks_at(self):
+        def warned(*events, options=(), **job):
+            self.write("j.json", {**JOB, **job})
+            self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s", "events": list(events)})
+            return self.warned(*self.adapt[:-1], "static,replay", *options)
+
+        leaves = {"at": 0.5, "device": "d1", "leaves": True}
+        self.assertEqual(warned({"at": 1, "resource": "shared", "capacity": 1e6}, {"at": 1, "device": "d1", "speed": 0.5}), [])
+        self.assertEqual(warned({"at": 2, "device": "d1", "speed": 0.5}, {"at": 3, "device": "d1", "speed": 1}),
+                         ["t.json: /events/0: it and what follows comes when the timeline has ended; not used"])
+        speed = {"at": 1, "device": "d1", "speed": 0.5}
+        self.assertEqual(warned(leaves, speed), ['t.json: /events/1/speed: device "d1" has left and does not come back; not used'])
+        self.assertEqual(warned(leaves, speed, {"at": 1.5, "device": "d1", "joins": True}), [])
+        transfer = {"at": 1, "transfer": {"from": "d0", "to": "d1", "bytes": 1000, "priority": 3}}
+        self.assertEqual(warned(transfer, options=("--transfers", "list")), warned(transfer))
+        for mode in ("inference", "generation"):
+            for count in ("0", "3"):
+                self.assertEqual(warned(leaves, mode=mode, options=("--backups", count)),
+                                 ["--backups: only training changes weights, so there is nothing to back up; not used"])
+            self.assertNotIn("backups", self.run_it(*self.adapt, "--backups", "3").stdout)
+        self.assertEqual(warned(leaves, options=("--backups", "3")), [])
+        self.assertIn("backups: after every 3", self.run_it(*self.adapt, "--backups", "3").stdout)
+
+    def test_fields_of_a_cluster_that_no_plan_can_use(self):
+        def warned(device=(), **fields):
+            cluster = {**CLUSTER, **fields}
+            devices = [dict(d) for d in CLUSTER["devices"]]
+            devices[0].update(device)
+            if "resources" in fields:
+                cluster.pop("topology", None)
+            self.write("c.json", {**cluster, "devices": devices})
+            return self.warned("show", "c.json")
+
+        self.assertEqual(warned(), [])
+        self.assertEqual(warned({"accelerators": 4, "interconnect": 1e9}), [])
+        self.assertEqual(warned({"accelerators": 4}), ["c.json: /devices/0/accelerators: without an interconnect a plan uses one of them; not used"])
+        self.assertEqual(warned({"interconnect": 1e9}), ["c.json: /devices/0/interconnect: it joins accelerators, and the device has one; not used"])
+        self.assertEqual(warned(topology={"kind": "shared", "capacity": 1e6, "duplex": "half"}),
+                         ["c.json: /topology/duplex: a shared medium has no directions; not used"])
+        resources = [{"name": n, "capacity": 1e6} for n in ("air", "wire")]
+        everywhere = {"from": "*", "to": "*", "via": [{"resource": "air"}]}
+        self.assertEqual(warned(resources=resources[:1], routes=[everywhere]), [])
+        self.assertEqual(warned(resources=resources, routes=[everywhere, everywhere, {**everywhere, "from": "d0", "to": "d0"}]),
+                         ['c.json: /resources/1: no route takes resource "wire"; not used',
+                          "c.json: /routes/1: route 0 is between the same ends and comes before it; not used",
+                          "c.json: /routes/2: a device needs no route to itself; not used"])
+        self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s", "events": [{"at": 1, "resource": "wire", "capacity": 1}]})
+        self.assertIn('t.json: /events/0/resource: no route takes resource "wire"; not used', self.warned(*self.adapt))
+
+    def test_a_sweep_does_a_case_again_for_another_network_of_those_that_place_operators(self):
+        self.write("j.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 1})
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"],
+                              "planners": ["on-device", "heft"]})
+
+        def computed(*options):
+            return json.loads(self.run_it("sweep", "s.json", "--out", "rows", "--json", *options).stdout)["computed"]
+
+        self.assertEqual([computed(), computed(), computed("--contention", "none"), computed("--contention", "none"),
+                          computed("--copies", "per_edge")], [2, 0, 1, 0, 1])
+
+    def test_whole_blocks_are_for_those_that_have_blocks(self):
+        self.assertIn("--whole-blocks: onnx is cut at operators", self.refused("export", "m.json", "c.json", "p.json", "--to", "onnx", "--source",
+                                                                               "a.onnx", "--out", "x", "--whole-blocks"))
+
+    def test_numbers_beyond_64_bits_are_refused(self):
+        for far in (2**63, 2**64 + 1, -(2**63) - 1):
+            said = f"expected an integer from -2^63 to 2^63 - 1, or a number with a point or an exponent, got {far}"
+            self.write("j.json", {**JOB, "batch": far})
+            self.assertEqual(self.refused(*self.plan), f"hetplan: j.json: /batch: {said}\n")
+            self.write("j.json", JOB)
+            self.write("c.json", {**CLUSTER, "devices": [{**CLUSTER["devices"][0], "memory": far}]})
+            self.assertEqual(self.refused(*self.plan), f"hetplan: c.json: /devices/0/memory: {said}\n")
+            self.write("c.json", CLUSTER)
+        for option, value in [("--budget", 2**63), ("--seed", 2**63), ("--threads", 2**64 + 1), ("--top", 2**64 + 1), ("--tokens", 2**64 + 1)]:
+            self.assertIn(option, self.refused("plan", "bert-small", "smart-home-1", f"{option}={value}"))
+        self.assertIn("--backups", self.refused(*self.adapt, f"--backups={2**63}"))
 
     def test_a_profile_for_a_kind_that_is_not_there(self):
         def with_profiles(*kinds):

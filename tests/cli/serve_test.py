@@ -207,6 +207,34 @@ class Serve(unittest.TestCase):
         refused(["--faults"], "--size-for", "99%", "--faults", str(self.at / "cloud.json"))
         self.refused(["--cycle"], more=["--cycle", "1 s"])
 
+    def test_what_comes_too_late_and_a_kind_that_is_nearly_there(self):
+        def warned(**what):
+            done = self.serve(**what)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [x.removeprefix("hetplan: warning: ").removeprefix(str(self.at) + "/") for x in done.stderr.splitlines()]
+
+        def faults(*events):
+            return {"format": "hetplan/faults/1", "events": list(events)}
+
+        self.assertEqual(warned(), [])
+        self.assertEqual(warned(faults=faults({"at": 0.1, "kind": "server_fails", "server": "pole0"})), [])
+        late = warned(faults=faults({"at": 90, "kind": "server_fails", "server": "pole0"}, {"at": 91, "kind": "server_fails", "server": "pole1"}))
+        self.assertEqual(len(late), 1)
+        self.assertRegex(late[0], r"^faults.json: /events/0: the last request has ended at [0-9.]+ s; not used, nor is what follows$")
+        leaves = {"at": 0.1, "kind": "server_leaves", "server": "pole1"}
+        self.assertEqual(warned(faults=faults(leaves)),
+                         ["faults.json: /events/0: the server would leave with a change of the deployment, and none comes; not used"])
+        same = {**DEPLOYMENT, "changes": [{"at": 0.5, "instances": DEPLOYMENT["instances"]}]}
+        self.assertEqual(warned(faults=faults(leaves), deployment=same), [])
+        after = {**DEPLOYMENT, "changes": [{"at": 50, "instances": DEPLOYMENT["instances"]}]}
+        self.assertRegex(warned(deployment=after)[0], "^deployment.json: /changes/0: the last request has ended at .* s; not used")
+        image = SERVICES["services"][0]
+        slip = {**image["variants"][0], "name": "other", "gpu": "P10O"}
+        self.assertEqual(warned(services={**SERVICES, "services": [{**image, "variants": [*image["variants"], slip]}]}),
+                         ['service "image": variant "other" is for GPUs of kind "P10O", of which cloud "street" has none; did you mean "P100"?'])
+        other = {**slip, "gpu": "RTX4090"}  # of another cloud
+        self.assertEqual(warned(services={**SERVICES, "services": [{**image, "variants": [*image["variants"], other]}]}), [])
+
     def test_a_service_that_fits_nowhere(self):
         large = json.loads(json.dumps(SERVICES))
         large["services"][0]["variants"][0]["memory"] = "17 GB"

@@ -39,6 +39,14 @@ struct my_cost_with_overloads : my_cost {
   seconds optimizer_step(const layer&, const device&) const { return 1_ms; }
   seconds optimizer_step(const layer&) const { return 1_s; }
 };
+/// Data of nearly an optional member's name, and such functions beside the member, are nobody's slip.
+struct my_cost_with_names_alike : my_cost_with_overloads {
+  double max_batch = 8, boundary_cost = 0;
+  double largest_batch(const work&, const device&) const { return max_batch; }
+  double largest_batch_size() const { return max_batch; }
+  seconds optimizer_steps(const layer& l, const device& d) const { return 2 * optimizer_step(l, d); }
+};
+static_assert(check_cost_model<my_cost_with_names_alike>());
 struct my_final_cost final {
   seconds time(const work&, const device&) const { return 1_ms; }
 };

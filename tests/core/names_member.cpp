@@ -73,4 +73,31 @@ TEST_CASE("a member is found by its name, whatever it takes, alone or in a set o
   CHECK_FALSE(weighs<nothing>);
 }
 
+namespace {
+struct shares {
+  double weight() const;
+  static double whole();
+  double weigh(int) const;
+  double weigh(double) const;
+  double portion = 0;
+  template <class T>
+  double part(T) const;
+
+ private:
+  double inner() const;
+};
+template <class M>
+constexpr bool has_weight = HETPLAN_HAS_FUNCTION(M, weight);
+template <class M>
+constexpr bool has_others = HETPLAN_HAS_FUNCTION(M, weigh) || HETPLAN_HAS_FUNCTION(M, whole) || HETPLAN_HAS_FUNCTION(M, portion) ||
+                            HETPLAN_HAS_FUNCTION(M, part) || HETPLAN_HAS_FUNCTION(M, inner) || HETPLAN_HAS_FUNCTION(M, absent);
+}  // namespace
+
+TEST_CASE("a member function of a name is seen, data, statics, overloads, templates and private ones are not") {
+  STATIC_REQUIRE(has_weight<shares>);
+  STATIC_REQUIRE(!has_weight<right>);
+  STATIC_REQUIRE(!has_weight<int>);
+  STATIC_REQUIRE(!has_others<shares>);
+}
+
 }  // namespace test_names_member

@@ -57,10 +57,26 @@ TEST_CASE("a zero byte does not end a file early") {
 TEST_CASE("numbers beyond double are refused") {
   CHECK(error("{\"a\": 1e999}") == "f.json: line 1, column 11: number overflow parsing '1e999'");
   CHECK(error("[-1e999]").starts_with("f.json: line 1, column 7: number overflow"));
-  const auto d = document("[18446744073709551615, 100000000000000000000, 9223372036854775807, -9223372036854775808, 1e-999]");
+  const auto d = document("[18446744073709551615.0, 1e20, 9223372036854775807, -9223372036854775808, 1e-999]");
   std::vector<double> values;
   for (const auto n : io::json_node(d).elements("")) values.push_back(n.number(io::range::any));
   CHECK(values == std::vector<double>{18446744073709551615.0, 1e20, 9223372036854775807.0, -9223372036854775808.0, 0});
+}
+
+TEST_CASE("integers beyond 64 bits are refused, wherever they stand and whatever reads them") {
+  for (const std::string far :
+       {"9223372036854775808", "-9223372036854775809", "18446744073709551615", "18446744073709551616", "100000000000000000000000000000"}) {
+    const std::string expected = ": expected an integer from -2^63 to 2^63 - 1, or a number with a point or an exponent, got " + far;
+    CHECK(error("{\"a\": 1, \"b\": [0, {\"c\": " + far + "}, 3]}") == "f.json: /b/1/c" + expected);
+    CHECK(error("[" + far + "]") == "f.json: /0" + expected);
+    CHECK(error("{\"a\": " + far + ".0}") == "no error");
+    CHECK(error("{\"a\": " + far + "e0}") == "no error");
+  }
+  // What is written has no such integers: it reads back to the same double.
+  for (const double v : {9223372036854775808.0, 12345678901234567890.0, 1e22, -18446744073709551616.0}) {
+    const auto d = document(io::json_text(io::json_number(v)));
+    CHECK(io::json_node(d).number(io::range::any) == v);
+  }
 }
 
 TEST_CASE("nesting is refused when it passes 64, however long the file") {
@@ -145,7 +161,8 @@ TEST_CASE("integers neither wrap nor round") {
   CHECK(integer("4.0") == "no error");
   CHECK(integer("2147483648") == "f.json: expected an integer from 1 to 2147483647, got 2147483648");
   CHECK(integer("4294967297") == "f.json: expected an integer from 1 to 2147483647, got 4294967297");
-  CHECK(integer("18446744073709551617") == "f.json: expected an integer from 1 to 2147483647, got 18446744073709551616");
+  CHECK(integer("18446744073709551617") ==
+        "f.json: : expected an integer from -2^63 to 2^63 - 1, or a number with a point or an exponent, got 18446744073709551617");
   CHECK(integer("1e300") == "f.json: expected an integer from 1 to 2147483647, got 1e+300");
   CHECK(integer("-1") == "f.json: expected an integer >= 1, got -1");
 }

@@ -121,5 +121,33 @@ TEST_CASE("a law that lies is refused with the two points") {
   CHECK_THAT(refusal(fault::response_falls), Catch::Contains("tail (0, 0) takes 1000 s, tail (0.5, 0) takes 999.5 s; expected no less"));
   CHECK_THAT(refusal(fault::bound_too_high), Catch::Contains("the bound of link (") && Catch::Contains("expected no more"));
   CHECK_THAT(refusal(fault::not_a_number), Catch::Contains("expected numbers"));
-  CHECK_THAT(refusal(fault::negative), Catch::Contains("takes -1 s; expected a number >= 0"));
+  CHECK_THAT(refusal(fault::negative), Catch::Contains("response_s of tail (0, 0) is -1 s; expected a number >= 0"));
+}
+
+TEST_CASE("a law that goes wrong where nobody has tried it is named all the same") {
+  pipeline_steps p;
+  p.mode = mode::inference;
+  p.microbatches = 2;
+  p.stages.resize(1);
+  const auto said = [&](const any_step_law& law, double total_s) {
+    p.stages[0].total_s = total_s;
+    try {
+      (void)law.latency(p);
+    } catch (const invalid_model& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  struct far_off : test::no_flush {
+    double end_s = 0;  ///< of what it answers beyond 1000 s
+    using no_flush::extend;
+    [[nodiscard]] pipeline_tail extend(const pipelining& q, const stage_times& s, const pipeline_tail& behind) const {
+      return s.total_s > 1000 ? pipeline_tail{end_s, 0} : no_flush::extend(q, s, behind);
+    }
+  };
+  const far_off no_number{{}, std::numeric_limits<double>::quiet_NaN()}, negative{{}, -5};
+  CHECK_NOTHROW(check_law(no_number, {2, 1}));
+  CHECK(said(no_number, 3).empty());
+  CHECK(said(no_number, 2000) == "step law, 2 microbatches: stage (2000, 0, 0) before tail (0, 0) gives tail (nan, 0); expected numbers");
+  CHECK(said(negative, 2000) == "step law, 2 microbatches: response_s of tail (-5, 0) is -5 s; expected a number >= 0");
 }

@@ -73,21 +73,29 @@ transfers_alone pair() {
 
 /// Says one thing that cannot be.
 struct liar {
-  enum lie { gives_nan, names_nobody, ends_early, ends_nobody, stands_still } says;
+  enum lie { gives_nan, names_nobody, never_ends, nan_ahead, ends_early, ends_nobody, stands_still, in_the_past, idles } says;
   transfers_under_way flows = {};
 
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
     flows.start(now_s, number, t, route);
   }
-  void update(double, const rate_changed& changed) {
+  void update(double now_s, const rate_changed& changed) {
     if (says == gives_nan) changed(0, std::nan(""));
     if (says == names_nobody) changed(1, 1);
+    if (says == never_ends && flows.size() == 1) flows.set_rate(now_s, 0, 0.5, changed);
   }
-  double next_end() const { return says >= ends_early ? 0.5 : std::numeric_limits<double>::infinity(); }
-  void finish_until(double, const transfer_finished& finished) const {
+  double next_end() const {
+    if (says == nan_ahead) return std::nan("");
+    if (says == in_the_past) return -1;
+    if (says == idles) return idle_s + 1e-9;
+    return says >= ends_early ? 0.5 : std::numeric_limits<double>::infinity();
+  }
+  void finish_until(double time_s, const transfer_finished& finished) {
     if (says == ends_early) finished(0);
     if (says == ends_nobody) finished(1);
+    idle_s = time_s;
   }
+  double idle_s = 0;
 };
 
 TEST_CASE("a medium whose capacity falls with the number of senders, by hand") {
@@ -205,7 +213,34 @@ TEST_CASE("rates that are none and ends that are none are told") {
   CHECK_THROWS_WITH(pair().run(liar{liar::ends_early}), Contains("ends transfer 0 with 4 B left of 4 B"));
   CHECK_THROWS_WITH(pair().run(liar{liar::ends_nobody}), Contains("ends transfer 1, which is not under way"));
   CHECK_THROWS_WITH(pair().run(liar{liar::stands_still}), Contains("next_end() = 0.5 s after finish_until(0.5"));
-  CHECK_THROWS_WITH(pair().run(air{0}), Contains("network sharing or its prescribed rates do not move all of it"));
+  CHECK_THROWS_WITH(pair().run(liar{liar::nan_ahead}),
+                    "network sharing: next_end() = nan s; expected a time >= 0, or infinity where none is to come");
+  CHECK_THROWS_WITH(pair().run(liar{liar::in_the_past}), Contains("next_end() = -1 s; expected a time >= 0"));
+  CHECK_THROWS_WITH(pair().run(liar{liar::idles}), Contains("next_end() came to nothing 100000 times up to 0.0001"));
+}
+
+TEST_CASE("a sharing that leaves transfers under way for ever is told so by name, and not the order of the tasks") {
+  const std::string at_rest =
+      "network sharing: next_end() = inf s at 1 s, with transfer 0 under way at 0 B/s and 4 B left of 4 B; expected "
+      "the time at which it ends or rates change";
+  CHECK_THROWS_MATCHES(pair().run(air{0}), invalid_model, Catch::Message(at_rest));
+  CHECK_THROWS_MATCHES(pair().run(any_network_sharing(air{0})), invalid_model, Catch::Message(at_rest));
+  CHECK_THROWS_WITH(pair().run(liar{liar::never_ends}), Contains("transfer 0 under way at 0.5 B/s and 3.5 B left of 4 B"));
+  // Tasks that wait for the transfer are nobody's fault either.
+  const planning_graph model = chain(6);
+  const cluster c = three();
+  plan p = plan_of(mode::training, 1, 2, {stage_of({0, 1, 2}, {{0, 1}}), stage_of({3, 4, 5}, {{1, 1}})});
+  CHECK_THROWS_WITH(judge(p, model, c, roofline{}, {.sharing = air{0}}), Contains("network sharing: next_end() = inf s at "));
+  // An outage that stays is no fault of the sharing.
+  const simulator_options outage{.capacities = {{1_s, resource_id(0), bytes_per_second(0)}}};
+  CHECK_THROWS_MATCHES(pair().run(air_that_is_told{{2}}, outage), invalid_input,
+                       Catch::Message("simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its "
+                                      "prescribed rates do not move all of it"));
+}
+
+TEST_CASE("a policy that holds nothing is told so") {
+  CHECK_THROWS_MATCHES(pair().run(any_network_policy{}), invalid_input,
+                       Catch::Message("any_network_policy: holds no policy; expected one, such as fair_share{}"));
 }
 
 }  // namespace test_network_sharing

@@ -45,6 +45,11 @@ class environment {
         known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
   }
+  // A temporary is gone at the end of the line.
+  template <failure_detector Detector>
+  environment(const cluster&& the_cluster_must_outlive_it, const timeline&, const Detector&, const qoe_target&) = delete;
+  template <failure_detector Detector>
+  environment(const cluster&, const timeline&& the_timeline_must_outlive_it, const Detector&, const qoe_target&) = delete;
 
   qoe_target wanted;  ///< now
 

@@ -31,6 +31,7 @@ class static_plan {
 class network_only {
  public:
   network_only(const planning_problem& problem, plan first, policy_options options = {});
+  network_only(const planning_problem&& the_problem_must_outlive_it, plan, policy_options = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 
@@ -50,6 +51,7 @@ class network_only {
 class replan_always {
  public:
   replan_always(const planning_problem& problem, any_planner planner, policy_options options = {});
+  replan_always(const planning_problem&& the_problem_must_outlive_it, any_planner, policy_options = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 
@@ -69,6 +71,7 @@ class replan_always {
 class oracle {
  public:
   oracle(const planning_problem& problem, any_planner planner, policy_options options = {});
+  oracle(const planning_problem&& the_problem_must_outlive_it, any_planner, policy_options = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 

@@ -44,6 +44,7 @@ class plan_runner {
  public:
   /// Throws  as tasks::expand.
   plan_runner(const planning_problem& problem, plan p);
+  plan_runner(const planning_problem&& the_problem_must_outlive_it, plan) = delete;
 
   [[nodiscard]] const plan& what() const { return plan_; }
   /// The devices that it uses, ascending.

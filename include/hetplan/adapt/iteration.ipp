@@ -24,7 +24,7 @@ HETPLAN_INLINE std::vector<double> energy_of_bytes(const any_energy_model& energ
                                                    const std::vector<double>& received) {
   std::vector<double> spent;
   for (const device& d : c.devices()) {
-    spent.push_back(energy.energy({.sent = bytes(sent[d.id.index()]), .received = bytes(received[d.id.index()])}, d).value());
+    spent.push_back(checked_energy(energy, {.sent = bytes(sent[d.id.index()]), .received = bytes(received[d.id.index()])}, d).value());
   }
   return spent;
 }
@@ -32,7 +32,8 @@ HETPLAN_INLINE std::vector<double> energy_of_bytes(const any_energy_model& energ
 HETPLAN_INLINE void add_idle_energy(std::vector<double>& spent, const any_energy_model& energy, const cluster& c,
                                     std::span<const device_id> devices, const conditions& now, double for_s) {
   for (const device_id d : devices) {
-    if (spent[d.index()] == 0 && now.present[d.index()] != 0) spent[d.index()] = energy.energy({.total = seconds(for_s)}, c[d]).value();
+    if (spent[d.index()] == 0 && now.present[d.index()] != 0)
+      spent[d.index()] = checked_energy(energy, {.total = seconds(for_s)}, c[d]).value();
   }
 }
 

@@ -22,6 +22,7 @@ class known_plans {
  public:
   /// The problem must outlive it.
   explicit known_plans(const planning_problem& problem) : problem_(&problem) {}
+  explicit known_plans(const planning_problem&& the_problem_must_outlive_it) = delete;
 
   /// Takes a plan in, unless it is known; its index.  Throws  as tasks::expand.
   std::size_t add(plan p);

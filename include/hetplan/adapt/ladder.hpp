@@ -41,6 +41,7 @@ void check_ladder_options(const ladder_options& o);
 class ladder {
  public:
   ladder(const planning_problem& problem, any_planner planner, ladder_options options = {});
+  ladder(const planning_problem&& the_problem_must_outlive_it, any_planner, ladder_options = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 

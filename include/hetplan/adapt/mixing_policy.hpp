@@ -31,6 +31,7 @@ struct mixing_options {
 class mixing_policy {
  public:
   mixing_policy(const planning_problem& problem, any_planner planner, mixing_options options = {});
+  mixing_policy(const planning_problem&& the_problem_must_outlive_it, any_planner, mixing_options = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 

@@ -38,6 +38,7 @@ class plan_search {
   static constexpr std::size_t most_moments = 32, most_records = 16;
 
   plan_search(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory = {});
+  plan_search(const planning_problem&& the_problem_must_outlive_it, any_planner, std::shared_ptr<planning_memory> = {}) = delete;
 
   /// Would the planner be asked now? To be called before what is as dear as a search.
   [[nodiscard]] bool may_pay(const situation& s, const qoe_target& wanted);

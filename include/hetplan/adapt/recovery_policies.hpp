@@ -31,6 +31,7 @@ class remembered_replay {
 class replay_policy {
  public:
   replay_policy(const planning_problem& problem, plan first, thinking_times thinking = {});
+  replay_policy(const planning_problem&& the_problem_must_outlive_it, plan, thinking_times = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 
@@ -47,6 +48,7 @@ class replay_policy {
 class rescheduling_policy {
  public:
   rescheduling_policy(const planning_problem& problem, plan first, any_planner planner, policy_options options = {});
+  rescheduling_policy(const planning_problem&& the_problem_must_outlive_it, plan, any_planner, policy_options = {}) = delete;
 
   [[nodiscard]] reaction react(const situation& s);
 

@@ -68,6 +68,7 @@ class replanning {
  public:
   /// @param memory  none: one of its own.
   replanning(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory = {});
+  replanning(const planning_problem&& the_problem_must_outlive_it, any_planner, std::shared_ptr<planning_memory> = {}) = delete;
 
   /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
   [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,

@@ -19,7 +19,7 @@ HETPLAN_INLINE std::optional<mix::switch_cost> estimate_switch(const planning_pr
   const migration_run run = run_migration(m, problem.cluster, now, problem.models.energy);
   double extra = 0;
   for (const device& d : problem.cluster.devices()) {
-    const joules idle = problem.models.energy.energy({.total = run.time}, d);
+    const joules idle = checked_energy(problem.models.energy, {.total = run.time}, d);
     if (run.energy[d.id.index()].value() > 0) extra += (run.energy[d.id.index()] - idle).value();
   }
   return mix::switch_cost{run.time.value(), std::max(0.0, extra)};

@@ -32,6 +32,7 @@ class weight_keeper {
  public:
   /// Throws  invalid_input (a period below 1, an unknown archive).
   weight_keeper(const planning_problem& problem, const storage_options& options);
+  weight_keeper(const planning_problem&& the_problem_must_outlive_it, const storage_options&) = delete;
 
   /// A plan runs from now on. A device that it leaves alone keeps what does not change. False: who runs which layers is as
   /// before, there is room for the same backups, and they stay good.

@@ -69,6 +69,15 @@ struct route_finder_call {
 template <class M>
 concept names_route_finder = prepares_routes<M> || names_member<M, detail::route_finder_call, std::span<const device>, device_id>;
 
+namespace detail {
+/// Likely slips in the optional members' names.
+template <class M>
+concept nearly_names_route_finder =
+    HETPLAN_HAS_FUNCTION(M, route_finders) || HETPLAN_HAS_FUNCTION(M, routefinder) || HETPLAN_HAS_FUNCTION(M, routeFinder) ||
+    HETPLAN_HAS_FUNCTION(M, router_finder) || HETPLAN_HAS_FUNCTION(M, routes_finder) || HETPLAN_HAS_FUNCTION(M, find_routes) ||
+    HETPLAN_HAS_FUNCTION(M, prepare_routes);
+}  // namespace detail
+
 template <class M>
 consteval bool check_network_model() {
   static_assert(lists_resources<M>, "network_model needs: std::vector<resource> resources(std::span<const device>) const");
@@ -78,6 +87,8 @@ consteval bool check_network_model() {
       prepares_routes<M> || !names_route_finder<M>,
       "a network_model's route finder is: auto route_finder(std::span<const device>) const, called with (device_id from, device_id to), "
       "which answers std::optional<route>");
+  static_assert(prepares_routes<M> || !detail::nearly_names_route_finder<M>,
+                "a network_model's optional member is called route_finder; this model has one of nearly that name");
   return network_model<M>;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 /// Has a user's type a member of some name, whatever its signature? A slip in an optional member is then an error, not "absent".
 
+#include <type_traits>
+
 #include <hetplan/core/quantity.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -41,3 +43,7 @@ concept names_member =
     (detail::calls_member_with<Call, M, Typical, Typical...> || ...);
 
 }  // namespace HETPLAN_NAMESPACE
+
+/// Has M a member function of that very name? Of an optional member's likely misspellings: a slip would be taken for "absent", in silence.
+/// A set of overloads or a template has no address and is not seen.
+#define HETPLAN_HAS_FUNCTION(M, NAME) (requires { requires std::is_member_function_pointer_v<decltype(&M::NAME)>; })

@@ -74,6 +74,24 @@ concept names_boundary = detail::calls_member<detail::boundary_call, const M, la
 template <class M>
 concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
 
+namespace detail {
+/// Likely slips in the optional members' names.
+template <class M>
+concept nearly_names_optimizer_step =
+    HETPLAN_HAS_FUNCTION(M, optimiser_step) || HETPLAN_HAS_FUNCTION(M, optimizer_steps) || HETPLAN_HAS_FUNCTION(M, optimiser_steps) ||
+    HETPLAN_HAS_FUNCTION(M, optimizerstep) || HETPLAN_HAS_FUNCTION(M, optimizerStep) || HETPLAN_HAS_FUNCTION(M, optimzer_step) ||
+    HETPLAN_HAS_FUNCTION(M, optimizer_stp) || HETPLAN_HAS_FUNCTION(M, step_optimizer);
+template <class M>
+concept nearly_names_boundary = HETPLAN_HAS_FUNCTION(M, boundry) || HETPLAN_HAS_FUNCTION(M, bondary) || HETPLAN_HAS_FUNCTION(M, bounday) ||
+                                HETPLAN_HAS_FUNCTION(M, boundarys) || HETPLAN_HAS_FUNCTION(M, boundary_time) ||
+                                HETPLAN_HAS_FUNCTION(M, boundary_cost) || HETPLAN_HAS_FUNCTION(M, layer_boundary);
+template <class M>
+concept nearly_names_largest_batch =
+    HETPLAN_HAS_FUNCTION(M, largestbatch) || HETPLAN_HAS_FUNCTION(M, largestBatch) || HETPLAN_HAS_FUNCTION(M, largest_batches) ||
+    HETPLAN_HAS_FUNCTION(M, largest_batch_size) || HETPLAN_HAS_FUNCTION(M, larges_batch) || HETPLAN_HAS_FUNCTION(M, biggest_batch) ||
+    HETPLAN_HAS_FUNCTION(M, max_batch) || HETPLAN_HAS_FUNCTION(M, maximum_batch);
+}  // namespace detail
+
 template <class M>
 consteval bool check_cost_model() {
   static_assert(times_work<M>, "cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const");
@@ -84,6 +102,12 @@ consteval bool check_cost_model() {
                 "const hetplan::work_kind&, const hetplan::device&) const");
   static_assert(limits_batches<M> || !names_largest_batch<M>,
                 "a cost_model's largest batch is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
+  static_assert(times_optimizer_step<M> || !detail::nearly_names_optimizer_step<M>,
+                "a cost_model's optional member is called optimizer_step; this model has one of nearly that name");
+  static_assert(times_boundary<M> || !detail::nearly_names_boundary<M>,
+                "a cost_model's optional member is called boundary; this model has one of nearly that name");
+  static_assert(limits_batches<M> || !detail::nearly_names_largest_batch<M>,
+                "a cost_model's optional member is called largest_batch; this model has one of nearly that name");
   return cost_model<M>;
 }
 

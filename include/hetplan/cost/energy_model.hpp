@@ -30,11 +30,23 @@ concept charges_energy = requires(const M& m, const device_usage& u, const devic
 template <class M>
 concept energy_model = charges_energy<M>;
 
+namespace detail {
+[[noreturn]] void refuse_energy(joules given, const device_usage& u, const device& d);
+}
+
 template <class M>
 consteval bool check_energy_model() {
   static_assert(charges_energy<M>,
                 "energy_model needs: hetplan::joules energy(const hetplan::device_usage&, const hetplan::device&) const");
   return energy_model<M>;
+}
+
+/// Asks the model and checks the answer. Throws invalid_model, naming the device and what it did.
+template <energy_model M>
+[[nodiscard]] joules checked_energy(const M& model, const device_usage& u, const device& d) {
+  const joules spent = model.energy(u, d);
+  if (!(spent.value() >= 0) || !is_finite(spent)) detail::refuse_energy(spent, u, d);
+  return spent;
 }
 
 /// P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received, from the device's power profile.
@@ -75,7 +87,7 @@ template <energy_model M>
 [[nodiscard]] energy_slopes slopes_of(const M& model, const device& d) {
   constexpr seconds second(1);
   constexpr bytes gigabyte(1e9);
-  const auto ask = [&](const device_usage& u) { return model.energy(u, d).value(); };
+  const auto ask = [&](const device_usage& u) { return checked_energy(model, u, d).value(); };
   const double idle = ask({.total = second});
   const energy_slopes s{idle, ask({.total = second, .busy = second}) - idle,
                         (ask({.total = second, .sent = gigabyte}) - idle) / gigabyte.value(),

@@ -5,6 +5,12 @@
 
 namespace HETPLAN_NAMESPACE {
 
+HETPLAN_INLINE void detail::refuse_energy(joules given, const device_usage& u, const device& d) {
+  throw invalid_model("energy model: energy(device " + std::to_string(d.id.value) + " \"" + d.name + "\", total " +
+                      to_text(u.total.value()) + " s, busy " + to_text(u.busy.value()) + " s, sent " + to_text(u.sent.value()) +
+                      " B, received " + to_text(u.received.value()) + " B) = " + to_text(given.value()) + " J; expected finite >= 0");
+}
+
 HETPLAN_INLINE joules linear_power::energy(const device_usage& u, const device& d) const {
   return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent + d.power.receive * u.received;
 }

@@ -61,6 +61,20 @@ concept names_activations_for_weights = splits_activations<M> || names_member<M,
 template <class M>
 concept names_optimizer_state = tells_optimizer_state<M> || names_member<M, detail::optimizer_state_call, layer, workload>;
 
+namespace detail {
+/// Likely slips in the optional members' names.
+template <class M>
+concept nearly_names_activations_for_weights =
+    HETPLAN_HAS_FUNCTION(M, activation_for_weights) || HETPLAN_HAS_FUNCTION(M, activations_for_weight) ||
+    HETPLAN_HAS_FUNCTION(M, activation_for_weight) || HETPLAN_HAS_FUNCTION(M, activationsForWeights) ||
+    HETPLAN_HAS_FUNCTION(M, activations_of_weights) || HETPLAN_HAS_FUNCTION(M, activations_for_wights);
+template <class M>
+concept nearly_names_optimizer_state =
+    HETPLAN_HAS_FUNCTION(M, optimiser_state) || HETPLAN_HAS_FUNCTION(M, optimizer_states) || HETPLAN_HAS_FUNCTION(M, optimiser_states) ||
+    HETPLAN_HAS_FUNCTION(M, optimizerstate) || HETPLAN_HAS_FUNCTION(M, optimizerState) || HETPLAN_HAS_FUNCTION(M, optimzer_state) ||
+    HETPLAN_HAS_FUNCTION(M, state_of_optimizer);
+}  // namespace detail
+
 template <class M>
 consteval bool check_memory_model() {
   static_assert(holds_state<M>, "memory_model needs: hetplan::bytes state(const hetplan::layer&, const hetplan::workload&) const");
@@ -73,6 +87,10 @@ consteval bool check_memory_model() {
   static_assert(
       tells_optimizer_state<M> || !names_optimizer_state<M>,
       "a memory_model's optimizer state is: hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const");
+  static_assert(splits_activations<M> || !detail::nearly_names_activations_for_weights<M>,
+                "a memory_model's optional member is called activations_for_weights; this model has one of nearly that name");
+  static_assert(tells_optimizer_state<M> || !detail::nearly_names_optimizer_state<M>,
+                "a memory_model's optional member is called optimizer_state; this model has one of nearly that name");
   return memory_model<M>;
 }
 

@@ -26,6 +26,9 @@ class remembered_cost {
 
   /// Model and cluster must outlive it.
   remembered_cost(any_cost_model asked, const planning_graph& model, const cluster& c, std::size_t most = most_numbers);
+  // A temporary is gone at the end of the line.
+  remembered_cost(any_cost_model, const planning_graph&& the_model_must_outlive_it, const cluster&, std::size_t = most_numbers) = delete;
+  remembered_cost(any_cost_model, const planning_graph&, const cluster&& the_cluster_must_outlive_it, std::size_t = most_numbers) = delete;
 
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] bool times_optimizer() const;

@@ -24,7 +24,7 @@ class json_document {
   /// Parses a text; `file` is what messages call it.
   ///
   /// Throws  invalid_input, one line that starts with the file: more than 64 MB, a syntax error with line and
-  ///         column, text after the end, a number beyond double, nesting > 64, a key twice in an object.
+  ///         column, text after the end, a number beyond double, an integer beyond 64 bits, nesting > 64, a key twice in an object.
   [[nodiscard]] static json_document parse(std::string_view text, std::string file);
 
   /// Reads and parses a file.

@@ -26,7 +26,7 @@ class json_document::builder {
   bool boolean(bool v) { return add(numbered(kind::boolean, v ? 1 : 0)); }
   bool number_integer(json::number_integer_t v) { return add(numbered(kind::integer, v)); }
   bool number_unsigned(json::number_unsigned_t v);
-  bool number_float(json::number_float_t v, const json::string_t&) { return add(numbered(kind::real, std::bit_cast<std::int64_t>(v))); }
+  bool number_float(json::number_float_t v, const json::string_t& written);
   bool string(json::string_t& v) { return add(lettered(kind::text, v)); }
   bool binary(json::binary_t&) { return false; }
 
@@ -101,9 +101,19 @@ HETPLAN_INLINE std::string json_document::pointer_token(std::string_view name) {
 
 HETPLAN_INLINE bool json_document::builder::number_unsigned(json::number_unsigned_t v) {
   if (v > static_cast<json::number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
-    return number_float(static_cast<double>(v), {});
+    return number_float(static_cast<double>(v), std::to_string(v));
   }
   return add(numbered(kind::integer, static_cast<std::int64_t>(v)));
+}
+
+HETPLAN_INLINE bool json_document::builder::number_float(json::number_float_t v, const json::string_t& written) {
+  add(numbered(kind::real, std::bit_cast<std::int64_t>(v)));
+  // Digits alone are meant exactly, and a double would change the last ones.
+  if (written.find_first_of(".eE") == std::string::npos) {
+    fail(static_cast<std::uint32_t>(document_.entries_.size() - 1),
+         "expected an integer from -2^63 to 2^63 - 1, or a number with a point or an exponent, got " + shortened(written, 40));
+  }
+  return true;
 }
 
 HETPLAN_INLINE bool json_document::builder::key(json::string_t& v) {

@@ -27,6 +27,7 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
     }
   };
   for (const auto& [key, value] : n.members()) {
+    if (key == "context" && what != mode::generation && j.workload.context != 0) unused(value, "only generation keeps a cache");
     if (key == "tokens" && what != mode::generation) unused(value, "only generation makes tokens");
     if (key == "optimizer_factor" && what != mode::training) unused(value, "only training has an optimizer");
     if (key == "schedule" && what != mode::training) unused(value, "only training has a backward to schedule");

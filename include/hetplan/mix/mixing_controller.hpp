@@ -39,8 +39,8 @@ struct hull_mixing {
 };
 /// mix_relaxed: the paper's linear program, switching in proportion to a plan's share.
 struct program_mixing {
-  any_lp_solver solver;
-  [[nodiscard]] mixture operator()(const plan_rates& rates, const mixing_goal& goal) const { return mix_relaxed(rates, goal, solver); }
+  any_lp_solver solver = {};  ///< without one it throws invalid_input
+  [[nodiscard]] mixture operator()(const plan_rates& rates, const mixing_goal& goal) const;
 };
 
 /// Holds any controller by value; what it answers is checked.

@@ -11,6 +11,11 @@
 
 namespace HETPLAN_NAMESPACE::mix {
 
+HETPLAN_INLINE mixture program_mixing::operator()(const plan_rates& rates, const mixing_goal& goal) const {
+  if (!solver.exists()) throw invalid_input("program_mixing: holds no LP solver; expected one, such as program_mixing{glpk_lp{}}");
+  return mix_relaxed(rates, goal, solver);
+}
+
 HETPLAN_INLINE mixture any_mixing_controller::operator()(const plan_rates& rates, const mixing_goal& goal) const {
   check_mixing(rates, goal);
   mixture m = mix_(rates, goal);

@@ -29,6 +29,13 @@ struct search_tables {
 
   search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c, const any_cost_model& cost,
                 const any_memory_model& memory, const any_energy_model& energy, const workload& w, int max_share);
+  // A temporary is gone at the end of the line.
+  search_tables(const planning_graph&& the_model_must_outlive_it, const layer_sequence&, const hetplan::cluster&, const any_cost_model&,
+                const any_memory_model&, const any_energy_model&, const workload&, int) = delete;
+  search_tables(const planning_graph&, const layer_sequence&& the_sequence_must_outlive_it, const hetplan::cluster&, const any_cost_model&,
+                const any_memory_model&, const any_energy_model&, const workload&, int) = delete;
+  search_tables(const planning_graph&, const layer_sequence&, const hetplan::cluster&& the_cluster_must_outlive_it, const any_cost_model&,
+                const any_memory_model&, const any_energy_model&, const workload&, int) = delete;
 
   /// The layers of blocks [first, last), as a plan's stage lists them: by id; or, where boundaries between layers cost something, in the
   /// order of the row, which is what the table has priced.

@@ -138,7 +138,7 @@ HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::bloc
                                     .from_stage = e.from,
                                     .to_stage = e.to,
                                     .release = seconds(sent.start_s),
-                                    .priority = static_cast<int>(x)});
+                                    .priority = p.sharing_policy == sharing::fair_share ? 0 : static_cast<int>(x)});
   }
   return p;
 }

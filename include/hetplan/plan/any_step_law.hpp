@@ -2,9 +2,11 @@
 #pragma once
 /// A step law chosen at run time, and what it says of a whole plan.
 
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -16,7 +18,14 @@ namespace HETPLAN_NAMESPACE {
 
 namespace detail {
 
-/// A user's law: one virtual call per question.
+[[nodiscard]] std::string law_text(const pipeline_tail& t);
+[[nodiscard]] std::string law_text(const stage_times& s);
+[[nodiscard]] std::string law_text(const link_times& c);
+[[noreturn]] void refuse_law(const pipelining& p, const std::string& what);
+[[noreturn]] void refuse_tail(const pipelining& p, const std::string& step, const pipeline_tail& behind, const pipeline_tail& given);
+[[noreturn]] void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given);
+
+/// A user's law: one virtual call per question. Answers that are no numbers, or a response below 0, are invalid_model.
 class erased_step_law {
  public:
   erased_step_law() = default;
@@ -24,14 +33,24 @@ class erased_step_law {
   explicit erased_step_law(L law) : law_(std::make_shared<holder<L>>(std::move(law))) {}
 
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
-    return law_->extend(p, s, behind);
+    const pipeline_tail x = law_->extend(p, s, behind);
+    if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p, law_text(s), behind, x);
+    return x;
   }
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const link_times& c, const pipeline_tail& behind) const {
-    return law_->extend(p, c, behind);
+    const pipeline_tail x = law_->extend(p, c, behind);
+    if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p, law_text(c), behind, x);
+    return x;
   }
-  [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const { return law_->response_s(p, whole); }
+  [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const {
+    const double r = law_->response_s(p, whole);
+    if (!(r >= 0)) refuse_seconds(p, "response_s", whole, r);
+    return r;
+  }
   [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double path_s, double busiest_s) const {
-    return law_->bound_s(p, t, c, path_s, busiest_s);
+    const double b = law_->bound_s(p, t, c, path_s, busiest_s);
+    if (std::isnan(b)) refuse_seconds(p, "bound_s", t, b);
+    return b;
   }
 
  private:

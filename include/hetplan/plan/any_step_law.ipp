@@ -45,6 +45,23 @@ HETPLAN_INLINE seconds any_step_law::latency(const pipeline_steps& steps) const 
 
 namespace detail {
 
+HETPLAN_INLINE std::string law_text(const pipeline_tail& t) { return "tail (" + to_text(t.reach_s) + ", " + to_text(t.rest_s) + ")"; }
+HETPLAN_INLINE std::string law_text(const stage_times& s) {
+  return "stage (" + to_text(s.total_s) + ", " + to_text(s.backward_s) + ", " + to_text(s.collective_s) + ")";
+}
+HETPLAN_INLINE std::string law_text(const link_times& c) {
+  return "link (" + to_text(c.total_s) + ", " + to_text(c.backward_s) + ", " + to_text(c.own_s) + ")";
+}
+HETPLAN_INLINE void refuse_law(const pipelining& p, const std::string& what) {
+  throw invalid_model("step law, " + std::to_string(p.microbatches) + " microbatches: " + what);
+}
+HETPLAN_INLINE void refuse_tail(const pipelining& p, const std::string& step, const pipeline_tail& behind, const pipeline_tail& given) {
+  refuse_law(p, step + " before " + law_text(behind) + " gives " + law_text(given) + "; expected numbers");
+}
+HETPLAN_INLINE void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given) {
+  refuse_law(p, std::string(member) + " of " + law_text(t) + " is " + to_text(given) + " s; expected a number >= 0");
+}
+
 /// Asks a law the same question at two points that differ in one number.
 template <class Law>
 class law_probe {
@@ -65,25 +82,17 @@ class law_probe {
  private:
   static constexpr std::array points{0.0, 1e-3, 1.0, 30.0};
 
-  static std::string text(const pipeline_tail& t) { return "tail (" + to_text(t.reach_s) + ", " + to_text(t.rest_s) + ")"; }
-  static std::string text(const stage_times& s) {
-    return "stage (" + to_text(s.total_s) + ", " + to_text(s.backward_s) + ", " + to_text(s.collective_s) + ")";
-  }
-  static std::string text(const link_times& c) {
-    return "link (" + to_text(c.total_s) + ", " + to_text(c.backward_s) + ", " + to_text(c.own_s) + ")";
-  }
+  static std::string text(const pipeline_tail& t) { return law_text(t); }
   template <class Step>
   std::string text(const Step& s, const pipeline_tail& t) const {
-    return text(s) + " before " + text(t);
+    return law_text(s) + " before " + law_text(t);
   }
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw invalid_model("step law, " + std::to_string(p_.microbatches) + " microbatches: " + what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const { refuse_law(p_, what); }
 
   template <class Step>
   [[nodiscard]] pipeline_tail extended(const Step& s, const pipeline_tail& t) const {
     const pipeline_tail x = law_.extend(p_, s, t);
-    if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse(text(s, t) + " gives " + text(x) + "; expected numbers");
+    if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p_, law_text(s), t, x);
     return x;
   }
   /// At `more` no number may be less.

@@ -17,7 +17,7 @@ namespace HETPLAN_NAMESPACE {
          .workload = problem.job.workload,
          .microbatch_size = microbatch_size,
          .microbatches = problem.job.batch / microbatch_size};
-  p.schedule.kind = problem.job.schedule;
+  if (p.workload.mode == mode::training) p.schedule.kind = problem.job.schedule;  // else there is one schedule, the default
   return p;
 }
 

@@ -20,6 +20,8 @@ template <class O>
 concept monotone_objective = requires(const O& o, seconds response, joules energy) {
   { o.score(response, energy) } -> std::same_as<double>;  // smaller is better; non-decreasing in both; pure
 };
+/// Called from several threads at once where a search has threads.
+///
 /// Either of the two members will do. With both, the first scores evaluated plans, the second steers searches in parts.
 template <class O>
 concept objective = scores_evaluation<O> || monotone_objective<O>;

@@ -42,6 +42,15 @@ struct staged {
   staged(const planning_problem& problem, const hetplan::plan& p);
   staged(const hetplan::plan& p, const planning_graph& model, const hetplan::cluster& c, const any_cost_model& cost,
          const any_memory_model& memory = {});
+  // A temporary is gone at the end of the line.
+  staged(const planning_problem&& the_problem_must_outlive_it, const hetplan::plan&) = delete;
+  staged(const planning_problem&, const hetplan::plan&& the_plan_must_outlive_it) = delete;
+  staged(const hetplan::plan&& the_plan_must_outlive_it, const planning_graph&, const hetplan::cluster&, const any_cost_model&,
+         const any_memory_model& = {}) = delete;
+  staged(const hetplan::plan&, const planning_graph&& the_model_must_outlive_it, const hetplan::cluster&, const any_cost_model&,
+         const any_memory_model& = {}) = delete;
+  staged(const hetplan::plan&, const planning_graph&, const hetplan::cluster&& the_cluster_must_outlive_it, const any_cost_model&,
+         const any_memory_model& = {}) = delete;
 
   const hetplan::plan& plan;
   const planning_graph& model;

@@ -5,7 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/names_member.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -63,9 +63,27 @@ concept tells_bound =
 /// All answers are non-decreasing in both numbers of the tail and in every time but backward_s, in which they must not
 /// increase (more of the same total on the way back): then a tail that is no worse in both numbers is no worse in any whole, and a
 /// search may drop the other. Two tails behind one stage of a DAG count as the larger of both numbers.
-/// check_law finds a law that is not so, with the two points.
+/// check_law finds a law that is not so, with the two points. Called from several threads at once where a search has threads.
 template <class L>
 concept step_law = extends_by_a_stage<L> && extends_by_a_link<L> && tells_response<L>;
+
+namespace detail {
+struct bound_s_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.bound_s(a...));
+  template <class M>
+  static auto address() -> decltype(&M::bound_s);
+};
+}  // namespace detail
+
+namespace detail {
+/// Likely slips in the optional members' names.
+template <class L>
+concept nearly_names_bound_s =
+    HETPLAN_HAS_FUNCTION(L, bound) || HETPLAN_HAS_FUNCTION(L, bounds) || HETPLAN_HAS_FUNCTION(L, bounds_s) ||
+    HETPLAN_HAS_FUNCTION(L, bound_S) || HETPLAN_HAS_FUNCTION(L, boundS) || HETPLAN_HAS_FUNCTION(L, lower_bound) ||
+    HETPLAN_HAS_FUNCTION(L, lower_bound_s) || HETPLAN_HAS_FUNCTION(L, bound_seconds);
+}  // namespace detail
 
 template <class L>
 consteval bool check_step_law() {
@@ -76,10 +94,11 @@ consteval bool check_step_law() {
                 "step_law needs: hetplan::pipeline_tail extend(const hetplan::pipelining&, const hetplan::link_times&, const "
                 "hetplan::pipeline_tail& behind) const");
   static_assert(tells_response<L>, "step_law needs: double response_s(const hetplan::pipelining&, const hetplan::pipeline_tail&) const");
-  static_assert(
-      tells_bound<L> || !requires { &L::bound_s; },
-      "step_law's optional bound is: double bound_s(const hetplan::pipelining&, const hetplan::pipeline_tail& behind, const "
-      "hetplan::link_times& least, double path_s, double busiest_s) const");
+  static_assert(tells_bound<L> || !names_member<L, detail::bound_s_call, pipelining, pipeline_tail, link_times, double>,
+                "step_law's optional bound is: double bound_s(const hetplan::pipelining&, const hetplan::pipeline_tail& behind, const "
+                "hetplan::link_times& least, double path_s, double busiest_s) const");
+  static_assert(tells_bound<L> || !detail::nearly_names_bound_s<L>,
+                "a step_law's optional member is called bound_s; this law has one of nearly that name");
   return step_law<L>;
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -31,7 +31,7 @@ concept opens_routes = requires(const P& p) {
   { p.access() } -> std::same_as<route_access>;  // when a transfer may start, and whether others slow it
 };
 
-/// How transfers share the network. Pure.
+/// How transfers share the network. Pure; called from several threads at once where planners have threads.
 template <class P>
 concept network_policy = ranks_transfers<P> && opens_routes<P>;
 
@@ -55,8 +55,9 @@ class any_network_policy {
   }
 
   [[nodiscard]] bool as_planned() const { return policy_ == nullptr; }
-  [[nodiscard]] int tier(const tasks::transfer& t) const { return policy_->tier(t); }
-  [[nodiscard]] route_access access() const { return policy_->access(); }
+  /// Throw invalid_input where it holds none.
+  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().tier(t); }
+  [[nodiscard]] route_access access() const { return held().access(); }
 
  private:
   struct interface {
@@ -71,6 +72,11 @@ class any_network_policy {
     [[nodiscard]] route_access access() const override { return policy.access(); }
     P policy;
   };
+  [[nodiscard]] const interface& held() const {
+    if (policy_ == nullptr) throw invalid_input("any_network_policy: holds no policy; expected one, such as fair_share{}");
+    return *policy_;
+  }
+
   std::shared_ptr<const interface> policy_;
 };
 

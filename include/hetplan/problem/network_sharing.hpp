@@ -62,6 +62,17 @@ struct calls_access {
 
 }  // namespace detail
 
+namespace detail {
+/// Likely slips in the optional members' names.
+template <class S>
+concept nearly_names_set_capacity =
+    HETPLAN_HAS_FUNCTION(S, set_capacities) || HETPLAN_HAS_FUNCTION(S, setCapacity) || HETPLAN_HAS_FUNCTION(S, setcapacity) ||
+    HETPLAN_HAS_FUNCTION(S, set_capcity) || HETPLAN_HAS_FUNCTION(S, capacity_becomes) || HETPLAN_HAS_FUNCTION(S, change_capacity);
+template <class S>
+concept nearly_names_access = HETPLAN_HAS_FUNCTION(S, acces) || HETPLAN_HAS_FUNCTION(S, acess) || HETPLAN_HAS_FUNCTION(S, accesses) ||
+                              HETPLAN_HAS_FUNCTION(S, route_access);
+}  // namespace detail
+
 template <class S>
 consteval bool check_network_sharing() {
   static_assert(starts_transfers<S>,
@@ -74,6 +85,10 @@ consteval bool check_network_sharing() {
                 "network_sharing's optional capacities are: void set_capacity(std::size_t resource, double capacity)");
   static_assert(opens_routes<S> || !names_member<S, detail::calls_access>,
                 "network_sharing's optional access is: hetplan::route_access access() const");
+  static_assert(follows_capacities<S> || !detail::nearly_names_set_capacity<S>,
+                "network_sharing's optional member is called set_capacity; this sharing has one of nearly that name");
+  static_assert(opens_routes<S> || !detail::nearly_names_access<S>,
+                "network_sharing's optional member is called access; this sharing has one of nearly that name");
   return network_sharing<S>;
 }
 

@@ -27,7 +27,7 @@ struct judge_models {
   any_network_sharing sharing = {};  ///< in place of a policy; with one it is invalid_input
 };
 
-/// Model and cluster must outlive it; the models are copied.
+/// Model and cluster must outlive it, and temporaries, which would not, do not compile; the models are copied.
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 ///
@@ -47,6 +47,13 @@ struct planning_problem {
         lp(std::move(solver)), steps(most_steps) {
     check_mode(m, job.workload.mode);
   }
+  // A temporary is gone at the end of the line.
+  planning_problem(const planning_graph&& the_model_must_outlive_the_problem, const hetplan::cluster&, any_cost_model, hetplan::job = {},
+                   judge_models = {}, any_lp_solver = {}, long long = standard_steps) = delete;
+  planning_problem(const planning_graph&, const hetplan::cluster&& the_cluster_must_outlive_the_problem, any_cost_model, hetplan::job = {},
+                   judge_models = {}, any_lp_solver = {}, long long = standard_steps) = delete;
+  planning_problem(const planning_graph&& the_model_must_outlive_the_problem, const hetplan::cluster&& the_cluster_must_outlive_the_problem,
+                   any_cost_model, hetplan::job = {}, judge_models = {}, any_lp_solver = {}, long long = standard_steps) = delete;
 };
 
 }  // namespace HETPLAN_NAMESPACE

@@ -37,6 +37,7 @@ class dora_adapter {
   /// The problem must outlive it.
   explicit dora_adapter(const planning_problem& problem, dora_adapter_options options = {})
       : problem_(&problem), options_(std::move(options)) {}
+  explicit dora_adapter(const planning_problem&& the_problem_must_outlive_it, dora_adapter_options = {}) = delete;
 
   [[nodiscard]] adapt::reaction react(const adapt::situation& s) {
     if (s.wanted.deadline && s.wanted.iterations) {

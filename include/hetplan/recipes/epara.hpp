@@ -28,5 +28,6 @@ struct epara_options {
   return {"epara", serve::submodular_placement(std::move(o.placement)), serve::offload_by_idle_goodput{&services, o.seed, o.most_offloads},
           operators};
 }
+serve::serving_system epara(const std::vector<serve::service>&& the_services_must_outlive_the_system, epara_options = {}) = delete;
 
 }  // namespace HETPLAN_NAMESPACE::recipes

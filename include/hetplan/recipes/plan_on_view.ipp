@@ -40,7 +40,7 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
   const search_tables tables = tables_of(row);
   const auto blank = [&](int size) {
     plan p = blank_plan(problem, planner, size);
-    p.schedule.kind = how.schedule;
+    if (p.workload.mode == mode::training) p.schedule.kind = how.schedule;
     return p;
   };
   const auto spaces = [&](int size) {

@@ -34,6 +34,7 @@ using message_rules = std::vector<std::vector<chunk_rule>>;
 class cep_graph {
  public:
   cep_graph(tasks::task_graph g, const hetplan::network& net);
+  cep_graph(tasks::task_graph, const hetplan::network&& the_network_must_outlive_it) = delete;
 
   [[nodiscard]] const tasks::task_graph& tasks() const { return graph_; }
   [[nodiscard]] const hetplan::network& network() const { return network_; }

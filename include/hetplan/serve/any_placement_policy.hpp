@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -24,7 +25,11 @@ class any_placement_policy {
   }
 
   explicit operator bool() const { return policy_ != nullptr; }
-  [[nodiscard]] deployment place(const placement_question& q) { return policy_->place(q); }
+  /// Throws invalid_input where it holds none.
+  [[nodiscard]] deployment place(const placement_question& q) {
+    if (policy_ == nullptr) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
+    return policy_->place(q);
+  }
 
  private:
   struct base {

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_handler.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -24,7 +25,11 @@ class any_request_handler {
   }
 
   explicit operator bool() const { return handler_ != nullptr; }
-  [[nodiscard]] decision handle(const pending_request& r, const server_view& here) { return handler_->handle(r, here); }
+  /// Throws invalid_input where it holds none.
+  [[nodiscard]] decision handle(const pending_request& r, const server_view& here) {
+    if (handler_ == nullptr) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
+    return handler_->handle(r, here);
+  }
 
  private:
   struct base {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -15,9 +16,10 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Source  ours: what a file of deployments says.
 class fixed_placement {
  public:
-  /// Requires at least one.
+  /// Of none, `place` throws invalid_input.
   explicit fixed_placement(std::vector<deployment> in_turn) : in_turn_(std::move(in_turn)) {}
   [[nodiscard]] deployment place(const placement_question& q) const {
+    if (in_turn_.empty()) throw invalid_input("fixed_placement: holds no deployment; expected one at least");
     return in_turn_[std::min(static_cast<std::size_t>(q.number), in_turn_.size() - 1)];
   }
 

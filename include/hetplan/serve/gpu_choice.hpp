@@ -26,6 +26,11 @@ class gpu_choice {
  public:
   gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage, const deployment& present,
              gpu_fit fit = gpu_fit::best);
+  // A temporary is gone at the end of the line; the other two are read here.
+  gpu_choice(const edge_cloud&& the_cloud_must_outlive_it, const std::vector<service>&, const cloud_damage&, const deployment&,
+             gpu_fit = gpu_fit::best) = delete;
+  gpu_choice(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, const cloud_damage&, const deployment&,
+             gpu_fit = gpu_fit::best) = delete;
 
   /// On GPUs of one server, or on one of its devices; none where there are not enough.
   [[nodiscard]] std::optional<instance> on_server(const placement_candidate& c, const allocation& a, const gpu& unit) const {

@@ -3,6 +3,8 @@
 
 #include <hetplan/serve/offload_by_idle_goodput.hpp>
 
+#include <hetplan/core/error.hpp>
+
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw) {
@@ -24,6 +26,10 @@ HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const kno
 }
 
 HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r, const server_view& here) const {
+  if (services == nullptr)
+    throw invalid_input(
+        "offload_by_idle_goodput: services = nothing; expected the services whose requests it handles, such as "
+        "offload_by_idle_goodput{&services}");
   if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
   if (const auto i = own_capacity(r, here)) return decision::serve(*i);
   if (r.offloads() >= most_offloads) return in_part_or(request_outcome::too_many_offloads, r, here);

@@ -22,6 +22,13 @@ class simulated_goodput {
   simulated_goodput(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
                     H handler)
       : cloud_(&cloud), services_(&services), times_(std::move(times)), requests_(&requests), handler_(std::move(handler)) {}
+  // A temporary is gone at the end of the line.
+  simulated_goodput(const edge_cloud&& the_cloud_must_outlive_it, const std::vector<service>&, any_service_time, const request_stream&,
+                    H) = delete;
+  simulated_goodput(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, any_service_time, const request_stream&,
+                    H) = delete;
+  simulated_goodput(const edge_cloud&, const std::vector<service>&, any_service_time, const request_stream&& the_requests_must_outlive_it,
+                    H) = delete;
 
   [[nodiscard]] placement_gain most(server_id /*leader*/, const allocation& /*a*/) const {
     constexpr double unknown = std::numeric_limits<double>::infinity();

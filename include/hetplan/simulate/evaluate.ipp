@@ -85,11 +85,7 @@ HETPLAN_INLINE evaluation measure(const tasks::task_graph& g, const trace& t, co
     const std::size_t i = d.id.index();
     if (!g.used[i]) continue;
     const device_usage usage{t.latency, seconds(t.busy_s[i]), bytes(t.sent_bytes[i]), bytes(t.received_bytes[i])};
-    const joules spent = energy.energy(usage, d);
-    if (!is_finite(spent) || spent.value() < 0) {
-      throw invalid_model("energy model: energy(device \"" + d.name + "\") = " + to_text(spent.value()) + " J; expected finite >= 0");
-    }
-    e.devices[i] = {true, spent, bytes(t.peak_bytes[i]), seconds(t.busy_s[i])};
+    e.devices[i] = {true, checked_energy(energy, usage, d), bytes(t.peak_bytes[i]), seconds(t.busy_s[i])};
   }
   for (const double b : t.resource_bytes) e.resource_bytes.push_back(bytes(b));
   return e;

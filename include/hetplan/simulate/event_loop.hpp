@@ -60,7 +60,10 @@ class event_loop {
         cut_off(until);
         break;
       }
-      if (next == never) report_stuck();
+      if (next == never) {
+        if constexpr (requires { sharing_.check_nothing_left(now_); }) sharing_.check_nothing_left(now_);
+        report_stuck();
+      }
       now_ = std::max(now_, next);
       settle();
     }
@@ -306,8 +309,8 @@ class event_loop {
                           std::to_string(g_.device_order[d].size()) + " in its order; the order is cyclic, or a capacity or speed stays 0");
     }
     throw invalid_input(
-        "simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its network sharing or its prescribed "
-        "rates do not move all of it");
+        "simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its prescribed rates do not move all of "
+        "it");
   }
 
   const tasks::task_graph& g_;

@@ -23,12 +23,17 @@ class sharing_ledger {
     flows_.start(now_s, number, t, route);
   }
   void set_capacity(std::size_t r, double capacity) { load_.set_capacity(r, capacity); }
-  void set_rate(double now_s, std::uint32_t number, double rate, const rate_changed& changed);
+  /// Is it another rate?
+  bool set_rate(double now_s, std::uint32_t number, double rate, const rate_changed& changed);
   /// All rates together are within all capacities.
   void check_load(double now_s);
   /// A transfer ends: nothing of it is left.
   void end(double time_s, std::uint32_t number);
+  [[noreturn]] static void refuse_next_end(double next_s);
+  [[noreturn]] static void refuse_idleness(double time_s, int rounds);
   static void check_next_end(double time_s, double next_s);
+  /// Nothing else will happen: has the sharing still something to do? A resource without capacity is not its fault.
+  void check_nothing_left(double now_s) const;
   [[nodiscard]] double left(std::uint32_t number, double now_s) const { return flows_.find(number)->left(now_s); }
 
  private:
@@ -55,11 +60,19 @@ class guarded_sharing {
     if constexpr (follows_capacities<Sharing>) sharing_.set_capacity(r, capacity);
   }
   void update(double now_s, const rate_changed& changed) {
-    const rate_changed noted = [&](std::uint32_t number, double rate) { ledger_.set_rate(now_s, number, rate, changed); };
+    const rate_changed noted = [&](std::uint32_t number, double rate) {
+      if (ledger_.set_rate(now_s, number, rate, changed)) idle_rounds_ = 0;
+    };
     sharing_.update(now_s, noted);
     ledger_.check_load(now_s);
   }
-  [[nodiscard]] double next_end() { return sharing_.next_end(); }
+  [[nodiscard]] double next_end() {
+    const double next = sharing_.next_end();
+    if (next >= 0) return next;
+    sharing_ledger::refuse_next_end(next);
+  }
+  /// Throws invalid_model where transfers are under way that the sharing never ends.
+  void check_nothing_left(double now_s) const { ledger_.check_nothing_left(now_s); }
   void finish_until(double time_s, const transfer_finished& finished) {
     std::vector<std::uint32_t> ended;
     const transfer_finished noted = [&](std::uint32_t number) {
@@ -68,14 +81,19 @@ class guarded_sharing {
     };
     sharing_.finish_until(time_s, noted);
     ledger_.check_next_end(time_s, sharing_.next_end());
+    idle_rounds_ = ended.empty() ? idle_rounds_ + 1 : 0;
+    if (idle_rounds_ > most_idle_rounds) sharing_ledger::refuse_idleness(time_s, most_idle_rounds);
     std::sort(ended.begin(), ended.end());
     for (const std::uint32_t number : ended) finished(number);
   }
   [[nodiscard]] double left(std::uint32_t number, double now_s) const { return ledger_.left(number, now_s); }
 
  private:
+  static constexpr int most_idle_rounds = 100'000;
+
   Sharing sharing_;
   sharing_ledger ledger_;
+  int idle_rounds_ = 0;  ///< ends that came to nothing, one after the other
 };
 
 }  // namespace HETPLAN_NAMESPACE::detail

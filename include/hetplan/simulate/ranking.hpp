@@ -41,6 +41,8 @@ class ranking {
   ranking(const planning_problem& problem, const any_objective& objective, int keep);
   /// With a budget of which a search has spent some.
   ranking(const planning_problem& problem, const any_objective& objective, int keep, const step_budget& budget);
+  ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int) = delete;
+  ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int, const step_budget&) = delete;
 
   /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
   /// observers say.

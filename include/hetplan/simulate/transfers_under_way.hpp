@@ -66,6 +66,7 @@ class resource_load {
   };
   explicit resource_load(std::span<const resource> resources);
   void set_capacity(std::size_t r, double capacity) { capacity_[r] = capacity; }
+  [[nodiscard]] double capacity_of(std::size_t r) const { return capacity_[r]; }
   /// The first resource of which transfers take more than it has; a millionth of it is rounding.
   [[nodiscard]] std::optional<excess> exceeded_by(const transfers_under_way& flows);
 

@@ -54,6 +54,7 @@ template <class S>
 concept solves_lp = requires(const S& s, const lp_problem& p) {
   { s.solve(p) } -> std::same_as<lp_solution>;  // deterministic
 };
+/// Called from several threads at once where planners have threads.
 template <class S>
 concept lp_solver = solves_lp<S>;
 

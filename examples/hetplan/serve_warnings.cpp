@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "serve_warnings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <variant>
+
+#include <hetplan/io/text.hpp>
+
+#include "commands.hpp"
+
+namespace cli {
+
+using namespace hetplan;
+
+void warn_of_kinds(const serve::edge_cloud& cloud, const std::vector<serve::service>& services) {
+  std::set<std::string_view> kinds;
+  for (const auto& s : cloud.servers) {
+    for (const auto& g : s.gpus) kinds.insert(g.kind);
+    for (const auto& d : s.devices) kinds.insert(d.unit.kind);
+  }
+  for (const auto& s : services) {
+    for (const auto& v : s.variants) {
+      const std::string meant = kinds.contains(v.gpu_kind) ? "" : io::suggestion(v.gpu_kind, kinds);
+      if (!meant.empty())
+        warn("service " + io::in_quotes(s.name) + ": variant " + io::in_quotes(v.name) + " is for GPUs of kind " +
+             io::in_quotes(v.gpu_kind) + ", of which cloud " + io::in_quotes(cloud.name) + " has none" + meant);
+    }
+  }
+}
+
+void warn_of_unplaced(const serve::deployment& first, const std::vector<serve::service>& services, const serve::request_stream& requests) {
+  std::vector<bool> stands(services.size());
+  for (const auto& i : first.instances) stands[i.what.index()] = true;
+  for (const auto& r : requests) {
+    if (stands[r.service.index()]) continue;
+    stands[r.service.index()] = true;  // once
+    warn("service " + io::in_quotes(services[r.service.index()].name) + ": requested, and no instance of it was placed at first");
+  }
+}
+
+namespace {
+
+/// The first change of the deployment at this time or later [s]; infinite: none.
+double next_change_s(const serve::serving_options& run, seconds from) {
+  if (const double cycle_s = run.changes.cycle.value(); cycle_s > 0) return std::max(1.0, std::ceil(from.value() / cycle_s)) * cycle_s;
+  const auto next = std::ranges::find_if(run.changes.at, [&](seconds at) { return at >= from; });
+  return next == run.changes.at.end() ? std::numeric_limits<double>::infinity() : next->value();
+}
+
+}  // namespace
+
+void warn_of_the_end(const std::string& deployment, const std::string& faults, const serve::serving_options& run, seconds end) {
+  const std::string over = "the last request has ended at " + to_text(end.value()) + " s";
+  const auto& at = run.changes.at;
+  const auto late = std::ranges::find_if(at, [&](seconds each) { return each > end; });
+  if (late != at.end())
+    warn(deployment + ": /changes/" + std::to_string(late - at.begin()) + ": " + over + "; not used, nor is what follows");
+  if (run.changes.cycle > end) warn("--cycle: " + over + "; not used");
+  for (std::size_t i = 0; i < run.faults.size(); ++i) {
+    const serve::serving_fault& f = run.faults[i];
+    const std::string where = faults + ": /events/" + std::to_string(i) + ": ";
+    if (f.at > end) {
+      warn(where + over + "; not used, nor is what follows");
+      return;
+    }
+    const bool joins = std::holds_alternative<serve::server_joins>(f.what);
+    if (!joins && !std::holds_alternative<serve::server_leaves>(f.what)) continue;
+    if (next_change_s(run, f.at) > end.value())
+      warn(where + "the server would " + (joins ? "join" : "leave") + " with a change of the deployment, and none comes; not used");
+  }
+}
+
+}  // namespace cli

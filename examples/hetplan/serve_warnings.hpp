@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+// What `hetplan serve` was given and made no use of.
+
+#include <string>
+#include <vector>
+
+#include <hetplan/serve/deployment.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/service.hpp>
+#include <hetplan/serve/serving_options.hpp>
+
+namespace cli {
+
+/// Warns of variants for a kind of GPU that no server has and that is spelled almost like one that some server has.
+void warn_of_kinds(const hetplan::serve::edge_cloud& cloud, const std::vector<hetplan::serve::service>& services);
+/// Warns of services that are asked for and stand nowhere at first.
+void warn_of_unplaced(const hetplan::serve::deployment& first, const std::vector<hetplan::serve::service>& services,
+                      const hetplan::serve::request_stream& requests);
+/// Warns of changes and faults that came when everything was over, and of those that waited for a change which never came.
+///
+/// @param deployment, faults  the files, for messages.
+/// @param end                 of the last request.
+void warn_of_the_end(const std::string& deployment, const std::string& faults, const hetplan::serve::serving_options& run,
+                     hetplan::seconds end);
+
+}  // namespace cli

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/io/unused_plan_fields.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+
+namespace HETPLAN_NAMESPACE::io {
+
+namespace detail {
+
+/// Goes through a plan's file and asks of each field whether a run of the plan can tell it from its default.
+class plan_field_check {
+ public:
+  plan_field_check(const plan& p, const planning_graph& model, const cluster& c)
+      : p_(p), model_(model), cluster_(c), training_(p.workload.mode == mode::training) {
+    if (training_) reductions_ = reductions_of(p, model);
+  }
+
+  [[nodiscard]] std::vector<std::string> run(const json_node& n) {
+    for (const auto& [key, value] : n.members()) {
+      if (key == "workload") look_at_workload(value);
+      if (key == "schedule") look_at_schedule(value);
+      if (key == "flows") look_at_flows(value);
+      if (key == "network") look_at_network(value);
+      if (key == "copies") look_at_copies(value);
+      if (key == "sync") look_at_sync(value);
+      if (key == "stages") look_at_stages(value, 0);
+      if (key == "pipelines") {
+        std::size_t first = 0;
+        for (const json_node pipeline : value.elements("")) {
+          for (const auto& [inner, list] : pipeline.members()) {
+            if (inner == "stages") first = look_at_stages(list, first);
+          }
+        }
+      }
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  void unused(const json_node& field, const std::string& why) {
+    lines_.push_back(escaped(field.document().file()) + ": " + field.pointer() + ": " + why + "; not used");
+  }
+
+  void look_at_workload(const json_node& n) {
+    const workload standard;
+    const bool generates = p_.workload.mode == mode::generation;
+    const bool cached =
+        std::any_of(model_.layers().begin(), model_.layers().end(), [](const layer& l) { return l.kv_bytes_per_token.value() > 0; });
+    for (const auto& [key, value] : n.members()) {
+      if (key == "optimizer_factor" && !training_ && p_.workload.optimizer_factor != standard.optimizer_factor)
+        unused(value, "only training has an optimizer");
+      if (key == "tokens" && !generates && p_.workload.tokens != standard.tokens) unused(value, "only generation makes tokens");
+      if (key == "context" && p_.workload.context != standard.context) {
+        if (!generates) unused(value, "only generation keeps a cache");
+        else if (!cached) unused(value, "no layer of the model keeps a cache");
+      }
+    }
+  }
+
+  void look_at_schedule(const json_node& n) {
+    for (const auto& [key, value] : n.members()) {
+      if (key == "kind" && !training_ && p_.schedule.kind == schedule_kind::gpipe)
+        unused(value, "outside training every schedule is the forwards in order");
+      if (key == "warmup" && !training_) unused(value, "only training has a warm-up");
+      if (key == "flows") look_at_flows(value);
+    }
+  }
+
+  void look_at_flows(const json_node& list) {
+    const bool ranks = p_.sharing_policy != sharing::fair_share && p_.sharing_policy != sharing::unlimited;
+    std::optional<json_node> priority, microbatch;
+    std::size_t priorities = 0, microbatches = 0, at = 0;
+    for (const json_node flow : list.elements("")) {
+      const transfer_rule& r = p_.schedule.transfers[at++];
+      for (const auto& [key, value] : flow.members()) {
+        if (key == "priority" && r.priority != 0 && !ranks && priorities++ == 0) priority = value;
+        if (key == "microbatch" && r.kind == transfer_kind::sync && r.microbatch != 0 && microbatches++ == 0) microbatch = value;
+      }
+    }
+    const auto others = [](std::size_t all) {
+      return all > 1 ? ", as those of " + std::to_string(all - 1) + " more flows" : std::string();
+    };
+    if (priority)
+      unused(*priority, "network " + in_quotes(to_string(p_.sharing_policy)) + " does not look at priorities" + others(priorities));
+    if (microbatch) unused(*microbatch, "a reduction has no microbatch" + others(microbatches));
+  }
+
+  /// Under `block` the network is there for reductions and tokens alone.
+  void look_at_network(const json_node& n) {
+    if (p_.transfers != transfer_mode::block || p_.sharing_policy == sharing::fair_share) return;
+    if (p_.workload.mode == mode::inference || (training_ && reductions_.empty()))
+      unused(n, "transfers that block share nothing, and there are no others");
+  }
+
+  void look_at_copies(const json_node& n) {
+    if (p_.copies != transfer_copies::per_device) return;
+    if (p_.transfers == transfer_mode::block) return unused(n, "transfers that block go once for each edge");
+    const stage_graph g = make_stage_graph(p_, model_);
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      std::map<device_id, std::pair<int, bool>> readers;  // stages, and whether all of them can share one transfer
+      for (const std::size_t e : g.nodes[s].out) {
+        const stage_id to = g.edges[e].to;
+        const bool shares =
+            p_.stages[s].devices.size() == 1 && p_[to].devices.size() == 1 && g.nodes[s].microbatch_size == g[to].microbatch_size;
+        for (const assignment& a : p_[to].devices) {
+          auto& [count, all_share] = readers.try_emplace(a.device, 0, true).first->second;
+          ++count;
+          all_share = all_share && shares;
+        }
+      }
+      for (const auto& [d, found] : readers) {
+        const bool here = std::all_of(p_.stages[s].devices.begin(), p_.stages[s].devices.end(),
+                                      [&, device = d](const assignment& a) { return a.device == device; });
+        if (here || found.first < 2 || found.second) continue;
+        return unused(n, "the output of stage " + in_quotes(p_.stages[s].name) + " goes more than once to device " +
+                             in_quotes(cluster_[d].name) +
+                             ", because a stage has several devices or another microbatch size; for such stages");
+      }
+    }
+  }
+
+  void look_at_sync(const json_node& n) {
+    if (!n.is_object()) return;
+    for (const auto& [key, value] : n.members()) {
+      if (!training_) unused(value, "only training reduces gradients");
+      else if (std::none_of(reductions_.begin(), reductions_.end(), [](const reduction& r) { return r.is_across_stages(); }))
+        unused(value, "no two stages on different devices hold one tensor, and a stage reduces its own in a ring");
+    }
+  }
+
+  /// @return  the number of the stage behind them
+  std::size_t look_at_stages(const json_node& list, std::size_t first) {
+    for (const json_node n : list.elements("")) {
+      const stage& s = p_.stages[first++];
+      const bool trains =
+          std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model_[l].trainable && model_[l].weight.value() > 0; });
+      for (const auto& [key, value] : n.members()) {
+        if (key != "shard_state" || !s.shard_state) continue;
+        if (s.devices.size() == 1) unused(value, "the stage has one device");
+        else if (!trains || p_.workload.optimizer_factor == 0) unused(value, "the stage has no state of an optimizer");
+      }
+    }
+    return first;
+  }
+
+  const plan& p_;
+  const planning_graph& model_;
+  const cluster& cluster_;
+  bool training_;
+  std::vector<reduction> reductions_ = {};
+  std::vector<std::string> lines_ = {};
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model,
+                                                           const cluster& c) {
+  return detail::plan_field_check(p, model, c).run(n);
+}
+
+}  // namespace HETPLAN_NAMESPACE::io

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSL-1.0
+// Models that ship and need something say so in a sentence where they lack it; what refers to nouns is not made of temporaries; and
+// models are asked from several threads where their page says so, and nowhere else.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/adapt/environment.hpp>
+#include <hetplan/cluster/topology.hpp>
+#include <hetplan/cluster/widest_routes.hpp>
+#include <hetplan/hetplan.hpp>
+#include <hetplan/mix/criterion.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
+#include <hetplan/partition/search_tables.hpp>
+#include <hetplan/recipes/dora_adapter.hpp>
+#include <hetplan/recipes/epara.hpp>
+#include <hetplan/schedule/local_search.hpp>
+#include <hetplan/serve/any_placement_policy.hpp>
+#include <hetplan/serve/any_request_handler.hpp>
+#include <hetplan/serve/fixed_placement.hpp>
+#include <hetplan/serve/gpu_choice.hpp>
+#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/simulated_goodput.hpp>
+#include <hetplan/simulate/ranking.hpp>
+
+#include "support/small_edge_cloud.hpp"
+#include "support/three_devices.hpp"
+
+namespace test_shipped_models {
+
+using namespace hetplan;
+
+namespace {
+
+/// The sentence that f ends in; "" if it ends without one.
+template <class F>
+std::string sentence(F&& f) {
+  try {
+    static_cast<void>(f());
+  } catch (const invalid_input& e) {
+    return e.what();
+  } catch (const invalid_model& e) {
+    return e.what();
+  }
+  return {};
+}
+
+tasks::task_graph one_transfer(const cluster& c) {
+  tasks::task_graph_builder b(c.size());
+  const std::uint32_t way = b.add_route(*c.network().find(device_id(0), device_id(1)));
+  b.add(tasks::transfer{.from = device_id(0), .to = device_id(1), .route = way, .volume_bytes = 1000});
+  return std::move(b).build();
+}
+
+}  // namespace
+
+TEST_CASE("models that ship and need something end in a sentence where they lack it") {
+  const cluster c = test::three();
+  const tasks::task_graph g = one_transfer(c);
+  CHECK(sentence([&] { return simulate(g, c.network(), any_network_policy{}); }) ==
+        "any_network_policy: holds no policy; expected one, such as fair_share{}");
+  CHECK(sentence([&] { return simulate(g, c.network(), any_network_sharing{}); }) ==
+        "simulate: an any_network_sharing of nothing; expected one that holds a sharing");
+  CHECK_FALSE(sentence([&] { return simulate(g, c.network(), prescribed{}); }).empty());
+  for (const auto& shipped : {sentence([&] {
+                                return cluster("c", {{.name = "a", .memory = 1_GB}, {.name = "b", .memory = 1_GB}}, mesh{});
+                              }),
+                              sentence([&] {
+                                return cluster("c", {{.name = "a", .memory = 1_GB}, {.name = "b", .memory = 1_GB}}, ring{});
+                              }),
+                              sentence([&] { return cluster("c", {{.name = "a", .memory = 1_GB}}, shared_medium{}); }),
+                              sentence([&] { return cluster("c", {{.name = "a", .memory = 1_GB}}, star{}); }),
+                              sentence([&] { return cluster("c", {{.name = "a", .memory = 1_GB}}, hierarchical{}); }),
+                              sentence([&] { return cluster("c", {{.name = "a", .memory = 1_GB}}, widest_routes<shared_medium>{}); })})
+    CHECK_FALSE(shipped.empty());
+
+  const planning_graph model = test::chain(2);
+  const device bare{.name = "bare", .memory = 1_GB};
+  const work w{.layer = model[layer_id(0)], .phase = phase::forward};
+  CHECK(sentence([&] { return roofline{}.time(w, bare); }).starts_with("roofline: device \"bare\" has no compute"));
+  CHECK(sentence([&] { return profiled{}.time(w, bare); }).find("has no profile for that kind") != std::string::npos);
+  CHECK(sentence([&] { return measured_power{}.energy({}, bare); }).empty());  // falls back
+  CHECK(sentence([&] { return mix::device_energy{}.value({}); }).starts_with("device_energy: device -1"));
+  const mix::plan_rates rates{.plans = {{1, 1}}};
+  CHECK(sentence([&] { return mix::program_mixing{}(rates, {.horizon_s = 1, .progress = 1}); }) ==
+        "program_mixing: holds no LP solver; expected one, such as program_mixing{glpk_lp{}}");
+  const plan p{.model = model.name(),
+               .cluster = c.name(),
+               .stages = {{.name = "a", .layers = {layer_id(0)}, .devices = {{device_id(0)}}},
+                          {.name = "b", .layers = {layer_id(1)}, .devices = {{device_id(1)}}}}};
+  const schedule::cep_graph cep(tasks::expand(p, model, c, roofline{}), c.network());
+  CHECK_FALSE(sentence([&] { return schedule::local_search(cep, {.starts = {schedule::given_rules{}}}); }).empty());
+  CHECK_FALSE(sentence([&] { return schedule::local_search(cep, {.starts = {}}); }).empty());
+
+  const test::serving_setting s = test::small_cloud(2);
+  const serve::request_stream requests({{0.1, serve::service_id(0), serve::server_id(0), 0, 1}});
+  const auto play = [&](auto handler) {
+    return sentence([&] { return serve::serve_requests(s.cloud, s.services, *s.times, requests, s.placed, handler); });
+  };
+  CHECK(play(serve::offload_by_idle_goodput{}) ==
+        "offload_by_idle_goodput: services = nothing; expected the services whose requests it handles, such as "
+        "offload_by_idle_goodput{&services}");
+  CHECK(play(serve::offload_by_idle_goodput{&s.services}).empty());
+  CHECK(play(serve::any_request_handler{}) == "any_request_handler: holds no handler; expected one, such as serve_locally{}");
+  const serve::cloud_damage damage;
+  const serve::any_service_time times = *s.times;
+  const serve::placement_question q{s.cloud, s.services, times, {}, 1_s, damage, s.placed};
+  CHECK(sentence([&] { return serve::any_placement_policy{}.place(q); }) ==
+        "any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
+  CHECK(sentence([&] { return serve::fixed_placement({}).place(q); }) == "fixed_placement: holds no deployment; expected one at least");
+}
+
+TEST_CASE("what keeps references to nouns is not made of temporaries") {
+  const auto of = []<class Noun, class... Arguments>(std::type_identity<Noun>, std::type_identity<std::tuple<Arguments...>>) {
+    return std::is_constructible_v<Noun, Arguments...>;
+  };
+#define CHECK_LIVES(NOUN, ...) STATIC_REQUIRE(of(std::type_identity<NOUN>{}, std::type_identity<std::tuple<__VA_ARGS__>>{}))
+#define CHECK_DIES(NOUN, ...) STATIC_REQUIRE(!of(std::type_identity<NOUN>{}, std::type_identity<std::tuple<__VA_ARGS__>>{}))
+  CHECK_LIVES(planning_problem, const planning_graph&, cluster&, roofline);
+  CHECK_DIES(planning_problem, planning_graph, const cluster&, roofline);
+  CHECK_DIES(planning_problem, const planning_graph&, cluster, roofline);
+  CHECK_DIES(planning_problem, planning_graph, cluster, roofline);
+  CHECK_DIES(planning_problem, const planning_graph, const cluster&, roofline, job);
+  CHECK_LIVES(staged, const planning_problem&, plan&);
+  CHECK_DIES(staged, const planning_problem&, plan);
+  CHECK_DIES(staged, planning_problem, const plan&);
+  CHECK_LIVES(staged, const plan&, const planning_graph&, const cluster&, roofline);
+  CHECK_DIES(staged, plan, const planning_graph&, const cluster&, roofline);
+  CHECK_DIES(staged, const plan&, planning_graph, const cluster&, roofline);
+  CHECK_DIES(staged, const plan&, const planning_graph&, cluster, roofline);
+  CHECK_LIVES(remembered_cost, roofline, const planning_graph&, const cluster&);
+  CHECK_DIES(remembered_cost, roofline, planning_graph, const cluster&);
+  CHECK_DIES(remembered_cost, roofline, const planning_graph&, cluster);
+  CHECK_LIVES(partition::search_tables, const planning_graph&, const layer_sequence&, const cluster&, roofline, plain_memory, linear_power,
+              workload, int);
+  CHECK_DIES(partition::search_tables, planning_graph, const layer_sequence&, const cluster&, roofline, plain_memory, linear_power,
+             workload, int);
+  CHECK_DIES(partition::search_tables, const planning_graph&, layer_sequence, const cluster&, roofline, plain_memory, linear_power,
+             workload, int);
+  CHECK_DIES(partition::search_tables, const planning_graph&, const layer_sequence&, cluster, roofline, plain_memory, linear_power,
+             workload, int);
+  CHECK_LIVES(schedule::cep_graph, tasks::task_graph, const network&);
+  CHECK_DIES(schedule::cep_graph, tasks::task_graph, network);
+  CHECK_LIVES(ranking, const planning_problem&, minimize_latency, int);
+  CHECK_DIES(ranking, planning_problem, minimize_latency, int);
+  CHECK_LIVES(recipes::dora_adapter, const planning_problem&);
+  CHECK_DIES(recipes::dora_adapter, planning_problem);
+  CHECK_DIES(adapt::known_plans, planning_problem);
+  CHECK_DIES(adapt::plan_search, planning_problem, recipes::dora_planner);
+  CHECK_DIES(adapt::replanning, planning_problem, recipes::dora_planner);
+  CHECK_DIES(adapt::ladder, planning_problem, recipes::dora_planner);
+  CHECK_DIES(adapt::mixing_policy, planning_problem, recipes::dora_planner);
+  CHECK_LIVES(adapt::ladder, const planning_problem&, recipes::dora_planner);
+  CHECK_LIVES(adapt::environment, const cluster&, const adapt::timeline&, adapt::heartbeat, qoe_target);
+  CHECK_DIES(adapt::environment, cluster, const adapt::timeline&, adapt::heartbeat, qoe_target);
+  CHECK_DIES(adapt::environment, const cluster&, adapt::timeline, adapt::heartbeat, qoe_target);
+  using services = std::vector<serve::service>;
+  CHECK_LIVES(serve::gpu_choice, const serve::edge_cloud&, const services&, serve::cloud_damage, serve::deployment);
+  CHECK_DIES(serve::gpu_choice, serve::edge_cloud, const services&, serve::cloud_damage, serve::deployment);
+  CHECK_DIES(serve::gpu_choice, const serve::edge_cloud&, services, serve::cloud_damage, serve::deployment);
+#undef CHECK_LIVES
+#undef CHECK_DIES
+}
+
+namespace {
+
+/// Notes where two threads are inside at once.
+struct turnstile {
+  std::atomic<int> inside = 0;
+  std::atomic<bool> met = false;
+  std::atomic<long long> asked = 0;
+
+  struct visit {
+    turnstile& at;
+    explicit visit(turnstile& t) : at(t) {
+      ++at.asked;
+      if (at.inside.fetch_add(1) > 0) at.met = true;
+      if (at.asked % 64 == 0) std::this_thread::yield();
+    }
+    ~visit() { --at.inside; }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+  };
+};
+
+struct counted_cost {
+  turnstile* door;
+  [[nodiscard]] seconds time(const work& w, const device& d) const {
+    const turnstile::visit here(*door);
+    return roofline{}.time(w, d);
+  }
+};
+struct counted_memory {
+  turnstile* door;
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const {
+    const turnstile::visit here(*door);
+    return plain_memory{}.state(l, w);
+  }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const {
+    const turnstile::visit here(*door);
+    return plain_memory{}.activations(l, w);
+  }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return plain_memory{}.cache(l, w); }
+};
+struct counted_energy {
+  turnstile* door;
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
+    const turnstile::visit here(*door);
+    return linear_power{}.energy(u, d);
+  }
+};
+struct counted_row {
+  turnstile* door;
+  layer_sequence operator()(const planning_graph& model) const {
+    const turnstile::visit here(*door);
+    return decompose::joined_chains{}(model);
+  }
+};
+struct counted_orders {
+  turnstile* door;
+  std::vector<partition::device_space> operator()(const partition::search_tables& t, int largest) const {
+    const turnstile::visit here(*door);
+    return partition::affordable_orders{}(t, largest);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("with threads, models that are asked one question at a time never meet a second one") {
+  const planning_graph model = test::chain(12);
+  const cluster c = test::three();
+  turnstile cost, memory, energy, row, orders, observer;
+  const planning_problem problem{
+      model, c, counted_cost{&cost}, job{.batch = 8}, {.memory = counted_memory{&memory}, .energy = counted_energy{&energy}}};
+  recipes::dora_options how;
+  how.partitioner.threads = how.network.threads = 4;
+  how.partitioner.rows = {counted_row{&row}};
+  how.partitioner.orders = counted_orders{&orders};
+  const auto caller = std::this_thread::get_id();
+  bool elsewhere = false;
+  const plan_result many = recipes::dora(problem, minimize_latency{}, 5, how, [&](const candidate_judged&) {
+    const turnstile::visit here(observer);
+    elsewhere = elsewhere || std::this_thread::get_id() != caller;
+    return control::go;
+  });
+  REQUIRE_FALSE(many.plans.empty());
+  CHECK_FALSE(elsewhere);
+  for (const turnstile* t : {&cost, &memory, &energy, &row, &orders, &observer}) {
+    CHECK(t->asked > 0);
+    CHECK_FALSE(t->met);
+  }
+  how.partitioner.threads = how.network.threads = 1;
+  const plan_result one = recipes::dora(problem, minimize_latency{}, 5, how);
+  REQUIRE(one.plans.size() == many.plans.size());
+  for (std::size_t i = 0; i < one.plans.size(); ++i) CHECK(one.plans[i] == many.plans[i]);
+}
+
+}  // namespace test_shipped_models
