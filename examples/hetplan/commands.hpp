@@ -201,6 +201,11 @@ std::map<std::string, bool> parse_conditions(const std::vector<std::string>& giv
 /// stands twice.
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners,
                                         dora_phase phase = dora_phase::both);
+/// What a job wants and none of these planners chooses by, a line each: baselines have a schedule of their own and look for the least
+/// latency.
+///
+/// @param top  is a number of plans asked for?
+std::vector<std::string> unused_wishes(const hetplan::job& wanted, std::span<const std::string> planners, bool top = false);
 /// What the options name of this planner's models; "" where they name none.
 std::string chosen_models(const common_options& options, const std::string& planner);
 /// Dora as the options want it, with `keep` plans at least.

@@ -137,6 +137,26 @@ std::vector<std::string> unused_options(const common_options& options, std::span
   return lines;
 }
 
+std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::string> planners, bool top) {
+  const auto chooses_by_job = [](const std::string& planner) {
+    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline";
+  };
+  if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return {};
+  const bool one = planners.size() == 1;
+  const std::string who = (one ? "planner " + io::in_quotes(planners.front()) + " " : "planners " + io::joined(planners) + " ");
+  std::vector<std::string> lines;
+  const objective_kind objective = wanted.effective_objective();
+  if (objective == objective_kind::energy || objective == objective_kind::qoe)
+    lines.push_back("objective " + io::in_quotes(to_string(objective)) + ": " + who + (one ? "looks" : "look") +
+                    " for the least latency; not used");
+  if (wanted.workload.mode == mode::training && wanted.schedule == schedule_kind::gpipe &&
+      std::find(planners.begin(), planners.end(), "gpipe") == planners.end())
+    lines.push_back("schedule " + io::in_quotes(to_string(wanted.schedule)) + ": " + who + (one ? "has one of its own" : "have their own") +
+                    "; not used");
+  if (top) lines.push_back("--top: " + who + "makes one plan; not used");
+  return lines;
+}
+
 std::string chosen_models(const common_options& options, const std::string& planner) {
   std::string text;
   const auto add = [&](const char* option, const std::string& value) {

@@ -95,6 +95,9 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
   }
   planners_ = s.planners.empty() ? planner_names() : s.planners;
   for (std::string& line : unused_options(options_, planners_)) warnings_.push_back(std::move(line));
+  for (const auto& j : jobs_) {
+    for (const std::string& line : unused_wishes(j.value, planners_)) warnings_.push_back("job " + io::in_quotes(j.name) + ": " + line);
+  }
 }
 
 plan_sweep::position plan_sweep::at(std::size_t i) const {

@@ -240,6 +240,31 @@ class asked(toy_problem.folder_test):
         self.assertEqual(self.warned(*self.plan, "--objective", "energy"),
                          ['j.json: /qoe/latency: objective "energy" does not ask for a latency; not used'])
 
+    def test_wishes_that_no_planner_chooses_by(self):
+        def plan(planner, *options, **fields):
+            self.write("j.json", {**JOB, **fields})
+            return self.warned("plan", "m.json", "c.json", "j.json", "--planner", planner, *options)
+
+        for planner in ("on-device", "data-parallel", "pipeline", "dora"):
+            self.assertEqual(plan(planner, "--top", "3", objective="energy", schedule="gpipe"), [])
+        for planner in ("gpipe", "pipedream", "dapple", "hetpipe", "edgeshard", "alpa", "metis", "asteroid"):
+            self.assertEqual(plan(planner, "--top", "1", objective="throughput"), [])
+            expected = [f'objective "energy": planner "{planner}" looks for the least latency; not used',
+                        f'schedule "gpipe": planner "{planner}" has one of its own; not used',
+                        f'--top: planner "{planner}" makes one plan; not used']
+            if planner == "gpipe":
+                del expected[1]
+            self.assertEqual(plan(planner, "--top", "3", objective="energy", schedule="gpipe"), expected)
+        self.assertEqual(plan("moirai", "--objective", "energy", mode="inference"),
+                         ['objective "energy": planner "moirai" looks for the least latency; not used'])
+        self.write("j.json", {**JOB, "objective": "energy"})
+        self.assertEqual(self.warned("compare", "m.json", "c.json", "j.json", "--planners", "alpa,dapple"),
+                         ['objective "energy": planners alpa, dapple look for the least latency; not used'])
+        self.assertEqual(self.warned("compare", "m.json", "c.json", "j.json", "--planners", "alpa,pipeline"), [])
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"], "planners": ["alpa"]})
+        self.assertEqual(self.warned("sweep", "s.json", "--out", "rows"),
+                         ['job "j.json": objective "energy": planner "alpa" looks for the least latency; not used'])
+
     def test_fields_of_a_job_over_time(self):
         def lives(events=(), **fields):
             self.write("j.json", {**JOB, **fields})
