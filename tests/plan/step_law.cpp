@@ -139,15 +139,18 @@ TEST_CASE("a law that goes wrong where nobody has tried it is named all the same
     return std::string();
   };
   struct far_off : test::no_flush {
-    double end_s = 0;  ///< of what it answers beyond 1000 s
+    double reach_s = 0, takes_s = 0;  ///< what it answers beyond 1000 s
     using no_flush::extend;
     [[nodiscard]] pipeline_tail extend(const pipelining& q, const stage_times& s, const pipeline_tail& behind) const {
-      return s.total_s > 1000 ? pipeline_tail{end_s, 0} : no_flush::extend(q, s, behind);
+      return s.total_s > 1000 ? pipeline_tail{reach_s, 0} : no_flush::extend(q, s, behind);
+    }
+    [[nodiscard]] double response_s(const pipelining&, const pipeline_tail& whole) const {
+      return whole.reach_s > 1000 ? takes_s : whole.reach_s;
     }
   };
-  const far_off no_number{{}, std::numeric_limits<double>::quiet_NaN()}, negative{{}, -5};
+  const far_off no_number{{}, std::numeric_limits<double>::quiet_NaN(), 0}, negative{{}, 2000, -5};
   CHECK_NOTHROW(check_law(no_number, {2, 1}));
   CHECK(said(no_number, 3).empty());
   CHECK(said(no_number, 2000) == "step law, 2 microbatches: stage (2000, 0, 0) before tail (0, 0) gives tail (nan, 0); expected numbers");
-  CHECK(said(negative, 2000) == "step law, 2 microbatches: response_s of tail (-5, 0) is -5 s; expected a number >= 0");
+  CHECK(said(negative, 2000) == "step law, 2 microbatches: response_s of tail (2000, 0) is -5 s; expected a number >= 0");
 }
