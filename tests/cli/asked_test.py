@@ -384,9 +384,6 @@ class asked(toy_problem.folder_test):
         self.assertEqual(warned(microbatch_size=2, stages=[replicated], transfers="block", network="exclusive"), [])
         self.assertEqual(warned(microbatch_size=2, stages=[replicated], workload={"optimizer_factor": 0}),
                          ["p.json: /stages/0/shard_state: the stage has no state of an optimizer; not used"])
-        sync = {"from": "d0", "to": "d1", "phase": "sync"}
-        self.assertEqual(warned(microbatch_size=2, stages=[replicated], network="priority", flows=[{**sync, "microbatch": 2, "priority": 1}]),
-                         ["p.json: /flows/0/microbatch: a reduction has no microbatch; not used"])
 
     def test_copies_that_cannot_be_one(self):
         edges = [{"from": "l0", "to": x, "bytes": 10} for x in ("l1", "l2")]
