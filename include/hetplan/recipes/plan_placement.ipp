@@ -31,7 +31,7 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
                                           const placement_view& view, const placement_search& search, const candidate_observer& observer) {
   const stopwatch clock;
   if (std::string why = detail::not_one_inference(problem.job, planner); !why.empty())
-    return {.status = {outcome::infeasible, std::move(why)}, .elapsed = seconds(clock.elapsed_s())};
+    return {.status = {outcome::none_found, std::move(why)}, .elapsed = seconds(clock.elapsed_s())};
   const coarsen::blocks blocks = coarsen::fuse_operators(problem.model, view.fusion.value_or(coarsen::no_fusion()));
   const place::placement_table table = place::make_placement_table(problem, blocks);
   step_budget budget(problem.steps);
