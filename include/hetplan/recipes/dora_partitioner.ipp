@@ -103,7 +103,8 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   if (best.any_fitted() ? shares_matter : !prove_infeasible(problem)) {
     const std::vector<plan> starts = best.any_fitted() ? best.kept() : best.nearest();
     mend_options how{.plans = std::max(keep, 3)};
-    if (best.any_fitted()) how.judged = 100, how.steps = 100'000;  // there are plans: better shares for them
+    // Where there are plans, or memory is the only limit, which the search knows whole, there is less to be found.
+    if (best.any_fitted() || !shares_matter) how.judged = 100, how.steps = 100'000;
     for (plan& p : mend_limits(problem, objective, "dora", starts, best.budget(), how)) {
       if (judge_new(std::move(p)) == control::stop) return std::move(best).result(keep);
     }

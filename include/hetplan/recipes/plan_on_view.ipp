@@ -31,7 +31,7 @@ HETPLAN_INLINE layer_sequence affordable_row(const planning_graph& model, std::s
   const auto n = static_cast<double>(devices);
   const double every_order = std::pow(3, n);
   const double moves = every_order <= partition::affordable_moves ? every_order : n * std::min<double>(n, largest_group);
-  constexpr double pairs_per_step = 20, most_stages = 4e6;  // of which a search remembers what they cost, about 100 B each
+  constexpr double pairs_per_step = 40, most_stages = 4e6;  // of which a search remembers what they cost, about 100 B each
   const double most = std::min(std::sqrt(2 * pairs_per_step * static_cast<double>(steps) / moves), most_stages / moves);
   if (static_cast<double>(model.size()) <= most) return sequence_of(model);
   return light_blocks(model, std::max<std::size_t>(60, static_cast<std::size_t>(most)));
