@@ -128,6 +128,8 @@ TEST_CASE("what does not fit is told by limit, device and the smallest overflow"
                  shared_medium{100_Mbit_per_s, 1_ms});
   const plan_result e = recipes::dora(planning_problem{model, frugal, roofline{}, job{.batch = 1}}, minimize_latency{});
   REQUIRE(e.status.result == outcome::infeasible);
+  REQUIRE(e.status.proof->rows.size() == 1);
+  CHECK(e.status.proof->rows.front().needed > e.status.proof->rows.front().available);
   CHECK(e.binding->kind == limit_kind::energy);
 }
 
@@ -136,7 +138,7 @@ TEST_CASE("least_overflow finds the least fullness of all cuts, groups and order
     test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3});
     INFO(i.what);
     const partition::search_tables t = test::tables_of(i);
-    const plan nearest = partition::least_overflow(t, test::any_order(t, i.blank), i.blank);
+    const plan nearest = partition::least_overflow(t, test::any_order(t, i.blank), i.blank).value();
     REQUIRE_FALSE(validate(nearest, i.model, i.cluster));
     const auto fullness = [&](const plan& p) {
       const evaluation e = estimate(p, i.model, i.cluster, roofline{});

@@ -55,7 +55,7 @@ class run_loop {
     const auto deadline = environment_.wanted.iterations ? environment_.wanted.deadline : std::nullopt;  // work without an end has none
     h.missed_deadline = deadline && (h.finished_s ? *h.finished_s > deadline->value() * (1 + limit_tolerance) : now_ >= deadline->value());
     if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(environment_.actual()))) {
-      h.status = {outcome::infeasible,
+      h.status = {outcome::none_found,
                   why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
     }
     return std::move(ledger_).close();

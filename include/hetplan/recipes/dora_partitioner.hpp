@@ -38,7 +38,7 @@ struct partitioner_options {
 /// An objective that is not monotone in (response, energy) cannot steer the search: then latency does, and the
 /// objective ranks what is found.
 ///
-/// @return     infeasible: the limit that binds in the plan that comes nearest, on which device, by how much. Stopped: the budget
+/// @return     none found: the limit that binds in the plan that comes nearest, on which device, by how much. Stopped: the budget
 ///             of the problem was spent.
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;

@@ -13,6 +13,8 @@
 #include <hetplan/partition/side_by_side.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/simulate/mend_limits.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -94,7 +96,18 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     how.keep_budgets = false;
     if (search_side_by_side(tables, {whatever_it_takes}, steering, top_k{options.k}, how, 1, taker) == control::stop)
       return std::move(best).result(keep);
-    static_cast<void>(judge_new(least_overflow(tables, *space, whatever_it_takes.blank)));
+    if (auto nearest = least_overflow(tables, *space, whatever_it_takes.blank)) static_cast<void>(judge_new(*std::move(nearest)));
+  }
+  const auto limited = [](const device& d) { return d.energy_budget || d.max_busy < 1; };
+  const bool shares_matter = std::ranges::any_of(problem.cluster.devices(), limited);
+  if (best.any_fitted() ? shares_matter : !prove_infeasible(problem)) {
+    const std::vector<plan> starts = best.any_fitted() ? best.kept() : best.nearest();
+    mend_options how{.plans = std::max(keep, 3)};
+    // Where there are plans, or memory is the only limit, which the search knows whole, there is less to be found.
+    if (best.any_fitted() || !shares_matter) how.judged = 100, how.steps = 100'000;
+    for (plan& p : mend_limits(problem, objective, "dora", starts, best.budget(), how)) {
+      if (judge_new(std::move(p)) == control::stop) return std::move(best).result(keep);
+    }
   }
   for (plan& p : polish(problem, objective, best.kept(), rows, polishing, best.budget())) {
     if (judge_new(std::move(p)) == control::stop) break;
