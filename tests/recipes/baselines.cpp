@@ -18,7 +18,7 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/edgeshard.hpp>
 #include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/gpipe.hpp>

@@ -6,7 +6,7 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
 namespace test_step_budget {
