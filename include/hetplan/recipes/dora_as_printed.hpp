@@ -10,12 +10,12 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 /// Sees the graph as serial chains, unequal devices with their memories, and every pair of devices at its peak bandwidth; no contention.
 ///
-/// Phase 1: the two-substate search, devices by memory, largest first, for every microbatch size; of the ten best partial plans of each
-/// cell, and of all the plans found, its own estimate chooses. Phase 2: the choice gets the best schedule of its transfers, and is judged
-/// on the cluster as it is.
+/// Phase 1: the two-substate search, devices by memory, largest first, for every microbatch size; ten partial plans per cell. Of the ten
+/// best plans by its own estimate it takes the first that keeps all limits. Phase 2: that one gets the best schedule of its transfers,
+/// and is judged on the cluster as it is.
 ///
 /// @param keep  is not read: one plan, the planner's choice.
-/// @return      as judge_choice.
+/// @return      infeasible where none of the ten keeps the limits.
 /// Complexity   sizes times partition::two_substate_dp, and schedule::refine for one plan.
 /// Source       Dora, sections 4.1 and 4.2, Algorithm 1, eqs. 2-6. Deviations: the exact state of the dominant-step estimate instead of
 ///              the printed critical path, which counts warm-up and drain twice; blocks merge by parameters and FLOP; phase 2 is

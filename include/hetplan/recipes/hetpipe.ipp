@@ -81,7 +81,7 @@ HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_ob
         const cluster_part part = part_of(view, members, rates);
         planning_problem own{chain, part.devices, problem.cost, share, problem.models};
         const plan inside = choose_on_view(own, "hetpipe", chain, part.devices, {.law = largest_step{}, .largest_group = 1}, budget);
-        round = std::max(round, seconds(detail::estimated_score(own, minimize_latency{}, inside, chain, part.devices)));
+        round = std::max(round, detail::estimated_latency(own, inside, chain, part.devices));
         for (stage s : rename_devices(inside, part.original, view.size()).stages) {
           s.name = "w" + std::to_string(p.pipelines.size()) + s.name;
           s.pipeline = static_cast<int>(p.pipelines.size());

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/orders.hpp>
@@ -22,23 +21,21 @@ struct view_search {
   std::optional<any_step_law> law = {};                     ///< what its search minimises; none: the dominant step's
   std::vector<warmup_rule> warmups = {warmup_rule::depth};  ///< the next one only where nothing fitted under those before
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  int largest_group = std::numeric_limits<int>::max();   ///< devices of a stage
-  bool memory_first = false;                             ///< devices by memory, largest first, instead of all orders
-  int k = 100;                                           ///< partial plans per cell; exact where no cell has more that matter
-  std::optional<decompose::any_decomposition> row = {};  ///< where it cuts the model; none: the layers one after the other
-  any_objective objective = minimize_latency{};          ///< of the search, latency where it is not monotone; of sizes and orders
+  int largest_group = std::numeric_limits<int>::max();  ///< devices of a stage
+  bool memory_first = false;                            ///< devices by memory, largest first, instead of all orders
+  int k = 100;                                          ///< partial plans per cell; exact where no cell has more that matter
 };
 
 namespace detail {
 
-/// Under the dominant-step estimate; infinite where a plan has too many tasks to be judged.
-[[nodiscard]] double estimated_score(const planning_problem& problem, const any_objective& objective, const plan& p,
-                                     const planning_graph& model, const cluster& devices);
+/// Infinite where a plan has too many tasks to be judged.
+[[nodiscard]] seconds estimated_latency(const planning_problem& problem, const plan& p, const planning_graph& model,
+                                        const cluster& devices);
 
 }  // namespace detail
 
 /// The best plan of a view by the planner's own search: exact for its estimate where k and the orders allow. Among
-/// microbatch sizes and orders it takes what its objective likes best by the dominant-step estimate, still on the view.
+/// microbatch sizes it takes the one whose iteration is shortest by the dominant-step estimate, still on the view.
 ///
 /// @param model    as the planner sees it: layers keep their numbers.
 /// @param devices  as the planner sees them: devices keep theirs.

@@ -20,10 +20,10 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 namespace detail {
 
-HETPLAN_INLINE double estimated_score(const planning_problem& problem, const any_objective& objective, const plan& p,
-                                      const planning_graph& model, const cluster& devices) {
-  if (too_large_an_expansion(p, model)) return std::numeric_limits<double>::infinity();
-  return score(objective, estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy));
+HETPLAN_INLINE seconds estimated_latency(const planning_problem& problem, const plan& p, const planning_graph& model,
+                                         const cluster& devices) {
+  if (too_large_an_expansion(p, model)) return seconds(std::numeric_limits<double>::infinity());
+  return estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
 }
 
 }  // namespace detail
@@ -31,8 +31,7 @@ HETPLAN_INLINE double estimated_score(const planning_problem& problem, const any
 HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* planner, const planning_graph& model,
                                    const cluster& devices, const view_search& how, step_budget& budget) {
   using namespace partition;
-  const layer_sequence row = how.row ? (*how.row)(model) : sequence_of(model);
-  const any_objective steering = how.objective.monotone() ? how.objective : minimize_latency{};
+  const layer_sequence row = sequence_of(model);
   const auto sizes = problem.job.candidate_microbatch_sizes();
   const auto tables_of = [&](const layer_sequence& s) {
     return search_tables(model, s, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
@@ -49,21 +48,21 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
     return how.memory_first ? std::vector{by_memory(tables, largest)} : orders_to_search(tables, largest);
   };
   std::optional<plan> best;
-  double least = 0;
+  seconds shortest;
   for (const warmup_rule warmup : how.warmups) {
     search_options options{.plans = 1, .warmup = warmup, .law = how.law, .keep_budgets = false};
     for (const int size : sizes) {
       for (const device_space& space : spaces(size)) {
         if (budget.spent()) break;
         options.most_extensions = budget.extensions_left();
-        search_result found = two_substate_dp(tables, space, blank(size), steering, top_k{how.k}, options);
+        search_result found = two_substate_dp(tables, space, blank(size), minimize_latency{}, top_k{how.k}, options);
         budget.spend_extensions(found.counts.extended);
         if (found.plans.empty()) continue;
         plan& p = found.plans.front().plan;
-        const double score = detail::estimated_score(problem, how.objective, p, model, devices);
-        if (best && score >= least) continue;
+        const seconds t = detail::estimated_latency(problem, p, model, devices);
+        if (best && t >= shortest) continue;
         best = std::move(p);
-        least = score;
+        shortest = t;
       }
     }
     if (best) return *std::move(best);
