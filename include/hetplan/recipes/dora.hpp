@@ -21,8 +21,8 @@ struct incumbent_planner {
   std::function<plan_result(const planning_problem&, const any_objective&, int keep, const candidate_observer&)> plan;
   large_models large = large_models::in_blocks;
 };
-/// Models of more layers are planned in so many blocks by planners that would take long (few_blocks).
-inline constexpr std::size_t few_layers = 40;
+/// Models of more layers are planned in blocks by planners that would take long (few_blocks), so many of them.
+inline constexpr std::size_t few_layers = 40, blocks_of_large_models = 24;
 
 /// Every other planner that ships, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference
 /// heft, m_etf, m_sct and getf; in blocks: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid, hetpipe, even_split; not

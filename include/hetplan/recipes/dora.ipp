@@ -128,7 +128,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     part.steps = std::max(1LL, problem.steps / 32);
     plan_result found;
     if (large && incumbent.large == in_blocks) {
-      if (!blocks) blocks.emplace(part, few_layers);
+      if (!blocks) blocks.emplace(part, blocks_of_large_models);
       found = detail::plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
     } else {
       found = incumbent.plan(part, objective, 1, rounds.part());

@@ -19,7 +19,8 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// Complexity   sizes times partition::two_substate_dp, and schedule::refine for one plan.
 /// Source       Dora, sections 4.1 and 4.2, Algorithm 1, eqs. 2-6. Deviations: the exact state of the dominant-step estimate instead of
 ///              the printed critical path, which counts warm-up and drain twice; blocks merge by parameters and FLOP; phase 2 is
-///              schedule::refine, for eq. 6 is not linear; warm-up K_p = 2 (P - p) - 1, and P - p where nothing fits.
+///              schedule::refine, for eq. 6 is not linear; warm-up K_p = 2 (P - p) - 1, P - p where
+///              nothing fits, then 1.
 [[nodiscard]] plan_result dora_as_printed(const planning_problem& problem, const any_objective& objective, int keep = 1,
                                           const candidate_observer& observer = {});
 

@@ -34,7 +34,7 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
 
   ranking choice(problem, objective, 1);
   std::vector<found_plan> found;
-  for (const warmup_rule warmup : {warmup_rule::hide_communication, warmup_rule::depth}) {
+  for (const warmup_rule warmup : warmup_rules) {
     for (const int size : sizes) {
       if (!found.empty() && choice.out_of_steps()) break;
       search_result s = two_substate_dp(tables, by_memory(tables, size), blank(size), steering, top_k{k},

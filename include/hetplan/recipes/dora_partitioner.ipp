@@ -44,7 +44,9 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   };
   std::vector<judged_plan> judged;
   const auto find_judged = [&](const plan& decision) {
-    return std::find_if(judged.begin(), judged.end(), [&](const judged_plan& j) { return j.decision == decision; });
+    return std::find_if(judged.begin(), judged.end(), [&](const judged_plan& j) {
+      return j.decision.microbatch_size == decision.microbatch_size && j.decision.stages == decision.stages && j.decision == decision;
+    });
   };
   const auto with_own_name = [](plan p) {
     p.planner = "dora";
