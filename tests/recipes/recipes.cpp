@@ -182,8 +182,6 @@ TEST_CASE("a planner that is asked for no plan says so before any work") {
     CHECK_THROWS_MATCHES(recipes::dora(problem, fastest, none, count), invalid_input, Catch::Message("dora" + given));
     CHECK_THROWS_MATCHES(recipes::dora_partitioner(problem, fastest, none, count), invalid_input,
                          Catch::Message("dora_partitioner" + given));
-    CHECK_THROWS_MATCHES(recipes::dora_with_baselines(problem, fastest, none, count), invalid_input,
-                         Catch::Message("dora_with_baselines" + given));
   }
   CHECK(events == 0);
 }

@@ -30,6 +30,9 @@ struct partitioner_options {
   int max_stages = 16;
   int threads = 1;  ///< for the searches of a row, side by side; 0: as many as the machine runs at once; no answer depends on them
   polish_options polish = {};  ///< of the best plans found
+  /// Plans of the problem's job that are known already, each with what is predicted of it: they compete, and the best are polished.
+  /// One that the search finds, too, counts as found.
+  std::vector<plan> known = {};
 };
 
 /// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which

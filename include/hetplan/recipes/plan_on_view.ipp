@@ -42,7 +42,7 @@ HETPLAN_INLINE layer_sequence affordable_row(const planning_graph& model, std::s
 HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* planner, const planning_graph& model,
                                    const cluster& devices, const view_search& how, step_budget& budget) {
   using namespace partition;
-  const auto sizes = problem.job.candidate_microbatch_sizes(std::min(devices.size(), static_cast<std::size_t>(how.largest_group)));
+  const auto sizes = problem.job.candidate_microbatch_sizes();
   const auto tables_of = [&](const layer_sequence& s) {
     return search_tables(model, s, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
                          problem.job.largest_share());

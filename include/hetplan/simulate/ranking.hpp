@@ -52,6 +52,9 @@ class ranking {
   /// The same for a candidate that the simulator has judged already.
   control consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
 
+  /// A candidate with its prediction that another planner has judged and told of: it competes and is not counted again.
+  void know(plan candidate);
+
   /// Did the last candidate keep all limits?
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
   [[nodiscard]] bool any_fitted() const { return !best_.empty(); }

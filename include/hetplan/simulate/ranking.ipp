@@ -52,6 +52,13 @@ HETPLAN_INLINE void ranking::remember_planner(const plan& p) {
   if (std::find(planners_.begin(), planners_.end(), p.planner) == planners_.end()) planners_.push_back(p.planner);
 }
 
+HETPLAN_INLINE void ranking::know(plan candidate) {
+  evaluation e = *std::move(candidate.predicted);
+  e.bound = e.placement_bound = {};
+  e.gap = 0;
+  last_fitted_ = take(std::move(candidate), std::move(e), false);
+}
+
 HETPLAN_INLINE bool ranking::out_of_steps() {
   cut_ = cut_ || budget_.spent();
   return cut_;
@@ -77,6 +84,10 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
   plan_result r;
   r.candidates = count_.judged;
   for (auto& [score, p, estimated] : best_) {
+    if (!problem_.with_bounds) {
+      r.plans.push_back(std::move(p));
+      continue;
+    }
     evaluation& e = *p.predicted;
     const auto alike = [&](const plan& other) { return shards_state(other) == shards_state(p); };
     const auto known = std::find_if(r.plans.begin(), r.plans.end(), alike);
