@@ -98,7 +98,7 @@ class run_loop {
     asked_s_ = now_;
     const std::vector<foreign_traffic> traffic = environment_.foreign();
     const holdings held = weights_.sources(environment_.noticed());
-    situation s{.now = seconds(now_),
+    situation s{.now = seconds(at_most(ask_at_, now_) ? std::max(ask_at_, now_) : now_),  // no sooner than it asked for
                 .since = seconds(caused),
                 .noticed = environment_.noticed(),
                 .held = held,
