@@ -456,10 +456,8 @@ def tied_case(seed):
     for _ in range(rng.randint(10, 60)):
         service = rng.choice(services)
         request = {"arrival": tenths(rng, 0, 35), "service": service["name"], "server": rng.choice(servers)["name"]}
-        if "tokens" in service and rng.random() < 0.5:
-            request["tokens_out"] = rng.randint(1, 6)
-        elif "rate" in service and rng.random() < 0.5:
-            request["frames"] = rng.randint(1, 6)
+        if ("tokens" in service or "rate" in service) and rng.random() < 0.5:
+            request["tokens_out" if "tokens" in service else "frames"] = rng.randint(1, 6)
         requests.append(request)
     faults = {"format": "hetplan/faults/1", "events": sorted(events, key=lambda e: e["at"])} if events else None
     return {"cloud": cloud, "services": {"format": "hetplan/services/1", "services": services},

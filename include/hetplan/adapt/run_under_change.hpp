@@ -14,11 +14,11 @@ namespace HETPLAN_NAMESPACE::adapt {
 
 /// Runs something until it ends, a device that it needs leaves, or the time is up, and says when.
 ///
-/// What ends, but for rounding, when it would be cut off or held up, has ended: it is run again as far as that time and the tolerance.
+/// What ends, but for rounding, when it would be cut off or held up, has ended: then it is run as far as that time and the tolerance.
 /// @param run   from simulator_options to something that says whether it `ended`.
 /// @param halt  not after a given time: when it is given up; infinite: it is not.
-/// Complexity   the runs: their windows grow by four from twice a guess; where it does not end, one more and one for each speed and
-///              capacity that becomes 0 before.
+/// Complexity   the runs: their windows grow by four from twice a guess; one more for each speed and capacity that becomes 0 before it
+///              ends, and where it does not.
 /// Source       semantics, section 10 (a device that leaves at the end of an iteration).
 template <class Run, class Halt>
 [[nodiscard]] auto run_under_change(const environment& e, std::span<const device_id> needed, double now_s, double duration_s,
@@ -28,10 +28,9 @@ template <class Run, class Halt>
     const double loss = std::min(e.next_loss(needed, until), halt(until));
     until = std::min(until, loss);
     auto result = run(e.options(now_s, until));
-    if (result.ended) return std::pair(std::move(result), until);
-    if (until != loss && until < duration_s) continue;
+    if (!result.ended && until != loss && until < duration_s) continue;
     std::vector<double> ends = e.halts(until);
-    ends.push_back(until);
+    if (!result.ended) ends.push_back(until);
     for (const double end : ends) {
       simulator_options o = e.options(now_s, end);
       o.until = seconds(end * (1 + relative_tolerance) - now_s);
