@@ -6,6 +6,7 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -23,8 +24,8 @@ struct broken_limit {
   [[nodiscard]] double overflow() const { return used / allowed - 1; }
 };
 
-/// Checks use a relative tolerance: sums of the same numbers in another order are no violation.
-inline constexpr double limit_tolerance = 1e-9;
+/// By which part of a limit it may be exceeded: sums of the same numbers in another order are no violation.
+inline constexpr double limit_tolerance = relative_tolerance;
 
 /// What a plan may take of a device: its usable memory and the tolerance.
 [[nodiscard]] double memory_limit_bytes(const device& d);

@@ -19,7 +19,7 @@ HETPLAN_INLINE int count_that_fits(double room_bytes, double each_bytes, int mos
 HETPLAN_INLINE bool within_memory(const evaluation& e, const cluster& c) {
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
-    if (x.used && x.peak_memory.value() > memory_limit_bytes(d)) return false;
+    if (x.used && !at_most(x.peak_memory, d.usable_memory())) return false;
   }
   return true;
 }
@@ -30,7 +30,7 @@ namespace detail {
 template <class Visit>
 void for_each_broken_limit(const evaluation& e, const cluster& c, Visit&& visit) {
   const auto check = [&](limit_kind kind, device_id d, double used, double allowed) {
-    if (used > allowed * (1 + limit_tolerance)) visit(broken_limit{kind, d, used, allowed});
+    if (!at_most(used, allowed)) visit(broken_limit{kind, d, used, allowed});
   };
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
