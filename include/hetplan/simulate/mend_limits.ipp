@@ -300,7 +300,7 @@ class mending {
   std::vector<piped_shares> all;
   const std::size_t layers = problem.model.size();
   const int devices = static_cast<int>(problem.cluster.size());
-  for (const int size : problem.job.candidate_microbatch_sizes(problem.cluster.size())) {
+  for (const int size : problem.job.candidate_microbatch_sizes()) {
     piped_shares even{.size = size, .pieces = {{.end = layers}}};
     for (const device& d : problem.cluster.devices()) {
       all.push_back({.size = size, .pieces = {{.end = layers, .devices = {{d.id, size}}}}});
@@ -331,7 +331,7 @@ HETPLAN_INLINE std::vector<plan> mend_limits(const planning_problem& problem, co
   if (m.any() || !options.small_space || !small) return std::move(m).take();
   const layer_sequence row = sequence_of(problem.model);
   for (const warmup_rule rule : warmup_rules) {
-    for (const int size : problem.job.candidate_microbatch_sizes(problem.cluster.size())) {
+    for (const int size : problem.job.candidate_microbatch_sizes()) {
       if (m.spent()) break;
       partition::for_each_plan(row, problem.model, problem.cluster, problem.cost, problem.models.memory, blank_plan(problem, planner, size),
                                {.warmup = rule, .all_shares = true, .largest_share = problem.job.largest_share()}, [&](const plan& p) {
