@@ -64,6 +64,7 @@ recipes::placement_view view_of(const common_options& options) {
     if (options.contention == to_string(c)) view.network.contention = c;
   }
   if (options.copies == to_string(transfer_copies::per_edge)) view.network.copies = transfer_copies::per_edge;
+  if (!options.fuse.empty()) view.fusion = coarsen::no_fusion();  // the model is fused as asked
   return view;
 }
 
