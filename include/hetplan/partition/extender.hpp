@@ -223,8 +223,11 @@ class extender {
     extended_ += looks(target);
     c_.store.keep(next, target, lists_);
   }
-  /// Comparing with so many as a large cell keeps takes as long as so many extensions.
-  [[nodiscard]] long long looks(std::size_t cell) const { return static_cast<long long>(c_.store.cell(cell).size() / 32); }
+  /// Comparing with all that a large cell keeps takes as long as so many extensions; with what a small one keeps it is part of each.
+  [[nodiscard]] long long looks(std::size_t cell) const {
+    constexpr std::size_t small = 32;
+    return c_.store.capacity() > small ? static_cast<long long>(c_.store.cell(cell).size() / 8) : 0;
+  }
 
   /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.
   const stage_budget& serial_budget(stage_memo::entry& e, std::size_t a, std::size_t p, std::size_t group, int in_flight) {

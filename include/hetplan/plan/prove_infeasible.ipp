@@ -58,7 +58,8 @@ struct least_holding {
   return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
 }
 
-/// Tensors that k devices alone have room for lie on those: the k of which most is asked.
+/// Tensors that k devices alone have room for lie on those: a layer that none has room for, else all layers on all devices, else the k
+/// of which most is asked.
 [[nodiscard]] HETPLAN_INLINE infeasibility_proof::row memory_row(const planning_problem& problem, std::vector<least_holding> layers) {
   constexpr double most = std::numeric_limits<double>::max();
   std::vector<device_id> devices;
@@ -70,6 +71,7 @@ struct least_holding {
   infeasibility_proof::row worst{"bytes of layer \"" + problem.model[largest.layer].name + "\" with one sample, on " +
                                      problem.cluster[devices.front()].name + ", which has most memory",
                                  std::min(most, largest.alone), usable(devices.front())};
+  if (excludes(worst)) return worst;
   const auto pressure = [](double needed, double available) { return available > 0 ? needed / available : needed > 0 ? most : 0; };
   double needed = 0, activations = 0, available = 0;
   std::set<std::int32_t> groups;
@@ -85,7 +87,8 @@ struct least_holding {
       needed += l.cache * problem.job.batch;
       activations = std::max(activations, l.activations);
     }
-    if (next == 0 || !(pressure(needed + activations, available) > pressure(worst.needed, worst.available))) continue;
+    const bool told = all && excludes({"", needed + activations, available});
+    if (!told && (next == 0 || !(pressure(needed + activations, available) > pressure(worst.needed, worst.available)))) continue;
     const std::string which = all ? "all layers" : count_of(next, "layer") + " that only " + (k == 1 ? "it" : "they") + " might hold";
     const std::string where = all ? "all devices together" : "the " + count_of(k, "device") + " with most memory";
     worst = {"bytes of " + which + ", each tensor once" +
