@@ -267,7 +267,7 @@ TEST_CASE("a group of sequences is as large as the batch where that is fastest")
   }
   const planning_graph model = std::move(b).build();
   const device gpu{.name = "gpu", .memory = 16_GB, .compute = 20_TFLOP_per_s, .memory_bandwidth = 100_GB_per_s};
-  for (const std::size_t devices : {1, 2}) {
+  for (const std::size_t devices : {std::size_t{1}, std::size_t{2}}) {
     std::vector<device> all(devices, gpu);
     for (std::size_t d = 0; d < devices; ++d) all[d].name += std::to_string(d);
     const cluster c("gpus", all, mesh{1_Gbit_per_s, 0.1_ms});

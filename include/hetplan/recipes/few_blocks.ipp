@@ -50,7 +50,8 @@ class block_times {
  private:
   using rows = std::deque<std::pair<work_kind, std::vector<double>>>;
   [[nodiscard]] rows& of_device(device d) {
-    d = {.kind = std::move(d.kind),
+    d = {.name = "",
+         .kind = std::move(d.kind),
          .compute = d.compute,
          .memory_bandwidth = d.memory_bandwidth,
          .half_batch = d.half_batch,
