@@ -12,7 +12,7 @@ import unittest
 CLI = os.environ["HETPLAN_CLI"]
 SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
 PLANNERS = ["on-device", "data-parallel", "pipeline", "gpipe", "pipedream", "dapple", "hetpipe", "edgeshard", "alpa", "metis", "asteroid",
-            "heft", "m-etf", "m-sct", "getf", "moirai", "dora", "dora-with-baselines"]
+            "dora-printed", "heft", "m-etf", "m-sct", "getf", "moirai", "dora"]
 PLACERS = ["heft", "m-etf", "m-sct", "getf", "moirai"]  # of operators, for inference alone
 
 
@@ -239,7 +239,10 @@ class documents(folder_test):
                 self.assertRegex(row["reason"], r"^memory: \w+ needs .* GB and may use . GB: .* too much \(\d+ plans? of [\w-]+ tried.*\)$")
                 self.assertNotIn("plan", row)
         latency = {r["planner"]: r["latency"] for r in rows if r["status"] == "feasible"}
-        self.assertEqual(latency["dora-with-baselines"], min(latency.values()))
+        self.assertEqual(latency["dora"], min(latency.values()))
+        gone = run("plan", "bert-small", "smart-home-1", "--planner", "dora-with-baselines")
+        self.assertEqual(gone.returncode, 2)
+        self.assertEqual(gone.stderr, "hetplan: --planner: dora has the baselines' plans among its own; use dora\n")
         self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
         best = rows[2]
         self.assertEqual(best["plan"]["predicted"]["latency"], best["latency"])
@@ -266,7 +269,7 @@ class documents(folder_test):
         rows = {r["planner"]: r for r in self.document("compare", "start/model.json", "islands.json")["rows"]}
         self.assertEqual(rows["gpipe"]["status"], "none found")
         self.assertIn("has no route", rows["gpipe"]["reason"])
-        for name in ("on-device", "edgeshard", "metis", "asteroid", "dora", "dora-with-baselines"):
+        for name in ("on-device", "edgeshard", "metis", "asteroid", "dora"):
             self.assertEqual(rows[name]["status"], "feasible", name)
 
     def test_the_table_for_people_says_what_fails_and_by_how_much(self):
