@@ -47,7 +47,8 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
   }
   std::stable_sort(found.begin(), found.end(), [](const found_plan& a, const found_plan& b) { return a.score < b.score; });
   if (found.size() > static_cast<std::size_t>(k)) found.resize(static_cast<std::size_t>(k));
-  if (found.empty()) found.push_back({least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front()))});
+  if (found.empty())
+    found.push_back({least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front())).value()});  // our own space
   const candidate_observer phase_1 = rounds.part();
   for (found_plan& f : found) {
     if (choice.consider(std::move(f.plan), static_cast<long long>(found.size()), phase_1) == control::stop || choice.last_fitted()) break;
