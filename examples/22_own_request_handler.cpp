@@ -16,7 +16,7 @@ using namespace hetplan;
 /// Passes a request on once, to the shortest queue that is known of.
 struct shortest_queue {
   serve::decision handle(const serve::pending_request& r, const serve::server_view& here) const {
-    if (r.now >= r.deadline) return serve::decision::turn_down(serve::request_outcome::timed_out);
+    if (r.timed_out()) return serve::decision::turn_down(serve::request_outcome::timed_out);
     if (const auto own = serve::own_capacity(r, here)) return serve::decision::serve(*own);
     const auto others = here.others();
     if (r.offloads() > 0 || others.empty()) return serve::decision::turn_down(serve::request_outcome::no_resources);

@@ -92,7 +92,7 @@ imported import_table(const import_options& o) {
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.2g", 100 * m.largest_error);
     warn(o.file + ": transfers have times that no bytes over bandwidths give; those of the model are off by up to " + percent +
-         " % of the edge's longest");
+         " % of the edge's longest: plans of the model, and what is proven of them, are not of the file's times");
   }
   imported result{std::move(m.model)};
   if (!o.cluster.empty()) result.devices = std::move(m.cluster);

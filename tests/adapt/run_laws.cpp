@@ -365,7 +365,8 @@ TEST_CASE("without events a plan's iterations are its evaluation's") {
   for_random_scenarios(30, [&](const random_scenario& w) {
     const planning_graph model = w.model();
     const cluster c = w.home();
-    const planning_problem problem{model, c, roofline{}, job{.workload = w.plans.front().workload}};
+    const plan& only_one = w.plans.front();
+    const planning_problem problem{model, c, roofline{}, job{.workload = only_one.workload, .batch = static_cast<int>(only_one.batch())}};
     const evaluation e = judge(w.plans.front(), model, c, roofline{}).evaluation;
     only policy{w.plans.front()};
     const adapt::history h = adapt::run(problem, {e.latency * 1000.5, {}}, policy);

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
@@ -175,4 +176,39 @@ TEST_CASE("bad input and a bad model are told apart by type") {
 TEST_CASE("the version's text is made of its three numbers") {
   CHECK(version ==
         std::to_string(HETPLAN_VERSION_MAJOR) + "." + std::to_string(HETPLAN_VERSION_MINOR) + "." + std::to_string(HETPLAN_VERSION_PATCH));
+}
+
+TEST_CASE("amounts and times are compared to one part in 10^9") {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  double sum = 0;
+  for (int n = 1; n <= 100000; ++n) {
+    sum += 0.1;
+    if (at_most(sum, n / 10.0) && at_most(n / 10.0, sum)) continue;
+    FAIL(n << " tenths are " << to_text(sum));
+  }
+  CHECK(at_most(1.0, 1.0 - 0.9e-9));
+  CHECK_FALSE(at_most(1.0, 1.0 - 1.1e-9));
+  CHECK(at_most(1e300 * (1 + 0.9e-9), 1e300));
+  CHECK_FALSE(at_most(1e-300, 0.0));
+  CHECK(at_most(0.0, 0.0));
+  CHECK(at_most(-1.0, -1.0 - 0.9e-9));
+  CHECK_FALSE(at_most(-1.0, -1.0 - 1.1e-9));
+  CHECK(at_most(1.0, inf));
+  CHECK(at_most(inf, inf));
+  CHECK_FALSE(at_most(inf, 1.0));
+  CHECK(at_most(-inf, 0.0));
+  for (const double x : {nan, 1.0}) {
+    CHECK_FALSE(at_most(x, nan));
+    CHECK_FALSE(at_most(nan, x));
+  }
+  CHECK(at_most(seconds(0.1) + seconds(0.2), seconds(0.3)));
+  CHECK_FALSE(at_most(0.301_s, 0.3_s));
+
+  // On a clock: a part of the span, and four steps of the clock.
+  CHECK(at_most(1000 + 0.9e-9, 1000, 1));
+  CHECK_FALSE(at_most(1000 + 1.1e-9, 1000, 0.5));
+  CHECK_FALSE(at_most(1000.0001, 1000, 0.3));
+  const double long_ago = 1.7e9;
+  CHECK(at_most(long_ago + 0.1 + 0.1 + 0.1, long_ago + 0.3, 0.3));
+  CHECK_FALSE(at_most(long_ago + 0.30001, long_ago + 0.3, 0.3));
 }

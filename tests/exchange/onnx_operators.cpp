@@ -407,6 +407,13 @@ TEST_CASE("attention of version 23 has shapes and FLOP: heads apart or packed, f
   r = exchange::read_onnx(m.text(), "m.onnx");
   CHECK(r.graph[layer_id(0)].forward_flops.value() == 2.0 * 8 * 5 * 7 * (2 * 16 + 2 * 12 + 5));
   CHECK(r.graph[layer_id(1)].forward_flops.value() == 2.0 * 5 * 8 * 12);
+
+  m = onnx_text(23);  // no overflow
+  m.input("q", {1, 0, 1LL << 40}), m.input("k", {1, 0, 1LL << 40}), m.input("v", {1, 0, 1LL << 40});
+  auto& wide = m.node("Attention", {"q", "k", "v"}, "y");
+  onnx_text::integer(wide, "q_num_heads", 1LL << 40);
+  onnx_text::integer(wide, "kv_num_heads", 1);
+  CHECK_THROWS_WITH(exchange::read_onnx(m.text(), "m.onnx"), Catch::Matchers::Contains("expected at most 1e15 values a query"));
 }
 
 TEST_CASE("shapes are folded through all that exporters compute them with") {

@@ -276,4 +276,43 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
   CHECK_THROWS_WITH(mix::clairvoyant({}, -1), "clairvoyant: work is -1; expected a finite number >= 0");
 }
 
+TEST_CASE("of plans that end a late job at once but for rounding the first is taken, and tenths of the work add up to all of it") {
+  uniform_progress c;
+  c.rates.plans = {{10, 1}, {2 / 0.3, 1}};
+  c.rates.switches.start = {{0.1, 0}, {0, 0}};
+  REQUIRE(0.1 + 2.0 / 10 > 2 / (2 / 0.3));  // 0.3 s either way
+  CHECK(c.decide({.work_left = 2, .time_left_s = -1}).plan == 0U);
+
+  for (int n = 2; n <= 40; ++n) {
+    CAPTURE(n);
+    c.rates = {.plans = {{1, 1}}};
+    job_state now{.work_left = n / 10.0, .time_left_s = n / 10.0};
+    for (int i = 0; i < n; ++i) {
+      const decision d = c.decide(now);
+      CHECK(d.status.ok());
+      CHECK(d.mixture.shortfall == 0);
+      REQUIRE(d.plan == 0U);
+      now = mix::after(now, d, 0.1, 0.1);
+    }
+    CHECK(now.work_left == 0);
+  }
+}
+
+TEST_CASE("a job that the fastest plan just ends in time at its worst is safe") {
+  for (int n = 3; n <= 40; ++n) {
+    CAPTURE(n);
+    uniform_progress c;
+    c.options.pessimism = 0;
+    c.options.period_s = 0.1;
+    c.rates.plans = {{1, 5}, {0.5, 1}};  // the frugal one now, the fast one from then on
+    double left = 0;
+    for (int i = 0; i < n; ++i) left += 0.1;
+    // A period of the frugal one, then the fast one without a pause: 0.05 + (n - 1) / 10 in all.
+    const decision d = c.decide({.work_left = 0.05 + (n - 1) / 10.0, .time_left_s = left, .running = 1});
+    CHECK(d.plan);
+    CHECK(d.status.ok());
+    CHECK_FALSE((d.reserve && d.plan == 1U));
+  }
+}
+
 }  // namespace test_progress

@@ -33,6 +33,7 @@ class Table:
         self.time = [[number(data["time_s"][v * self.devices + k]) for k in range(self.devices)] for v in range(self.size)]
         self.held = data["held_bytes"]
         self.working = data["working_bytes"] or [0] * self.size
+        self.tied = data["tied"]
         self.capacity = [number(c) for c in data["capacity_bytes"]]
         self.pairs = data["pairs"]
         self.edge_time = data["edge_time_s"]
@@ -49,7 +50,13 @@ class Table:
 
     def fits(self, device_of, k):
         mine = [v for v, j in enumerate(device_of) if j == k]
-        return not mine or sum(self.held[v] for v in mine) + max(self.working[v] for v in mine) <= self.capacity[k]
+        return not mine or bytes_of(mine, self.held, self.tied, self.working) <= self.capacity[k]
+
+
+def bytes_of(mine, held, tied, working):
+    """Of a device with these operators: a tied tensor is there once."""
+    return (sum(held[v] for v in mine) + sum(size for size, group in tied if any(v in group for v in mine))
+            + max((working[v] for v in mine), default=0))
 
 
 def number(x):
@@ -80,8 +87,14 @@ def nodes_of(table, contention, copies, device_of):
             seconds = max(table.transfer(x, here, there) for x in together)
             if seconds == INFINITE:
                 return None
+            machines, alone = held_while_sending(table, contention, here, there), 0
+            if contention == "shared" and not table.edge_time:
+                # A resource carries bytes; nothing flows during the latency.
+                alone = seconds if max(table.bytes[x] for x in together) == 0 else table.pairs[here * table.devices + there][0]
+                nodes.append([alone, [], [a]])
             sent[key] = len(nodes)
-            nodes.append([seconds, held_while_sending(table, contention, here, there), [a]])
+            nodes.append([seconds - alone, machines if contention != "shared" or seconds > alone else [],
+                          [sent[key] - 1 if contention == "shared" and not table.edge_time else a]])
         nodes[b][2].append(sent[key])
     return nodes
 
@@ -226,7 +239,7 @@ def draw_capacities(rng, data, size, devices):
     capacity = []
     for k in range(devices):
         mine = [v for v in range(size) if placement[v] == k]
-        capacity.append(sum(data["held_bytes"][v] for v in mine) + max((working[v] for v in mine), default=0))
+        capacity.append(bytes_of(mine, data["held_bytes"], data["tied"], working))
     if kind == "loose":
         capacity = [c + rng.randint(0, 6) for c in capacity]
     elif kind == "short":
@@ -267,8 +280,11 @@ def draw(rng, contention, copies, size, devices):
     data = {"time_s": time, "edges": edges, "pairs": pairs, "edge_time_s": edge_time, "resources": resources,
             "held_bytes": [rng.randint(0, 9) for _ in range(size)],
             "working_bytes": [rng.randint(0, 5) for _ in range(size)] if rng.random() < 0.35 else None}
+    data["tied"] = []
+    if size > 1 and rng.random() < 0.35:
+        data["tied"] = [[rng.randint(0, 9), sorted(rng.sample(range(size), rng.randint(2, min(size, 3))))] for _ in range(rng.randint(1, 2))]
     memory, data["capacity_bytes"] = draw_capacities(rng, data, size, devices)
-    kind = ", ".join(filter(None, [f"{size} x {devices}", f"memory {memory}", "working bytes" if data["working_bytes"] else "",
+    kind = ", ".join(filter(None, [f"{size} x {devices}", f"memory {memory}", "tied tensors" if data["tied"] else "", "working bytes" if data["working_bytes"] else "",
                                    "edge times" if edge_time else "", "routes missing" if missing else "",
                                    "times missing" if None in time else ""]))
     return {"table": data, "contention": contention, "copies": copies, "kind": kind,

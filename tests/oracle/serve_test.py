@@ -2,7 +2,7 @@
 """The oracle of serving against cases worked by hand, then the command line program against the oracle.
 
 Prints its seed; HETPLAN_TEST_SEED gives another. HETPLAN_SERVE_CASES says how many random cases are compared
-(300). Where the program is not there, that is skipped aloud.
+(300), HETPLAN_SERVE_TIES how many in which times tie (150). Where the program is not there, that is skipped aloud.
 """
 import csv
 import functools
@@ -23,6 +23,7 @@ import serving_cases  # noqa: E402
 CLI = os.environ.get("HETPLAN_CLI", "")
 SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
 CASES = int(os.environ.get("HETPLAN_SERVE_CASES", "300"))
+TIES = int(os.environ.get("HETPLAN_SERVE_TIES", "150"))
 FIELDS = ("request", "outcome", "end", "server", "offloads", "credit")
 
 
@@ -416,6 +417,12 @@ def expected_of(seed):
     return serving.simulate(**serving_cases.case(seed), seed=seed)
 
 
+@functools.lru_cache(maxsize=None)
+def expected_of_ties(seed):
+    """In exact fractions, so that what ties is equal."""
+    return serving.simulate(**serving.exact(serving_cases.tied_case(seed)), seed=seed)
+
+
 class RandomCases(unittest.TestCase):
     def test_every_request_ends_once(self):
         outcomes, kinds = set(), set()
@@ -473,9 +480,15 @@ class ProgramAgainstOracle(unittest.TestCase):
         return all(close) and all(found[f] == expected[f] for f in ("outcome", "server", "offloads"))
 
     def test_requests_end_as_in_the_oracle(self):
+        self.compare(CASES, serving_cases.case, expected_of)
+
+    def test_what_ties_is_no_matter_of_rounding(self):
+        self.compare(TIES, serving_cases.tied_case, expected_of_ties)
+
+    def compare(self, cases, case_of, expected_of):
         compared, differing = 0, []
-        for seed in range(SEED, SEED + CASES):
-            case = serving_cases.case(seed)
+        for seed in range(SEED, SEED + cases):
+            case = case_of(seed)
             with self.subTest(seed=seed):
                 found, expected = self.serve(case, seed), expected_of(seed)
                 self.assertEqual(len(found), len(expected), f"seed {seed}")
@@ -489,7 +502,7 @@ class ProgramAgainstOracle(unittest.TestCase):
                               f"{found[first]} instead of {expected[first]}")
                 serving.check(found, case["requests"], case["services"])
                 compared += len(expected)
-        print(f"seeds {SEED} to {SEED + CASES - 1}: {compared} requests end as in the oracle; "
+        print(f"seeds {SEED} to {SEED + cases - 1}: {compared} requests end as in the oracle; "
               f"seeds that differ: {differing or 'none'}")
 
 

@@ -5,7 +5,11 @@ It takes parsed documents of the formats in docs/reference/serving-files.md (pla
 with units) and shares no code with the library. Every instant is gone through in the five steps of the
 page; every batch end, token boundary and publication is an instant of its own. Names in quotes are the
 page's headings.
+
+Numbers are those of the documents. With fractions (see `exact`) sums are exact, and times that are the same are
+equal: the library, which adds doubles, promises the same answers.
 """
+import fractions
 import heapq
 import math
 
@@ -25,6 +29,15 @@ def u(seed, i, h):
     return (z >> 11) * 2.0**-53
 
 
+def exact(document):
+    """A document whose floats are the decimal fractions that they are written as."""
+    if isinstance(document, float):
+        return fractions.Fraction(str(document))
+    if isinstance(document, dict):
+        return {name: exact(value) for name, value in document.items()}
+    return [exact(value) for value in document] if isinstance(document, list) else document
+
+
 # ---------------------------------------------------------------------------------- "Service times"
 
 def between(batches, seconds, b):
@@ -33,8 +46,8 @@ def between(batches, seconds, b):
         if b == known:
             return seconds[i]
         if b < known:
-            share = (b - batches[i - 1]) / (known - batches[i - 1])
-            return seconds[i - 1] + (seconds[i] - seconds[i - 1]) * share
+            more = seconds[i] - seconds[i - 1]
+            return seconds[i - 1] + more * (b - batches[i - 1]) / (known - batches[i - 1])
     raise AssertionError(f"no time for a batch of {b}")
 
 
@@ -105,7 +118,7 @@ class Server:
         self.latency = document.get("latency", 0)
         self.load_bandwidth = document.get("load_bandwidth", load_bandwidth)
         self.devices = {d["name"]: d for d in document.get("devices", [])}
-        self.uplink_free = self.downlink_free = 0.0
+        self.uplink_free = self.downlink_free = 0
         self.failed_before = None   # the first period that begins at the failure or later
         self.present = True
 
@@ -263,7 +276,7 @@ class Continuous(Instance):
         self.running = []           # [request, tokens that it has]
         self.joining = []
         self.boundary = None        # the next one
-        self.tau, self.k = 0.0, 0
+        self.tau, self.k = 0, 0
         self.ended = 0
         self.able = self.batch / self.whole(self.batch)
 
@@ -337,12 +350,12 @@ class Streams(Instance):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.streams = []
-        self.frames_done = 0.0      # of streams that are over
+        self.frames_done = 0      # of streams that are over
         self.able = self.capacity(self.batch)
 
     def capacity(self, n):
         """R(n)."""
-        best = 0.0
+        best = 0
         for k in range(1, n + 1):
             c = min(self.batch, k * self.multi_frame)
             seconds = self.variant.of_step(c) if self.service.tokens else self.variant.of_pass(c, 0)
@@ -351,7 +364,7 @@ class Streams(Instance):
 
     def free_rate(self, now):
         if self.ready > now:
-            return 0.0
+            return 0
         return self.capacity(len(self.streams) + 1) - sum(rate for _, _, rate in self.streams)
 
     def idle(self):
@@ -458,7 +471,7 @@ class Run:
         self.instances, self.others = [], []    # deployed; taken out, with something under way
         self.k0 = 0
         self.deploy(deployment["instances"], None)
-        for time in [0.0] + [x["at"] for x in self.faults + self.changes]:
+        for time in [0] + [x["at"] for x in self.faults + self.changes]:
             self.wake(time)
         for r in self.requests:
             self.later(r.arrival, r, "handle", r.entered)
@@ -550,7 +563,7 @@ class Run:
                 [x for x in able if x.device and x.leader is server])
 
     def expected_answer(self, instance, request, server, now):
-        service, there, back = request.service, 0.0, 0.0
+        service, there, back = request.service, 0, 0
         if instance.device:
             there = self.way_to_device(instance, service, request.bytes)
             back = self.way_to_device(instance, service, service.response_bytes)
@@ -566,7 +579,7 @@ class Run:
         """From the server that handled it last to the one where it entered."""
         entered = request.entered
         if server is entered:
-            return 0.0
+            return 0
         up, down = server.uplink, entered.downlink
         if ANSWERS_ARE_SLOWED:
             up, down = up * self.slowed(server, begin), down * self.slowed(entered, begin)
@@ -574,7 +587,7 @@ class Run:
 
     def slowed(self, server, time):
         """factors of several faults at a time are multiplied."""
-        factor = 1.0
+        factor = 1
         for f in self.windows:
             if f["kind"] == "slow_link" and f["server"] == server.name and f["at"] <= time < f["until"]:
                 factor *= f["factor"]
@@ -625,11 +638,11 @@ class Run:
         for other in self.behind(server):
             if other not in request.handled_at:
                 weights.append((other, self.weight(server, other, request.service)))
-        total = 0.0
+        total = 0
         for _, w in weights:
             total += w
         drawn = u(self.seed, request.number, request.offloads) * total
-        so_far = 0.0
+        so_far = 0
         for other, w in weights:
             so_far += w
             if so_far > drawn:
@@ -648,22 +661,22 @@ class Run:
         """w of a candidate; 0 for who is none."""
         instances = [x for x in self.instances if x.leader is other and x.service is service]
         if not instances or self.known_to_be_out(server, other):
-            return 0.0
+            return 0
         k, j = len(self.published) - 1, self.newest(server, other)
         max_age = len(self.rings[server.ring]) if self.max_age is None else self.max_age
         if k - j > max_age:
-            return 0.0
+            return 0
         if j < self.k0:
             return sum(x.able for x in instances)       # p = 0, Q = 0
         done, queue, able = self.published[j][other.number][service.name]
         if queue > (k - j) * self.period + service.slo:
-            return 0.0
+            return 0
         before = max(self.k0, 2 * j - k)
-        did = 0.0
+        did = 0
         if before < j:
             earlier, _, _ = self.published[before][other.number][service.name]
             did = (done - earlier) / ((j - before) * self.period)
-        return able - did if able - did > NEARLY * able else 0.0
+        return able - did if able - did > NEARLY * able else 0
 
     # ------------------------------------------------------- "What servers know of each other"
 
@@ -690,12 +703,12 @@ class Run:
                     for f in self.windows)
         if wrong:
             last = self.published[-1].get(server.number, {}) if len(self.published) > self.k0 else {}
-            return {name: (last[name][0] if name in last else sum(x.done(now) for x in instances), 0.0,
+            return {name: (last[name][0] if name in last else sum(x.done(now) for x in instances), 0,
                            sum(x.able for x in instances)) for name, instances in led.items()}
         found = {}
         for name, instances in led.items():
             going = [x for x in instances if not x.out]
-            queue = min([max(0.0, x.expected(now)[0] - now) for x in going], default=math.inf)
+            queue = min([max(0, x.expected(now)[0] - now) for x in going], default=math.inf)
             able = sum(x.able for x in going if x.ready <= now)
             found[name] = (sum(x.done(now) for x in instances), queue, able)
         return found

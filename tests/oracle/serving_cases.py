@@ -3,6 +3,8 @@
 
 `case(seed)` gives {"cloud", "services", "deployment", "requests", "faults"} (faults: None in about a third);
 the same seed gives the same case. Times are random reals, so that nothing ties but what the rules tie.
+`tied_case(seed)` is the opposite: every time is a multiple of 0.1 s, so that nearly everything ties, and what a
+double cannot add up exactly is on both sides of every comparison.
 
     serving_cases.py [N]        what happens to the requests of the seeds 1..N (300), by the oracle
 """
@@ -374,6 +376,92 @@ def case(seed):
     return {"cloud": cloud, "services": {"format": "hetplan/services/1", "services": services},
             "deployment": deployment, "faults": faults,
             "requests": requests_of(rng, cloud, services, numbers, horizon)}
+
+
+# ------------------------------------------------------------------------------------------- ties
+
+def tenths(rng, least, most):
+    return rng.randint(least, most) / 10
+
+
+def tied_service(rng, number):
+    """Passes, steps and frames that take tenths of a second."""
+    kind = rng.choice(KINDS)
+    service = {"name": f"v{number}", "latency": tenths(rng, 2, 14), "weights": rng.choice([0.0, 100.0, 300.0]),
+               "request_bytes": rng.choice([0.0, 100.0, 200.0]), "response_bytes": rng.choice([0.0, 100.0])}
+    if "token" in kind or kind == "continuous":
+        service["tokens"] = {"in": rng.randint(0, 2), "out": rng.randint(1, 5)}
+    if kind == "continuous":
+        service["batching"] = "continuous"
+    if kind.startswith("stream"):
+        service["rate"] = 10.0
+        service["frames" if kind == "stream" else "tokens"] = 3 if kind == "stream" else {"in": 0, "out": 3}
+    service["variants"] = []
+    for gpu in "gd":
+        first = rng.randint(1, 4)
+        times = sorted(rng.randint(first, first + 4) for _ in range(2))
+        variant = {"name": gpu, "gpu": gpu, "memory": 0.1, "compute": rng.choice([0.1, 0.3, 0.5]),
+                   "pass": {"batch": [1, 2, 3], "seconds": [first / 10] + [t / 10 for t in times]}}
+        if "rate" in service:
+            variant["pass"]["seconds"] = [0.1, 0.1, rng.choice([0.1, 0.2])]
+        if "tokens" in service:
+            variant["pass"]["per_token"] = rng.choice([0.0, 0.1])
+            variant["step"] = {"batch": [1, 2, 3], "seconds": [0.1, 0.1, rng.choice([0.1, 0.2])]}
+        if gpu == "g" and rng.random() < 0.3:
+            variant["pipeline_parallel"] = 2
+        service["variants"].append(variant)
+    return service
+
+
+def tied_deployment(rng, cloud, services, before):
+    room = Room(cloud, {s["name"] for s in cloud["servers"]})
+    found = [spec for spec in before if rng.random() < 0.5
+             and room.take(places_of(spec), variant_in(next(s for s in services if s["name"] == spec["service"]), spec))]
+    for _ in range(3 * len(cloud["servers"])):
+        service = rng.choice(services)
+        spec = instance_of(rng, service, rng.choice(service["variants"]), room)
+        if spec:
+            found.append(spec)
+    return found
+
+
+def tied_case(seed):
+    rng = random.Random(seed)
+    servers = []
+    for i in range(rng.randint(1, 4)):
+        servers.append({"name": f"s{i}", "gpus": [{"kind": "g", "memory": 0.3, "count": 2}], "uplink": 1000.0,
+                        "downlink": rng.choice([1000.0, 500.0]), "latency": rng.choice([0.0, 0.1])})
+        if rng.random() < 0.4:
+            servers[-1]["devices"] = [{"name": "d", "kind": "d", "memory": 0.3, "bandwidth": 1000.0,
+                                       "latency": rng.choice([0.0, 0.1])}]
+    cloud = {"format": "hetplan/cloud/1", "name": "cloud", "servers": servers, "load_bandwidth": 1000.0,
+             "ring": {"period": rng.choice([0.1, 0.3, 0.7]), "group": rng.randint(2, 4)}}
+    services = [tied_service(rng, n) for n in range(rng.randint(1, 2))]
+    first = tied_deployment(rng, cloud, services, [])
+    deployment = {"format": "hetplan/deployment/1", "instances": first}
+    if rng.random() < 0.4:
+        deployment["changes"] = [{"at": tenths(rng, 3, 30), "instances": tied_deployment(rng, cloud, services, first)}]
+    events = []
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        event = {"at": tenths(rng, 0, 30), "kind": rng.choice(["gpu_fails", "slow_link", "server_fails", "ring_cut"]),
+                 "server": rng.choice(servers)["name"]}
+        if event["kind"] == "gpu_fails":
+            event["gpu"] = rng.randint(0, 1)
+        if event["kind"] in serving.FAULTS_OF_A_TIME:
+            event["until"] = round(event["at"] + tenths(rng, 1, 20), 1)
+        if event["kind"] == "slow_link":
+            event["factor"] = 0.5
+        events.append(event)
+    requests = []
+    for _ in range(rng.randint(10, 60)):
+        service = rng.choice(services)
+        request = {"arrival": tenths(rng, 0, 35), "service": service["name"], "server": rng.choice(servers)["name"]}
+        if ("tokens" in service or "rate" in service) and rng.random() < 0.5:
+            request["tokens_out" if "tokens" in service else "frames"] = rng.randint(1, 6)
+        requests.append(request)
+    faults = {"format": "hetplan/faults/1", "events": sorted(events, key=lambda e: e["at"])} if events else None
+    return {"cloud": cloud, "services": {"format": "hetplan/services/1", "services": services},
+            "deployment": deployment, "faults": faults, "requests": sorted(requests, key=lambda r: r["arrival"])}
 
 
 # ---------------------------------------------------------------------------------------- the table

@@ -288,21 +288,26 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
     CHECK(ideal_dp(ideals, devices, wild_load(load)).value == best);
 
     const ideal_partition stopped = contiguous_partition(g, devices, wild_load(load), {.max_ideals = 1});
-    CHECK(stopped.status.result == outcome::stopped);
-    CHECK(stopped.status.reason == (linear.status.ok() ? "more than 1 ideals; the best along linear orders"
-                                                       : "more than 1 ideals; nothing along linear orders fits the devices"));
+    const bool proven = linear.status.result == outcome::infeasible;  // a node fits nowhere
+    CHECK((!proven || best == inf));
+    CHECK(stopped.status.result == (linear.status.ok() ? outcome::stopped : linear.status.result));
+    CHECK(stopped.status.proof.has_value() == proven);
+    if (!proven) {
+      CHECK(stopped.status.reason == (linear.status.ok() ? "more than 1 ideals; the best along linear orders"
+                                                         : "more than 1 ideals; nothing along linear orders fits the devices"));
+    }
     CHECK(stopped.parts == linear.parts);
     CHECK(stopped.bound == linear.bound);
     // Out of pairs: some partition or none, never a false proof.
     wild_load walked = load;
     const ideal_partition cut_short = contiguous_partition(g, devices, walked, {.max_pairs = random.integer(0, 60)});
     CHECK(walked.part == 0);
-    stopped_early += cut_short.status.result == outcome::stopped;
+    stopped_early += cut_short.status.result == outcome::stopped || cut_short.status.result == outcome::none_found;
     CHECK(cut_short.value >= best);
     CHECK(cut_short.value <= linear.value);
     CHECK(cut_short.bound <= best * (1 + 1e-12));
     if (!cut_short.parts.empty()) check_parts(cut_short, nodes, edges, devices, load);
-    if (cut_short.status.result != outcome::stopped) CHECK(cut_short.value == best);
+    if (cut_short.status.ok() || cut_short.status.result == outcome::infeasible) CHECK(cut_short.value == best);
   }
   INFO("feasible " << feasible << ", infeasible " << infeasible << ", linear worse " << linear_worse << ", linear misses "
                    << linear_misses);

@@ -47,6 +47,7 @@ inline placement_case read_placement_case(const nlohmann::json& c) {
   for (std::size_t v = 0; v < d.held_bytes.size(); ++v) d.operators.push_back("o" + std::to_string(v));
   for (std::size_t k = 0; k < d.capacity_bytes.size(); ++k) d.devices.push_back("d" + std::to_string(k));
   for (const nlohmann::json& e : t.at("edges")) d.edges.push_back({e.at(0), e.at(1), e.at(2)});
+  for (const nlohmann::json& x : t.at("tied")) d.tied.push_back({x.at(0), x.at(1).get<std::vector<std::size_t>>()});
   for (const nlohmann::json& p : t.at("pairs")) {
     d.pairs.push_back({p.at(0), number_of(p.at(1)), p.at(2).get<std::vector<std::size_t>>()});
   }

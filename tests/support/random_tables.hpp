@@ -19,6 +19,7 @@ struct random_table_options {
   unsigned longest_s = 9;
   unsigned longest_edge_s = 9;  ///< transfers take 0 ... longest_edge_s
   unsigned memory_percent = 0;  ///< of all that operators hold, over all devices; 0: no limit. 100 is tight, 150 binds often
+  unsigned tied_percent = 0;    ///< of operators, that hold one of two tied tensors, too
   bool edge_times = true;       ///< a time for every edge and pair; else bytes, latencies and rates of a mesh
 };
 
@@ -53,6 +54,15 @@ inline hetplan::place::placement_table random_table(std::uint64_t seed, const ra
   for (std::size_t i = 0; i < n; ++i) {
     t.held_bytes.push_back(static_cast<double>(draw.below(10)));
     held += t.held_bytes.back();
+  }
+  for (std::size_t x = 0; x < 2 && o.tied_percent > 0; ++x) {
+    tied_tensor tied{static_cast<double>(1 + draw.below(9)), {}};
+    for (std::size_t i = 0; i < n; ++i) {
+      if (draw.below(100) < o.tied_percent) tied.operators.push_back(i);
+    }
+    if (tied.operators.size() < 2) continue;
+    held += tied.bytes;
+    t.tied.push_back(std::move(tied));
   }
   for (std::size_t k = 0; k < d; ++k) {
     const double share = static_cast<double>(static_cast<long long>(held * o.memory_percent / 100 / static_cast<double>(d)));

@@ -78,6 +78,9 @@ class environment {
   [[nodiscard]] double next_halt(std::span<const device_id> devices, std::span<const resource_id> resources, double after,
                                  double horizon) const;
 
+  /// When speeds and capacities become 0, before a time.
+  [[nodiscard]] std::vector<double> halts(double until) const;
+
   /// What the simulator must be told of a run from now on: the conditions, what changes until then, the transfers.
   [[nodiscard]] simulator_options options(double now, double until) const;
 

@@ -7,12 +7,13 @@
 #include <cmath>
 
 #include <hetplan/adapt/iteration.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
 HETPLAN_INLINE void environment::advance(double now) {
-  while (next_ < end_ && timeline_->events[next_].at.value() <= now) {
+  while (next_ < end_ && at_most(timeline_->events[next_].at.value(), now)) {
     const event& e = timeline_->events[next_];
     const device_id coordinates = coordinator();
     apply(actual_, e);
@@ -27,7 +28,7 @@ HETPLAN_INLINE void environment::advance(double now) {
     to_notice_.emplace(known_s, next_);
     ++next_;
   }
-  while (next_notice() <= now) {
+  while (at_most(next_notice(), now)) {
     const event& e = timeline_->events[to_notice_.top().second];
     to_notice_.pop();
     apply(noticed_, e);
@@ -64,6 +65,17 @@ HETPLAN_INLINE double environment::next_halt(std::span<const device_id> devices,
     if (s != nullptr ? then.speed[s->device.index()] == 0 : then.capacity[r->resource.index()].value() == 0) first = known;
   }
   return first;
+}
+
+HETPLAN_INLINE std::vector<double> environment::halts(double until) const {
+  std::vector<double> times;
+  for (std::size_t i = next_; i < end_ && timeline_->events[i].at.value() < until; ++i) {
+    const event& e = timeline_->events[i];
+    const auto* s = std::get_if<speed_becomes>(&e.what);
+    const auto* r = std::get_if<capacity_becomes>(&e.what);
+    if ((s != nullptr && s->speed == 0) || (r != nullptr && r->capacity.value() == 0)) times.push_back(e.at.value());
+  }
+  return times;
 }
 
 HETPLAN_INLINE simulator_options environment::options(double now, double until) const {
@@ -124,8 +136,11 @@ HETPLAN_INLINE double environment::repeats(const std::vector<double>& left, doub
   for (const side_transfer& f : transfers_) {
     if (!moves(f)) continue;
     const double moved = f.left_bytes - left[i];
-    if (f.release_s > now || left[i] <= 0) return 1;
-    if (moved > 0) most = std::min(most, 1 + std::floor(left[i] / moved));
+    if (!at_most(f.release_s, now) || left[i] <= 0) return 1;
+    if (moved > 0) {
+      const double whole = std::floor(left[i] / moved);
+      most = std::min(most, 1 + whole + (at_most((whole + 1) * moved, left[i]) ? 1 : 0));
+    }
     ++i;
   }
   return most;
@@ -135,7 +150,8 @@ HETPLAN_INLINE std::vector<double> environment::left_after(long long runs, std::
   std::size_t i = 0;
   for (const side_transfer& f : transfers_) {
     if (!moves(f)) continue;
-    left[i] = std::max(0.0, left[i] - static_cast<double>(runs - 1) * (f.left_bytes - left[i]));
+    const double before = static_cast<double>(runs - 1) * (f.left_bytes - left[i]);
+    left[i] = at_most(left[i], before) ? 0 : left[i] - before;
     ++i;
   }
   return left;

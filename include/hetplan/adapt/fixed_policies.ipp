@@ -4,6 +4,7 @@
 #include <hetplan/adapt/fixed_policies.hpp>
 
 #include <hetplan/adapt/reorder_transfers.hpp>
+#include <hetplan/core/at_most.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -29,7 +30,7 @@ HETPLAN_INLINE replan_always::replan_always(const planning_problem& problem, any
       plan_(problem, std::move(planner), options.memory), changes_(options) {}
 
 HETPLAN_INLINE reaction replan_always::react(const situation& s) {
-  if (changes_.classify(s) != change_size::large && !(plan_.ask_again() && s.now >= *plan_.ask_again())) {
+  if (changes_.classify(s) != change_size::large && !(plan_.ask_again() && at_most(*plan_.ask_again(), s.now))) {
     return {.ask_again = plan_.ask_again()};
   }
   known_.forget(options_.most_plans);
@@ -40,7 +41,7 @@ HETPLAN_INLINE reaction replan_always::react(const situation& s) {
   if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
   if (s.running != nullptr && s.can_run) {
     const auto serves = [&](std::size_t i) { return known_.serves(wanted, i, s.noticed, s.traffic); };
-    if (serves(known_.add(*s.running)) <= serves(*best)) return {.ask_again = plan_.ask_again(), .cancel = s.coming != nullptr};
+    if (!serves(*best).beats(serves(known_.add(*s.running)))) return {.ask_again = plan_.ask_again(), .cancel = s.coming != nullptr};
   }
   return {.next = known_[*best],
           .how = switching::background,

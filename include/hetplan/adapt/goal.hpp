@@ -2,7 +2,6 @@
 #pragma once
 /// What is wanted of the rest of a job, as an order of plans.
 
-#include <compare>
 #include <optional>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
@@ -15,7 +14,9 @@ namespace HETPLAN_NAMESPACE::adapt {
 struct serving {
   double late_s = 0;  ///< the job would end so long after its deadline
   double score = 0;   ///< of the job's objective; with a deadline: joules until the end
-  friend auto operator<=>(const serving&, const serving&) = default;
+
+  /// But for rounding: is it less late than another one, or no later and with a smaller score?
+  [[nodiscard]] bool beats(const serving& other) const;
 };
 
 /// Orders plans by what they do now, as if they did it until the end.

@@ -7,9 +7,14 @@
 #include <limits>
 #include <utility>
 
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/core/at_most.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
+
+HETPLAN_INLINE bool serving::beats(const serving& other) const {
+  if (!at_most(other.late_s, late_s)) return true;
+  return at_most(late_s, other.late_s) && !at_most(other.score, score);
+}
 
 HETPLAN_INLINE goal::goal(job j, const qoe_target& wanted, seconds now, long long done)
     : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
@@ -26,12 +31,13 @@ HETPLAN_INLINE serving goal::of(const iteration& i) const {
         0, objective_.score(evaluation{
                .latency = seconds(i.took_s), .time_between_tokens = seconds(i.response_s), .devices = {{.energy = joules(i.energy_J())}}})};
   }
-  return {std::max(0.0, now_s_ + left_ * i.took_s - *deadline_s_), left_ * i.energy_J()};
+  const double end_s = now_s_ + left_ * i.took_s;
+  return {at_most(end_s, *deadline_s_) ? 0 : end_s - *deadline_s_, left_ * i.energy_J()};
 }
 
 HETPLAN_INLINE std::optional<bool> goal::keeps_latency(const iteration& i, double spare) const {
   if (!latency_) return std::nullopt;
-  return i.ended && i.response_s <= (1 - spare) * latency_->value() * (1 + limit_tolerance);
+  return i.ended && at_most(i.response_s, (1 - spare) * latency_->value());
 }
 
 HETPLAN_INLINE job goal::with(job j, const qoe_target& wanted) {

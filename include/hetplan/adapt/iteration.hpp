@@ -30,6 +30,11 @@ struct iteration {
   [[nodiscard]] double energy_J() const;
 };
 
+/// Iterations one after another, each so long: how many end by a time, and how many until one ends then or later. Rounding is no
+/// difference.
+[[nodiscard]] double whole_until(double at_s, double now_s, double each_s);
+[[nodiscard]] double whole_reaching(double at_s, double now_s, double each_s);
+
 /// By device: what moving bytes takes.
 [[nodiscard]] std::vector<double> energy_of_bytes(const any_energy_model& energy, const cluster& c, const std::vector<double>& sent,
                                                   const std::vector<double>& received);

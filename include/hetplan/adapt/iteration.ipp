@@ -3,8 +3,11 @@
 
 #include <hetplan/adapt/iteration.hpp>
 
+#include <cmath>
 #include <limits>
 #include <utility>
+
+#include <hetplan/core/at_most.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -18,6 +21,15 @@ HETPLAN_INLINE double iteration::energy_J() const {
   double total = 0;
   for (const double e : device_J) total += e;
   return total;
+}
+
+HETPLAN_INLINE double whole_until(double at_s, double now_s, double each_s) {
+  const double whole = std::floor((at_s - now_s) / each_s);
+  return at_most(now_s + (whole + 1) * each_s, at_s) ? whole + 1 : whole;
+}
+HETPLAN_INLINE double whole_reaching(double at_s, double now_s, double each_s) {
+  const double whole = std::ceil((at_s - now_s) / each_s);
+  return at_most(at_s, now_s + (whole - 1) * each_s) ? whole - 1 : whole;
 }
 
 HETPLAN_INLINE std::vector<double> energy_of_bytes(const any_energy_model& energy, const cluster& c, const std::vector<double>& sent,

@@ -79,7 +79,7 @@ HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const goal& wanted, 
   const auto offer = [&](std::size_t i) {
     const iteration each = try_out(i, now, traffic);
     const serving x = wanted.of(each);
-    if (!each.ended || (found && x >= least)) return;
+    if (!each.ended || (found && !x.beats(least))) return;
     found = i;
     least = x;
   };

@@ -76,7 +76,7 @@ class ladder {
   [[nodiscard]] std::optional<switch_time> time_of_switch(const situation& s, std::size_t plan);
   [[nodiscard]] std::optional<choice> best_of(const situation& s, const goal& wanted, const std::vector<candidate>& all);
   /// Those that keep the latency first, and of these those that also would if things got a little worse.
-  [[nodiscard]] std::pair<int, serving> rank(const goal& wanted, const choice& c) const;
+  [[nodiscard]] int rank(const goal& wanted, const choice& c) const;
   [[nodiscard]] bool beats(const choice& a, const choice& b) const;
   [[nodiscard]] bool holds(const situation& s, const goal& wanted, const choice& c);
 

@@ -11,6 +11,7 @@
 #include <hetplan/adapt/reorder_transfers.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -37,7 +38,7 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
   const change_size changed = changes_.classify(s);
   const bool large = changed == change_size::large;
   known_.forget(options_.common.most_plans);
-  if (!large && !(postponed_ && s.now >= *postponed_)) {
+  if (!large && !(postponed_ && at_most(*postponed_, s.now))) {
     reaction r;
     if (changed == change_size::small && s.running != nullptr && s.coming == nullptr) {
       r = reorder_transfers(*problem_, known_, s, options_.common).value_or(reaction{});
@@ -71,7 +72,7 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
   if (s.coming != nullptr) return {};
   if (large) lasts_since_ = s.since;
   const seconds calm = std::max(lasts_since_ + options_.patience, moved_ ? *moved_ + options_.dwell : seconds{});
-  if (s.now < calm) {  // not yet: the same question again then
+  if (!at_most(calm, s.now)) {  // not yet: the same question again then
     postponed_ = calm;
     reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, until weights may move") : reaction{};
     r.ask_again = calm;
@@ -125,7 +126,8 @@ HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wan
   c.amortised = wanted.of(c.now);
   if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
   // The way to a plan that serves less well than the running one need not be known: it would not be taken.
-  if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) && c.amortised >= known_.serves(wanted, running_, s.noticed, s.traffic)) {
+  if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) &&
+      !c.amortised.beats(known_.serves(wanted, running_, s.noticed, s.traffic))) {
     return c;
   }
   const std::optional<switch_time> cost = time_of_switch(s, plan);
@@ -169,15 +171,17 @@ HETPLAN_INLINE std::optional<ladder::choice> ladder::best_of(const situation& s,
   std::optional<choice> best;
   for (const candidate& c : all) {
     const choice x = judged(s, wanted, c.plan, c.reached, c.thinking);
-    if (x.now.ended && (!best || rank(wanted, x) < rank(wanted, *best))) best = x;
+    if (!x.now.ended) continue;
+    const int mine = rank(wanted, x), other = best ? rank(wanted, *best) : 0;
+    if (!best || mine < other || (mine == other && x.amortised.beats(best->amortised))) best = x;
   }
   if (best) known_.touch(best->plan);
   return best;
 }
 
-HETPLAN_INLINE std::pair<int, serving> ladder::rank(const goal& wanted, const choice& c) const {
+HETPLAN_INLINE int ladder::rank(const goal& wanted, const choice& c) const {
   const bool kept = wanted.keeps_latency(c.now).value_or(true), well = wanted.keeps_latency(c.now, options_.spare).value_or(true);
-  return {kept ? (well ? 0 : 1) : 2, c.amortised};
+  return kept ? (well ? 0 : 1) : 2;
 }
 
 HETPLAN_INLINE bool ladder::beats(const choice& a, const choice& b) const {

@@ -12,6 +12,7 @@
 #include <range/v3/action/unique.hpp>
 
 #include <hetplan/adapt/moved_bytes.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -151,8 +152,7 @@ class fetch_round {
   [[nodiscard]] bool sooner(const request& w, device_id from, device_id than) const {
     const auto [last, all] = busy_with(w, from);
     const auto [other_last, other_all] = busy_with(w, than);
-    const double few = 1e-12 * other_last;
-    return last < other_last - few || (last <= other_last + few && all < other_all * (1 - 1e-12));
+    return !at_most(other_last, last) || (at_most(last, other_last) && !at_most(other_all, all));
   }
   [[nodiscard]] device_id best_sender(const request& w) const {
     device_id best = w.sources.front();
@@ -178,9 +178,11 @@ class fetch_round {
       list += (list.empty() ? "" : ", ") + cluster_[d].name;
     }
     const std::string lead = "layer " + std::to_string(l.id.value) + " \"" + l.name + "\" for " + cluster_[to].name + ": ";
-    status_ = {outcome::infeasible, !there.empty() ? lead + "no way from " + there + (who.empty() ? "" : "; " + who + " is gone")
-                                    : who.empty()  ? lead + "no device holds it"
-                                                   : lead + "no device that is there holds it; " + who + " held it"};
+    status_ = {outcome::infeasible,
+               !there.empty() ? lead + "no way from " + there + (who.empty() ? "" : "; " + who + " is gone")
+               : who.empty()  ? lead + "no device holds it"
+                              : lead + "no device that is there holds it; " + who + " held it",
+               infeasibility_proof{"fetches from one device straight to another", {{"holders with a way", 1, 0}}}};
   }
 
   const planning_graph& model_;

@@ -9,6 +9,7 @@
 
 #include <hetplan/adapt/reorder_transfers.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -49,7 +50,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   mix::decision d = decide(s, running);
   rung reached = rung::known_plan;
   seconds thinking = options_.common.thinking.choose;
-  if ((large || (plan_.ask_again() && s.now >= *plan_.ask_again())) && is_late(d) && s.running != nullptr) {
+  if ((large || (plan_.ask_again() && at_most(*plan_.ask_again(), s.now))) && is_late(d) && s.running != nullptr) {
     const bool search = plan_.may_pay(s, s.wanted);
     const std::size_t before = known_.size();
     const std::vector<mix::plan_rate> rates = controller_.rates.plans;
@@ -107,6 +108,7 @@ HETPLAN_INLINE mix::decision mixing_policy::decide(const situation& s, std::opti
   mix::job_state job{.work_left = static_cast<double>(*s.wanted.iterations - s.done),
                      .time_left_s = (*s.wanted.deadline - s.now).value(),
                      .running = running};
+  if (at_most(*s.wanted.deadline, s.now)) job.time_left_s = std::min(0.0, job.time_left_s);
   if (begun_) {  // the rest of the horizon
     const mix::job_state rest = mix::after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
     job.horizon_left_s = rest.horizon_left_s;

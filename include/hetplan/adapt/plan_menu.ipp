@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/mix/criterion.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -44,7 +45,7 @@ HETPLAN_INLINE plan_result plan_menu::operator()(const planning_problem& problem
   const double fastest = all.plans.front().predicted->response().value();
   const qoe_target& qoe = problem.job.qoe;
   const double whole_s = qoe.iterations ? all.plans.front().predicted->latency.value() * static_cast<double>(*qoe.iterations) : 0;
-  if (!qoe.deadline || whole_s <= qoe.deadline->value()) {
+  if (!qoe.deadline || at_most(whole_s, qoe.deadline->value())) {
     const std::size_t from = all.plans.size();
     ask(objective_kind::energy, std::nullopt);
     const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;

@@ -10,6 +10,7 @@
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/core/at_most.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
@@ -34,7 +35,7 @@ HETPLAN_INLINE bool plan_search::may_pay(const situation& s, const qoe_target& w
   const moment* near = nearest(record, now);
   if (near == nullptr || outgrown(*near, left_of(wanted, s))) return true;
   const double d = distance(near->conditions, now);
-  return d >= 1 && record.steps + step(record, now, d) + lasted(record, s) >= record.wait;
+  return d >= 1 && at_most(record.wait, record.steps + step(record, now, d) + lasted(record, s));
 }
 
 HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, const situation& s, const qoe_target& wanted) {
@@ -48,8 +49,8 @@ HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, co
     if (d < 1) return near->answer;
     record.steps += step(record, now, d);
     record.last = now;
-    if (const double missing = record.wait - record.steps - lasted(record, s); missing > 0) {
-      ask_again_ = s.now + missing * a_step;
+    if (const double waited = record.steps + lasted(record, s); !at_most(record.wait, waited)) {
+      ask_again_ = s.now + (record.wait - waited) * a_step;
       return near->answer;
     }
   }
@@ -72,7 +73,7 @@ HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, co
 
 HETPLAN_INLINE bool plan_search::is_better(const serving& a, const serving& b) {
   constexpr double gain = 0.01;
-  if (a.late_s != b.late_s) return a.late_s < (1 - gain) * b.late_s;
+  if (!at_most(a.late_s, b.late_s) || !at_most(b.late_s, a.late_s)) return a.late_s < (1 - gain) * b.late_s;
   return std::isinf(b.score) ? a.score < b.score : a.score < b.score - gain * std::abs(b.score);
 }
 
@@ -90,7 +91,7 @@ HETPLAN_INLINE bool plan_search::outgrown(const moment& m, const qoe_target& lef
 HETPLAN_INLINE qoe_target plan_search::left_of(qoe_target wanted, const situation& s) {
   if (!wanted.deadline || !wanted.iterations) return wanted;
   const qoe_target rest{.deadline = *wanted.deadline - s.now, .iterations = std::max(1LL, *wanted.iterations - s.done)};
-  const double k = *rest.deadline > seconds{} ? std::ceil(rounding_steps(pace(rest) / pace(wanted)) - 1e-9) : -most_paces;
+  const double k = *rest.deadline > seconds{} ? std::ceil(rounding_steps(pace(rest) / pace(wanted)) - relative_tolerance) : -most_paces;
   wanted.deadline = seconds(rounded_value(wanted.deadline->value(), std::lround(std::clamp(k, -most_paces, most_paces))));
   return wanted;
 }

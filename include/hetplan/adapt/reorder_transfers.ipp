@@ -16,7 +16,7 @@ HETPLAN_INLINE std::optional<reaction> reorder_transfers(const planning_problem&
   if (!scheduled) return std::nullopt;
   const goal wanted(problem.job, s);
   const auto serves = [&](std::size_t i) { return known.serves(wanted, i, s.noticed, s.traffic); };
-  if (serves(*scheduled) >= serves(running)) return std::nullopt;
+  if (!serves(*scheduled).beats(serves(running))) return std::nullopt;
   return reaction{
       .next = known[*scheduled], .reached = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
 }

@@ -15,14 +15,16 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/adapt/check_reaction.hpp>
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/ledger.hpp>
 #include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 #include <hetplan/adapt/run_options.hpp>
+#include <hetplan/adapt/run_under_change.hpp>
 #include <hetplan/adapt/weight_keeper.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/same_placement.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
@@ -46,16 +48,16 @@ class run_loop {
         since_ = std::min(since_.value_or(*news), *news);
         last_drop_.clear();
       }
-      if (since_ || (!next_ && now_ >= ask_at_)) consult();
-      else if (next_ && now_ >= next_->from_s && !fetching()) adopt();
+      if (since_ || (!next_ && now_ > asked_s_ && at_most(ask_at_, now_))) consult();
+      else if (next_ && at_most(next_->from_s, now_) && !fetching()) adopt();
       else if (runner_ == nullptr || resting_ || !runner_->can_run(environment_.actual())) wait();
       else iterate();
     }
     history& h = ledger_.open();
     const auto deadline = environment_.wanted.iterations ? environment_.wanted.deadline : std::nullopt;  // work without an end has none
-    h.missed_deadline = deadline && (h.finished_s ? *h.finished_s > deadline->value() * (1 + limit_tolerance) : now_ >= deadline->value());
+    h.missed_deadline = deadline && (h.finished_s ? !at_most(*h.finished_s, deadline->value()) : at_most(deadline->value(), now_));
     if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(environment_.actual()))) {
-      h.status = {outcome::infeasible,
+      h.status = {outcome::none_found,
                   why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
     }
     return std::move(ledger_).close();
@@ -85,7 +87,7 @@ class run_loop {
       stopped_ = true;
       h.status = {outcome::stopped, "stopped by " + by + " at " + to_text(now_) + " s"};
     }
-    return !stopped_ && !h.finished_s && now_ < duration_;
+    return !stopped_ && !h.finished_s && !at_most(duration_, now_);
   }
 
   // --- deciding ---
@@ -93,9 +95,10 @@ class run_loop {
   void consult() {
     const double caused = since_.value_or(now_);
     since_.reset();
+    asked_s_ = now_;
     const std::vector<foreign_traffic> traffic = environment_.foreign();
     const holdings held = weights_.sources(environment_.noticed());
-    situation s{.now = seconds(now_),
+    situation s{.now = seconds(at_most(ask_at_, now_) ? std::max(ask_at_, now_) : now_),  // no sooner than it asked for
                 .since = seconds(caused),
                 .noticed = environment_.noticed(),
                 .held = held,
@@ -110,6 +113,7 @@ class run_loop {
     if (next_) s.coming = &*next_->what.next;
     s.dropped = dropped_;
     reaction r = policy_.react(s);
+    check_reaction(r, problem_, s.now);
     resting_ = r.rest;
     ask_at_ = r.ask_again ? std::max(r.ask_again->value(), std::nextafter(now_, never)) : never;  // not now: it would never end
     why_not_ = r.next || s.can_run ? "" : r.reason;
@@ -162,17 +166,6 @@ class run_loop {
     return false;
   }
 
-  /// Runs something until it ends, a device that it needs leaves, or the time is up, and says when: sums may be an ulp short.
-  template <class Run, class Halt>
-  [[nodiscard]] auto under_change(std::span<const device_id> needed, double guess_s, Run&& run, Halt&& halt) {
-    for (double window = std::max(2 * guess_s, 1e-3);; window *= 4) {
-      double until = std::min(now_ + window, duration_);
-      const double loss = std::min(environment_.next_loss(needed, until), halt(until));
-      until = std::min(until, loss);
-      auto result = run(environment_.options(now_, until));
-      if (result.ended || until == loss || until >= duration_) return std::pair(std::move(result), until);
-    }
-  }
   /// Goes on to a time: transfers have moved, and what moved of ours is charged.
   void go_on_to(double now, const std::vector<double>& left) {
     const auto both = environment_.settle(left, now);
@@ -206,14 +199,17 @@ class run_loop {
     double until = never;
     const auto it = seen_.find(known);
     const bool quiet = environment_.transfers().empty();
-    if (quiet && it != seen_.end() && now_ + it->second.took_s <= std::min(environment_.next_event(), duration_)) {
+    if (quiet && it != seen_.end() && at_most(now_ + it->second.took_s, std::min(environment_.next_event(), duration_))) {
       i = it->second;
     } else {
-      const auto halt = [&](double horizon) { return environment_.next_halt(runner_->devices(), runner_->resources(), asked_s_, horizon); };
-      std::tie(i, until) = under_change(
-          runner_->devices(), last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
+      const auto halt = [&](double horizon) {
+        return environment_.next_halt(runner_->devices(), runner_->resources(), halt_asked_s_, horizon);
+      };
+      std::tie(i, until) = run_under_change(
+          environment_, runner_->devices(), now_, duration_, last_s_, [&](const simulator_options& o) { return runner_->run(o); }, halt);
       if (seen_.size() >= most_seen) seen_.clear();
-      if (quiet && i.ended && now_ + i.took_s <= environment_.next_event()) seen_.emplace(known, i).first->second.background_left.clear();
+      if (quiet && i.ended && at_most(now_ + i.took_s, environment_.next_event()))
+        seen_.emplace(known, i).first->second.background_left.clear();
     }
     if (!i.ended) {
       if (until < environment_.next_loss(runner_->devices(), until) && until < duration_ && waits_it_out(i, until)) return;
@@ -226,7 +222,7 @@ class run_loop {
     last_s_ = i.took_s;
     response_ = seconds(i.response_s);
     const long long count = repetitions(i);
-    const bool violates = environment_.wanted.latency && i.response_s > environment_.wanted.latency->value() * (1 + limit_tolerance);
+    const bool violates = environment_.wanted.latency && !at_most(i.response_s, environment_.wanted.latency->value());
     ledger_.ran(now_, running_, count, i, violates);
     go_on_to(now_ + static_cast<double>(count) * i.took_s, environment_.left_after(count, i.background_left));
     begin_backup();
@@ -242,15 +238,15 @@ class run_loop {
     consult();
     std::swap(environment_, then);
     now_ = began;
-    asked_s_ = now;
+    halt_asked_s_ = now;
     if (!coming_) environment_.drop(purpose::weights);  // called back
     return !next_ && !resting_;
   }
 
   /// How often the same iteration comes again before anything can make it another one.
   [[nodiscard]] long long repetitions(const iteration& i) const {
-    const auto before = [&](double at) { return std::floor((at - now_) / i.took_s); };   // whole ones that end by then
-    const auto reaching = [&](double at) { return std::ceil((at - now_) / i.took_s); };  // until one ends then or later
+    const auto before = [&](double at) { return whole_until(at, now_, i.took_s); };
+    const auto reaching = [&](double at) { return whole_reaching(at, now_, i.took_s); };
     double most = std::min({before(environment_.next_event()), before(duration_), reaching(environment_.next_notice()), reaching(ask_at_)});
     if (next_) most = std::min(most, reaching(next_->from_s));
     if (problem_.job.qoe.iterations) most = std::min(most, static_cast<double>(*problem_.job.qoe.iterations - done()));
@@ -310,8 +306,9 @@ class run_loop {
     for (const device& d : problem_.cluster.devices()) {
       if (uses(next, d.id)) idle.push_back(d.id);
     }
-    const auto [run, until] = under_change(
-        needed, 1, [&](const simulator_options& o) { return run_migration(m, problem_.cluster, o, problem_.models.energy); },
+    const auto [run, until] = run_under_change(
+        environment_, needed, now_, duration_, 1,
+        [&](const simulator_options& o) { return run_migration(m, problem_.cluster, o, problem_.models.energy); },
         [](double) { return never; });
     std::vector<double> spent;
     for (const joules e : run.energy) spent.push_back(e.value());
@@ -334,9 +331,10 @@ class run_loop {
   std::unique_ptr<plan_runner> runner_;  ///< null: nothing has run yet
   std::size_t running_ = 0;
   std::optional<adopting> next_;
-  std::optional<migration> coming_;                              ///< in the background
-  std::optional<double> since_ = 0;                              ///< the first event that nobody has answered
-  double now_ = 0, ask_at_ = never, last_s_ = 1, asked_s_ = -1;  ///< the last: about an iteration that stands still
+  std::optional<migration> coming_;  ///< in the background
+  std::optional<double> since_ = 0;  ///< the first event that nobody has answered
+  double now_ = 0, ask_at_ = never, last_s_ = 1;
+  double asked_s_ = -1, halt_asked_s_ = -1;  ///< when the policy was asked last, and when about an iteration that stands still
   bool resting_ = false, stopped_ = false;
   std::optional<seconds> response_;
   std::string why_not_, dropped_, last_drop_;

@@ -41,8 +41,9 @@ struct table_model {
 /// bandwidth, by least squares against the pair that is slowest on the whole; the slowest pair has 1 GB/s.
 ///
 /// Complexity  O(edges x devices^2).
-/// Throws      invalid_input (an operator that some device cannot run: profiles cannot say that of a kind).
-/// Source      ours: one time per edge and pair is more than bytes and bandwidths can say, so the error is told.
+/// Throws      invalid_input (an operator that some device cannot run: profiles cannot say that of a kind; tied tensors).
+/// Source      ours: one time per edge and pair is more than bytes and bandwidths can say, so the error is told; what is found or proven of
+///             the model is then not so of the table, which place::find_schedule takes as it is.
 [[nodiscard]] table_model model_of(const place::placement_table& t, const std::string& name);
 
 }  // namespace HETPLAN_NAMESPACE::exchange

@@ -135,6 +135,7 @@ HETPLAN_INLINE place::placement_table read_dnn_partitioning_latency(const io::js
 }
 
 HETPLAN_INLINE table_model model_of(const place::placement_table& t, const std::string& name) {
+  if (!t.tied().empty()) throw invalid_input("model \"" + name + "\": expected no tied tensors, got " + std::to_string(t.tied().size()));
   const std::size_t devices = t.devices(), pairs = devices * devices, edges = t.edges().size();
   const auto time_s = [&](std::size_t e, std::size_t p) { return t.transfer_s(e, p / devices, p % devices); };
   std::vector<double> total(pairs, 0), rate(pairs, 0), amount(edges, 0);

@@ -253,6 +253,7 @@ class newer_rule {
     if (o_.has(4) && past.shape.size() != 4) return;
     const long long queries = x_.shape[apart ? 2 : 1], all = key.shape[apart ? 2 : 1] + (o_.has(4) ? past.shape[2] : 0);
     list out = x_.shape;
+    if (static_cast<double>(heads) * static_cast<double>(deep) > 1e15) return wrong("expected at most 1e15 values a query");
     out.back() = apart ? deep : heads * deep;
     give(0, out, x_.type);
     give(1, {x_.shape[0], kept, all, wide}, key.type);

@@ -7,6 +7,7 @@
 
 #include <range/v3/view/enumerate.hpp>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::mix {
@@ -33,7 +34,7 @@ HETPLAN_INLINE mixture any_mixing_controller::operator()(const plan_rates& rates
     check_time("the pause of " + part, p.pause_s);
     total_s += p.pause_s + p.seconds;
   }
-  if (m.status.ok() && total_s > goal.horizon_s * (1 + 1e-9))
+  if (m.status.ok() && !at_most(total_s, goal.horizon_s))
     fail("parts and idling take " + to_text(total_s) + " s; expected at most the horizon, " + to_text(goal.horizon_s) + " s");
   return m;
 }

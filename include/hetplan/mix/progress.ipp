@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::mix {
@@ -19,18 +20,19 @@ HETPLAN_INLINE std::vector<mixture_part> turns_after(const decision& d, double s
   if (d.mixture.control != mixture_control::open_loop || !followed) return turns;
   turns = d.mixture.parts;
   turns.front().seconds -= std::max(0.0, seconds - d.pause_s);
-  if (!(turns.front().seconds > 1e-9 * seconds)) turns.erase(turns.begin());  // but for rounding it is over
+  if (!(turns.front().seconds > relative_tolerance * seconds)) turns.erase(turns.begin());  // but for rounding it is over
   return turns;
 }
 
 }  // namespace detail
 
 HETPLAN_INLINE job_state after(const job_state& before, const decision& d, double seconds, double work) {
-  return {.work_left = std::max(0.0, before.work_left - work),
+  const auto left = [](double of, double done) { return at_most(of, done) ? 0 : of - done; };
+  return {.work_left = left(before.work_left, work),
           .time_left_s = before.time_left_s - seconds,
           .running = d.plan ? d.plan : before.running,
-          .horizon_left_s = std::max(0.0, d.horizon_s - seconds),
-          .progress_left = std::max(0.0, d.progress - work),
+          .horizon_left_s = left(d.horizon_s, seconds),
+          .progress_left = left(d.progress, work),
           .turns_left = detail::turns_after(d, seconds)};
 }
 
@@ -79,7 +81,8 @@ HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
 HETPLAN_INLINE bool uniform_progress::begin_or_go_on(decision& d, const job_state& now) const {
   d.horizon_s = std::min(now.horizon_left_s, now.time_left_s);
   d.progress = std::min(now.progress_left, now.work_left);
-  if (d.horizon_s > shortest * options.period_s && d.progress > 1e-9 * now.work_left && std::isfinite(options.horizon_s)) return true;
+  if (d.horizon_s > shortest * options.period_s && d.progress > relative_tolerance * now.work_left && std::isfinite(options.horizon_s))
+    return true;
   d.horizon_s = std::min(options.horizon_s, now.time_left_s);
   d.progress = d.horizon_s / now.time_left_s * now.work_left;
   return std::isinf(options.horizon_s);
@@ -99,8 +102,7 @@ HETPLAN_INLINE mixture uniform_progress::rest_of(const job_state& now, double ho
     before = turn.plan;
   }
   m.energy_J += m.idle_s * rates.idle_W;
-  const double missing = progress - m.progress;
-  m.shortfall = missing > 1e-9 * progress ? missing : 0;
+  m.shortfall = at_most(progress, m.progress) ? 0 : progress - m.progress;
   m.objective = detail::priced(m.energy_J, m.shortfall, options.shortfall_J);
   return m;
 }
@@ -117,7 +119,7 @@ HETPLAN_INLINE std::optional<std::size_t> uniform_progress::most_work(double tim
   double most = 0;
   for (std::size_t p = 0; p < rates.plans.size(); ++p) {
     const double work = rates.plans[p].rate * (time_s - rates.cost(running, p).pause_s);
-    if (work > most) {
+    if (!at_most(work, most)) {
       most = work;
       best = p;
     }
@@ -131,7 +133,7 @@ HETPLAN_INLINE std::optional<std::size_t> uniform_progress::first_to_end(const j
   for (std::size_t p = 0; p < rates.plans.size(); ++p) {
     if (!(rates.plans[p].rate > 0)) continue;
     const double time = rates.cost(now.running, p).pause_s + now.work_left / rates.plans[p].rate;
-    if (time < least) {
+    if (!at_most(least, time)) {
       least = time;
       best = p;
     }
@@ -146,7 +148,7 @@ HETPLAN_INLINE bool uniform_progress::stays_safe(const decision& d, const job_st
   const double time = now.time_left_s - d.seconds;
   const std::optional<std::size_t> most = most_work(time, from);
   const double reach = most ? worst * rates.plans[*most].rate * (time - rates.cost(from, *most).pause_s) : 0;
-  return now.work_left - work <= reach;
+  return at_most(now.work_left, work + reach);
 }
 
 HETPLAN_INLINE void uniform_progress::check(const job_state& now) const {

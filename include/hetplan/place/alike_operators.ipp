@@ -46,7 +46,7 @@ HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, co
   {
     detail::numbering<std::pair<device_set, std::vector<double>>> kinds;
     for (std::size_t v = 0; v < n; ++v) {
-      std::vector<double> key{t.held_bytes(v), t.working_bytes(v)};
+      std::vector<double> key{t.shared_out_bytes(v), t.working_bytes(v)};
       for (std::size_t k = 0; k < d; ++k) key.push_back(t.time_s(v, k));
       a.class_of.push_back(kinds({sets[v], std::move(key)}));
     }

@@ -38,8 +38,8 @@ template <part_load Load>
 /// The best partition along the linear orders of a graph, and how far it can be from the best of all.
 ///
 /// @param g       a graph as ideals_of takes it: a planning graph with graph/bgl.hpp.
-/// @return        `bound` is partition_bound. Infeasible: none of these orders has a partition that fits, which does not
-///                say that the graph has none.
+/// @return        `bound` is partition_bound. None found: none of these orders has a partition that fits, which does not say that the
+///                graph has none; infeasible where a node fits no device.
 /// Complexity     of ideal_dp with n + 1 ideals, for each order.
 /// Throws, Determinism: as ideal_dp; of equal partitions that of the earlier order.
 template <class Graph, part_load Load>
@@ -56,7 +56,12 @@ template <class Graph, part_load Load>
   best.ideals = 0;
   best.bound = std::min(best.value, partition_bound(n, devices, load));  // rounding may lift it above
   if (best.parts.empty() && n > 0)
-    best.status = {outcome::infeasible, "no contiguous partition along the graph's linear orders fits the devices"};
+    best.status = best.bound < std::numeric_limits<double>::infinity()
+                      ? status{outcome::none_found, "no contiguous partition along the graph's linear orders fits the devices"}
+                      : status{outcome::infeasible, "a node fits no device, or there is none",
+                               infeasibility_proof{"partitions of " + std::to_string(n) + " nodes",
+                                                   {{"devices for the node that is heaviest wherever it goes", 1, 0}},
+                                                   0}};
   return best;
 }
 
@@ -71,7 +76,7 @@ struct contiguous_options {
 /// @param devices how many there are of each kind.
 /// @param load    what a part costs; a model of part_load.
 /// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals or pairs than the options allow; the
-///                best that is known, with its bound.
+///                best that is known, with its bound; none found where that is none.
 /// Complexity     of linear_partition, ideals_of and ideal_dp.
 /// Throws, Determinism: as these.
 template <class Graph, part_load Load>
@@ -83,9 +88,11 @@ template <class Graph, part_load Load>
   const std::size_t most = std::min(o.max_ideals, (std::size_t{1} << 30) / (sizeof(detail::ideal_cell) * counts.states()));
   const auto ideals = ideals_of(g, most);
   if (!ideals) {
-    best.status = {outcome::stopped,
+    if (best.status.result == outcome::infeasible) return best;
+    const bool any = best.status.ok();
+    best.status = {any ? outcome::stopped : outcome::none_found,
                    "more than " + std::to_string(most) + " ideals; " +
-                       (best.status.ok() ? "the best along linear orders" : "nothing along linear orders fits the devices")};
+                       (any ? "the best along linear orders" : "nothing along linear orders fits the devices")};
     return best;
   }
   ideal_partition exact = ideal_dp(*ideals, devices, load, best.value, o.max_pairs);
@@ -95,7 +102,10 @@ template <class Graph, part_load Load>
     exact.parts = std::move(best.parts);
     if (exact.status.result == outcome::infeasible) exact.status = {};
   }
-  if (exact.status.result == outcome::stopped) exact.bound = std::min(exact.value, best.bound);
+  if (exact.status.result == outcome::stopped) {
+    exact.bound = std::min(exact.value, best.bound);
+    if (exact.parts.empty()) exact.status.result = outcome::none_found;
+  }
   return exact;
 }
 

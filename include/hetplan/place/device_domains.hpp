@@ -90,6 +90,7 @@ class device_domains {
   std::vector<double> carried_s_;                              ///< edges x devices x devices
   std::vector<double> end_s_, tail_s_;                         ///< operators x devices; a tail begins with the operator
   std::vector<double> first_end_s_;                            ///< by operator
+  std::vector<device_set> tied_on_;                            ///< by tied tensor: where an operator that holds it is decided
   std::vector<machine_job> jobs_;
   std::vector<sure_transfer> sure_;
 };

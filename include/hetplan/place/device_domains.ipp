@@ -24,7 +24,8 @@ HETPLAN_INLINE std::size_t only(device_set s) { return static_cast<std::size_t>(
 
 HETPLAN_INLINE device_domains::device_domains(const placement_table& t, const placement_rules& r)
     : table_(t), rules_(r), holds_(t, r.contention), devices_(t.devices()), prices_(load_prices_of(t)), window_price_(prices_.of_second),
-      window_s_(devices_), window_load_(devices_), end_s_(t.size() * t.devices()), tail_s_(t.size() * t.devices()), first_end_s_(t.size()) {
+      window_s_(devices_), window_load_(devices_), end_s_(t.size() * t.devices()), tail_s_(t.size() * t.devices()), first_end_s_(t.size()),
+      tied_on_(t.tied().size()) {
   HETPLAN_ASSERT(devices_ <= 64);
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
     for (std::size_t from = 0; from < devices_; ++from) {
@@ -143,6 +144,12 @@ HETPLAN_INLINE bool device_domains::filter(std::vector<device_set>& sets, double
 HETPLAN_INLINE bool device_domains::filter_memory(std::vector<device_set>& sets, bool& changed) {
   std::array<double, 64> held{}, working{};
   double open = 0, room = 0;
+  for (std::size_t x = 0; x < table_.tied().size(); ++x) {
+    tied_on_[x] = 0;
+    for (const std::size_t v : table_.tied()[x].operators) tied_on_[x] |= is_one(sets[v]) ? sets[v] : 0;
+    if (tied_on_[x] == 0) open += table_.tied()[x].bytes;
+    each_device(tied_on_[x], [&](std::size_t k) { held[k] += table_.tied()[x].bytes; });
+  }
   for (std::size_t v = 0; v < sets.size(); ++v) {
     if (!is_one(sets[v])) {
       open += table_.held_bytes(v);
@@ -162,8 +169,9 @@ HETPLAN_INLINE bool device_domains::filter_memory(std::vector<device_set>& sets,
     if (is_one(sets[v])) continue;
     const device_set before = sets[v];
     each_device(before, [&](std::size_t k) {
-      if (held[k] + table_.held_bytes(v) + std::max(working[k], table_.working_bytes(v)) > table_.capacity_bytes(k))
-        sets[v] &= ~(device_set{1} << k);
+      double with = held[k] + table_.held_bytes(v);
+      for (const std::uint32_t x : table_.tied_of(v)) with += has(tied_on_[x], k) ? 0 : table_.tied()[x].bytes;
+      if (with + std::max(working[k], table_.working_bytes(v)) > table_.capacity_bytes(k)) sets[v] &= ~(device_set{1} << k);
     });
     if (sets[v] == 0) return false;
     changed |= sets[v] != before;
@@ -176,7 +184,7 @@ HETPLAN_INLINE double device_domains::load_s(const std::vector<device_set>& sets
   for (std::size_t v = 0; v < sets.size(); ++v) {
     double least = detail::never_s;
     each_device(sets[v], [&](std::size_t k) {
-      least = std::min(least, prices_.of_second[k] * table_.time_s(v, k) + prices_.of_byte[k] * table_.held_bytes(v));
+      least = std::min(least, prices_.of_second[k] * table_.time_s(v, k) + prices_.of_byte[k] * table_.shared_out_bytes(v));
     });
     sum += least;
   }
@@ -246,6 +254,7 @@ HETPLAN_INLINE double device_domains::channels_s(const std::vector<device_set>& 
     const auto [u, v, size] = table_.edges()[e];
     if ((sets[u] & sets[v]) != 0) continue;
     const bool sender = is_one(sets[u]), receiver = is_one(sets[v]);
+    if (!ports && !(sender && receiver)) continue;
     machine_job job{first_end_s_[u], detail::never_s, detail::never_s};
     each_device(sets[v], [&](std::size_t k) {
       job.tail_s = std::min(job.tail_s, tail_s_[v * devices_ + k]);
@@ -255,9 +264,15 @@ HETPLAN_INLINE double device_domains::channels_s(const std::vector<device_set>& 
       // Where outputs are sent once a device, transfers of one producer are told apart by their receivers.
       if (receiver) sure_.push_back({devices_ + only(sets[v]), once ? u : e, job});
       if (sender && (receiver || !once)) sure_.push_back({only(sets[u]), once ? u * devices_ + only(sets[v]) : e, job});
-    } else if (sender && receiver) {
-      for (const std::size_t c : holds_.of(only(sets[u]), only(sets[v])))
-        sure_.push_back({c, once ? u * devices_ + only(sets[v]) : e, job});
+    } else {
+      const std::size_t from = only(sets[u]), to = only(sets[v]);
+      const double carried = job.work_s;
+      if (rules_.contention == contention::shared) job.head_s += carried - held_s(table_, rules_, e, from, to);
+      const auto held = holds_.of(from, to);
+      for (std::size_t i = 0; i < held.size(); ++i) {
+        if (rules_.contention == contention::shared) job.work_s = busy_s(table_, rules_, e, from, to, i);
+        sure_.push_back({held[i], once ? u * devices_ + to : e, job});
+      }
     }
   }
   std::sort(sure_.begin(), sure_.end(),

@@ -15,10 +15,20 @@
 namespace HETPLAN_NAMESPACE::place {
 
 /// Jobs, some before others; those of one machine run one at a time, in an order that is to be found. A job may need several machines.
+///
+/// Beside those machines there may be some that jobs share in any way, side by side or by turns: with these, what is found is no schedule
+/// but a bound, since a job is given its own time alone.
 struct disjunctive_graph {
+  /// A job on a machine that is shared, and how long it would keep that busy alone.
+  struct part_of_machine {
+    std::size_t job;
+    double work_s;
+  };
+
   std::vector<double> work_s = {};                             ///< by job
   std::vector<std::pair<std::size_t, std::size_t>> arcs = {};  ///< (before, after), no cycle
   std::vector<std::vector<std::size_t>> machines = {};         ///< the jobs of each, each once
+  std::vector<std::vector<part_of_machine>> shared = {};
 };
 
 /// Starts of all jobs, the earliest for the orders that were chosen.
@@ -29,8 +39,8 @@ struct job_order {
 };
 
 /// The shortest schedule below a limit, by branch and bound: heads and tails from longest paths; a pair whose one order would be too long
-/// gets the other; every machine is bounded as if it could be interrupted; of the pairs that overlap, the one whose better order costs
-/// most is branched on. What starts at the same time without duration overlaps nothing.
+/// gets the other; every machine is bounded as if it could be interrupted, and so is every shared one; of the pairs that overlap, the one
+/// whose better order costs most is branched on. What starts at the same time without duration overlaps nothing.
 ///
 /// One object may search many graphs and keeps its memory.
 /// Complexity   exponential; a node costs O(jobs + arcs + pairs of jobs that share a machine).
@@ -56,6 +66,7 @@ class disjunctive_search {
   /// Heads and tails; false: a cycle, or too long.
   bool measure();
   [[nodiscard]] bool machines_too_long();
+  [[nodiscard]] double shared_bound_s(const std::vector<disjunctive_graph::part_of_machine>& machine);
   [[nodiscard]] const pair* most_costly_overlap() const;
   void decide(pair& p, bool a_first);
   void undo(std::size_t mark);
@@ -68,6 +79,7 @@ class disjunctive_search {
   std::vector<pair> pairs_;
   std::vector<std::pair<std::size_t, bool>> trail_;  ///< decided pairs, and whether a goes first
   std::vector<std::vector<std::size_t>> machines_;
+  std::vector<std::vector<disjunctive_graph::part_of_machine>> shared_;
   std::vector<machine_job> jobs_;
   double limit_s_ = 0;
   long long* nodes_ = nullptr;

@@ -23,6 +23,7 @@ HETPLAN_INLINE void disjunctive_search::load(const disjunctive_graph& g) {
   const std::size_t n = g.work_s.size();
   work_s_ = g.work_s;
   machines_ = g.machines;
+  shared_ = g.shared;
   head_s_.assign(n, 0);
   tail_s_.assign(n, 0);
   waits_for_.assign(n, 0);
@@ -56,6 +57,7 @@ HETPLAN_INLINE bool disjunctive_search::explore() {
   if (chosen == nullptr) {
     double end_s = 0;
     for (std::size_t i = 0; i < work_s_.size(); ++i) end_s = std::max(end_s, head_s_[i] + work_s_[i]);
+    for (const auto& machine : shared_) end_s = std::max(end_s, shared_bound_s(machine));
     best_.start_s = head_s_;
     best_.makespan_s = end_s;
     limit_s_ = below(end_s);
@@ -119,7 +121,16 @@ HETPLAN_INLINE bool disjunctive_search::measure() {
   return true;
 }
 
+HETPLAN_INLINE double disjunctive_search::shared_bound_s(const std::vector<disjunctive_graph::part_of_machine>& machine) {
+  jobs_.clear();
+  for (const auto& [job, work_s] : machine) jobs_.push_back({head_s_[job], work_s, tail_s_[job]});
+  return jobs_.size() < 2 ? 0 : preemptive_machine_bound(jobs_);
+}
+
 HETPLAN_INLINE bool disjunctive_search::machines_too_long() {
+  for (const auto& machine : shared_) {
+    if (shared_bound_s(machine) >= limit_s_) return true;
+  }
   return std::any_of(machines_.begin(), machines_.end(), [&](const auto& machine) {
     if (machine.size() < 2) return false;
     jobs_.clear();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -24,13 +25,20 @@ class fitting_search {
  public:
   fitting_search(const placement_table& t, long long most_nodes) : table_(t), memory_(t), order_(t.size()), left_(most_nodes) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    const auto size = [&](std::size_t v) { return t.held_bytes(v) + t.working_bytes(v); };
+    const auto size = [&](std::size_t v) { return memory_.bytes_with(v, 0); };
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
     behind_.assign(t.size() + 1, 0);
-    for (std::size_t i = t.size(); i-- > 0;) behind_[i] = behind_[i + 1] + t.held_bytes(order_[i]);
+    // A tied tensor with the first operator that holds it: for others it may be there already.
+    device_memory one_device(t);
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      behind_[i] = one_device.added_bytes(order_[i], 0);
+      one_device.add(order_[i], 0);
+    }
+    for (std::size_t i = t.size(); i-- > 0;) behind_[i] += behind_[i + 1];
   }
 
   [[nodiscard]] fitting run() {
+    const long long most = left_;
     std::vector<choice> path;
     path.push_back(open(0));
     while (!path.empty()) {
@@ -46,8 +54,12 @@ class fitting_search {
       if (path.size() == table_.size()) return found(path);
       path.push_back(open(path.size()));
     }
-    if (left_ <= 0) return {};
-    return {.reason = "memory: every way to share the operators out leaves a device over its capacity"};
+    if (left_ <= 0) {
+      return {.status = {outcome::none_found, "memory: no placement was found that fits; whether there is one is not known after " +
+                                                  std::to_string(most) + " choices of devices"}};
+    }
+    return {.status = {outcome::infeasible, "memory: every way to share the operators out leaves a device over its capacity",
+                       infeasibility_proof{named_problem(table_) + " within memory", {}, most - left_ + 1}}};
   }
 
  private:
@@ -66,8 +78,8 @@ class fitting_search {
       if (std::isfinite(table_.time_s(v, k)) && memory_.fits(v, k) && !has_twin(c.devices, v, k)) c.devices.push_back(k);
     }
     if (behind_[at] > room) c.devices.clear();
-    std::stable_sort(c.devices.begin(), c.devices.end(),
-                     [&](std::size_t a, std::size_t b) { return memory_.free_bytes(a) > memory_.free_bytes(b); });
+    const auto left = [&](std::size_t k) { return memory_.free_bytes(k) - memory_.added_bytes(order_[at], k); };
+    std::stable_sort(c.devices.begin(), c.devices.end(), [&](std::size_t a, std::size_t b) { return left(a) > left(b); });
     return c;
   }
   /// Empty devices of one capacity that run everything alike are one choice.
@@ -85,7 +97,7 @@ class fitting_search {
     return true;
   }
   [[nodiscard]] fitting found(const std::vector<choice>& path) const {
-    fitting f{.device = std::vector<std::size_t>(table_.size()), .reason = {}};
+    fitting f{.device = std::vector<std::size_t>(table_.size())};
     for (std::size_t i = 0; i < path.size(); ++i) f.device[order_[i]] = path[i].devices[path[i].next - 1];
     return f;
   }
@@ -93,7 +105,7 @@ class fitting_search {
   const placement_table& table_;
   device_memory memory_;
   std::vector<std::size_t> order_;
-  std::vector<double> behind_;  ///< held by operators from here on
+  std::vector<double> behind_;  ///< held by operators from here on, at least
   long long left_;
 };
 
@@ -124,7 +136,7 @@ class memory_repair {
       std::size_t over = 0;
       while (over < table_.devices() && memory_.free_bytes(over) >= 0) ++over;
       if (over == table_.devices()) return std::move(device_);
-      if (!move_from(over) && !swap_from(over)) return {};
+      if (!move_from(over) && !move_tied_from(over) && !swap_from(over)) return {};
     }
     return {};
   }
@@ -136,7 +148,7 @@ class memory_repair {
     const double excess = -memory_.free_bytes(over);
     for (std::size_t v = 0; v < table_.size(); ++v) {
       if (device_[v] != over) continue;
-      const double frees = std::min(excess, table_.held_bytes(v) + table_.working_bytes(v));
+      const double frees = std::min(excess, memory_.freed_bytes(v, over) + table_.working_bytes(v));
       if (frees <= 0) continue;
       for (std::size_t to = 0; to < table_.devices(); ++to) {
         if (to == over || !std::isfinite(table_.time_s(v, to)) || !memory_.fits(v, to)) continue;
@@ -149,6 +161,31 @@ class memory_repair {
     return true;
   }
 
+  /// All operators of a device that hold one tied tensor, to the device where that costs least.
+  [[nodiscard]] bool move_tied_from(std::size_t over) {
+    double best = std::numeric_limits<double>::infinity();
+    std::pair<std::vector<std::size_t>, std::size_t> chosen;
+    for (const tied_tensor& x : table_.tied()) {
+      std::vector<std::size_t> all;
+      std::copy_if(x.operators.begin(), x.operators.end(), std::back_inserter(all), [&](std::size_t v) { return device_[v] == over; });
+      if (all.size() < 2 || x.bytes <= 0) continue;
+      for (std::size_t to = 0; to < table_.devices(); ++to) {
+        if (to == over) continue;
+        double cost = 0;
+        bool fits = true;
+        for (const std::size_t v : all) {
+          cost += cost_of_move(table_, device_, v, to);
+          memory_.add(v, to);
+          fits = fits && memory_.free_bytes(to) >= 0 && std::isfinite(table_.time_s(v, to));
+        }
+        for (const std::size_t v : all) memory_.remove(v, to);
+        if (fits && cost / x.bytes < best) best = cost / x.bytes, chosen = {all, to};
+      }
+    }
+    for (const std::size_t v : chosen.first) put(v, chosen.second);
+    return !chosen.first.empty();
+  }
+
   /// A larger operator for a smaller one of a device that keeps its capacity.
   [[nodiscard]] bool swap_from(std::size_t over) {
     constexpr std::size_t most = 200;
@@ -156,12 +193,12 @@ class memory_repair {
     std::pair<std::size_t, std::size_t> chosen{table_.size(), 0};
     std::size_t tried = 0;
     for (std::size_t v = 0; v < table_.size() && tried < most; ++v) {
-      if (device_[v] != over || table_.held_bytes(v) <= 0) continue;
+      if (device_[v] != over || memory_.freed_bytes(v, over) <= 0) continue;
       ++tried;
       std::size_t others = 0;
       for (std::size_t w = 0; w < table_.size() && others < most; ++w) {
         const std::size_t to = device_[w];
-        const double frees = table_.held_bytes(v) - table_.held_bytes(w);
+        const double frees = memory_.freed_bytes(v, over) - memory_.added_bytes(w, over);
         if (to == over || frees <= 0 || !std::isfinite(table_.time_s(v, to)) || !std::isfinite(table_.time_s(w, over))) continue;
         ++others;
         memory_.remove(w, to);
@@ -200,30 +237,39 @@ class memory_repair {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::string reason_against_any_placement(const placement_table& t) {
+HETPLAN_INLINE std::string named_problem(const placement_table& t) {
+  return "placements of " + std::to_string(t.size()) + (t.size() == 1 ? " operator on " : " operators on ") + std::to_string(t.devices()) +
+         (t.devices() == 1 ? " device" : " devices");
+}
+
+HETPLAN_INLINE status refute_placements(const placement_table& t) {
+  const auto refuted = [&](std::string reason, infeasibility_proof::row row) {
+    return status{outcome::infeasible, std::move(reason), infeasibility_proof{named_problem(t), {std::move(row)}, 0}};
+  };
   const device_memory empty(t);
-  double held = 0, room = 0;
+  double room = 0;
   for (std::size_t v = 0; v < t.size(); ++v) {
-    held += t.held_bytes(v);
     const std::string name = "operator \"" + escaped(t.data().operators[v]) + "\"";
-    double least = std::numeric_limits<double>::infinity();
-    bool runs = false;
+    double most = -1;
     for (std::size_t k = 0; k < t.devices(); ++k) {
-      if (!std::isfinite(t.time_s(v, k))) continue;
-      runs = true;
-      least = std::min(least, empty.bytes_with(v, k) - t.capacity_bytes(k));
+      if (std::isfinite(t.time_s(v, k))) most = std::max(most, t.capacity_bytes(k));
     }
-    if (!runs) return name + " can run on no device";
-    if (least > 0) return "memory: " + name + " fits no device: " + detail::bytes_text(least) + " too much";
+    if (most < 0) return refuted(name + " can run on no device", {"devices that can run " + name, 1, 0});
+    if (const double needed = empty.bytes_with(v, 0); needed > most) {
+      return refuted("memory: " + name + " fits no device: " + detail::bytes_text(needed - most) + " too much",
+                     {"bytes of " + name + " on the device with most memory that can run it", needed, most});
+    }
   }
   for (std::size_t k = 0; k < t.devices(); ++k) room += t.capacity_bytes(k);
-  if (held > room)
-    return "memory: the operators hold " + detail::bytes_text(held) + " and the devices " + detail::bytes_text(room) + ": " +
-           detail::bytes_text(held - room) + " too much";
+  if (const double held = t.all_held_bytes(); held > room) {
+    return refuted("memory: the operators hold " + detail::bytes_text(held) + " and the devices " + detail::bytes_text(room) + ": " +
+                       detail::bytes_text(held - room) + " too much",
+                   {"bytes that all operators hold, on all devices together", held, room});
+  }
   return {};
 }
 
-HETPLAN_INLINE std::string reason_after_all_placements(const placement_table& t) {
+HETPLAN_INLINE status infeasible_after(const placement_table& t, long long searched) {
   std::vector<std::size_t> device(t.size());
   bool roomy = true, joined = true;
   for (std::size_t k = 0; k < t.devices(); ++k) {
@@ -234,18 +280,20 @@ HETPLAN_INLINE std::string reason_after_all_placements(const placement_table& t)
     }
   }
   const char* what = joined ? "memory" : roomy ? "routes" : "memory and routes";
-  return std::string(what) + ": no choice of devices for all operators keeps to " + (joined ? "it" : "them") + "; all were tried";
+  return {outcome::infeasible,
+          std::string(what) + ": no choice of devices for all operators keeps to " + (joined ? "it" : "them") + "; all were tried",
+          infeasibility_proof{named_problem(t), {}, searched}};
 }
 
 HETPLAN_INLINE fitting find_fitting_placement(const placement_table& t, long long most_nodes) {
-  if (std::string why = reason_against_any_placement(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
+  if (status none = refute_placements(t); !none.ok()) return {.status = std::move(none)};
   return detail::fitting_search(t, most_nodes).run();
 }
 
 HETPLAN_INLINE fitting repair_memory(const placement_table& t, std::vector<std::size_t> device) {
-  if (std::string why = reason_against_any_placement(t); !why.empty()) return {.device = {}, .reason = std::move(why)};
+  if (status none = refute_placements(t); !none.ok()) return {.status = std::move(none)};
   std::vector<std::size_t> repaired = detail::memory_repair(t, std::move(device)).run();
-  if (!repaired.empty()) return {.device = std::move(repaired), .reason = {}};
+  if (!repaired.empty()) return {.device = std::move(repaired)};
   return find_fitting_placement(t);
 }
 

@@ -28,7 +28,9 @@ namespace HETPLAN_NAMESPACE::place {
 
 /// Generalized earliest time first.
 ///
-/// Source  as operator_groups. Deviations: memory, insertion, and a group that has no room or no route gives way to another.
+/// Source  as operator_groups. Deviations: memory, insertion, a group that has no room or no route gives way to another, and one device
+/// where
+///         that is shorter.
 [[nodiscard]] operator_schedule getf(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});
 
 }  // namespace HETPLAN_NAMESPACE::place

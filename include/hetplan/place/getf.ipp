@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/m_etf.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
@@ -137,9 +138,10 @@ HETPLAN_INLINE std::vector<std::size_t> operator_groups(const placement_table& t
 
 HETPLAN_INLINE operator_schedule getf(const placement_table& t, const placement_rules& r, const any_lp_solver& lp) {
   const std::vector<std::size_t> group_of_device = device_groups(t), group = operator_groups(t, lp);
-  return earliest_start_first(t, r, [&](std::size_t v, std::size_t k, const trial& at, const partial_schedule&) {
+  const auto starts = [&](std::size_t v, std::size_t k, const trial& at, const partial_schedule&) {
     return group_of_device[k] == group[v] ? at.start_s : std::numeric_limits<double>::infinity();
-  });
+  };
+  return or_one_device(t, r, earliest_start_first(t, r, starts));
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

@@ -15,8 +15,9 @@ HETPLAN_INLINE operator_schedule peft(const placement_table& t, const placement_
   for (std::size_t v = 0; v < t.size(); ++v)
     least[v] =
         *std::min_element(tail.begin() + static_cast<std::ptrdiff_t>(v * d), tail.begin() + static_cast<std::ptrdiff_t>((v + 1) * d));
-  return schedule_greedily(t, r, order_by(t, least),
-                           [&](std::size_t v, std::size_t k, const trial& at) { return at.start_s + tail[v * d + k]; });
+  return or_one_device(t, r, schedule_greedily(t, r, order_by(t, least), [&](std::size_t v, std::size_t k, const trial& at) {
+                         return at.start_s + tail[v * d + k];
+                       }));
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

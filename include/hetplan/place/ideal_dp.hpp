@@ -194,8 +194,11 @@ template <part_load Load>
   if (stopped) {
     found.status = {outcome::stopped, "more than " + std::to_string(max_pairs) + " pairs of nested ideals"};
   } else if (found.value == inf) {
-    found.status = {outcome::infeasible, found.bound == inf ? "no contiguous partition fits the devices"
-                                                            : "no contiguous partition has a largest load below " + to_text(found.bound)};
+    found.status = {
+        outcome::infeasible,
+        found.bound == inf ? "no contiguous partition fits the devices"
+                           : "no contiguous partition has a largest load below " + to_text(found.bound),
+        infeasibility_proof{"contiguous partitions, as chains of ideals", {}, static_cast<long long>(ideals.size()) + found.pairs}};
     return found;
   }
   found.bound = stopped ? 0 : found.value;

@@ -27,11 +27,12 @@ struct schedule_improved {
   long long steps = 0;
 };
 
-/// Large-neighbourhood search. Operators in the order of their starts are cut into windows that overlap by half. In a window, devices
-/// change for a run of operators, a path, a neighbourhood, an island of one device, a branch between hubs, or few operators for few others;
-/// the window is then scheduled by tails behind what is fixed before it, and what follows it keeps devices and order: the trial's value
-/// estimates how long the whole becomes: transfers behind the window do not contend. Trials are accepted by a falling threshold; a window's
-/// best is kept if the whole schedule, with insertion, is shorter.
+/// Large-neighbourhood search. At first, with steps enough, the device with most work shares out what loses little elsewhere (share_out),
+/// from everything on one device and from the best schedule. Then operators in the order of their starts are cut into windows that overlap
+/// by half. In a window, devices change for a run of operators, a path, a neighbourhood, an island of one device, a branch between hubs, or
+/// few operators for few others; the window is then scheduled by tails behind what is fixed before it, and what follows it keeps devices
+/// and order: the trial's value estimates how long the whole becomes: transfers behind the window do not contend. Trials are accepted by a
+/// falling threshold; a window's best is kept if the whole schedule, with insertion, is shorter.
 ///
 /// @param start  within memory; where it holds no schedule it is the answer.
 /// @return       never longer than `start`, within memory, with the bound of `start`.

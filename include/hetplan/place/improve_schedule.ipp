@@ -13,6 +13,7 @@
 
 #include <hetplan/place/device_memory.hpp>
 #include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/place/share_out.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
 
@@ -53,7 +54,9 @@ class placement_window {
     for (const scheduled_transfer& x : s.transfers) {
       const operator_edge& e = table_.edges()[x.edge];
       if (inside_[e.from] || inside_[e.to] || x.end_s > start_s) continue;
-      for (const std::size_t c : holds_.of(x.from, x.to)) channel_s_[c] = std::max(channel_s_[c], x.end_s);
+      if (rules_.contention != contention::shared || held_s(table_, rules_, x.edge, x.from, x.to) > 0) {
+        for (const std::size_t c : holds_.of(x.from, x.to)) channel_s_[c] = std::max(channel_s_[c], x.end_s);
+      }
       if (!sent_.empty()) already_sent_.push_back({e.from * d + x.to, x.end_s});
     }
   }
@@ -180,11 +183,14 @@ class placement_window {
     if (!sent_.empty()) {
       if (const auto& s = sent_[u * table_.devices() + device]; s.first == stamp_) return s.second;
     }
-    double start_s = end_[u];
-    const auto held = holds_.of(from, device);
-    for (const std::size_t c : held) start_s = std::max(start_s, used_channel_s_[c]);
-    const double there_s = start_s + carried_s(table_, rules_.copies, edge, from, device);
-    for (const std::size_t c : held) used_channel_s_[c] = there_s;
+    double there_s = end_[u] + carried_s(table_, rules_.copies, edge, from, device);
+    if (const auto held = holds_.of(from, device); !held.empty()) {
+      const double holds_s = held_s(table_, rules_, edge, from, device);
+      if (rules_.contention != contention::shared || holds_s > 0) {
+        for (const std::size_t c : held) there_s = std::max(there_s, used_channel_s_[c] + holds_s);
+        for (const std::size_t c : held) used_channel_s_[c] = there_s;
+      }
+    }
     if (!sent_.empty()) sent_[u * table_.devices() + device] = {stamp_, there_s};
     return there_s;
   }
@@ -308,6 +314,17 @@ HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, cons
   constexpr std::array heats{1.5, 0.3, 0.06, 0.0};
   long long used = 0;
   const auto done = [&] { return used >= most || best.makespan_s <= best.bound_s; };
+  const auto take = [&](operator_schedule other) {
+    if (other.makespan_s >= best.makespan_s) return;
+    other.bound_s = best.bound_s;
+    other.steps = best.steps;
+    best = std::move(other);
+  };
+  if (most / all >= static_cast<long long>(8 * share_out_levels * share_out_rounds)) {
+    long long tried = 0;
+    take(share_out(t, r, best, tried));
+    used += tried * all;
+  }
   bool stopped = false;
   for (std::size_t round = 0, idle = 0; !stopped && !done() && idle < heats.size(); ++round) {
     const double before_s = best.makespan_s;
@@ -321,12 +338,7 @@ HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, cons
       std::vector<std::size_t> device = best.device;
       for (std::size_t i = 0; i < window.operators().size(); ++i) device[window.operators()[i]] = window.best_device()[i];
       std::copy(window.best_order().begin(), window.best_order().end(), sequence.begin() + static_cast<std::ptrdiff_t>(first));
-      operator_schedule other = schedule_in_order(t, r, sequence, device);
-      if (other.makespan_s < best.makespan_s) {
-        other.bound_s = best.bound_s;
-        other.steps = best.steps;
-        best = std::move(other);
-      }
+      take(schedule_in_order(t, r, sequence, device));
       stopped = observer && observer({best.makespan_s, used / operators_per_step}) == control::stop;
     }
     idle = best.makespan_s < before_s ? 0 : idle + 1;

@@ -29,9 +29,10 @@ struct part_between {
   std::vector<operator_schedule> elsewhere = {};  ///< on one device alone, where memory asks for it
   long long steps = 0;                            ///< of the last search
   bool relaxed = false;                           ///< has it been asked for the bound of its linear program
+  bool exhausted = false;                         ///< was all searched: more steps would find nothing shorter, nor a better bound
 
   [[nodiscard]] double upper_s() const { return best.makespan_s; }
-  [[nodiscard]] bool settled() const { return lower_s >= below(upper_s()); }
+  [[nodiscard]] bool settled() const { return exhausted || lower_s >= below(upper_s()); }
   /// The best, or one of those elsewhere.
   [[nodiscard]] const operator_schedule& schedule(std::size_t choice) const { return choice == 0 ? best : elsewhere[choice - 1]; }
 };
@@ -77,6 +78,8 @@ class known_parts {
 
   [[nodiscard]] long long steps_left() const { return left_; }
   [[nodiscard]] long long steps_used() const { return options_.steps - left_; }
+  /// Choices that were looked at to prove parts impossible.
+  [[nodiscard]] long long searched() const { return searched_; }
   void spend(long long steps) { left_ -= steps; }
   /// What a shortest path costs.
   [[nodiscard]] long long steps_of_path() const {
@@ -120,7 +123,7 @@ class known_parts {
   std::vector<part_of_series> parts_;
   std::vector<part_kind> kinds_;
   std::vector<std::size_t> kind_of_;  ///< by part
-  long long left_, reserved_ = 0;
+  long long left_, reserved_ = 0, searched_ = 0;
 };
 
 template <class Length>

@@ -13,7 +13,6 @@
 
 #include <hetplan/place/heft.hpp>
 #include <hetplan/place/improve_schedule.hpp>
-#include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/place/placement_bounds.hpp>
@@ -82,7 +81,6 @@ HETPLAN_INLINE void known_parts::search(part_kind& kind, std::size_t pair, long 
   const bool large = t.size() > options_.exact_operators;
   if (!s.found()) {
     s = heft(t, rules_);
-    if (operator_schedule one = one_device(t, rules_); one.makespan_s < s.makespan_s) s = std::move(one);
     s.status = {};  // a list schedule that was not found proves nothing
     if (large) b.lower_s = bounds_of(t).best_s();
   }
@@ -90,19 +88,14 @@ HETPLAN_INLINE void known_parts::search(part_kind& kind, std::size_t pair, long 
   s.bound_s = std::min(b.lower_s, s.makespan_s);
   if (large) s = improve_schedule(t, rules_, std::move(s), {.steps = steps});
   const long long steps_of_proof = large ? steps / 2 : steps;
-  // Transfers that share a wire may beat transfers that take turns; none beat those that nothing hinders.
-  if (rules_.contention == contention::shared) {
-    const operator_schedule alone = optimal_schedule(t, {contention::none, rules_.copies}, s, {.steps = steps_of_proof});
-    s.steps = alone.steps;
-    s.bound_s = std::max(s.bound_s, alone.bound_s);
-    if (alone.status.result == outcome::infeasible) s.status = alone.status;
-  }
-  if (rules_.contention != contention::shared || !large) s = optimal_schedule(t, rules_, std::move(s), {.steps = steps_of_proof});
+  s = optimal_schedule(t, rules_, std::move(s), {.steps = steps_of_proof});
   left_ -= s.steps + 2 * steps_of_node(kind);  // beside the searches, what they begin with
   if (s.status.result == outcome::infeasible) {
     b.lower_s = std::numeric_limits<double>::infinity();
+    searched_ += s.status.proof->searched;
     return;
   }
+  b.exhausted = s.status.ok();
   b.lower_s = std::max(b.lower_s, s.bound_s);
   b.best = std::move(s);
 }

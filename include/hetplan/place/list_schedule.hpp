@@ -20,7 +20,8 @@ using device_score = std::function<double(std::size_t op, std::size_t device, co
 /// number on a tie. Where none has room it goes to the best one all the same, and at the end the placement is repaired
 /// (repair_memory) and scheduled in the same order.
 ///
-/// @return      infeasible with the reason where no placement within memory was found, or no route joins what the choice put apart.
+/// @return      none found where a search for a placement within memory was cut off, or no route joins what the choice put apart;
+///              infeasible where none is within memory.
 /// Complexity   O(operators x devices x partial_schedule::try_on).
 /// Source       ours: what HEFT, PEFT and their kin have in common.
 [[nodiscard]] operator_schedule schedule_greedily(const placement_table& t, const placement_rules& r, const std::vector<std::size_t>& order,
@@ -32,9 +33,15 @@ using device_score = std::function<double(std::size_t op, std::size_t device, co
 
 /// Everything on one device, the fastest that holds it.
 ///
-/// @return  infeasible where no device holds all operators.
-/// Source   ours: where transfers are slow, list schedules are up to several times worse than this.
+/// @return      none found where no device holds all operators.
+/// Complexity   O(operators x devices), and one schedule.
+/// Source       ours: where transfers are slow, list schedules are up to several times worse than this.
 [[nodiscard]] operator_schedule one_device(const placement_table& t, const placement_rules& r);
+
+/// What a list scheduler found, or everything on one device where that is shorter, or where the scheduler found nothing.
+///
+/// Source  ours: a list schedule counts what a transfer delays, not that it could do without.
+[[nodiscard]] operator_schedule or_one_device(const placement_table& t, const placement_rules& r, operator_schedule listed);
 
 }  // namespace HETPLAN_NAMESPACE::place
 

@@ -3,6 +3,7 @@
 
 #include <hetplan/place/list_schedule.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -34,7 +35,7 @@ HETPLAN_INLINE operator_schedule schedule_greedily(const placement_table& t, con
       best = k, least = cost, best_fits = fits, best_allowed = allowed;
     }
     if (best == partial_schedule::none)
-      return {.status = {outcome::infeasible,
+      return {.status = {outcome::none_found,
                          "operator \"" + escaped(t.data().operators[v]) + "\" can run on no device that its inputs reach"}};
     s.place(v, best);
   }
@@ -51,29 +52,42 @@ HETPLAN_INLINE operator_schedule schedule_within_memory(const placement_table& t
                                                         const std::vector<std::size_t>& order, const std::vector<std::size_t>& device) {
   if (largest_overflow_bytes(t, device) <= 0) {
     operator_schedule s = schedule_in_order(t, r, order, device);
-    if (!s.found()) s.status = {outcome::infeasible, "no route joins two devices of the placement"};
+    if (!s.found()) s.status = {outcome::none_found, "no route joins two devices of the placement that was tried"};
     return s;
   }
   fitting f = repair_memory(t, device);
-  if (f.device.empty()) {
-    std::string why =
-        f.reason.empty() ? "memory: no placement was found that fits; whether there is one is not known" : std::move(f.reason);
-    return {.status = {outcome::infeasible, std::move(why)}};
-  }
+  if (f.device.empty()) return {.status = std::move(f.status)};
   operator_schedule s = schedule_in_order(t, r, order, f.device);
-  if (!s.found()) s.status = {outcome::infeasible, "no route joins two devices of a placement that fits"};
+  if (!s.found()) s.status = {outcome::none_found, "no route joins two devices of the placement within memory that was tried"};
   return s;
 }
 
-HETPLAN_INLINE operator_schedule one_device(const placement_table& t, const placement_rules& r) {
-  operator_schedule best{.status = {outcome::infeasible, "no device holds all operators"}};
+namespace detail {
+
+/// The fastest device that holds all operators, if all of them take less there than so long; devices(): there is none.
+[[nodiscard]] HETPLAN_INLINE std::size_t fastest_for_all(const placement_table& t, double below_s) {
+  double working = 0;
+  for (std::size_t v = 0; v < t.size(); ++v) working = std::max(working, t.working_bytes(v));
+  std::size_t fastest = t.devices();
   for (std::size_t k = 0; k < t.devices(); ++k) {
-    const std::vector<std::size_t> device(t.size(), k);
-    if (largest_overflow_bytes(t, device) > 0) continue;
-    operator_schedule s = schedule_in_order(t, r, {t.order().begin(), t.order().end()}, device);
-    if (s.makespan_s < best.makespan_s) best = std::move(s);
+    if (t.all_held_bytes() + working > t.capacity_bytes(k)) continue;
+    double sum_s = 0;
+    for (const std::size_t v : t.order()) sum_s += t.time_s(v, k);
+    if (sum_s < below_s) below_s = sum_s, fastest = k;
   }
-  return best;
+  return fastest;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE operator_schedule one_device(const placement_table& t, const placement_rules& r) {
+  return or_one_device(t, r, {.status = {outcome::none_found, "no device can run and hold all operators"}});
+}
+
+HETPLAN_INLINE operator_schedule or_one_device(const placement_table& t, const placement_rules& r, operator_schedule listed) {
+  const std::size_t k = detail::fastest_for_all(t, listed.makespan_s);
+  if (k == t.devices()) return listed;
+  return schedule_in_order(t, r, {t.order().begin(), t.order().end()}, std::vector<std::size_t>(t.size(), k));
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

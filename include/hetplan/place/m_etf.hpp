@@ -29,7 +29,8 @@ using start_rule = std::function<double(std::size_t op, std::size_t device, cons
 /// Memory-constrained earliest task first.
 ///
 /// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020, section 3.1; ETF: Hwang et al., 1989.
-///         Deviations: insertion, devices that differ, transfers that contend, and a repair where memory runs out.
+///         Deviations: insertion, devices that differ, transfers that contend, a repair where memory runs out, and one device where
+///         that is shorter.
 [[nodiscard]] operator_schedule m_etf(const placement_table& t, const placement_rules& r);
 
 }  // namespace HETPLAN_NAMESPACE::place

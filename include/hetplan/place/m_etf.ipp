@@ -62,7 +62,7 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
     ready.pop();
     const offer now = best_of(v);
     if (now.device == partial_schedule::none)
-      return {.status = {outcome::infeasible,
+      return {.status = {outcome::none_found,
                          "operator \"" + escaped(t.data().operators[v]) + "\" can run on no device that its inputs reach"}};
     if (now.start_s > believed_s && !ready.empty()) {
       ready.emplace(now.start_s, -rank[v], v);
@@ -85,6 +85,8 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
   return schedule_within_memory(t, r, order, device);
 }
 
-HETPLAN_INLINE operator_schedule m_etf(const placement_table& t, const placement_rules& r) { return earliest_start_first(t, r); }
+HETPLAN_INLINE operator_schedule m_etf(const placement_table& t, const placement_rules& r) {
+  return or_one_device(t, r, earliest_start_first(t, r));
+}
 
 }  // namespace HETPLAN_NAMESPACE::place

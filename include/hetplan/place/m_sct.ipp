@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/m_etf.hpp>
 #include <hetplan/place/ranking.hpp>
 
@@ -79,11 +80,12 @@ HETPLAN_INLINE operator_schedule m_sct(const placement_table& t, const placement
     const auto [from, to, size] = t.edges()[e];
     if (favourite[from] == to) waits_s[from] = mean_transfer_s(t, e);
   }
-  return earliest_start_first(t, r, [&](std::size_t v, std::size_t k, const trial& at, const partial_schedule& s) {
+  const auto starts = [&](std::size_t v, std::size_t k, const trial& at, const partial_schedule& s) {
     const std::size_t u = s.last_on(k);
     if (u == partial_schedule::none || favourite[u] == no_operator || favourite[u] == v || s.placed(favourite[u])) return at.start_s;
     return at.start_s < s.end_s(u) ? at.start_s : std::max(at.start_s, s.end_s(u) + waits_s[u]);
-  });
+  };
+  return or_one_device(t, r, earliest_start_first(t, r, starts));
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

@@ -22,8 +22,8 @@ namespace HETPLAN_NAMESPACE::place {
 /// @param blocks   operators that stay together, such as coarsen::fuse_operators gives; without: every layer alone.
 /// Complexity      O(layers x devices x accelerators + edges log edges + devices^2).
 /// Throws          invalid_input (a job that is not inference), invalid_model (a user's model misbehaves).
-/// Source          Moirai, section III-C. Deviations: a weight that layers of several blocks share counts in each of them; the
-///                 simulator counts it once per device.
+/// Source          Moirai, section III-C. Deviations: a weight that layers of several blocks share is a tied tensor, once per device as in
+///                 the simulator.
 [[nodiscard]] placement_table make_placement_table(const planning_problem& problem, const coarsen::blocks& blocks);
 [[nodiscard]] placement_table make_placement_table(const planning_problem& problem);
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -76,6 +78,26 @@ HETPLAN_INLINE void put_pairs(const cluster& c, placement_data& t) {
   }
 }
 
+/// Blocks that hold a tensor of one weight group. A device holds it once, as large as the largest of its blocks does: each step in size
+/// is a tied tensor of the blocks that reach it.
+HETPLAN_INLINE void put_tied(placement_data& t, std::vector<std::pair<double, std::size_t>>& holders) {
+  std::sort(holders.begin(), holders.end());
+  double below = 0;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const double step = holders[i].first - below;
+    below = holders[i].first;
+    if (step <= 0) continue;
+    if (i + 1 == holders.size()) {
+      t.held_bytes[holders[i].second] += step;
+      continue;
+    }
+    tied_tensor x{.bytes = step};
+    for (std::size_t j = i; j < holders.size(); ++j) x.operators.push_back(holders[j].second);
+    std::sort(x.operators.begin(), x.operators.end());
+    t.tied.push_back(std::move(x));
+  }
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE placement_table make_placement_table(const planning_problem& problem) {
@@ -89,17 +111,23 @@ HETPLAN_INLINE placement_table make_placement_table(const planning_problem& prob
   const planning_graph& model = problem.model;
   const double batch = problem.job.batch;
   placement_data t;
+  std::map<std::int32_t, std::vector<std::pair<double, std::size_t>>> holders;  // by weight group: bytes, and which block
   plan apart = blank_plan(problem, "", problem.job.batch);
   for (const auto& layers : blocks.layers) {
     const stage& s = apart.stages.emplace_back(detail::stage_of_block(model, layers));
     t.operators.push_back(s.name);
     for (const device& d : problem.cluster.devices()) t.time_s.push_back(detail::fastest_on(problem, s, d).time_s);
     double held = 0;
-    for_each_tensor(model, s, [&](const layer& l) { held += checked_bytes(problem.models.memory.state(l, w), "state", l); });
+    for_each_tensor(model, s, [&](const layer& l) {
+      const double bytes = checked_bytes(problem.models.memory.state(l, w), "state", l);
+      if (const auto [shared, group] = tensor_of(l); shared) holders[group].emplace_back(bytes, t.held_bytes.size());
+      else held += bytes;
+    });
     t.held_bytes.push_back(held);
     t.working_bytes.push_back(
         stage_share_memory(problem.models.memory, model, s, {device_id(std::size_t{0}), problem.job.batch}, w, 0).forward);
   }
+  for (auto& [group, all] : holders) detail::put_tied(t, all);
   for (const stage_edge& e : make_stage_graph(apart, model).edges)
     t.edges.push_back({e.from.index(), e.to.index(), e.forward_cut.value() * batch});
   for (const device& d : problem.cluster.devices()) {

@@ -25,7 +25,8 @@ struct scheduled_transfer {
   friend bool operator==(const scheduled_transfer&, const scheduled_transfer&) = default;
 };
 
-/// Operators on devices, in time. Infeasible: no device for any operator, and the status says why. Stopped: the best so far.
+/// Operators on devices, in time. Infeasible, or none found: no device for any operator, and the status says why. Stopped: the best so
+/// far.
 struct operator_schedule {
   hetplan::status status = {};
   std::vector<std::size_t> device = {};            ///< by operator; empty: there is no schedule
@@ -34,6 +35,7 @@ struct operator_schedule {
   double makespan_s = std::numeric_limits<double>::infinity();
   double bound_s = 0;   ///< no schedule of the table under these rules is shorter; the makespan where proven optimal; infinite: none exists
   long long steps = 0;  ///< that the search took; see step_budget
+  bool exhausted = false;  ///< no schedule whose transfers take turns is shorter: what is left of the gap is the bound's, under sharing
 
   [[nodiscard]] bool found() const { return !device.empty(); }
   /// By how much the makespan may exceed the optimum, relative to it; 0: proven optimal. Infinite where there is no schedule.

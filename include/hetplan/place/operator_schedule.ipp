@@ -76,7 +76,9 @@ class schedule_check {
       if (!(std::abs(x.end_s - x.start_s - takes_s) <= slack_s_)) return name + " takes another time";
       const std::size_t key = rules_.copies == transfer_copies::per_edge ? x.edge : producer;
       if (!arrival_s_.emplace(std::pair(key, x.to), x.end_s).second) return name + " runs twice";
-      for (const std::size_t c : holds.of(x.from, x.to)) busy[c].emplace_back(x.start_s, x.end_s);
+      const double held = held_s(table_, rules_, x.edge, x.from, x.to);
+      if (rules_.contention == contention::shared && held <= 0) continue;
+      for (const std::size_t c : holds.of(x.from, x.to)) busy[c].emplace_back(x.end_s - held, x.end_s);
     }
     for (std::size_t c = 0; c < busy.size(); ++c) {
       if (overlap(busy[c])) return "two transfers overlap on channel " + std::to_string(c);

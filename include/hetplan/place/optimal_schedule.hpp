@@ -25,9 +25,9 @@ struct optimal_options {
 ///
 /// @param known  a schedule to begin with and its bound; may hold none. The answer is never longer.
 /// @return       gap 0: proven, to a part in 1e9. Infeasible: proven that nothing keeps memory and routes. Stopped: the steps ended, or an
-///               observer, who is asked after each search below a limit; then the best so far with its bound, which is no proof of anything
-///               where no schedule was found. Under contention::shared transfers take turns as in per_link, and the bound is that of
-///               `known`: nodes may share a wire in ways that this search does not know.
+///               observer, who is asked after each search below a limit; then the best so far with its bound. None found: the steps ended
+///               before any. Feasible with a gap, under contention::shared: no schedule in which transfers take turns is shorter, and the
+///               bound holds for every way to share; between the two is what turns may cost.
 /// Complexity    exponential; some 1e5 to 1e6 steps a second. Ten operators on four devices take milliseconds.
 /// Throws        invalid_input: more than 64 devices.
 /// Determinism   yes, unless the observer stops it.

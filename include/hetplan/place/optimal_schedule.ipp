@@ -62,12 +62,14 @@ class device_search {
     limit_s_ = limit_s;
     nodes_ = &nodes;
     best_ = {};
-    open_bound_s_ = std::numeric_limits<double>::infinity();
+    open_bound_s_ = shared_bound_s_ = std::numeric_limits<double>::infinity();
     return explore(domains_.all(), 0);
   }
   [[nodiscard]] const operator_schedule& best() const { return best_; }
   /// Where it was cut off: nothing that was not seen is shorter.
   [[nodiscard]] double open_bound_s() const { return open_bound_s_; }
+  /// Under contention::shared: what was seen is no shorter, however its transfers share the network.
+  [[nodiscard]] double shared_bound_s() const { return shared_bound_s_; }
 
  private:
   bool explore(std::vector<device_set> sets, double parent_bound_s) {
@@ -120,18 +122,49 @@ class device_search {
     return false;
   }
 
-  /// All devices are chosen: the best order.
+  /// All devices are chosen: the best order. Where transfers may share, orders of operators alone are searched first, with a bound of
+  /// each resource; only what this leaves open is searched for transfers that take turns.
   bool sequence(const std::vector<device_set>& sets, double bound_s) {
     std::vector<std::size_t> device;
     for (const device_set s : sets) device.push_back(only(s));
     if (largest_overflow_bytes(table_, device) > 0) return true;
+    const bool shares = rules_.contention == contention::shared;
+    double alone_s = 0;
+    if (shares) {
+      const job_order any_way = orders_.run(jobs_of(device, true).graph, limit_s_, *nodes_);
+      if (!any_way.complete) open_bound_s_ = std::min(open_bound_s_, bound_s);
+      if (!any_way.complete || any_way.start_s.empty()) return any_way.complete;
+      alone_s = any_way.makespan_s;
+    }
+    const placed_jobs jobs = jobs_of(device, false);
+    const job_order order = orders_.run(jobs.graph, limit_s_, *nodes_);
+    if (!order.start_s.empty()) keep(device, jobs, order);
+    if (!order.complete) open_bound_s_ = std::min(open_bound_s_, std::max(bound_s, alone_s));
+    if (shares) shared_bound_s_ = std::min(shared_bound_s_, alone_s >= below(order.makespan_s) ? order.makespan_s : alone_s);
+    return order.complete;
+  }
+
+  /// A placement's operators and transfers as jobs of devices and channels.
+  struct placed_jobs {
+    disjunctive_graph graph;
+    struct transfer {
+      std::size_t edge, job;  ///< the job that ends with it
+      double takes_s;
+    };
+    std::vector<transfer> transfers;
+  };
+
+  /// @param shared  any transfers may run on a channel side by side.
+  [[nodiscard]] placed_jobs jobs_of(const std::vector<std::size_t>& device, bool shared) const {
     const std::size_t n = table_.size();
-    disjunctive_graph g{.machines = std::vector<std::vector<std::size_t>>(table_.devices() + domains_.holds().size())};
+    placed_jobs jobs;
+    disjunctive_graph& g = jobs.graph;
+    g.machines.resize(table_.devices() + domains_.holds().size());
+    if (shared) g.shared.resize(domains_.holds().size());
     for (std::size_t v = 0; v < n; ++v) {
       g.work_s.push_back(table_.time_s(v, device[v]));
       g.machines[device[v]].push_back(v);
     }
-    std::vector<std::size_t> edge_of;  // by transfer
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> sent;
     for (std::size_t e = 0; e < table_.edges().size(); ++e) {
       const auto [u, v, size] = table_.edges()[e];
@@ -140,31 +173,49 @@ class device_search {
         continue;
       }
       const std::size_t key = rules_.copies == transfer_copies::per_device ? u : n + e;
-      const auto [it, is_new] = sent.try_emplace({key, device[v]}, g.work_s.size());
-      if (is_new) {
-        g.work_s.push_back(domains_.carried_s(e, device[u], device[v]));
-        g.arcs.emplace_back(u, it->second);
-        for (const std::size_t c : domains_.holds().of(device[u], device[v])) g.machines[table_.devices() + c].push_back(it->second);
-        edge_of.push_back(e);
-      }
+      const auto [it, is_new] = sent.try_emplace({key, device[v]}, 0);
+      if (is_new) it->second = add_transfer(jobs, e, device[u], device[v], shared);
       g.arcs.emplace_back(it->second, v);
     }
-    const job_order order = orders_.run(g, limit_s_, *nodes_);
-    if (!order.start_s.empty()) {
-      best_ = operator_schedule();
-      best_.device = device;
-      best_.start_s.assign(order.start_s.begin(), order.start_s.begin() + static_cast<std::ptrdiff_t>(n));
-      best_.makespan_s = order.makespan_s;
-      for (std::size_t i = 0; i < edge_of.size(); ++i) {
-        const operator_edge& e = table_.edges()[edge_of[i]];
-        const double start_s = order.start_s[n + i];
-        best_.transfers.push_back({edge_of[i], device[e.from], device[e.to], start_s, start_s + g.work_s[n + i]});
-      }
-      sort_transfers(best_.transfers);
-      limit_s_ = below(best_.makespan_s);
+    return jobs;
+  }
+
+  /// One job that holds its channels, behind one that does not where it holds them at its end only. Returns the last.
+  [[nodiscard]] std::size_t add_transfer(placed_jobs& jobs, std::size_t e, std::size_t from, std::size_t to, bool shared) const {
+    disjunctive_graph& g = jobs.graph;
+    const double takes_s = domains_.carried_s(e, from, to), holds_s = held_s(table_, rules_, e, from, to);
+    std::size_t before = table_.edges()[e].from;
+    const auto add_job = [&](double work_s) {
+      g.arcs.emplace_back(before, g.work_s.size());
+      before = g.work_s.size();
+      g.work_s.push_back(work_s);
+    };
+    if (holds_s < takes_s) add_job(takes_s - holds_s);
+    if (holds_s > 0 || holds_s == takes_s) add_job(holds_s);
+    jobs.transfers.push_back({e, before, takes_s});
+    const auto held = domains_.holds().of(from, to);
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      if (shared) g.shared[held[i]].push_back({before, busy_s(table_, rules_, e, from, to, i)});
+      else if (rules_.contention != contention::shared || holds_s > 0) g.machines[table_.devices() + held[i]].push_back(before);
     }
-    if (!order.complete) open_bound_s_ = std::min(open_bound_s_, bound_s);
-    return order.complete;
+    return before;
+  }
+
+  void keep(const std::vector<std::size_t>& device, const placed_jobs& jobs, const job_order& order) {
+    const std::size_t n = table_.size();
+    best_ = operator_schedule();
+    best_.device = device;
+    best_.start_s.assign(order.start_s.begin(), order.start_s.begin() + static_cast<std::ptrdiff_t>(n));
+    best_.makespan_s = order.makespan_s;
+    for (const auto& [e, job, takes_s] : jobs.transfers) {
+      const auto [from, to, size] = table_.edges()[e];
+      const double holds_s = jobs.graph.work_s[job], from_s = order.start_s[job];
+      const double start_s =
+          holds_s == takes_s ? from_s : std::max(order.start_s[from] + jobs.graph.work_s[from], from_s + holds_s - takes_s);
+      best_.transfers.push_back({e, device[from], device[to], start_s, from_s + holds_s});
+    }
+    sort_transfers(best_.transfers);
+    limit_s_ = below(best_.makespan_s);
   }
 
   const placement_table& table_;
@@ -173,7 +224,7 @@ class device_search {
   std::vector<std::size_t> twin_;
   disjunctive_search orders_;
   operator_schedule best_;
-  double limit_s_ = 0, open_bound_s_ = 0;
+  double limit_s_ = 0, open_bound_s_ = 0, shared_bound_s_ = 0;
   long long* nodes_ = nullptr;
 };
 
@@ -188,7 +239,6 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
   if (t.devices() > 64) throw invalid_input("optimal_schedule: expected at most 64 devices, got " + std::to_string(t.devices()));
   operator_schedule best = std::move(known);
   detail::device_search search(t, r);
-  const bool proves = r.contention != contention::shared;
   const long long steps_before = best.steps, steps_of_node = steps_per_node(t.size(), t.edges().size(), t.devices());
   const long long nodes = options.steps / steps_of_node;
   long long left = nodes;
@@ -203,27 +253,30 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
     if (search.best().found()) best = search.best();
     best.bound_s = bound_s;
     best.steps = steps_before + (nodes - left) * steps_of_node;
-    const double seen_s = std::min(complete ? than_s : search.open_bound_s(), best.makespan_s);
-    if (proves && std::isfinite(seen_s)) best.bound_s = std::max(bound_s, seen_s);
+    const double seen_s = std::min({complete ? than_s : search.open_bound_s(), search.shared_bound_s(), best.makespan_s});
+    if (std::isfinite(seen_s)) best.bound_s = std::max(bound_s, seen_s);
     stopped = best.found() && observer && observer({best.makespan_s, best.steps}) == control::stop;
     return complete;
   };
   const bool complete = look(best.makespan_s, nodes / 2);
   if (complete && !best.found()) {
-    best.status = {outcome::infeasible, reason_after_all_placements(t)};
+    best.status = infeasible_after(t, nodes - left);
     best.bound_s = std::numeric_limits<double>::infinity();
     return best;
   }
-  for (double high_s = best.makespan_s; !complete && !stopped && proves && left > 0 && best.found();) {
+  for (double high_s = best.makespan_s; !complete && !stopped && left > 0 && best.found();) {
     const double than_s = (best.bound_s + std::min(high_s, best.makespan_s)) / 2;
     if (than_s - best.bound_s < 1e-4 * best.makespan_s) break;
     high_s = look(than_s, std::max(left / 4, nodes / 64)) ? best.makespan_s : than_s;
   }
   best.status = {};
+  best.exhausted = complete;
   if (stopped) best.status = {outcome::stopped, "an observer stopped the search; the best so far"};
-  else if (!complete && best.gap() > 0)
-    best.status = {outcome::stopped,
-                   "the budget of " + std::to_string(options.steps) + " steps ended the branch and bound; the best so far"};
+  else if (!complete && best.gap() > 0) {
+    const std::string ended = "the budget of " + std::to_string(options.steps) + " steps ended the branch and bound";
+    best.status = best.found() ? status{outcome::stopped, ended + "; the best so far"}
+                               : status{outcome::none_found, ended + " before it met a placement that keeps memory and routes"};
+  }
   return best;
 }
 

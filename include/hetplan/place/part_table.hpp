@@ -24,7 +24,8 @@ struct part_of_series {
 /// The edges among the operators of a part, in the order of part_data's.
 [[nodiscard]] std::vector<std::size_t> part_edges(const placement_table& t, const part_of_series& p);
 
-/// What the operators and the edges among them are in a table: the same for parts that are the same. No names.
+/// What the operators and the edges among them are in a table: the same for parts that are the same. No names. Of a tied tensor that
+/// operators of other parts hold, too, each operator has its share (shared_out_bytes): so parts never hold more than the whole.
 ///
 /// Complexity  O(operators x devices + edges x (devices^2 + log operators)) of the part.
 /// Source      ours: networks repeat their blocks, and what is the same is searched once.

@@ -67,6 +67,18 @@ HETPLAN_INLINE placement_data part_data(const placement_table& t, const part_of_
     if (!all.working_bytes.empty()) part.working_bytes.push_back(t.working_bytes(v));
   }
   const auto place = detail::places_in(p);
+  for (const tied_tensor& x : t.tied()) {
+    tied_tensor inside{.bytes = x.bytes};
+    for (const std::size_t v : x.operators) {
+      if (const std::size_t at = detail::place_of(place, v); at < place.size() && (at > 0 || !p.entry)) inside.operators.push_back(at);
+    }
+    std::sort(inside.operators.begin(), inside.operators.end());
+    if (inside.operators.size() == x.operators.size()) {
+      part.tied.push_back(std::move(inside));
+      continue;
+    }
+    for (const std::size_t at : inside.operators) part.held_bytes[at] += x.bytes / static_cast<double>(x.operators.size());
+  }
   for (const std::size_t e : part_edges(t, p)) {
     const auto [from, to, size] = t.edges()[e];
     part.edges.push_back({detail::place_of(place, from), detail::place_of(place, to), size});

@@ -3,6 +3,7 @@
 /// A schedule that grows operator by operator: availability with insertion, the step that all list schedulers share.
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <hetplan/place/busy_intervals.hpp>
@@ -55,6 +56,12 @@ class partial_schedule {
   /// The transfers that `op` needs on the device, into arriving_, and when the last one ends.
   [[nodiscard]] double bring_data(std::size_t op, std::size_t device);
 
+  /// The channels of a transfer; what takes no time holds none under contention::shared.
+  [[nodiscard]] std::span<const std::size_t> held_by(std::size_t from, std::size_t to, bool for_some_time) const {
+    if (rules_.contention == contention::shared && !for_some_time) return {};
+    return holds_.of(from, to);
+  }
+
   const placement_table& table_;
   placement_rules rules_;
   channels holds_;
@@ -66,6 +73,7 @@ class partial_schedule {
   std::vector<std::size_t> last_;
   double makespan_s_ = 0;
   std::vector<scheduled_transfer> arriving_;  ///< of the last bring_data
+  std::vector<double> held_from_s_;           ///< by transfer of arriving_: from when on it holds its channels
 };
 
 /// The schedule of a placement: operators in an order in which producers come first, each on its device.

@@ -35,8 +35,9 @@ HETPLAN_INLINE trial partial_schedule::try_on(std::size_t op, std::size_t device
 HETPLAN_INLINE void partial_schedule::place(std::size_t op, std::size_t device) {
   const trial at = try_on(op, device);
   HETPLAN_ASSERT(std::isfinite(at.end_s) && !placed(op));
-  for (const scheduled_transfer& x : arriving_) {
-    for (const std::size_t c : holds_.of(x.from, x.to)) channel_busy_[c].add(x.start_s, x.end_s);
+  for (std::size_t i = 0; i < arriving_.size(); ++i) {
+    const scheduled_transfer& x = arriving_[i];
+    for (const std::size_t c : held_by(x.from, x.to, x.end_s > held_from_s_[i])) channel_busy_[c].add(held_from_s_[i], x.end_s);
     if (!sent_s_.empty()) sent_s_[table_.edges()[x.edge].from * table_.devices() + device] = x.end_s;
   }
   schedule_.transfers.insert(schedule_.transfers.end(), arriving_.begin(), arriving_.end());
@@ -51,6 +52,7 @@ HETPLAN_INLINE void partial_schedule::place(std::size_t op, std::size_t device) 
 
 HETPLAN_INLINE double partial_schedule::bring_data(std::size_t op, std::size_t device) {
   arriving_.clear();
+  held_from_s_.clear();
   double data_s = 0;
   for (const std::uint32_t e : table_.in_edges(op)) {
     const std::size_t producer = table_.edges()[e].from, from = schedule_.device[producer];
@@ -66,23 +68,27 @@ HETPLAN_INLINE double partial_schedule::bring_data(std::size_t op, std::size_t d
     }
     const double takes_s = carried_s(table_, rules_.copies, e, from, device);
     if (!std::isfinite(takes_s)) return takes_s;
-    const auto held = holds_.of(from, device);
-    double start_s = earliest_in_all(held, channel_busy_, end_s_[producer], takes_s);
+    // First what holds no channel, then what does.
+    const double holds_s = held_s(table_, rules_, e, from, device), alone_s = takes_s - holds_s;
+    const auto held = held_by(from, device, holds_s > 0);
+    double from_s = earliest_in_all(held, channel_busy_, end_s_[producer] + alone_s, holds_s);
     // The other transfers of this operator are not in the channels yet.
     for (bool moved = !held.empty(); moved;) {
       moved = false;
-      for (const scheduled_transfer& x : arriving_) {
-        const auto theirs = holds_.of(x.from, x.to);
+      for (std::size_t i = 0; i < arriving_.size(); ++i) {
+        const scheduled_transfer& x = arriving_[i];
+        const auto theirs = held_by(x.from, x.to, x.end_s > held_from_s_[i]);
         const bool apart =
-            x.end_s <= start_s || start_s + takes_s <= x.start_s ||
+            x.end_s <= from_s || from_s + holds_s <= held_from_s_[i] ||
             std::none_of(theirs.begin(), theirs.end(), [&](std::size_t c) { return std::binary_search(held.begin(), held.end(), c); });
         if (apart) continue;
-        start_s = earliest_in_all(held, channel_busy_, x.end_s, takes_s);
+        from_s = earliest_in_all(held, channel_busy_, x.end_s, holds_s);
         moved = true;
       }
     }
-    arriving_.push_back({e, from, device, start_s, start_s + takes_s});
-    data_s = std::max(data_s, start_s + takes_s);
+    arriving_.push_back({e, from, device, std::max(end_s_[producer], from_s - alone_s), from_s + holds_s});
+    held_from_s_.push_back(from_s);
+    data_s = std::max(data_s, from_s + holds_s);
   }
   return data_s;
 }

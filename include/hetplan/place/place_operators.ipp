@@ -96,8 +96,10 @@ HETPLAN_INLINE operator_placement place_operators(const placement_workload& w, c
   ideal_partition found = contiguous_partition(graph, devices, placement_load(units, w.accelerator_memory.value()), o);
   if (units.leaves_take_memory) {
     found.bound = std::min(found.value, contiguous_partition(graph, devices, detail::without_memory_limit(units), o).bound);
-    if (found.status.result == outcome::infeasible)
-      found.status.reason += "; operators without work were kept with their only neighbour, which takes memory";
+    if (found.status.result == outcome::infeasible) {
+      found.status = {outcome::none_found,
+                      found.status.reason + "; operators without work were kept with their only neighbour, which takes memory"};
+    }
   }
   if (found.status.result == outcome::stopped) found.bound = std::max(found.bound, cheapest_part_bound(units, w.accelerators, w.cpus));
   return detail::placement_of(w, units, found);

@@ -2,9 +2,9 @@
 #pragma once
 /// What no schedule of a placement table can beat, whatever contends.
 
-#include <string>
 #include <vector>
 
+#include <hetplan/core/status.hpp>
 #include <hetplan/place/placement_table.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
@@ -15,7 +15,7 @@ struct placement_bounds {
   double load_s = 0;             ///< all work, shared out in fractions over devices within memory
   double path_and_memory_s = 0;  ///< a longest path whose devices have room for all operators
   double interval_s = 0;         ///< work that must lie in an interval of time, over all devices
-  std::string infeasible = {};   ///< why no placement can be; "": not known
+  hetplan::status status = {};   ///< infeasible: no placement can be
 
   [[nodiscard]] double best_s() const;
 };

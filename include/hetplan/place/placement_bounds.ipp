@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include <hetplan/core/escaped.hpp>
 #include <hetplan/place/fit_memory.hpp>
 #include <hetplan/place/ranking.hpp>
 
@@ -55,7 +56,7 @@ class byte_prices {
   std::pair<double, std::size_t> best{std::numeric_limits<double>::infinity(), 0};
   for (std::size_t k = 0; k < t.devices(); ++k) {
     if (!std::isfinite(t.time_s(v, k))) continue;
-    const double cost = second_price[k] * t.time_s(v, k) + byte_price[k] * t.held_bytes(v);
+    const double cost = second_price[k] * t.time_s(v, k) + byte_price[k] * t.shared_out_bytes(v);
     if (cost < best.first) best = {cost, k};
   }
   return best;
@@ -95,7 +96,7 @@ class byte_prices {
   std::vector<std::size_t> next(nodes.size() * d, 0);
   double best = 0;
   for (int round = 0; round < price_rounds / 2; ++round) {
-    const auto cost = [&](std::size_t v, std::size_t k) { return t.time_s(v, k) + bytes.byte_price()[k] * t.held_bytes(v); };
+    const auto cost = [&](std::size_t v, std::size_t k) { return t.time_s(v, k) + bytes.byte_price()[k] * t.shared_out_bytes(v); };
     for (std::size_t i = nodes.size(); i-- > 0;) {
       for (std::size_t k = 0; k < d; ++k) {
         double rest = 0;
@@ -114,14 +115,14 @@ class byte_prices {
     auto k = static_cast<std::size_t>(std::min_element(behind.begin(), behind.end()) - behind.begin());
     double total = behind[k] - bytes.paid_for_capacity();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      held[k] += t.held_bytes(nodes[i]);
+      held[k] += t.shared_out_bytes(nodes[i]);
       k = next[i * d + k];
     }
     for (std::size_t v = 0; v < t.size(); ++v) {
-      if (on_path[v] || t.held_bytes(v) <= 0) continue;
+      if (on_path[v] || t.shared_out_bytes(v) <= 0) continue;
       const auto [price, where] = cheapest_device(t, v, free, bytes.byte_price());
       total += price;
-      held[where] += t.held_bytes(v);
+      held[where] += t.shared_out_bytes(v);
     }
     best = std::max(best, total);
     bytes.step_bytes(held, round);
@@ -175,7 +176,7 @@ HETPLAN_INLINE load_prices load_prices_of(const placement_table& t) {
       const auto [cost, k] = detail::cheapest_device(t, v, price, bytes.byte_price());
       value += cost;
       load[k] += t.time_s(v, k);
-      held[k] += t.held_bytes(v);
+      held[k] += t.shared_out_bytes(v);
     }
     if (value > best.bound_s) best = {price, bytes.byte_price(), bytes.paid_for_capacity(), value};
     const double most = *std::max_element(load.begin(), load.end());
@@ -189,8 +190,8 @@ HETPLAN_INLINE load_prices load_prices_of(const placement_table& t) {
 
 HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
   placement_bounds b;
-  b.infeasible = reason_against_any_placement(t);
-  if (!b.infeasible.empty()) return b;
+  b.status = refute_placements(t);
+  if (!b.status.ok()) return b;
   const std::size_t d = t.devices();
   const std::vector<double> head = heads_s(t), tail = tails_s(t);
   std::vector<double> earliest_s(t.size(), std::numeric_limits<double>::infinity()), least_tail = earliest_s;
@@ -202,12 +203,17 @@ HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
       least_tail[v] = std::min(least_tail[v], tail[v * d + k]);
       through_s = std::min(through_s, head[v * d + k] + tail[v * d + k]);
     }
+    if (!std::isfinite(through_s)) {
+      b.status = {outcome::infeasible, "no routes join the devices that could run the operators",
+                  infeasibility_proof{named_problem(t),
+                                      {{"devices that can run operator \"" + escaped(t.data().operators[v]) +
+                                            "\" and are joined by routes to some device for each operator before and behind it",
+                                        1, 0}},
+                                      0}};
+      b.path_s = 0;
+      return b;
+    }
     b.path_s = std::max(b.path_s, through_s);
-  }
-  if (!std::isfinite(b.path_s)) {
-    b.infeasible = "no routes join the devices that could run the operators";
-    b.path_s = 0;
-    return b;
   }
   b.load_s = load_prices_of(t).bound_s;
   b.path_and_memory_s = detail::path_and_memory_bound_s(t, least_tail, b.path_s);

@@ -7,17 +7,19 @@
 #include <cmath>
 
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/place/device_memory.hpp>
 
 namespace HETPLAN_NAMESPACE::place {
 
 HETPLAN_INLINE placement_columns::placement_columns(const placement_table& t, const placement_rules& r, double unit, double most)
     : table(&t), rules(r), holds(t, r.contention), unit_s(unit), limit(most) {
+  const device_memory empty(t);
   makespan = program.relaxation.add_column(1, 0, limit);
   for (std::size_t v = 0; v < t.size(); ++v) {
     row_terms one;
     for (std::size_t k = 0; k < t.devices(); ++k) {
       on_device.push_back(add_binary());
-      const bool fits = t.held_bytes(v) + t.working_bytes(v) <= t.capacity_bytes(k);
+      const bool fits = empty.fits(v, k);
       if (!(time(v, k) <= limit) || !fits) upper(on(v, k)) = 0;
       one.emplace_back(on(v, k), 1);
     }
@@ -91,17 +93,20 @@ HETPLAN_INLINE void placement_columns::find_paths() {
 
 HETPLAN_INLINE void placement_columns::add_memory() {
   const placement_table& t = *table;
-  double held = 0, working = 0;
-  for (std::size_t v = 0; v < t.size(); ++v) {
-    held += t.held_bytes(v);
-    working = std::max(working, t.working_bytes(v));
-  }
+  const double held = t.all_held_bytes();
+  double working = 0;
+  for (std::size_t v = 0; v < t.size(); ++v) working = std::max(working, t.working_bytes(v));
   for (std::size_t k = 0; k < t.devices(); ++k) {
     const double capacity = t.capacity_bytes(k);
     if (held + working <= capacity) continue;
     const double unit = capacity > 0 ? capacity : held + working;
     row_terms all;
     for (std::size_t v = 0; v < t.size(); ++v) all.emplace_back(on(v, k), t.held_bytes(v) / unit);
+    for (const tied_tensor& x : t.tied()) {
+      const int there = add_column(0, 1);
+      all.emplace_back(there, x.bytes / unit);
+      for (const std::size_t v : x.operators) add_row({{there, 1}, {on(v, k), -1}}, 0);
+    }
     if (working > 0) {
       const int largest = add_column(0, std::numeric_limits<double>::infinity());
       all.emplace_back(largest, 1);

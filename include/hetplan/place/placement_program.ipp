@@ -244,7 +244,7 @@ HETPLAN_INLINE bool placement_program::forbid_overflow(const std::vector<std::si
     any = true;
     std::vector<std::size_t> held;
     for (std::size_t v = 0; v < t.size(); ++v) {
-      if (device[v] == k && t.held_bytes(v) + t.working_bytes(v) > 0) held.push_back(v);
+      if (device[v] == k && t.shared_out_bytes(v) + t.working_bytes(v) > 0) held.push_back(v);
     }
     columns_.forbid(held, k);
   }

@@ -16,7 +16,8 @@ namespace HETPLAN_NAMESPACE::place {
 /// Which transfers may not overlap: none of them; those that share a resource of the network; those that leave one device, and those
 /// that enter one.
 ///
-/// `shared` searches like per_link and is judged under fair sharing: where transfers take turns, nobody's share shrinks.
+/// `shared` searches as if transfers took turns on each resource, latencies aside, and is judged under fair sharing: where transfers take
+/// turns, nobody's share shrinks.
 /// Source  `none`, `one_port`: Moirai, eq. 7 and eq. 8. `per_link`, `shared`: ours, for networks whose wires are known.
 enum class contention { none, per_link, one_port, shared };
 
@@ -51,8 +52,8 @@ struct placement_rules {
   return sharing::fair_share;
 }
 
-/// What a transfer between two devices holds from its start to its end: one transfer at a time holds a channel. Ports, resources, or
-/// nothing; the one form of contention that all searches know.
+/// What a transfer between two devices holds to its end (held_s): one transfer at a time holds a channel. Ports, resources, or nothing; the
+/// one form of contention that all searches know.
 ///
 /// Complexity  O(devices^2 x resources of a route).
 class channels {
@@ -77,6 +78,28 @@ class channels {
                                       std::size_t to) {
   if (from == to) return 0;
   return copies == transfer_copies::per_edge ? t.transfer_s(edge, from, to) : t.output_s(t.edges()[edge].from, from, to);
+}
+
+/// The bytes of that transfer.
+[[nodiscard]] inline double carried_bytes(const placement_table& t, transfer_copies copies, std::size_t edge) {
+  return t.edges()[copies == transfer_copies::per_edge ? edge : t.largest_out(t.edges()[edge].from)].bytes;
+}
+
+/// For how long, up to its end, that transfer holds its channels: all of it, or under contention::shared its bytes alone, which flow
+/// behind the latency. 0: it holds nothing.
+[[nodiscard]] inline double held_s(const placement_table& t, const placement_rules& r, std::size_t edge, std::size_t from, std::size_t to) {
+  if (r.contention != contention::shared || from == to || !t.data().edge_time_s.empty()) return carried_s(t, r.copies, edge, from, to);
+  const double bytes = carried_bytes(t, r.copies, edge);
+  return bytes > 0 ? bytes * t.pair(from, to).s_per_byte : 0;
+}
+
+/// How long that transfer keeps a channel of its pair busy, the one at place `at` among them. Under contention::shared a wide resource has
+/// room beside it; 0 where the table does not say how much.
+[[nodiscard]] inline double busy_s(const placement_table& t, const placement_rules& r, std::size_t edge, std::size_t from, std::size_t to,
+                                   std::size_t at) {
+  if (r.contention != contention::shared) return carried_s(t, r.copies, edge, from, to);
+  const auto& s_per_byte = t.pair(from, to).busy_s_per_byte;
+  return s_per_byte.empty() || !t.data().edge_time_s.empty() ? 0 : carried_bytes(t, r.copies, edge) * s_per_byte[at];
 }
 
 }  // namespace HETPLAN_NAMESPACE::place

@@ -33,21 +33,36 @@ struct device_pair {
   friend bool operator==(const device_pair&, const device_pair&) = default;
 };
 
+/// A tensor that several operators hold: once on every device that has one of them, beside what each holds alone.
+struct tied_tensor {
+  double bytes = 0;
+  std::vector<std::size_t> operators = {};  ///< ascending
+
+  friend bool operator==(const tied_tensor&, const tied_tensor&) = default;
+};
+
 /// What a placement table is made of. Matrices are row-major. Files, and users who measure, fill it; see also make_placement_table.
 struct placement_data {
   std::vector<std::string> operators = {};  ///< names
   std::vector<std::string> devices = {};
   std::vector<operator_edge> edges = {};    ///< no cycle; none twice
   std::vector<double> time_s = {};          ///< operators x devices; infinite: cannot run there
-  std::vector<double> held_bytes = {};      ///< by operator: weights, held all the time
+  std::vector<double> held_bytes = {};      ///< by operator: weights, held all the time, but for those of `tied`
   std::vector<double> working_bytes = {};   ///< by operator: beside that, while it runs; empty: none
   std::vector<double> capacity_bytes = {};  ///< by device; may be infinite
   std::vector<device_pair> pairs = {};      ///< devices x devices, (from, to); the diagonal is not read
   std::vector<double> edge_time_s = {};     ///< edges x devices x devices: in place of pairs and bytes; empty: none are given
   std::size_t resources = 0;                ///< of the network: pairs name 0 ... resources - 1
+  std::vector<tied_tensor> tied = {};       ///< tensors that several operators hold
 
   friend bool operator==(const placement_data&, const placement_data&) = default;
 };
+
+/// By operator: what it holds alone, and of each tied tensor an equal share. What a device holds is at least the sum over its operators,
+/// and all operators together hold the sum on one device: what linear relaxations of memory count with.
+///
+/// Source  ours: with y = 1 where a device has any of n operators, the sum of their x is at most n y.
+[[nodiscard]] std::vector<double> shared_out_bytes(const placement_data& d);
 
 /// The problem of placing operators for the smallest makespan: which device runs which operator of one input, and when.
 /// Operators of one device run one after another; a transfer between devices takes its time, none is needed on one device.
@@ -56,8 +71,7 @@ struct placement_data {
 ///     t.time_s(op, device);  t.transfer_s(edge, from, to);
 ///
 /// Throws      invalid_input (a size that does not fit, a number that is negative, above 1e100 or no number, an edge that leads nowhere,
-/// twice the
-///             same edge, a cycle, no operator, no device).
+/// twice the same edge, a cycle, no operator, no device, a tied tensor whose operators are not two or more in ascending order).
 /// Complexity  O(operators log operators + edges log edges + the size of the matrices).
 /// Source      Moirai, table II: p_ik, p_qk'k'', m_i, Mem_k.
 class placement_table {
@@ -95,9 +109,17 @@ class placement_table {
   /// The edge of an operator's output with the most bytes, the first on a tie. It must have one.
   [[nodiscard]] std::size_t largest_out(std::size_t op) const { return largest_out_[op]; }
 
+  /// Alone, without tied tensors.
   [[nodiscard]] double held_bytes(std::size_t op) const { return data_.held_bytes[op]; }
+  [[nodiscard]] std::span<const tied_tensor> tied() const { return data_.tied; }
+  /// Indices of the tied tensors that an operator holds, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> tied_of(std::size_t op) const {
+    return data_.tied.empty() ? std::span<const std::uint32_t>() : row(first_tied_, tied_, op);
+  }
+  /// See the function shared_out_bytes.
+  [[nodiscard]] double shared_out_bytes(std::size_t op) const { return shared_out_bytes_[op]; }
   [[nodiscard]] double working_bytes(std::size_t op) const { return data_.working_bytes.empty() ? 0 : data_.working_bytes[op]; }
-  /// Of all operators.
+  /// Of all operators on one device.
   [[nodiscard]] double all_held_bytes() const { return all_held_bytes_; }
   /// A part in 1e12 more than was given where bytes of operators are no whole numbers.
   [[nodiscard]] double capacity_bytes(std::size_t device) const { return capacity_bytes_[device]; }
@@ -116,6 +138,9 @@ class placement_table {
   std::vector<std::size_t> order_;
   std::vector<std::size_t> first_in_, first_out_;
   std::vector<std::uint32_t> in_, out_;
+  std::vector<std::size_t> first_tied_;
+  std::vector<std::uint32_t> tied_;
+  std::vector<double> shared_out_bytes_;
   std::vector<std::uint32_t> largest_out_;  ///< by operator: its edge with the most bytes
   std::vector<double> fastest_s_;
   std::vector<double> capacity_bytes_;

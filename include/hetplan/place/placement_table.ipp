@@ -39,6 +39,14 @@ HETPLAN_INLINE void check_table_numbers(std::string_view what, const std::vector
 
 }  // namespace detail
 
+HETPLAN_INLINE std::vector<double> shared_out_bytes(const placement_data& d) {
+  std::vector<double> all = d.held_bytes;
+  for (const tied_tensor& x : d.tied) {
+    for (const std::size_t v : x.operators) all[v] += x.bytes / static_cast<double>(x.operators.size());
+  }
+  return all;
+}
+
 HETPLAN_INLINE placement_table::placement_table(placement_data given) : data_(std::move(given)) {
   check();
   index();
@@ -58,6 +66,16 @@ HETPLAN_INLINE void placement_table::check() const {
   if (d == 0) detail::refuse_table("expected at least one device");
   detail::check_table_numbers("seconds of operators on devices", data_.time_s, n * d, true);
   detail::check_table_numbers("bytes that operators hold", data_.held_bytes, n, false);
+  for (std::size_t i = 0; i < data_.tied.size(); ++i) {
+    const tied_tensor& x = data_.tied[i];
+    const auto fall = std::adjacent_find(x.operators.begin(), x.operators.end(), std::greater_equal<>());
+    if (!(x.bytes >= 0 && x.bytes <= detail::largest_table_number) || x.operators.size() < 2 || fall != x.operators.end() ||
+        x.operators.back() >= n) {
+      detail::refuse_table("tied tensor " + std::to_string(i) + ": expected bytes in [0, " + to_text(detail::largest_table_number) +
+                           "] and two or more of " + std::to_string(n) + " operators, ascending; got " + to_text(x.bytes) + " and " +
+                           std::to_string(x.operators.size()) + " operators");
+    }
+  }
   if (!data_.working_bytes.empty()) detail::check_table_numbers("bytes that operators work with", data_.working_bytes, n, false);
   detail::check_table_numbers("bytes of devices", data_.capacity_bytes, d, true);
   if (!data_.edge_time_s.empty()) {
@@ -127,10 +145,26 @@ HETPLAN_INLINE void placement_table::index() {
     largest_out_.push_back(out.empty() ? 0 : *std::max_element(out.begin(), out.end(), smaller));
     all_held_bytes_ += held_bytes(op);
   }
+  shared_out_bytes_ = place::shared_out_bytes(data_);
+  if (!data_.tied.empty()) {
+    first_tied_.assign(n + 1, 0);
+    for (const tied_tensor& x : data_.tied) {
+      all_held_bytes_ += x.bytes;
+      for (const std::size_t op : x.operators) ++first_tied_[op + 1];
+    }
+    for (std::size_t i = 0; i < n; ++i) first_tied_[i + 1] += first_tied_[i];
+    tied_.resize(first_tied_[n]);
+    std::vector<std::size_t> next(first_tied_.begin(), first_tied_.end() - 1);
+    for (std::size_t i = 0; i < data_.tied.size(); ++i) {
+      for (const std::size_t op : data_.tied[i].operators) tied_[next[op]++] = static_cast<std::uint32_t>(i);
+    }
+  }
   // Sums of fractions depend on their order, so that what fills a device exactly would fit in one and not in another.
   constexpr double slack = 1e-12;
   const auto whole = [](double bytes) { return bytes == std::floor(bytes); };
-  const bool exact = std::all_of(data_.held_bytes.begin(), data_.held_bytes.end(), whole) &&
+  const auto whole_tensor = [&](const tied_tensor& x) { return whole(x.bytes); };
+  const bool exact = std::all_of(data_.tied.begin(), data_.tied.end(), whole_tensor) &&
+                     std::all_of(data_.held_bytes.begin(), data_.held_bytes.end(), whole) &&
                      std::all_of(data_.working_bytes.begin(), data_.working_bytes.end(), whole);
   capacity_bytes_ = data_.capacity_bytes;
   for (double& c : capacity_bytes_) c *= exact ? 1 : 1 + slack;

@@ -10,7 +10,7 @@
 namespace HETPLAN_NAMESPACE::place {
 
 struct priced_schedule {
-  operator_schedule schedule;      ///< within memory; stopped: none was found
+  operator_schedule schedule;      ///< within memory; or none found
   std::vector<double> price = {};  ///< by device [s per byte], at which a path of parts nearly kept memory
 };
 

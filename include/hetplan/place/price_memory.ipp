@@ -25,11 +25,12 @@ namespace detail {
   std::vector<std::vector<std::vector<double>>> all;
   for (const part_kind& kind : known.kinds()) {
     auto& of_kind = all.emplace_back();
+    const std::vector<double> held = shared_out_bytes(kind.data);
     for (const part_between& b : kind.between) {
       auto& of_pair = of_kind.emplace_back((1 + b.elsewhere.size()) * d, 0.0);
       for (std::size_t c = 0; c <= b.elsewhere.size(); ++c) {
         const operator_schedule& s = b.schedule(c);
-        for (std::size_t i = kind.like.entry; i < s.device.size(); ++i) of_pair[c * d + s.device[i]] += kind.data.held_bytes[i];
+        for (std::size_t i = kind.like.entry; i < s.device.size(); ++i) of_pair[c * d + s.device[i]] += held[i];
       }
     }
   }
@@ -49,8 +50,8 @@ namespace detail {
   std::vector<std::vector<char>> asked(known.kinds().size());
   for (std::size_t i = 0; i < known.kinds().size(); ++i) {
     double least = 0;
-    for (std::size_t j = known.kinds()[i].like.entry; j < known.kinds()[i].data.held_bytes.size(); ++j)
-      least += cheapest(known.kinds()[i].data.held_bytes[j]);
+    const std::vector<double> held = shared_out_bytes(known.kinds()[i].data);
+    for (std::size_t j = known.kinds()[i].like.entry; j < held.size(); ++j) least += cheapest(held[j]);
     for (const part_between& b : known.kinds()[i].between) at[i].push_back({.bound_s = b.lower_s + least});
     asked[i].assign(known.kinds()[i].between.size(), 0);
   }
@@ -74,7 +75,7 @@ namespace detail {
     }
   }
   double bound_s = path.length_s;
-  for (const std::size_t v : known.series().sides) bound_s += cheapest(t.held_bytes(v));
+  for (const std::size_t v : known.series().sides) bound_s += cheapest(t.shared_out_bytes(v));
   for (std::size_t k = 0; k < d; ++k) {
     if (price[k] > 0) bound_s -= price[k] * t.capacity_bytes(k);
   }
@@ -99,7 +100,7 @@ HETPLAN_INLINE priced_schedule schedule_by_prices(known_parts& known, double len
   std::vector<double> price(d, 0), step(d, length_s / held / 4), before(d, 0);
   std::vector<std::size_t> nearest;  // devices of the path that exceeds memory least
   double least_excess = std::numeric_limits<double>::infinity();
-  priced_schedule answer{.schedule = {.status = {outcome::stopped, "memory: no path of parts that fits was found"}}};
+  priced_schedule answer{.schedule = {.status = {outcome::none_found, "memory: no path of parts that fits was found"}}};
   operator_schedule& best = answer.schedule;
   for (int round = 0; round < rounds && (round == 0 || known.steps_left() > 0); ++round) {
     known.spend(known.steps_of_path() * static_cast<long long>(d));

@@ -65,7 +65,9 @@ class relaxed_program {
  private:
   [[nodiscard]] device_set set_of(std::size_t c) const { return sets_[alike_.like[c]]; }
   [[nodiscard]] int share(std::size_t c, std::size_t k) const { return share_[c * table_.devices() + k]; }
-  [[nodiscard]] double held_bytes(std::size_t c) const { return table_.held_bytes(alike_.like[c]) * static_cast<double>(alike_.size[c]); }
+  [[nodiscard]] double held_bytes(std::size_t c) const {
+    return table_.shared_out_bytes(alike_.like[c]) * static_cast<double>(alike_.size[c]);
+  }
   [[nodiscard]] double time(std::size_t c, std::size_t k) const { return table_.time_s(alike_.like[c], k) / unit_s_; }
 
   void add_operators(const std::vector<double>& byte_price) {
@@ -152,15 +154,6 @@ class relaxed_program {
     }
   }
 
-  /// How long one transfer of an edge keeps a channel of a pair busy, the one at place `at` among them.
-  [[nodiscard]] double busy(std::size_t edge, std::size_t from, std::size_t to, std::size_t at) const {
-    if (rules_.contention != contention::shared) return domains_.carried_s(edge, from, to) / unit_s_;
-    const auto& s_per_byte = table_.pair(from, to).busy_s_per_byte;
-    if (s_per_byte.empty() || !table_.data().edge_time_s.empty()) return 0;
-    const std::size_t carried = rules_.copies == transfer_copies::per_edge ? edge : table_.largest_out(table_.edges()[edge].from);
-    return table_.edges()[carried].bytes * s_per_byte[at] / unit_s_;
-  }
-
   /// What runs over each channel, within its window if it is used at all.
   void add_channels() {
     const std::size_t channels = holds_.size();
@@ -188,7 +181,7 @@ class relaxed_program {
           weight = static_cast<double>(alike_.size[e.from]);
         }
         for (std::size_t i = 0; i < held.size(); ++i) {
-          const double takes = busy(e.like, m.from, m.to, i);
+          const double takes = busy_s(table_, rules_, e.like, m.from, m.to, i) / unit_s_;
           const std::size_t w = alike_.like[e.to];
           window[held[i]].add(domains_.end_s(alike_.like[e.from], m.from),
                               domains_.through_s(w, m.to) - domains_.end_s(w, m.to) + table_.time_s(w, m.to));
@@ -248,7 +241,7 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
                                              const relaxation_options& options) {
   relaxed_bound answer;
   if (!lp.exists() || t.devices() > 64 || !(limit_s > 0)) return answer;
-  device_domains domains(t, r.contention == contention::shared ? placement_rules{contention::none, r.copies} : r);
+  device_domains domains(t, r);
   std::vector<device_set> sets = domains.all();
   answer.bound_s = domains.narrow(sets, limit_s);
   if (!std::isfinite(answer.bound_s)) return {.bound_s = limit_s};

@@ -15,8 +15,8 @@ namespace HETPLAN_NAMESPACE::place {
 /// and more steps, until the two meet or the steps end. Where memory binds, prices of the devices' bytes choose (price_memory.hpp), and
 /// with a solver they tighten the bound.
 ///
-/// @return      the schedule and a bound on every schedule of the table; stopped without a schedule where no path of parts was found that
-///              keeps memory. Infeasible, with an infinite bound: proven that there is none. Under contention::shared the bound holds
+/// @return      the schedule and a bound on every schedule of the table; none found where no path of parts was found that keeps
+///              memory. Infeasible, with an infinite bound: proven that there is none. Under contention::shared the bound holds
 ///              for any way to share. Proven optimal where the parts are exact, memory does not bind and the parts are small.
 /// Complexity   parts x devices^2 beside the searches.
 /// Determinism  yes, unless the observer stops it.

@@ -25,11 +25,13 @@ class placement_questions {
   [[nodiscard]] operator_schedule answer() &&;
 
  private:
-  void end(outcome result, const std::string& why);
+  void end(const std::string& why);
   void raise_bound(double bound_s);
 
   const placement_table& table_;
-  placement_rules rules_;
+  placement_rules rules_;    ///< of the program
+  bool shares_;              ///< contention::shared was asked for
+  operator_schedule known_;  ///< then, as it was given
   operator_schedule best_;
   double given_bound_s_;
   placement_program program_;
@@ -43,8 +45,9 @@ class placement_questions {
 ///
 /// @param known  a schedule of the table under these rules; its makespan is the cut-off. Or none (not found()).
 /// @return       feasible: proven optimal within the solver's tolerance, the bound is the makespan. stopped: the solver met a limit or was
-///               wrong; then the better of `known` and what it found, and the best bound known. infeasible: the solver says so, and none
-///               is known. steps: nodes of the solver's tree.
+///               wrong; then the better of `known` and what it found, and the best bound known; none found: the same without a schedule.
+///               infeasible: the solver says so, and none is known. Under contention::shared transfers take turns, latencies included, and
+///               the bound is that of `known`. steps: nodes of the solver's tree.
 /// Complexity    exponential.  Determinism  the solver's.
 /// Throws        invalid_input (a known schedule that breaks a rule).
 /// Source        Moirai, section III-D, eqs. 4-8. Deviations: see printed_rows.hpp; times of the answer are worked out again from the

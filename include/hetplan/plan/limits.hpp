@@ -6,6 +6,7 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
 namespace HETPLAN_NAMESPACE {
@@ -23,8 +24,8 @@ struct broken_limit {
   [[nodiscard]] double overflow() const { return used / allowed - 1; }
 };
 
-/// Checks use a relative tolerance: sums of the same numbers in another order are no violation.
-inline constexpr double limit_tolerance = 1e-9;
+/// By which part of a limit it may be exceeded: sums of the same numbers in another order are no violation.
+inline constexpr double limit_tolerance = relative_tolerance;
 
 /// What a plan may take of a device: its usable memory and the tolerance.
 [[nodiscard]] double memory_limit_bytes(const device& d);
@@ -39,6 +40,9 @@ inline constexpr double limit_tolerance = 1e-9;
 ///
 /// Ties: memory, energy, busy share; then the smaller device.
 [[nodiscard]] std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c);
+
+/// By how much a plan breaks its limits: the relative overflows of all that it breaks, added up; 0 where it keeps them.
+[[nodiscard]] double total_overflow(const evaluation& e, const cluster& c);
 
 /// "memory: xiaomi0 needs 13.9 GB and may use 8 GB: 5.9 GB too much".
 [[nodiscard]] std::string to_string(const broken_limit& b, const cluster& c);

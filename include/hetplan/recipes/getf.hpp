@@ -13,9 +13,8 @@ namespace HETPLAN_NAMESPACE::recipes {
 ///         Deviations: see place/getf.hpp.
 [[nodiscard]] inline plan_result getf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                       const candidate_observer& observer = {}) {
-  const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, const step_budget&) {
-    return place::getf(t, r, problem.lp);
-  };
+  const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, long long,
+                                 const place::operator_schedule&) { return place::getf(t, r, problem.lp); };
   return plan_placement(problem, objective, "getf", view, search, observer);
 }
 

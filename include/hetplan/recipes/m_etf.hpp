@@ -13,7 +13,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 ///         Deviations: see place/m_etf.hpp.
 [[nodiscard]] inline plan_result m_etf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                        const candidate_observer& observer = {}) {
-  const auto search = [](const place::placement_table& t, const place::placement_rules& r, const step_budget&) {
+  const auto search = [](const place::placement_table& t, const place::placement_rules& r, long long, const place::operator_schedule&) {
     return place::m_etf(t, r);
   };
   return plan_placement(problem, objective, "m-etf", view, search, observer);

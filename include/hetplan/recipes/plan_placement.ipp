@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/stopwatch.hpp>
 #include <hetplan/place/make_placement_table.hpp>
-#include <hetplan/recipes/plan_on_view.hpp>
+#include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -25,23 +28,66 @@ namespace detail {
   return {};
 }
 
+/// A schedule of blocks as one of every layer alone, in the same order on the same devices.
+[[nodiscard]] HETPLAN_INLINE place::operator_schedule expand_schedule(const coarsen::blocks& blocks,
+                                                                      const place::placement_table& of_blocks,
+                                                                      const place::operator_schedule& s, const place::placement_table& t,
+                                                                      const place::placement_rules& r) {
+  std::vector<std::size_t> order, device(t.size());
+  for (const std::size_t b : place::sequence_of(of_blocks, s)) {
+    for (const layer_id l : blocks.layers[b]) {
+      order.push_back(l.index());
+      device[l.index()] = s.device[b];
+    }
+  }
+  return place::schedule_in_order(t, r, order, device);
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const any_objective& objective, const char* planner,
                                           const placement_view& view, const placement_search& search, const candidate_observer& observer) {
+  using namespace place;
   const stopwatch clock;
   if (std::string why = detail::not_one_inference(problem.job, planner); !why.empty())
-    return {.status = {outcome::infeasible, std::move(why)}, .elapsed = seconds(clock.elapsed_s())};
-  const coarsen::blocks blocks = coarsen::fuse_operators(problem.model, view.fusion.value_or(coarsen::no_fusion()));
-  const place::placement_table table = place::make_placement_table(problem, blocks);
+    return {.status = {outcome::none_found, std::move(why)}, .elapsed = seconds(clock.elapsed_s())};
   step_budget budget(problem.steps);
-  const place::operator_schedule found = search(table, view.network, budget);
-  budget.spend(found.steps);
-  if (!found.found()) return {.status = found.status, .steps = found.steps, .elapsed = seconds(clock.elapsed_s())};
-  plan_result answer =
-      judge_choice(problem, objective, place::plan_of(problem, blocks, table, view.network, found, planner), budget, observer);
-  if (!answer.plans.empty()) answer.plans.front().predicted->placement_bound = seconds(found.bound_s);
-  if (answer.status.ok() && found.status.result == outcome::stopped) answer.status = found.status;
+  struct attempt {
+    coarsen::blocks blocks;
+    placement_table table;
+    operator_schedule found;
+  };
+  const auto place = [&](coarsen::blocks blocks, const auto& known_for, long long steps) {
+    placement_table table = make_placement_table(problem, blocks);
+    operator_schedule found = search(table, view.network, steps, known_for(table));
+    budget.spend(found.steps);
+    return attempt{std::move(blocks), std::move(table), std::move(found)};
+  };
+  const auto nothing = [](const placement_table&) { return operator_schedule(); };
+  std::vector<attempt> attempts;
+  if (coarsen::blocks fused = coarsen::fuse_operators(problem.model, view.fusion.value_or(coarsen::no_fusion()));
+      fused.size() < problem.model.size())
+    attempts.push_back(place(std::move(fused), nothing, budget.left() / 2));
+  const auto expanded = [&](const placement_table& t) {
+    if (attempts.empty() || !attempts.front().found.found()) return operator_schedule();
+    return detail::expand_schedule(attempts.front().blocks, attempts.front().table, attempts.front().found, t, view.network);
+  };
+  attempts.push_back(place(coarsen::each_layer(problem.model), expanded, budget.left()));
+  double bound_s = attempts.back().found.bound_s;
+  if (view.network.copies == transfer_copies::per_edge && view.network.contention != contention::none)
+    bound_s = std::min(bound_s, attempts.front().found.bound_s);
+  status search_status = attempts.back().found.status;
+  std::erase_if(attempts, [](const attempt& a) { return !a.found.found(); });
+  if (attempts.empty()) return {.status = std::move(search_status), .steps = budget.used(), .elapsed = seconds(clock.elapsed_s())};
+  ranking best(problem, objective, 1, budget);
+  if (budget.spent()) best.cut();
+  for (const attempt& a : attempts) {
+    const auto total = static_cast<long long>(attempts.size());
+    if (best.consider(plan_of(problem, a.blocks, a.table, view.network, a.found, planner), total, observer) == control::stop) break;
+  }
+  plan_result answer = std::move(best).result();
+  if (!answer.plans.empty()) answer.plans.front().predicted->placement_bound = seconds(bound_s);
+  if (answer.status.ok() && search_status.result == outcome::stopped) answer.status = std::move(search_status);
   answer.elapsed = seconds(clock.elapsed_s());
   return answer;
 }

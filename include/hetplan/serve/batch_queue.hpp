@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/instance_times.hpp>
 #include <hetplan/serve/request_stream.hpp>
@@ -27,25 +28,25 @@ class batch_queue {
 
   /// Plays everything up to and including now; who has left is appended.
   void advance(double now_s, const request_stream& all, ended_requests& out) {
-    if ((size_ > 0 && end_s_ <= now_s) || (!line_.empty() && take_s_ <= now_s)) play(now_s, all, out);
+    if ((size_ > 0 && is_over(end_s_, now_s)) || (!line_.empty() && is_over(take_s_, now_s))) play(now_s, all, out);
   }
 
   /// Takes in a request. Requires that it has been advanced to now.
   void join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
     line_.push(r);
-    if (take_s_ > now_s) return;
+    if (!is_over(take_s_, now_s)) return;
     take_s_ = now_s;
     take_batch(all, out);
   }
 
   [[nodiscard]] double expected_start_s(double now_s, std::size_t coming) const {
     const auto q = waiting() + coming;
-    if (q == 0) return take_s_ <= now_s ? now_s : take_s_;
+    if (q == 0) return is_over(take_s_, now_s) ? now_s : take_s_;
     const auto ahead = static_cast<double>(q / static_cast<std::size_t>(times_->batch()));
     return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / static_cast<double>(times_->stages());
   }
   [[nodiscard]] double expected_end_s(double now_s, std::size_t coming) const {
-    if (waiting() + coming == 0 && take_s_ <= now_s) return now_s + times_->typical_s(1);
+    if (waiting() + coming == 0 && is_over(take_s_, now_s)) return now_s + times_->typical_s(1);
     return expected_start_s(now_s, coming) + times_->typical_s(times_->batch());
   }
 
@@ -63,10 +64,10 @@ class batch_queue {
   /// Calls see(number) for those that end or begin next, if the first of them does until now.
   template <class See>
   void show_due(double now_s, const See& see) const {
-    if (size_ > 0 && end_s_ <= now_s) {
+    if (size_ > 0 && is_over(end_s_, now_s)) {
       for (std::size_t k = 0; k < size_; ++k) see(computing_[k]);
     }
-    if (take_s_ > now_s) return;
+    if (!is_over(take_s_, now_s)) return;
     const auto batch = static_cast<std::size_t>(times_->batch());
     for (std::size_t k = 0; k < line_.size() && k < batch; ++k) see(line_[k]);
   }
@@ -82,6 +83,8 @@ class batch_queue {
     std::size_t size;
   };
 
+  /// Has a time come, but for rounding?
+  [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   void play(double now_s, const request_stream& all, ended_requests& out);
   void take_batch(const request_stream& all, ended_requests& out);
   void end_first(ended_requests& out);

@@ -9,8 +9,8 @@ namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE void batch_queue::play(double now_s, const request_stream& all, ended_requests& out) {
   for (;;) {
-    const bool takes = !line_.empty() && take_s_ <= now_s;
-    if (size_ > 0 && end_s_ <= (takes ? take_s_ : now_s)) {
+    const bool takes = !line_.empty() && is_over(take_s_, now_s);
+    if (size_ > 0 && is_over(end_s_, takes ? take_s_ : now_s)) {
       end_first(out);
     } else if (takes) {
       take_batch(all, out);
@@ -28,7 +28,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (r.arrival_s + times_->latency_s() <= take_s_) {
+    if (is_over(r.arrival_s + times_->latency_s(), take_s_)) {
       out.emplace_back(number, ended_request::how::timed_out, take_s_, 0);
       continue;
     }

@@ -20,7 +20,7 @@ HETPLAN_INLINE central_handler::central_handler(seconds pair_time, int group) : 
 }
 
 HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const server_view& here) {
-  if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
+  if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
   if (r.offloads() > 0) {  // it is where the scheduler wanted it
     if (const auto i = own_capacity(r, here)) return decision::serve(*i);
     return in_part_or(request_outcome::no_resources, r, here);
@@ -32,9 +32,10 @@ HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const 
     if (round_end_.size() <= key) round_end_.resize(key + 1);
     // Who comes while a round is decided is decided in the next one.
     auto& end = round_end_[key];
-    if (r.now >= end) {
+    const auto has_come = [&](seconds at) { return at_most(at.value(), r.now.value(), takes.value()); };
+    if (has_come(end)) {
       end = r.now + takes;
-    } else if (r.now >= end - takes) {
+    } else if (has_come(end - takes)) {
       end += takes;
     }
     return decision::ask_again(end);
@@ -52,18 +53,18 @@ HETPLAN_INLINE ring_sync::ring central_handler::group_of(const pending_request& 
 HETPLAN_INLINE decision central_handler::decide(const pending_request& r, const server_view& here) const {
   const auto ring = group_of(r, here);
   std::optional<server_id> best;
-  seconds best_end = r.deadline;
+  seconds best_end;
   double best_rate = 0;
   for (std::int32_t n = 0; n < ring.count; ++n) {
     const server_id s(ring.first + n);
     if (r.is_stream) {
       const double rate = here.free_rate_at(s);
-      if (rate <= best_rate) continue;
+      if (at_most(rate, best_rate)) continue;
       best_rate = rate;
       best = s;
     } else {
       const auto end = here.expected_end_at(s);
-      if (!end || *end > best_end || (best && *end == best_end)) continue;
+      if (!end || !r.in_time(*end) || (best && at_most(best_end.value(), end->value(), r.latency.value()))) continue;
       best_end = *end;
       best = s;
     }

@@ -27,7 +27,7 @@ HETPLAN_INLINE cloud_room::cloud_room(const edge_cloud& cloud) {
 }
 
 HETPLAN_INLINE bool cloud_room::fits(const gpu_room& r, const service_variant& v) const {
-  return v.compute_share <= r.compute + 1e-9 && v.memory.value() <= r.memory_b * (1 + 1e-12);
+  return at_most(v.compute_share, r.compute, 1) && at_most(v.memory.value(), r.memory_b);
 }
 
 HETPLAN_INLINE void cloud_room::take(const instance& i, const service_variant& v) {

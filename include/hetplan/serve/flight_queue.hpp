@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/serve/ended_request.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -22,11 +24,14 @@ struct flight {
   friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
 };
 
-/// By time; of one instant by the number of the request.
-/// Complexity  O(log in flight) each.
+/// By time; of one instant, which is that but for rounding, by the number of the request.
+/// Complexity  O(log in flight) each, and for each of one instant.
 /// Source  semantics, section 11 (what happens at one instant).
 class flight_queue {
  public:
+  /// @param span_s  what the tolerance is a part of.
+  explicit flight_queue(double span_s) : span_s_(span_s) {}
+
   [[nodiscard]] bool empty() const { return flights_.empty(); }
   /// When the next one is there; infinite where there is none.
   [[nodiscard]] double next_s() const { return empty() ? std::numeric_limits<double>::infinity() : flights_.front().at_s; }
@@ -37,13 +42,27 @@ class flight_queue {
   }
   /// Takes out the next one. Requires that there is one.
   [[nodiscard]] flight pop() {
+    flight first = take();
+    if (empty() || !at_most(flights_.front().at_s, first.at_s, span_s_)) return first;
+    const double instant_s = first.at_s;
+    std::vector<flight> others;
+    while (!empty() && at_most(flights_.front().at_s, instant_s, span_s_)) {
+      others.push_back(take());
+      if (others.back().number < first.number) std::swap(first, others.back());
+    }
+    for (const flight& f : others) push(f);
+    return first;
+  }
+
+ private:
+  [[nodiscard]] flight take() {
     std::ranges::pop_heap(flights_, std::greater());
     const auto f = flights_.back();
     flights_.pop_back();
     return f;
   }
 
- private:
+  double span_s_;
   std::vector<flight> flights_;  ///< a heap: the next one in front
 };
 

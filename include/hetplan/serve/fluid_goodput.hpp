@@ -60,7 +60,7 @@ class fluid_goodput {
   [[nodiscard]] double ring_demand(std::size_t ring, service_id l) const { return in_ring_[ring * services_->size() + l.index()].demand; }
 
  private:
-  static constexpr double rounding = 1e-9;  ///< of what an instance could serve: no gain
+  static constexpr double rounding = relative_tolerance;  ///< of what an instance could serve: no gain
   struct flow {
     double demand = 0;
     double capacity = 0;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include <hetplan/core/at_most.hpp>
+
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
@@ -37,7 +39,8 @@ HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::
 }
 
 HETPLAN_INLINE bool fluid_goodput::is_passed_on(std::size_t ring, service_id l) const {
-  return reach_ == handling_reach::ring && way_s_[ring * services_->size() + l.index()] <= (*services_)[l.index()].latency.value() / 2;
+  return reach_ == handling_reach::ring &&
+         at_most(way_s_[ring * services_->size() + l.index()], (*services_)[l.index()].latency.value() / 2);
 }
 
 HETPLAN_INLINE double fluid_goodput::more(const flow& f, std::size_t ring, service_id l, double capacity) const {

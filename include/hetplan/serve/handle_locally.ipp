@@ -24,7 +24,7 @@ instance_id with_most_free_rate(std::span<const standing> places, const server_v
   each([&](instance_id, double rate) { most = std::max(most, rate); });
   instance_id first;
   each([&](instance_id i, double rate) {
-    if (!first.valid() && rate > 0 && rate >= most * (1 - 1e-9)) first = i;
+    if (!first.valid() && rate > 0 && at_most(most, rate)) first = i;
   });
   return first;
 }
@@ -36,7 +36,7 @@ HETPLAN_INLINE instance_id soonest(standing where, const pending_request& r, con
   for (const auto i : here.own(where)) {
     if (!here.works(i)) continue;
     const auto end = here.expected_end(i);
-    if (end > r.deadline || (best.valid() && end >= best_end)) continue;
+    if (!r.in_time(end) || (best.valid() && at_most(best_end.value(), end.value(), r.latency.value()))) continue;
     best = i;
     best_end = end;
   }
@@ -67,7 +67,7 @@ HETPLAN_INLINE decision in_part_or(request_outcome refusal, const pending_reques
 }
 
 HETPLAN_INLINE decision serve_locally::handle(const pending_request& r, const server_view& here) const {
-  if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
+  if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
   if (const auto i = own_capacity(r, here)) return decision::serve(*i);
   return in_part_or(request_outcome::no_resources, r, here);
 }

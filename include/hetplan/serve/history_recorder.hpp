@@ -25,7 +25,7 @@ class history_recorder {
   /// In order of arrival.
   void entered(const request& what) {
     ++history_.servers[what.server.index()].entered;
-    if (what.arrival_s >= offered_until_s_) open_offered(what.arrival_s);
+    if (at_most(offered_until_s_, what.arrival_s)) open_offered(what.arrival_s);
     history_.offered.back()[what.service.index()] += asked(what);
   }
   void passed_on(server_id from, server_id to) {
@@ -34,7 +34,7 @@ class history_recorder {
   }
   /// Is this the first publication of a bin? Then `waiting` of every server is to be told.
   [[nodiscard]] bool wants_waiting(double now_s) const {
-    return detailed_ && now_s >= next_waiting_s_ && now_s <= last_arrival_s_ + bin_s_;
+    return detailed_ && at_most(next_waiting_s_, now_s) && at_most(now_s, last_arrival_s_ + bin_s_);
   }
   void waiting(std::vector<std::uint32_t> by_server, double now_s);
 
@@ -44,6 +44,8 @@ class history_recorder {
   [[nodiscard]] service_history take(std::uint64_t requests);
 
  private:
+  /// The bin that a time is in, which is also its beginning but for rounding.
+  [[nodiscard]] std::size_t bin_of(double time_s) const;
   void open_offered(double arrival_s);
   /// Its credit, were it served.
   [[nodiscard]] double asked(const request& what) const { return (*services_)[what.service.index()].credit(what.length); }

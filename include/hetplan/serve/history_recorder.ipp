@@ -4,8 +4,10 @@
 #include <hetplan/serve/history_recorder.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -23,6 +25,11 @@ HETPLAN_INLINE history_recorder::history_recorder(const edge_cloud& cloud, const
   if (o.detail == history_detail::records) history_.records.resize(all.size());
 }
 
+HETPLAN_INLINE std::size_t history_recorder::bin_of(double time_s) const {
+  const double whole = std::floor(std::min(time_s / bin_s_, 1e15));
+  return static_cast<std::size_t>(at_most((whole + 1) * bin_s_, time_s) ? whole + 1 : whole);
+}
+
 HETPLAN_INLINE void history_recorder::end(request_number r, const request& what, const request_record& how, double latency_s) {
   auto& totals = history_.services[what.service.index()];
   ++totals.ended[static_cast<std::size_t>(how.outcome)];
@@ -38,7 +45,7 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   ++history_.offloads[hops];
   if (how.credit > 0) {
     // The last bin holds all that is later: a long stream must not make millions of bins.
-    const auto bin = static_cast<std::size_t>(std::min(how.end_s / bin_s_, 2 * last_arrival_s_ / bin_s_ + 100));
+    const auto bin = std::min(bin_of(how.end_s), static_cast<std::size_t>(2 * last_arrival_s_ / bin_s_ + 100));
     if (bin >= history_.goodput.size()) history_.goodput.resize(bin + 1, std::vector<double>(history_.services.size()));
     history_.goodput[bin][what.service.index()] += how.credit;
   }
@@ -51,13 +58,13 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
 }
 
 HETPLAN_INLINE void history_recorder::open_offered(double arrival_s) {
-  const auto bin = static_cast<std::size_t>(arrival_s / bin_s_);
+  const auto bin = bin_of(arrival_s);
   history_.offered.resize(bin + 1, std::vector<double>(history_.services.size()));
   offered_until_s_ = static_cast<double>(bin + 1) * bin_s_;
 }
 
 HETPLAN_INLINE void history_recorder::waiting(std::vector<std::uint32_t> by_server, double now_s) {
-  const auto bin = static_cast<std::size_t>(now_s / bin_s_);
+  const auto bin = bin_of(now_s);
   while (history_.waiting.size() < bin) history_.waiting.emplace_back(history_.servers.size());
   history_.waiting.push_back(std::move(by_server));
   next_waiting_s_ = static_cast<double>(bin + 1) * bin_s_;

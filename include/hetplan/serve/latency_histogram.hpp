@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -40,7 +41,7 @@ class latency_histogram {
 
   /// How many took at most that long; of the bin that holds the time, the part below it. Requires time >= 0.
   [[nodiscard]] double count_within(seconds time) const {
-    if (time.value() >= largest_s_) return static_cast<double>(count_);
+    if (at_most(largest_s_, time.value())) return static_cast<double>(count_);
     const auto last = bin(time.value());
     double sum = 0;
     for (std::size_t b = 0; b < last; ++b) sum += static_cast<double>(bins_[b]);
@@ -54,8 +55,10 @@ class latency_histogram {
   static constexpr std::uint64_t first_bits = std::bit_cast<std::uint64_t>(0x1p-20) >> (52 - steps_log2);
   static constexpr std::size_t last_bin = std::size_t{41} << steps_log2;
 
-  /// The number that sign, exponent and the first bits of the fraction spell: it grows with the time.
+  /// The number that sign, exponent and the first bits of the fraction spell: it grows with the time. An edge, but for rounding, is the
+  /// end of the bin below it: whoever is answered when an SLO is over is in time.
   [[nodiscard]] static std::size_t bin(double time_s) {
+    time_s *= 1 - relative_tolerance;
     if (!(time_s >= 0x1p-20)) return 0;
     return std::min<std::size_t>(last_bin, (std::bit_cast<std::uint64_t>(time_s) >> (52 - steps_log2)) - first_bits);
   }

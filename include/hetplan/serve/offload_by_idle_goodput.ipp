@@ -8,7 +8,10 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw) {
-  const auto weight = [&](const known_server& o) { return o.wait > o.age + latency || o.idle <= 1e-9 * o.capacity ? 0 : o.idle; };
+  const auto weight = [&](const known_server& o) {
+    const bool begins_in_time = at_most(o.wait.value(), (o.age + latency).value(), latency.value());
+    return !begins_in_time || o.idle <= relative_tolerance * o.capacity ? 0 : o.idle;
+  };
   double sum = 0;
   for (const auto& o : others) sum += weight(o);
   if (!(sum > 0)) return std::nullopt;
@@ -30,7 +33,7 @@ HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r
     throw invalid_input(
         "offload_by_idle_goodput: services = nothing; expected the services whose requests it handles, such as "
         "offload_by_idle_goodput{&services}");
-  if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
+  if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
   if (const auto i = own_capacity(r, here)) return decision::serve(*i);
   if (r.offloads() >= most_offloads) return in_part_or(request_outcome::too_many_offloads, r, here);
   const auto latency = (*services)[r.what.index()].latency;

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/core/format_line.hpp>
@@ -29,7 +30,7 @@ HETPLAN_INLINE int data_parallel_groups(double required_rate, double rate_of_one
   HETPLAN_ASSERT(required_rate > 0 && rate_of_one_group > 0);
   // 48 frames a second are two groups of 24 also where 24 was worked out.
   constexpr double most = 1024;
-  return static_cast<int>(std::clamp(std::ceil(required_rate / rate_of_one_group * (1 - 1e-9)), 1.0, most));
+  return static_cast<int>(std::clamp(std::ceil(required_rate / rate_of_one_group * (1 - relative_tolerance)), 1.0, most));
 }
 
 HETPLAN_INLINE int inter_request_count(int batch, int frames) {
@@ -72,19 +73,19 @@ class allocator {
     if (operators_.cut == model_parallelism::widest && variant(a).gpus() != variant(b).gpus()) return variant(a).gpus() > variant(b).gpus();
     const auto rank = [&](const allocation& x) {
       const double worst = x.meets_slo ? 0 : (service_.is_stream() ? -timed(x).stream_capacity(1) : x.answer.value());
-      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, x.answer > service_.answer_latency(), worst);
+      return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, !at_most(x.answer, service_.answer_latency()), worst);
     };
     if (rank(a) != rank(b) || !a.meets_slo) return rank(a) < rank(b);
     // The same work in a finer slice, but for rounding: more services find room.
     const double per_gpu = a.capacity / a.gpus;
     const double other = b.capacity / b.gpus;
-    return std::abs(per_gpu - other) > 1e-9 * other ? per_gpu > other : a.gpus < b.gpus;
+    return at_most(per_gpu, other) && at_most(other, per_gpu) ? a.gpus < b.gpus : per_gpu > other;
   }
 
   [[nodiscard]] std::optional<allocation> with(int number) const {
     allocation a{.what = id_, .variant = number, .alone = !operators_.multi_task};
     const auto& v = variant(a);
-    if (v.gpu_kind != pool_.unit.kind || v.memory > pool_.unit.memory || v.gpus() > pool_.count) return std::nullopt;
+    if (v.gpu_kind != pool_.unit.kind || !at_most(v.memory, pool_.unit.memory) || v.gpus() > pool_.count) return std::nullopt;
     if (v.across_servers && !pool_.across_servers) return std::nullopt;
     if (pool_.across_servers && !v.across_servers && has_variant_across_servers()) return std::nullopt;
     if (operators_.cut == model_parallelism::none && v.gpus() > 1) return std::nullopt;
@@ -123,25 +124,25 @@ class allocator {
       allocation next = a;
       next.batch = b;
       next.answer = seconds(answer_s(next));
-      if (b > 1 && next.answer.value() > slo_s()) continue;
+      if (b > 1 && !at_most(next.answer.value(), slo_s())) continue;
       next.capacity = timed(next).capacity();
-      if (!in_time || next.capacity > in_time->capacity * (1 + 1e-12)) in_time = next;
+      if (!in_time || !at_most(next.capacity, in_time->capacity)) in_time = next;
     }
     a = *in_time;
     // One request alone has nothing to wait for when it finds nobody.
     const auto t = timed(a);
     const double alone_s = service_.is_stream() ? a.answer.value() : t.typical_s(1);
-    a.meets_slo = alone_s <= slo_s();
+    a.meets_slo = at_most(alone_s, slo_s());
     a.because.push_back(
         "MP: variant \"" + escaped(v.name) + "\" on " + std::to_string(v.gpus()) + (v.gpus() == 1 ? " GPU" : " GPUs") +
         (a.meets_slo ? "" : "; it misses the SLO: " + readable(seconds(alone_s)) + " > " + readable(service_.answer_latency())));
     a.because.push_back("BS " + std::to_string(a.batch) + ": the most capacity with an answer in " + readable(a.answer) +
-                        (a.answer.value() <= slo_s() ? " <= " : " > ") + readable(service_.answer_latency()));
+                        (at_most(a.answer.value(), slo_s()) ? " <= " : " > ") + readable(service_.answer_latency()));
   }
 
   void choose_frames_and_groups(allocation& a) const {
     if (operators_.multi_frame) {
-      const double most = std::floor(service_.rate * slo_s() * (1 + 1e-9));
+      const double most = std::floor(service_.rate * slo_s() * (1 + relative_tolerance));
       a.frames = static_cast<int>(std::clamp(most, 1.0, static_cast<double>(a.batch)));
     }
     a.because.push_back("MF " + std::to_string(a.frames) + ": so many frames of a stream come within " +
@@ -149,7 +150,7 @@ class allocator {
                         (a.streams() == 1 ? " stream" : " streams") + " (eq. 5)");
     const double one = timed(a).stream_capacity(1);
     if (operators_.data_parallel) a.groups = data_parallel_groups(service_.rate, one);
-    if (one * a.groups < service_.rate * (1 - 1e-9)) a.meets_slo = false;
+    if (!at_most(service_.rate, one * a.groups)) a.meets_slo = false;
     a.because.push_back("DP " + std::to_string(a.groups) + ": a group has " + format_line("%.4g", one) + " frames/s of the " +
                         format_line("%.4g", service_.rate) + " that a stream wants (eq. 4)");
   }
@@ -157,8 +158,8 @@ class allocator {
   void choose_replicas(allocation& a) const {
     const auto& v = variant(a);
     if (operators_.multi_task) {
-      const double by_compute = std::floor(1 / v.compute_share * (1 + 1e-9));
-      const double by_memory = std::floor(pool_.unit.memory.value() / v.memory.value() * (1 + 1e-12));
+      const double by_compute = std::floor(1 / v.compute_share * (1 + relative_tolerance));
+      const double by_memory = std::floor(pool_.unit.memory.value() / v.memory.value() * (1 + relative_tolerance));
       a.replicas = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(std::min(by_compute, by_memory), 1.0, 16.0))));
     }
     a.because.push_back("MT " + std::to_string(a.replicas) + ": " + format_line("%.4g", v.compute_share) + " of the compute and " +

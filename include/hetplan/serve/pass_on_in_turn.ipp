@@ -6,7 +6,7 @@
 namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE decision pass_on_in_turn::handle(const pending_request& r, const server_view& here) {
-  if (r.now >= r.deadline) return decision::turn_down(request_outcome::timed_out);
+  if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
   if (const auto i = own_capacity(r, here)) return decision::serve(*i);
   if (r.offloads() >= most_offloads_) return in_part_or(request_outcome::too_many_offloads, r, here);
   const auto others = here.others();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/service.hpp>
@@ -20,10 +21,15 @@ struct pending_request {
   server_id entered;
   server_id here;
   seconds now;
+  seconds latency;   ///< its service's SLO
   seconds deadline;  ///< arrival and SLO
   bool is_stream = false;
   std::span<const server_id> path;  ///< where it has been handled; the last one is here
 
+  /// Is its SLO over, but for rounding? Nobody begins with it any more.
+  [[nodiscard]] bool timed_out() const { return at_most(deadline.value(), now.value(), latency.value()); }
+  /// Would it be answered within its SLO, but for rounding, if its answer were there then?
+  [[nodiscard]] bool in_time(seconds end) const { return at_most(end.value(), deadline.value(), latency.value()); }
   [[nodiscard]] int offloads() const { return static_cast<int>(path.size()) - 1; }
 };
 

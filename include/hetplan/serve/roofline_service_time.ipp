@@ -90,7 +90,7 @@ HETPLAN_INLINE int roofline_service_time::largest_batch(const service_run& r) co
   const double each = r.what.generates ? (r.what.tokens.in + r.what.tokens.out) * w.cache_per_token.value() : w.moved_per_request.value();
   const double room = (r.as.memory.value() - w.reserved.value()) * r.as.gpus() - w.weights.value();
   if (!(each > 0)) return largest_;
-  return static_cast<int>(std::clamp(std::floor(room / each * (1 + 1e-9)), 1.0, static_cast<double>(largest_)));
+  return static_cast<int>(std::clamp(std::floor(room / each * (1 + relative_tolerance)), 1.0, static_cast<double>(largest_)));
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -133,7 +133,7 @@ HETPLAN_INLINE publication running_deployment::state_of(const holder& h, double 
     p.done += state.done(now_s);
     if (state.life != instance_life::works) continue;
     p.wait_s = std::min(p.wait_s, std::max(0.0, state.expected_start_s(now_s, now_s) - now_s));
-    if (state.ready_s <= now_s) p.capacity += state.times().capacity();
+    if (at_most(state.ready_s, now_s, state.times().latency_s())) p.capacity += state.times().capacity();
   }
   return p;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/instance_times.hpp>
 #include <hetplan/serve/request_stream.hpp>
@@ -46,6 +47,8 @@ class running_set {
     request_number number;
   };
 
+  /// Has a time come, but for rounding?
+  [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   [[nodiscard]] bool room() const { return set_.size() < static_cast<std::size_t>(times_->batch()); }
   [[nodiscard]] double boundary_s(std::int64_t steps) const;
   /// Steps from the last change until the set changes next; never where nobody runs.

@@ -30,18 +30,18 @@ HETPLAN_INLINE std::int64_t running_set::next_change() const {
 }
 
 HETPLAN_INLINE std::int64_t running_set::next_boundary(double now_s) const {
-  if (set_.empty() || now_s < boundary_s_) return 0;
+  if (set_.empty() || !is_over(boundary_s_, now_s)) return 0;
   const double step_s = times_->step_s(static_cast<int>(set_.size()));
   auto k = static_cast<std::int64_t>(std::floor((now_s - boundary_s_) / step_s));
-  while (boundary_s(k) > now_s) --k;  // the quotient was rounded
-  while (boundary_s(k) <= now_s) ++k;
+  while (!is_over(boundary_s(k), now_s)) --k;  // the quotient was rounded
+  while (is_over(boundary_s(k), now_s)) ++k;
   return k;
 }
 
 HETPLAN_INLINE void running_set::advance(double now_s, const request_stream& all, ended_requests& out) {
   for (;;) {
     const auto k = next_change();
-    if (k == never || boundary_s(k) > now_s) return;
+    if (k == never || !is_over(boundary_s(k), now_s)) return;
     change(k, all, out);
   }
 }
@@ -66,7 +66,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (r.arrival_s + times_->latency_s() <= boundary_s_) {
+    if (is_over(r.arrival_s + times_->latency_s(), boundary_s_)) {
       out.emplace_back(number, ended_request::how::timed_out, boundary_s_, 0);
       continue;
     }
@@ -84,7 +84,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
 HETPLAN_INLINE void running_set::join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
   line_.push(r);
   if (set_.empty()) {
-    if (boundary_s_ > now_s) return;  // it loads
+    if (!is_over(boundary_s_, now_s)) return;  // it loads
     boundary_s_ = now_s;
     change(0, all, out);
   } else if (line_.size() == 1) {

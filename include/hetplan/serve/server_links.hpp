@@ -14,7 +14,8 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Source  semantics, section 11 (the way).
 class server_links {
  public:
-  server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults);
+  /// @param span_s  what the tolerance is a part of with which a transfer begins in the time of a fault.
+  server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double span_s);
 
   /// When the last byte of a request that leaves `from` has come to the downlink of `to`, if it is sent now.
   [[nodiscard]] double send_s(server_id from, server_id to, double now_s, double size_b);
@@ -41,6 +42,7 @@ class server_links {
   [[nodiscard]] double factor(const link& l, double at_s) const;
 
   const edge_cloud* cloud_;
+  double span_s_;
   std::vector<link> links_;
   std::vector<std::vector<slow_time>> slow_;
 };

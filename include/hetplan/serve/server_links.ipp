@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <variant>
 
+#include <hetplan/core/at_most.hpp>
+
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE server_links::server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults) : cloud_(&cloud) {
+HETPLAN_INLINE server_links::server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double span_s)
+    : cloud_(&cloud), span_s_(span_s) {
   links_.reserve(cloud.size());
   for (const auto& s : cloud.servers) links_.push_back({s.uplink.value(), s.downlink.value(), s.latency.value()});
   for (const auto& f : faults) {
@@ -27,7 +30,7 @@ HETPLAN_INLINE double server_links::factor(const link& l, double at_s) const {
   double f = 1;
   if (l.slow < 0) return f;
   for (const auto& t : slow_[static_cast<std::size_t>(l.slow)]) {
-    if (t.from_s <= at_s && at_s < t.until_s) f *= t.factor;
+    if (at_most(t.from_s, at_s, span_s_) && !at_most(t.until_s, at_s, span_s_)) f *= t.factor;
   }
   return f;
 }

@@ -81,6 +81,9 @@ struct service {
 /// latency or memory that is not above 0, a share outside (0, 1], continuous batches without tokens or of a stream.
 void validate(const std::vector<service>& services);
 
+/// The shortest SLO; 0 without a service.
+[[nodiscard]] seconds shortest_latency(const std::vector<service>& services);
+
 }  // namespace HETPLAN_NAMESPACE::serve
 
 #ifndef HETPLAN_COMPILED

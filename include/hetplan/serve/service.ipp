@@ -3,6 +3,7 @@
 
 #include <hetplan/serve/service.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -67,6 +68,10 @@ HETPLAN_INLINE void validate(const std::vector<service>& services) {
       if (!variants.insert(v.name).second) detail::refuse_service(s.name, "two variants are called \"" + escaped(v.name) + "\"");
     }
   }
+}
+
+HETPLAN_INLINE seconds shortest_latency(const std::vector<service>& services) {
+  return services.empty() ? seconds{} : std::ranges::min(services, {}, &service::latency).latency;
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
@@ -57,8 +58,8 @@ class serving_run {
   }
   [[nodiscard]] bool works(instance_id i) const { return instances_[i].life == instance_life::works; }
   [[nodiscard]] double expected_end_s(instance_id i, const pending_request& r, server_id at);
-  [[nodiscard]] double free_rate(instance_id i);
-  [[nodiscard]] bool has_whole_rate(instance_id i);
+  [[nodiscard]] double free_rate(instance_id i) { return touch(i, now_s_).free_rate(now_s_); }
+  [[nodiscard]] bool has_whole_rate(instance_id i) { return touch(i, now_s_).has_whole_rate(now_s_); }
   [[nodiscard]] std::span<const known_server> known(const pending_request& r) { return knowledge_.known(r, instances_.holders()); }
   [[nodiscard]] const ring_sync& rings() const { return knowledge_.rings(); }
 
@@ -87,7 +88,8 @@ class serving_run {
   void retire(instance_id i);
   void take_out(const std::vector<instance_id>& some);
   void send_back(instance_id i);
-  void touch(instance_id i, double until_s);
+  /// Plays what happens to an instance until then.
+  instance_state& touch(instance_id i, double until_s);
   void fetch(request_number r) const {
     all_->fetch(r);
     tracks_.fetch(r);
@@ -102,12 +104,16 @@ class serving_run {
   [[nodiscard]] double deadline_s(const request& r) const { return r.arrival_s + service_of(r).latency.value(); }
   [[nodiscard]] bool is_there(server_id s) const { return !knowledge_.has_failed(s) && !damage_.is_absent(s); }
 
+  /// Has a time come at an instant?
+  [[nodiscard]] bool has_come(double at_s, double now_s) const { return at_most(at_s, now_s, span_s_); }
+
   const edge_cloud* cloud_;
   const std::vector<service>* services_;
   any_service_time times_;  ///< for policies to ask
   const request_stream* all_;
   serving_options options_;
 
+  double span_s_;  ///< the shortest SLO: the tolerance of an instant is a part of it
   double now_s_ = 0;
   std::size_t next_arrival_ = 0;
   flight_queue flights_;

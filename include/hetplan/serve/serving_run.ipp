@@ -23,8 +23,9 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests.last_arrival()), options)),
-      instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults), links_(cloud, options.faults),
-      tracks_(requests.size()), recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
+      span_s_(shortest_latency(services).value()), flights_(span_s_), instances_(cloud, services, std::move(times)),
+      knowledge_(cloud, options.faults), links_(cloud, options.faults, span_s_), tracks_(requests.size()),
+      recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_.absent = absent_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
     if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
@@ -48,10 +49,10 @@ HETPLAN_INLINE void serving_run::play_clock() {
   now_s_ = clock_s_;
   if (static_cast<std::int64_t>(recorder_.history().publications) + changes_ >= options_.most_periods)
     return stop(std::to_string(options_.most_periods) + " publications and changes, the most that are played");
-  if (next_fault_s() <= now_s_) {
+  if (has_come(next_fault_s(), now_s_)) {
     const auto& e = turns_[next_turn_++];
     apply(options_.faults[e.fault], e.ends);
-  } else if (next_change_s() <= now_s_) {
+  } else if (has_come(next_change_s(), now_s_)) {
     change_deployment();
   } else {
     publish();
@@ -172,7 +173,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
     const double arrival_s = next_arrival_ < all_->size() ? (*all_)[next_arrival_].arrival_s : detail::never_s;
     const double flight_s = flights_.next_s();
     const double request_s = std::min(arrival_s, flight_s);
-    if (clock_s_ <= request_s) {
+    if (has_come(clock_s_, request_s)) {
       if (request_s == detail::never_s && nothing_left()) return nullptr;
       if (recorder_.history().result.result == outcome::stopped) return nullptr;
       skip_idle_periods(request_s);
@@ -182,7 +183,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
     now_s_ = request_s;
     ++recorder_.history().events;
     const pending_request* r = nullptr;
-    if (flight_s <= arrival_s) {
+    if (has_come(flight_s, arrival_s)) {
       r = land(flights_.pop());
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
@@ -237,7 +238,8 @@ HETPLAN_INLINE const pending_request* serving_run::handle(request_number number,
     end(number, request_outcome::lost, now_s_);
     return nullptr;
   }
-  pending_ = {number, r.service, r.server, here, seconds(now_s_), seconds(deadline_s(r)), service_of(r).is_stream(), path};
+  pending_ = {number, r.service, r.server, here, seconds(now_s_), service_of(r).latency, seconds(deadline_s(r)), service_of(r).is_stream(),
+              path};
   return &pending_;
 }
 
@@ -295,13 +297,14 @@ HETPLAN_INLINE void serving_run::serve(const pending_request& r, instance_id i) 
   touch(i, now_s_);
 }
 
-HETPLAN_INLINE void serving_run::touch(instance_id i, double until_s) {
+HETPLAN_INLINE instance_state& serving_run::touch(instance_id i, double until_s) {
   auto& state = instances_[i];
   state.advance(until_s, *all_, ended_);
-  if (ended_.empty()) return;
+  if (ended_.empty()) return state;
   for (const auto& e : ended_) fetch(e.number);
   for (const auto& e : ended_) settle(e, state);
   ended_.clear();
+  return state;
 }
 
 HETPLAN_INLINE void serving_run::settle(const ended_request& e, const instance_state& i) {
@@ -314,7 +317,7 @@ HETPLAN_INLINE void serving_run::settle(const ended_request& e, const instance_s
   const double answer_b = service_of(r).response_size.value();
   double at_s = e.at_s + links_.device_s(i.leader, i.device, answer_b);
   at_s += links_.answer_s(tracks_.here(e.number, r.server), r.server, answer_b, at_s);
-  const bool in_time = at_s <= deadline_s(r) + 1e-9 * service_of(r).latency.value();
+  const bool in_time = at_most(at_s, deadline_s(r), service_of(r).latency.value());
   end(e.number, in_time ? request_outcome::served : request_outcome::late, at_s, in_time ? 1 : 0, at_s - r.arrival_s);
 }
 
@@ -330,16 +333,6 @@ HETPLAN_INLINE double serving_run::expected_end_s(instance_id i, const pending_r
   const double answer_b = service_of(r).response_size.value();
   return state.expected_end_s(now_s_, now_s_ + links_.device_s(state.leader, state.device, size_b(r))) +
          links_.device_s(state.leader, state.device, answer_b) + links_.answer_s(at, r.server, answer_b, now_s_);
-}
-
-HETPLAN_INLINE double serving_run::free_rate(instance_id i) {
-  touch(i, now_s_);
-  return instances_[i].free_rate(now_s_);
-}
-
-HETPLAN_INLINE bool serving_run::has_whole_rate(instance_id i) {
-  touch(i, now_s_);
-  return instances_[i].has_whole_rate(now_s_);
 }
 
 HETPLAN_INLINE service_history serving_run::finish() {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/instance_times.hpp>
 
@@ -23,7 +24,7 @@ class stream_set {
   /// R(n + 1) less what the n streams have. Requires that it has been advanced to now.
   [[nodiscard]] double free_rate(double now_s) const;
   /// Is that enough for a stream, to one part in 10^9?
-  [[nodiscard]] bool has_whole_rate(double now_s) const { return free_rate(now_s) >= wanted_ * (1 - 1e-9); }
+  [[nodiscard]] bool has_whole_rate(double now_s) const { return at_most(wanted_, free_rate(now_s)); }
   [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] bool busy() const { return !under_way_.empty(); }
   /// Frames served until then: S. Requires that it has been advanced to then.
@@ -39,6 +40,8 @@ class stream_set {
     double begin_s;
   };
 
+  /// Has a time come, but for rounding?
+  [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   void count(double now_s) {
     frames_ += held_ * (now_s - since_s_);
     since_s_ = now_s;

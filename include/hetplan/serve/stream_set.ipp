@@ -17,7 +17,7 @@ struct ends_later {
 }  // namespace detail
 
 HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
-  while (!under_way_.empty() && under_way_.front().end_s <= now_s) {
+  while (!under_way_.empty() && is_over(under_way_.front().end_s, now_s)) {
     const auto s = under_way_.front();
     std::ranges::pop_heap(under_way_, detail::ends_later());
     under_way_.pop_back();
@@ -28,9 +28,9 @@ HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
 }
 
 HETPLAN_INLINE double stream_set::free_rate(double now_s) const {
-  if (now_s < ready_s_) return 0;
+  if (!is_over(ready_s_, now_s)) return 0;
   const double left = times_->stream_capacity(static_cast<int>(under_way_.size()) + 1) - held_;
-  return left > 1e-9 * wanted_ ? left : 0;
+  return left > relative_tolerance * wanted_ ? left : 0;
 }
 
 HETPLAN_INLINE void stream_set::begin(request_number r, double frames, double now_s) {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Is what a policy answers an answer at all? Asked before anything moves.
+
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::adapt {
+
+/// Checks a policy's answer to a situation. Whether the devices of its plan are there is no part of it: they may leave later as well.
+///
+/// Complexity  that of validate, where it has a plan.
+/// Throws      invalid_input: its plan is none of the job (validate; mode, context, tokens, optimizer, batch); invalid_model: a time
+///             that is no number, negative or beyond 10^9 s, an event that has not happened yet, an enumerator that there is not.
+/// Source      ours; semantics, section 10 (asking).
+void check_reaction(const reaction& r, const planning_problem& problem, seconds now);
+
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/check_reaction.ipp>
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/adapt/check_reaction.hpp>
+
+#include <string>
+
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/escaped.hpp>
+#include <hetplan/plan/validate.hpp>
+
+namespace HETPLAN_NAMESPACE::adapt {
+
+namespace detail {
+
+/// Throws invalid_input where a plan is not one of the job.
+HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& problem, const std::string& who) {
+  const auto fail = [&](const std::string& what) {
+    throw invalid_input(who + "the plan of planner \"" + escaped(p.planner) + "\": " + what);
+  };
+  const auto expect = [&](const char* field, auto given, auto expected) {
+    if (given == expected) return;
+    const auto text = [](auto v) {
+      if constexpr (requires { to_string(v); }) return std::string(to_string(v));
+      else return to_text(static_cast<double>(v));
+    };
+    fail(std::string(field) + ": expected that of the job, " + text(expected) + ", got " + text(given));
+  };
+  const workload& wanted = problem.job.workload;
+  expect("/workload/mode", p.workload.mode, wanted.mode);
+  if (wanted.mode == mode::training) expect("/workload/optimizer_factor", p.workload.optimizer_factor, wanted.optimizer_factor);
+  if (wanted.mode == mode::generation) expect("/workload/tokens", p.workload.tokens, wanted.tokens);
+  expect("/workload/context", p.workload.context, wanted.context);
+  if (const auto v = validate(p, problem.model, problem.cluster)) fail(v->where + ": " + v->what);
+  expect("samples of an iteration", p.batch(), static_cast<long long>(problem.job.batch));
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE void check_reaction(const reaction& r, const planning_problem& problem, seconds now) {
+  const std::string who = "adaptation policy: its answer at " + to_text(now.value()) + " s: ";
+  const auto require = [&](bool ok, const char* member, double given, const std::string& expected) {
+    if (!ok) throw invalid_model(who + member + " = " + to_text(given) + "; expected " + expected);
+  };
+  const seconds most = longest_timeline;
+  require(r.thinking >= seconds{} && r.thinking <= most, "thinking", r.thinking.value(), "seconds from 0 to " + to_text(most.value()));
+  if (r.ask_again)
+    require(*r.ask_again >= seconds{} && *r.ask_again <= now + most, "ask_again", r.ask_again->value(),
+            "a time of the timeline, at most " + to_text(most.value()) + " s from now");
+  if (r.answers) require(*r.answers >= seconds{} && *r.answers <= now, "answers", r.answers->value(), "a time from 0 s until now");
+  require(r.how >= switching::delta && r.how <= switching::at_no_cost, "how", static_cast<double>(r.how), "a way of switching");
+  require(r.reached >= rung::none && r.reached <= rung::replanned, "reached", static_cast<double>(r.reached), "a step of the ladder");
+  if (r.next) detail::check_plan_of_policy(*r.next, problem, who);
+}
+
+}  // namespace HETPLAN_NAMESPACE::adapt

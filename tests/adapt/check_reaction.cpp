@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a policy answers is checked before anything of it is carried out.
+
+#include <hetplan/adapt/check_reaction.hpp>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <hetplan/adapt/run.hpp>
+
+#include "support/by_hand.hpp"
+
+namespace test_check_reaction {
+
+using namespace hetplan;
+using namespace hetplan::test;
+using adapt::reaction;
+using adapt::situation;
+
+namespace {
+
+/// Two layers of 3 FLOP with 5 B each on devices of 1 FLOP/s.
+struct trained_by_hand {
+  planning_graph model = make();
+  cluster devices = wireless(3);
+  job what{.workload = {.mode = mode::training, .optimizer_factor = 2}, .batch = 2};
+  plan first = on(0);
+
+  static planning_graph make() {
+    std::vector<layer_spec> layers{work_of("a", 3, 3, 3), work_of("b", 3, 3, 3)};
+    for (layer_spec& l : layers) l.weight = bytes(5);
+    return model_of(std::move(layers), {{0, 1, 2, 2}});
+  }
+  [[nodiscard]] plan on(int d) const {
+    plan p = plan_of(mode::training, 1, 2, {stage_of({0, 1}, {{d, 1}})});
+    p.planner = "mine";
+    p.workload = what.workload;
+    return p;
+  }
+  /// What is said of an answer at the second question, at 36 s; weights of 2 layers would move from then on.
+  [[nodiscard]] std::string said_of(const std::function<void(reaction&)>& spoil) const {
+    struct spoiled {
+      plan first, next;
+      const std::function<void(reaction&)>& spoil;
+      reaction react(const situation& s) {
+        if (s.running == nullptr) return {.next = first, .ask_again = seconds(30)};
+        reaction r{.next = next};
+        spoil(r);
+        return r;
+      }
+    } policy{first, on(1), spoil};
+    struct {
+      double moved_bytes = 0;
+      control operator()(const adapt::run_progress& p) {
+        moved_bytes = p.so_far.moved_bytes;
+        return control::go;
+      }
+    } seen;
+    const planning_problem problem{model, devices, roofline{}, what};
+    std::string said;
+    try {
+      static_cast<void>(adapt::run(problem, {300_s, {}}, policy, adapt::run_options<adapt::immediate>{}, seen));
+    } catch (const invalid_input& e) {
+      said = std::string("invalid_input: ") + e.what();
+    } catch (const invalid_model& e) {
+      said = std::string("invalid_model: ") + e.what();
+    }
+    if (!said.empty()) CHECK(seen.moved_bytes == 0);
+    return said;
+  }
+};
+
+const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TEST_CASE("a time that a policy answers is a number, not negative and no longer than the longest timeline") {
+  const trained_by_hand x;
+  const std::string who = "invalid_model: adaptation policy: its answer at 36 s: ";
+  CHECK(x.said_of([](reaction&) {}).empty());
+  for (const double bad : {nan, -1.0, inf, -inf, 1e300, 1.1e9}) {
+    CAPTURE(bad);
+    CHECK(x.said_of([&](reaction& r) { r.thinking = seconds(bad); }) ==
+          who + "thinking = " + to_text(bad) + "; expected seconds from 0 to 1e+09");
+    CHECK(x.said_of([&](reaction& r) { r.ask_again = seconds(bad); }) ==
+          who + "ask_again = " + to_text(bad) + "; expected a time of the timeline, at most 1e+09 s from now");
+    CHECK(x.said_of([&](reaction& r) { r.answers = seconds(bad); }) ==
+          who + "answers = " + to_text(bad) + "; expected a time from 0 s until now");
+  }
+  CHECK(x.said_of([](reaction& r) { r.answers = seconds(37); }) == who + "answers = 37; expected a time from 0 s until now");
+  CHECK(x.said_of([](reaction& r) {
+           r.thinking = 1_s;
+           r.ask_again = 2_s;  // past: at once
+           r.answers = 36_s;
+         }).empty());
+  CHECK(x.said_of([](reaction& r) { r.how = static_cast<adapt::switching>(9); }) == who + "how = 9; expected a way of switching");
+  CHECK(x.said_of([](reaction& r) { r.reached = static_cast<adapt::rung>(-1); }) == who + "reached = -1; expected a step of the ladder");
+}
+
+TEST_CASE("a plan that a policy answers is one of the job") {
+  const trained_by_hand x;
+  const std::string who = "invalid_input: adaptation policy: its answer at 36 s: the plan of planner \"mine\": ";
+  const auto said = [&](const std::function<void(plan&)>& spoil) { return x.said_of([&](reaction& r) { spoil(*r.next); }); };
+  CHECK(said([](plan& p) { p.workload.mode = mode::inference; }) ==
+        who + "/workload/mode: expected that of the job, training, got inference");
+  CHECK(said([](plan& p) { p.workload.optimizer_factor = 0; }) == who + "/workload/optimizer_factor: expected that of the job, 2, got 0");
+  CHECK(said([](plan& p) { p.workload.optimizer_factor = nan; }) ==
+        who + "/workload/optimizer_factor: expected that of the job, 2, got nan");
+  CHECK(said([](plan& p) { p.workload.context = 7; }) == who + "/workload/context: expected that of the job, 0, got 7");
+  CHECK(said([](plan& p) { p.microbatches = 1; }) == who + "samples of an iteration: expected that of the job, 2, got 1");
+  CHECK(said([](plan& p) { p.microbatches = 3; }) == who + "samples of an iteration: expected that of the job, 2, got 3");
+  CHECK_THAT(said([](plan& p) { p.stages[0].layers = {layer_id(0)}; }), Catch::StartsWith(who) && Catch::Contains("layer"));
+  CHECK_THAT(said([](plan& p) { p.stages[0].layers = {layer_id(0), layer_id(7)}; }), Catch::StartsWith(who) && Catch::Contains("7"));
+  CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].device = device_id(9); }), Catch::StartsWith(who) && Catch::Contains("9"));
+  CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].device = device_id(); }), Catch::StartsWith(who));
+  CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].samples = -1; }), Catch::StartsWith(who) && Catch::Contains("-1"));
+  CHECK_THAT(said([](plan& p) { p.stages.clear(); }), Catch::StartsWith(who) && Catch::Contains("stage"));
+  CHECK(said([](plan& p) { p.workload.tokens = 99; }).empty());  // nothing is generated
+}
+
+TEST_CASE("the first plan of a policy is checked like any other") {
+  const trained_by_hand x;
+  struct wrong {
+    plan p;
+    reaction react(const situation&) const { return {.next = p}; }
+  } policy{x.first};
+  policy.p.workload.mode = mode::generation;
+  const planning_problem problem{x.model, x.devices, roofline{}, x.what};
+  CHECK_THROWS_WITH(
+      adapt::run(problem, {9_s, {}}, policy),
+      "adaptation policy: its answer at 0 s: the plan of planner \"mine\": /workload/mode: expected that of the job, training, "
+      "got generation");
+}
+
+}  // namespace test_check_reaction
