@@ -46,7 +46,7 @@ struct limited_job {
       return !find_broken_limit(judge(x, model, cluster, p.cost, p.models).evaluation, cluster);
     };
     const bool training = job.workload.mode == mode::training;
-    for (const int size : job.candidate_microbatch_sizes(cluster.size())) {
+    for (const int size : job.candidate_microbatch_sizes()) {
       for (const warmup_rule rule : warmup_rules) {
         if (found || (!training && rule != warmup_rule::hide_communication)) break;
         partition::for_each_plan(row, model, large, p.cost, p.models.memory, blank_plan(p, "any", size),
