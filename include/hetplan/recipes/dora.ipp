@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dapple.hpp>
@@ -147,7 +148,15 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   plan_result found = dora_partitioner(part, objective, std::max(keep, search.k), search, rounds.part());
   add(found);
   if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates);
-  if (found.plans.empty()) return found;  // nothing fits
+  if (found.plans.empty()) {  // nothing fits
+    const bool told_to_stop = found.status.result == outcome::stopped && !found.out_of_steps;
+    if (auto proof = told_to_stop ? std::nullopt : prove_infeasible(problem)) {
+      if (found.binding) found.status.reason = to_string(*found.binding, problem.cluster);
+      found.status = {outcome::infeasible, std::move(found.status.reason), std::move(proof)};
+      found.out_of_steps = false;
+    }
+    return found;
+  }
   if (!found.status.ok() && !found.out_of_steps) return detail::ended(problem, objective, std::move(found), keep);
   return detail::scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }

@@ -25,7 +25,7 @@ struct mend_options {
 /// most come first. As long as that finds nothing, again from a few moves away from where it came nearest; then, where there are few layers
 /// and devices, partition::for_each_plan with all shares.
 ///
-/// @param starts   plans of one pipeline; those whose stages are no runs of the model's numbering are left out.
+/// @param starts   plans of one pipeline; those with explicit orders, or whose stages are no runs of the model's numbering, are left out.
 /// @param planner  whose the plans are.
 /// @return         plans that keep every limit by judge_quickly, the best first; warm-up as large as memory allows.
 /// Complexity      as the options say.

@@ -43,9 +43,9 @@ struct piped_shares {
   [[nodiscard]] std::size_t begin(std::size_t i) const { return i == 0 ? 0 : pieces[i - 1].end; }
 };
 
-/// Nothing where stages are no runs of the numbering, or have sizes of their own.
+/// Nothing where stages are no runs of the numbering, have sizes of their own, or share a device, and for other orders than the job's.
 [[nodiscard]] HETPLAN_INLINE std::optional<piped_shares> shares_of(const plan& p) {
-  if (p.pipeline_count() != 1) return {};
+  if (p.pipeline_count() != 1 || p.schedule.kind == schedule_kind::explicit_orders) return {};
   piped_shares x{.size = p.microbatch_size};
   std::size_t next = 0;
   for (const stage& s : p.stages) {

@@ -99,9 +99,10 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
     }
     r.plans.push_back(std::move(p));
   }
+  // Who wants no bounds asks for parts of an answer, and proves of the whole.
   if (stopped_) {
     r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(count_.judged) + " candidates"};
-  } else if (auto proof = r.plans.empty() ? prove_infeasible(problem_) : std::nullopt) {
+  } else if (auto proof = r.plans.empty() && problem_.with_bounds ? prove_infeasible(problem_) : std::nullopt) {
     r.binding = nearest_;
     r.status = {outcome::infeasible, why_none(), std::move(proof)};
   } else if (cut_) {
