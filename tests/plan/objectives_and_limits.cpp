@@ -118,9 +118,10 @@ TEST_CASE("microbatches too small to be simulated are skipped, and a batch that 
   const auto sizes = job{.batch = batch, .microbatch_sizes = {1, 16, 1000}}.candidate_microbatch_sizes();
   CHECK(std::find(sizes.begin(), sizes.end(), 1) == sizes.end());
   CHECK(std::find(sizes.begin(), sizes.end(), 1000) != sizes.end());
-  CHECK(refusal([](job& j) { j.batch = 1'000'000'000, j.microbatch_sizes = {2, 16}; }) ==
-        "job: batch = 1000000000 in microbatches of at most 16 makes 1.25e+08 tasks or more; expected at most " + to_text(max_expansion) +
-            ": a smaller batch, or larger microbatch_sizes");
+  CHECK(refusal([](job& j) {
+          j.batch = 1'000'000'000, j.microbatch_sizes = {2, 16};
+        }) == "job: batch = 1000000000 in microbatches of at most 16 makes 1.25e+08 tasks or more; expected at most " +
+                  to_text(max_expansion) + ": a smaller batch, or larger microbatch_sizes");
   CHECK(refusal([](job& j) { j.batch = 1'000'000'000, j.microbatch_sizes = {1'000'000}; }) == "accepted");
 }
 
