@@ -66,8 +66,10 @@ cluster mesh_of(int count) {
 int main(int argc, char** argv) {
   const bench::options options(argc, argv);
   bench::table table(options);
-  table.run_within("compare qwen3-1.7b smart-home-2", options.quick ? 1 : 5, 2,
-                   [](std::size_t) { run(HETPLAN_CLI " compare qwen3-1.7b smart-home-2"); });
+  table.run_within("compare qwen3-1.7b smart-home-2", options.quick ? 1 : 5, 2, [](std::size_t) {
+    run(HETPLAN_CLI " compare " HETPLAN_SOURCE_DIR "/bench/settings/qwen3-1.7b.json " HETPLAN_SOURCE_DIR
+                    "/bench/settings/smart-home-2.json " HETPLAN_SOURCE_DIR "/bench/settings/training.json");
+  });
   for (const int devices : {8, 16, 64}) {
     for (const int layers : {100, 300, 1000}) {
       if (devices * layers > (options.quick ? 800 : 16'000)) continue;

@@ -2,20 +2,27 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/hetplan")
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/hetplan")
 
 install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
         PATTERN "*.ipp")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
 
 # One export per component: a file may name only targets that its reader has.
-foreach(component IN ITEMS hetplan io yaml glpk clp cbc onnx)
+set(components hetplan io yaml glpk clp cbc onnx)
+if(HETPLAN_BUILD_COMPILED)
+  list(APPEND components compiled)
+endif()
+foreach(component IN LISTS components)
   install(TARGETS hetplan_${component} EXPORT hetplan-${component})
   install(
     EXPORT hetplan-${component}
     NAMESPACE hetplan::
     DESTINATION "${package_dir}")
 endforeach()
+if(TARGET hetplan_cli)
+  install(TARGETS hetplan_cli)
+endif()
 
 # While the major version is 0, a new minor version may break its users.
 if(PROJECT_VERSION_MAJOR EQUAL 0)
@@ -24,10 +31,9 @@ else()
   set(compatibility SameMajorVersion)
 endif()
 configure_package_config_file(cmake/hetplanConfig.cmake.in "${PROJECT_BINARY_DIR}/hetplanConfig.cmake"
-                              INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
-write_basic_package_version_file("${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake" COMPATIBILITY ${compatibility}
-                                 ARCH_INDEPENDENT)
+                              INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake" COMPATIBILITY ${compatibility})
 install(FILES "${PROJECT_BINARY_DIR}/hetplanConfig.cmake" "${PROJECT_BINARY_DIR}/hetplanConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/compiled.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindOnnx.cmake" DESTINATION "${package_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/FindGLPK.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindClp.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindCbc.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindOnnx.cmake"
+        DESTINATION "${package_dir}")

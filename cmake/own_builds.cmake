@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-# What only this project's own programs use; nothing here reaches a user of the headers.
+# What only this project's own library and programs are built with; nothing here reaches a user of the headers.
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -11,6 +11,9 @@ endif()
 # planners, and two thirds of what a test costs is to generate and optimize those. g++, seconds of CPU: tests/adapt 185
 # apart, 54 together; the command line program 193 and 67. Up to 2.5 GB each.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+if(need STREQUAL "QUIET" AND NOT DEFINED CMAKE_UNITY_BUILD) # who only installs
+  set(CMAKE_UNITY_BUILD ON)
+endif()
 
 find_program(HETPLAN_CCACHE ccache)
 mark_as_advanced(HETPLAN_CCACHE)
@@ -34,17 +37,5 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # These depend on what the optimizer inlined and fire inside the standard library: still shown, never an error.
   foreach(warning IN ITEMS array-bounds dangling-pointer maybe-uninitialized stringop-overflow stringop-overread)
     target_compile_options(hetplan_own_flags INTERFACE -Wno-error=${warning})
-  endforeach()
-endif()
-
-# Our own programs link the compiled library.
-target_link_libraries(hetplan_compiled PRIVATE $<BUILD_INTERFACE:hetplan_own_flags>)
-# Optimized for the sanitizers too: there its tests, which plan with every planner, cost more than compiling it.
-target_compile_options(hetplan_compiled PRIVATE $<$<BOOL:${HETPLAN_LEAN}>:-O1>)
-# Files and pictures wait for the disk or the reader: with -O3 they cost half again as much to compile, for nothing to be felt.
-if(PROJECT_IS_TOP_LEVEL)
-  foreach(folder IN ITEMS draw exchange io)
-    set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/hetplan_compiled/${folder}.cpp"
-                                PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
   endforeach()
 endif()

@@ -11,7 +11,6 @@
 using namespace hetplan;
 
 int main() {
-  // [program]
   planning_graph_builder layers("chain");
   layers.add_layer({.name = "embed", .forward_flops = 1_GFLOP, .weight = 40_MB, .activation = 2_MB});
   for (const char* name : {"block1", "block2", "block3"}) {
@@ -29,6 +28,9 @@ int main() {
 
   const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
   const plan_result result = recipes::dora(problem, minimize_latency{});
+  if (result.plans.empty()) {
+    std::printf("%s\n", result.status.reason.c_str());
+    return 1;
+  }
   std::printf("%s", describe(result.plans.front(), model, home).c_str());
-  // [program]
 }

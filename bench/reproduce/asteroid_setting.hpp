@@ -19,7 +19,7 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/gpipe.hpp>
 #include <hetplan/recipes/hetpipe.hpp>
 #include <hetplan/recipes/on_device.hpp>

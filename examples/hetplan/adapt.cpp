@@ -60,9 +60,9 @@ bool somebody_leaves(const adapt::timeline& t) {
 /// The plan that runs where nothing ever changes: for a deadline the most frugal one that ends in time, else the planner's best.
 template <class Planner>
 std::optional<hetplan::plan> best_single(const problem& p, const Planner& planner, std::shared_ptr<adapt::planning_memory> memory,
-                                         std::string& why_not) {
+                                         status& why_not) {
   const plan_result& found = adapt::replanning(p, planner, std::move(memory))(adapt::nominal(p.cluster), {}, p.job.qoe);
-  why_not = found.status.reason;
+  why_not = found.status;
   adapt::known_plans known(p);
   const auto best = known.best(adapt::goal(p.job, p.job.qoe, {}, 0), adapt::nominal(p.cluster), {}, found.plans);
   if (!best) return std::nullopt;
@@ -132,7 +132,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     return q.job.qoe.deadline && q.job.qoe.iterations ? adapt::plan_menu{planner}(q) : planner(q);
   };
   const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};  // all ask the same planner
-  std::string why_not;
+  status why_not;
   const std::optional<hetplan::plan> first = best_single(p, any_planner, common.memory, why_not);
   const bool training = wanted.workload.mode == mode::training;
   if (o.backups && !training) warn("--backups: only training changes weights, so there is nothing to back up; not used");
@@ -149,7 +149,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     };
     const adapt::heartbeat beats;
     adapt::history h;
-    if (!first) h.status = {outcome::infeasible, why_not};
+    if (!first) h.status = why_not.ok() ? status{outcome::none_found, "no plan for the job's end"} : why_not;
     else if (name == "static") h = run(adapt::static_plan(*first), beats);
     else if (name == "network-only") h = run(adapt::network_only(p, *first), beats);
     else if (name == "dora")
@@ -158,7 +158,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     else if (name == "replay") h = run(adapt::replay_policy(p, *first), beats);
     else if (name == "heavy-rescheduling") h = run(adapt::rescheduling_policy(p, *first, any_planner, common), beats);
     else h = run(adapt::oracle(p, any_planner, common), adapt::immediate{});
-    any = any || h.status.result != outcome::infeasible;
+    any = any || (first && h.status.result != outcome::none_found);
     rows.push_back({name, std::move(h)});
   }
   const auto ranks = [](const hetplan::plan& each) { return each.sharing_policy == sharing::priority; };

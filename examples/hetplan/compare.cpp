@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
 #include <iostream>
+#include <optional>
 
+#include <hetplan/core/status.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_reader.hpp>
 #include <hetplan/io/results_json.hpp>
@@ -16,10 +18,13 @@ namespace {
 
 void print(const std::vector<io::comparison_row>& rows, const cluster& devices) {
   std::printf("%-19s %10s %10s %10s %10s   %s\n", "planner", "latency", "energy", "bound", "gap", "per device: energy, memory");
+  std::optional<infeasibility_proof> proof;
   for (const io::comparison_row& row : rows) {
     if (!row.best) {
-      const char* what = row.broken == limit_kind::memory ? "out of " : "no plan fits: ";  // the reason begins with the limit
-      std::printf("%-19s %s%s\n", row.planner.c_str(), what, escaped(row.status.reason).c_str());
+      const bool memory = row.status.result != outcome::stopped && row.broken == limit_kind::memory;  // the reason begins with the limit
+      std::printf("%-19s %s%s\n", row.planner.c_str(), memory ? "out of " : (std::string(to_string(row.status.result)) + ": ").c_str(),
+                  escaped(row.status.reason).c_str());
+      if (row.status.proof) proof = row.status.proof;
       continue;
     }
     const evaluation& e = *row.best->predicted;
@@ -33,6 +38,7 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
     if (!row.status.ok())
       std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + escaped(row.status.reason)).c_str());
   }
+  if (proof) std::cout << "no plan is possible\n" << describe(*proof);
 }
 
 }  // namespace

@@ -114,8 +114,8 @@ int export_plan(const common_options& options, const export_options& o) {
     p = exchange::with_whole_blocks(p, model, o.to);
     if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
       const std::string reason = "with whole blocks: " + to_string(*limit, devices);
-      std::cout << (options.json ? io::json_text(io::json{{"status", "infeasible"}, {"reason", reason}})
-                                 : "infeasible: " + escaped(reason) + "\n");
+      std::cout << (options.json ? io::json_text(io::json{{"status", to_string(outcome::none_found)}, {"reason", reason}})
+                                 : std::string(to_string(outcome::none_found)) + ": " + escaped(reason) + "\n");
       return 1;
     }
   }

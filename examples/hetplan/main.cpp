@@ -31,7 +31,8 @@ class command_line {
     app_.fallthrough();
     app_.add_flag("--json", common_.json, "print one JSON document on standard output");
     app_.add_flag("--quiet", common_.quiet, "no progress");
-    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512)")->check(cli::whole_number<int>(1));
+    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512; generation takes 1)")
+        ->check(cli::whole_number<int>(1));
     app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")
         ->delimiter(',')
         ->expected(3)

@@ -7,7 +7,8 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/dora_with_baselines.hpp>
+#include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/dora_as_printed.hpp>
 #include <hetplan/recipes/edgeshard.hpp>
 #include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/getf.hpp>
@@ -37,12 +38,11 @@ struct named_planner {
 };
 
 /// Every planner without options of its own, in the order of the comparison.
-constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel},
-                                            {"pipeline", recipes::pipeline},   {"gpipe", recipes::gpipe},
-                                            {"pipedream", recipes::pipedream}, {"dapple", recipes::dapple},
-                                            {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},
-                                            {"alpa", recipes::alpa},           {"metis", recipes::metis},
-                                            {"asteroid", recipes::asteroid}};
+constexpr named_planner plain_planners[] = {
+    {"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel}, {"pipeline", recipes::pipeline},
+    {"gpipe", recipes::gpipe},         {"pipedream", recipes::pipedream},         {"dapple", recipes::dapple},
+    {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},         {"alpa", recipes::alpa},
+    {"metis", recipes::metis},         {"asteroid", recipes::asteroid},           {"dora-printed", recipes::dora_as_printed}};
 
 struct named_placer {
   const char* name;
@@ -69,7 +69,7 @@ recipes::placement_view view_of(const common_options& options) {
 }
 
 /// Has the planner a search whose parts are doors?
-bool searches(const std::string& planner) { return planner.starts_with("dora"); }
+bool searches(const std::string& planner) { return planner == "dora"; }
 
 /// Throws for a model of dora's that is named and that none of these planners chooses.
 void require_search_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
@@ -80,7 +80,7 @@ void require_search_options(const common_options& options, std::span<const std::
     const std::string who = any                    ? "phase " + std::to_string(static_cast<int>(phase)) + " of dora chooses"
                             : planners.size() == 1 ? "planner " + io::in_quotes(planners.front()) + " chooses"
                                                    : "planners " + io::joined(planners) + " choose";
-    throw invalid_input(option + (": " + who) + " no " + what + (any ? "" : "; dora and dora-with-baselines do"));
+    throw invalid_input(option + (": " + who) + " no " + what + (any ? "" : "; dora does"));
   };
   require("--rows", !options.rows.empty(), "rows", dora_phase::scheduler);
   require("--law", !options.law.empty(), "law", dora_phase::scheduler);
@@ -107,7 +107,7 @@ const std::vector<std::string>& planner_names() {
     std::vector<std::string> all;
     for (const named_planner& p : plain_planners) all.emplace_back(p.name);
     for (const named_placer& p : placers) all.emplace_back(p.name);
-    all.insert(all.end(), {"dora", "dora-with-baselines"});
+    all.emplace_back("dora");
     return all;
   }();
   return names;
@@ -116,6 +116,7 @@ const std::vector<std::string>& planner_names() {
 bool places_operators(const std::string& planner) { return find_placer(planner) != nullptr; }
 
 void require_planner(const char* option, const std::string& name) {
+  if (name == "dora-with-baselines") throw invalid_input(option + std::string(": dora has the baselines' plans among its own; use dora"));
   const std::string fault = fault_in_name(name, planner_names());
   if (!fault.empty()) throw invalid_input(std::string(option) + ": " + fault);
 }
@@ -198,7 +199,6 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);
-  if (name == "dora-with-baselines") return recipes::dora_with_baselines(p, objective, keep, how, observer);
 
   if (const named_placer* placer = find_placer(name)) return placer->plan(p, objective, view_of(options), observer);
   const auto known =

@@ -274,6 +274,7 @@ int answer(const common_options& options, const plan_result& result, const plann
     std::cout << io::write_plan_result(result, model, devices);
   } else if (result.plans.empty()) {
     std::cout << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
+    if (result.status.proof) std::cout << describe(*result.status.proof);
   } else {
     std::cout << describe(result.plans.front(), model, devices);
     if (!result.status.ok()) std::cout << "  " << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";

@@ -151,9 +151,11 @@ json plan_sweep::row(std::size_t i) const {
   o["job"] = jobs_[at_i.job].name;
   if (wanted.qoe.latency) io::put(o, "target", *wanted.qoe.latency);
   o["planner"] = planners_[at_i.planner];
-  const bool memory = result.status.result == outcome::infeasible && result.binding && result.binding->kind == limit_kind::memory;
+  const bool memory =
+      result.plans.empty() && result.status.result != outcome::stopped && result.binding && result.binding->kind == limit_kind::memory;
   o["status"] = memory ? "out_of_memory" : to_string(result.status.result);
   if (!result.status.reason.empty()) o["reason"] = result.status.reason;
+  io::put_proof(o, result.status);
   if (!result.plans.empty()) {
     const hetplan::plan& best = result.plans.front();
     const evaluation& e = *best.predicted;

@@ -18,7 +18,6 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/dora_with_baselines.hpp>
 #include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>

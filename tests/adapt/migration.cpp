@@ -288,6 +288,7 @@ TEST_CASE("optimizer state that devices share out moves by the part, from whoeve
   gone.present[1] = 0;
   const adapt::migration lost = adapt::delta_migration(adapt::holdings_of(halves, model, 4), on({{0, 2}}, false), model, c, gone);
   CHECK(lost.status.result == outcome::infeasible);
+  CHECK(lost.status.proof.has_value());
   CHECK(lost.status.reason.find("b held it") != std::string::npos);
 }
 

@@ -283,7 +283,7 @@ TEST_CASE("after a loss the model goes back to the last backup that is whole, an
   check(88, 7, 6);
   // Before the first is whole there is nothing to go back to.
   const adapt::history h = lost_at(14);
-  CHECK(h.status.result == outcome::infeasible);
+  CHECK(h.status.result == outcome::none_found);
   CHECK_THAT(h.status.reason, Catch::Contains("held it"));
   CHECK(h.iterations == 1);
   CHECK(h.lost == 0);
@@ -352,11 +352,11 @@ TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with
   check_stretches(h, {{activity::running, 0, 28, 1}, {activity::running, 28, 36, 1}});
   const adapt::history dark = x.run({1e6_s, {at(12, air(0))}}, policy);
   check_stretches(dark, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 1e6}});
-  CHECK(dark.status.result == outcome::infeasible);  // its network is down
+  CHECK(dark.status.result == outcome::none_found);  // its network is down
   // A device that stands still to the end.
   const adapt::history still = x.run({1e6_s, {at(8, adapt::speed_becomes{dev(1), 0})}}, policy);
   check_stretches(still, {{activity::running, 0, 8, 1}, {activity::stalled, 8, 1e6}});
-  CHECK(still.status.result == outcome::infeasible);
+  CHECK(still.status.result == outcome::none_found);
 }
 
 TEST_CASE("an iteration that stands still is given up when the policy learns of it and has something better") {
@@ -625,7 +625,7 @@ TEST_CASE("a policy without a plan says why, and the job stalls") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   scripted policy{[](const situation&) -> reaction { return {.reason = "nothing fits"}; }};
   const adapt::history h = x.run({9_s, {at(4, air(0.5))}}, policy);
-  CHECK(h.status.result == outcome::infeasible);
+  CHECK(h.status.result == outcome::none_found);
   CHECK(h.status.reason == "nothing fits");
   CHECK(policy.asked == std::vector<double>{0, 4});
   check_stretches(h, {{activity::stalled, 0, 9}});

@@ -25,7 +25,7 @@ def drawn(*arguments):
 
 class Progress(unittest.TestCase):
     def test_it_never_falls_and_never_passes_the_end(self):
-        for planner in ("dora", "dora-with-baselines", "pipeline"):
+        for planner in ("dora", "pipeline"):
             with self.subTest(planner=planner):
                 lines = drawn("plan", "bert-small", "smart-home-1", "--planner", planner)
                 self.assertGreater(len(lines), 5)

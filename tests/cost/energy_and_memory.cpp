@@ -427,3 +427,29 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
   }
   CHECK(degree_two > 50);
 }
+
+TEST_CASE("shares of many samples are told apart by six bits, the next larger stands for those between") {
+  for (int share = 1; share <= 100'000; share += share < 300 ? 1 : 97) {
+    const std::size_t which = prefix_table::which_share(share);
+    if (share <= 64) CHECK(which + 1 == static_cast<std::size_t>(share));
+    CHECK(prefix_table::which_share(share + 1) >= which);
+    CHECK(prefix_table::which_share(share + 1) <= which + 1);
+  }
+  planning_graph_builder b("one");
+  b.add_layer({.name = "l", .forward_flops = 1_GFLOP});
+  const planning_graph model = std::move(b).build();
+  const cluster c("one", {{.name = "d", .memory = 1_GB, .compute = 1_TFLOP_per_s}}, shared_medium{1_Gbit_per_s, 0_s});
+  const prefix_table t(model, sequence_of(model), c, roofline{}, plain_memory{}, {.mode = mode::inference}, 1'000'000);
+  CHECK(t.distinct_shares() < 600);
+  int before = 0;
+  for (std::size_t i = 0; i < t.distinct_shares(); ++i) {
+    const int samples = t.samples_of(i);
+    REQUIRE(samples > before);
+    REQUIRE(prefix_table::which_share(samples) == i);
+    REQUIRE(prefix_table::which_share(before + 1) == i);
+    REQUIRE(samples <= std::max(before + 1, static_cast<int>(1.032 * (before + 1))));
+    CHECK(t.time(0, 1, device_id(0), before + 1).total_s == Approx(1e-3 * samples));
+    before = samples;
+  }
+  CHECK(before == 1'000'000);
+}

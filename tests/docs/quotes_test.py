@@ -20,7 +20,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 CLI = os.environ.get("HETPLAN_CLI", "")
 DOCS = SOURCE / "docs"
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")])
+PAGES = sorted([SOURCE / "README.md", *DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")])
 BLOCK = re.compile(r"^(?:<!-- (?:from (?P<origin>\S+)|to (?P<target>\S+)) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
 

@@ -161,6 +161,10 @@ TEST_CASE("without a plan the page says why") {
   CHECK_FALSE(has(page, "id=\"gantt\""));
   CHECK(has(checked(draw::report_html({.status = {outcome::stopped, "by an observer"}, .plans = {}}, two_layers(), wired(2), {})),
             "stopped before"));
+  const plan_result proven{.status = {outcome::infeasible, "memory", infeasibility_proof{"plans", {{"bytes of <all>", 3, 2}}}}};
+  const std::string told = checked(draw::report_html(proven, two_layers(), wired(2), {}));
+  CHECK(has(told, "bytes of &lt;all&gt;: 3 needed, 2 available"));
+  CHECK(has(told, "No plan keeps every limit"));
 }
 
 TEST_CASE("candidates: the front has those that no other beats in both") {

@@ -26,7 +26,7 @@ std::string error(const std::string& more) {
 
 TEST_CASE("a short job file is the default job") {
   CHECK(read(good) == job{});
-  CHECK(read(good).candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16});
+  CHECK(read(good).candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16, 32});
 }
 
 TEST_CASE("a long job file means what it says and is written again") {

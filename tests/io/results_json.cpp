@@ -83,12 +83,18 @@ TEST_CASE("a planner's answer has its plans, best first, or the reason why there
   CHECK(k["status"] == "infeasible");
   CHECK(k["reason"] == "memory: used needs 2 GB");
   CHECK(k["plans"] == parsed::array());
+  CHECK_FALSE(k.contains("proof"));
+  const plan_result proven{.status = {outcome::infeasible, "too much", infeasibility_proof{"plans", {{"bytes", 3, 2}}}}};
+  CHECK(parsed::parse(io::write_plan_result(proven, model(), home()))["proof"] ==
+        parsed::parse(R"({"of": "plans", "rows": [{"what": "bytes", "needed": 3, "available": 2}]})"));
+  const plan_result searched{.status = {outcome::infeasible, "too much", infeasibility_proof{.of = "plans", .searched = 12}}};
+  CHECK(parsed::parse(io::write_plan_result(searched, model(), home()))["proof"] == parsed::parse(R"({"of": "plans", "searched": 12})"));
 }
 
 TEST_CASE("a comparison has one row per planner") {
   const std::vector<io::comparison_row> rows{{"dora", {}, some_plan(), seconds(1), {}},
-                                             {"gpipe", {outcome::infeasible, "too much"}, {}, seconds(2), limit_kind::memory},
-                                             {"alpa", {outcome::infeasible, "too hot"}, {}, seconds(2), limit_kind::energy}};
+                                             {"gpipe", {outcome::none_found, "too much"}, {}, seconds(2), limit_kind::memory},
+                                             {"alpa", {outcome::none_found, "too hot"}, {}, seconds(2), limit_kind::energy}};
   const auto j = parsed::parse(io::write_comparison(rows, model(), home()))["rows"];
   REQUIRE(j.size() == 3);
   CHECK(j[0]["planner"] == "dora");
@@ -101,7 +107,7 @@ TEST_CASE("a comparison has one row per planner") {
   CHECK(j[1]["reason"] == "too much");
   CHECK_FALSE(j[1].contains("latency"));
   CHECK_FALSE(j[1].contains("plan"));
-  CHECK(j[2]["status"] == "infeasible");
+  CHECK(j[2]["status"] == "none found");
 }
 
 TEST_CASE("control characters of both blocks are escaped in documents and read back the same") {

@@ -2,12 +2,15 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <vector>
 
 #include <hetplan/partition/allocate.hpp>
 #include <hetplan/partition/hand_out.hpp>
+
+#include "support/random_source.hpp"
 
 using hetplan::partition::allocate;
 
@@ -115,6 +118,42 @@ TEST_CASE("classes of equal devices get what their devices get one by one") {
       for (int i = 0; i < c.devices; ++i) shares.push_back(c.share(i));
     }
     REQUIRE(shares == *one_by_one);
+  }
+}
+
+TEST_CASE("many samples go in portions, all of them, and nearly as well as one by one") {
+  hetplan::test::random_source random(7);
+  for (int round = 0; round < 200; ++round) {
+    const int samples = random.integer(257, 20'000);
+    const auto devices = static_cast<std::size_t>(random.integer(1, 5));
+    std::vector<double> each, fixed;
+    std::vector<int> caps;
+    for (std::size_t d = 0; d < devices; ++d) {
+      each.push_back(random.between(0.2, 4));
+      fixed.push_back(random.between(0, 50));
+      caps.push_back(random.chance(0.3) ? random.integer(0, samples) : samples);
+    }
+    const auto time_s = [&](std::size_t d, int n) { return fixed[d] + each[d] * n; };
+    const auto shares = allocate(samples, caps, time_s);
+    INFO("round " << round << ", " << samples << " samples");
+    long long room = 0;
+    for (const int cap : caps) room += cap;
+    REQUIRE(shares.has_value() == (room >= samples));
+    if (!shares) continue;
+    long long all = 0;
+    double slowest = 0, portion_s = 0;
+    for (std::size_t d = 0; d < devices; ++d) {
+      REQUIRE((*shares)[d] <= caps[d]);
+      all += (*shares)[d];
+      if ((*shares)[d] > 0) slowest = std::max(slowest, time_s(d, (*shares)[d]));
+      portion_s = std::max(portion_s, each[d] * (samples / 256.0 + 1));
+    }
+    REQUIRE(all == samples);
+    // No way to share them ends a portion earlier: so many samples do not fit into that time.
+    const double earlier = slowest - portion_s;
+    double fit = 0;
+    for (std::size_t d = 0; d < devices; ++d) fit += std::clamp(std::floor((earlier - fixed[d]) / each[d]), 0.0, 1.0 * caps[d]);
+    REQUIRE(fit <= samples);
   }
 }
 

@@ -58,7 +58,7 @@ std::vector<double> scores_of(const search_result& r) {
 /// What every answer keeps: its plans are valid, different, sorted, within limits, and cost what estimate() says.
 template <class Objective>
 void check_answer(const search_result& r, const test::search_instance& i, const Objective& o, const search_options& options) {
-  REQUIRE((r.status.result == outcome::infeasible) == r.plans.empty());
+  REQUIRE((r.status.result == outcome::none_found) == r.plans.empty());
   REQUIRE(r.status.reason.empty() == r.status.ok());
   REQUIRE(r.plans.size() <= static_cast<std::size_t>(options.plans));
   std::set<std::string> different;

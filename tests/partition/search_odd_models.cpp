@@ -122,7 +122,7 @@ bool compare(const test::search_instance& i, const Cost& cost, const Objective& 
     const search_options options{.plans = 2, .warmup = rule, .prune = prune, .coarse_boundaries = 2};
     const search_result found = two_substate_dp(t, test::any_order(t, i.blank), i.blank, o, dominance{}, options);
     REQUIRE(found.plans.empty() == best.empty());
-    REQUIRE((found.status.result == outcome::infeasible) == best.empty());
+    REQUIRE((found.status.result == outcome::none_found) == best.empty());
     for (const found_plan& f : found.plans) {
       const evaluation e = estimate(f.plan, i.model, i.cluster, cost);
       REQUIRE(f.estimate.response().value() == Approx(e.response().value()).epsilon(1e-9));

@@ -30,7 +30,7 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   REQUIRE(found.plans.size() == best.size());
   REQUIRE(all.plans.size() == best.size());
   if (best.empty()) {
-    REQUIRE(found.status.result == outcome::infeasible);
+    REQUIRE(found.status.result == outcome::none_found);
     return;
   }
   ++feasible;

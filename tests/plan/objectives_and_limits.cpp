@@ -98,7 +98,15 @@ TEST_CASE("a job's objective is what it names, else qoe where it has a latency t
 }
 
 TEST_CASE("a job tries the sizes that divide its batch, ascending, 1 to 16 if it names none") {
-  CHECK(job{.batch = 32}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16});
+  CHECK(job{.batch = 32}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16, 32});
+  CHECK(job{.batch = 96}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96});
+  CHECK(job{.batch = 250}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 5, 10, 125, 250});
+  CHECK(job{.batch = 1009}.candidate_microbatch_sizes() == std::vector<int>{1, 1009});  // a prime
+  CHECK(job{.batch = 17}.candidate_microbatch_sizes() == std::vector<int>{1, 17});
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    const job large{.workload = {.mode = how}, .batch = 4096};
+    CHECK(large.candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096});
+  }
   CHECK(job{.batch = 12}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 3, 4, 6, 12});
   CHECK(job{.batch = 12, .microbatch_sizes = {6, 5, 3, 6, 24}}.candidate_microbatch_sizes() == std::vector<int>{3, 6});
   CHECK_THROWS_MATCHES((job{.batch = 12, .microbatch_sizes = {5}}.candidate_microbatch_sizes()), invalid_input,

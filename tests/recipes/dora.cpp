@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/io/cluster_json.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/validate.hpp>
+#include <hetplan/recipes/dora_as_printed.hpp>
+#include <hetplan/recipes/few_blocks.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 
@@ -128,6 +133,8 @@ TEST_CASE("what does not fit is told by limit, device and the smallest overflow"
                  shared_medium{100_Mbit_per_s, 1_ms});
   const plan_result e = recipes::dora(planning_problem{model, frugal, roofline{}, job{.batch = 1}}, minimize_latency{});
   REQUIRE(e.status.result == outcome::infeasible);
+  REQUIRE(e.status.proof->rows.size() == 1);
+  CHECK(e.status.proof->rows.front().needed > e.status.proof->rows.front().available);
   CHECK(e.binding->kind == limit_kind::energy);
 }
 
@@ -136,7 +143,7 @@ TEST_CASE("least_overflow finds the least fullness of all cuts, groups and order
     test::search_instance i = test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3});
     INFO(i.what);
     const partition::search_tables t = test::tables_of(i);
-    const plan nearest = partition::least_overflow(t, test::any_order(t, i.blank), i.blank);
+    const plan nearest = partition::least_overflow(t, test::any_order(t, i.blank), i.blank).value();
     REQUIRE_FALSE(validate(nearest, i.model, i.cluster));
     const auto fullness = [&](const plan& p) {
       const evaluation e = estimate(p, i.model, i.cluster, roofline{});
@@ -250,4 +257,88 @@ TEST_CASE("rows that are given hold for every plan, polished ones too; behind th
   CHECK_FALSE(std::all_of(cut.begin(), cut.end(), is_cut));
   how.rows = recipes::usual_rows();
   CHECK(plans(how) == plans({}));
+}
+
+TEST_CASE("a group of sequences is as large as the batch where that is fastest") {
+  planning_graph_builder b("reads its weights in every step");
+  for (int i = 0; i < 4; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 0.1_GFLOP, .weight = 100_MB, .kv_bytes_per_token = 1_kB});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 10_kB);
+  }
+  const planning_graph model = std::move(b).build();
+  const device gpu{.name = "gpu", .memory = 16_GB, .compute = 20_TFLOP_per_s, .memory_bandwidth = 100_GB_per_s};
+  for (const std::size_t devices : {std::size_t{1}, std::size_t{2}}) {
+    std::vector<device> all(devices, gpu);
+    for (std::size_t d = 0; d < devices; ++d) all[d].name += std::to_string(d);
+    const cluster c("gpus", all, mesh{1_Gbit_per_s, 0.1_ms});
+    for (const mode how : {mode::generation, mode::inference}) {
+      const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how}, .batch = 256}};
+      const plan_result r = recipes::dora(problem, minimize_response{}, 1);
+      REQUIRE(r.status.ok());
+      INFO(devices << " devices, " << to_string(how));
+      CHECK(r.plans.front().microbatch_size == 256);
+    }
+  }
+}
+
+TEST_CASE("plans that are known compete with what the partitioner finds, keep their name and are polished") {
+  const planning_graph model = zoo::model("bert-small", {});
+  const cluster c = zoo::cluster("smart-home-1");
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  const plan_result alone = recipes::dora_partitioner(problem, minimize_latency{}, 5);
+  recipes::partitioner_options how;
+  how.known = recipes::pipeline(problem, minimize_latency{}, 1).plans;
+  REQUIRE(how.known.size() == 1);
+  how.known.front().planner = "another";
+  how.known.front().transfers = transfer_mode::block;  // a plan that no search finds
+  how.known.front().predicted = evaluate(how.known.front(), model, c, problem.cost).evaluation;
+  const plan_result both = recipes::dora_partitioner(problem, minimize_latency{}, 1000, how);
+  CHECK(both.plans.front().predicted->latency <= alone.plans.front().predicted->latency);
+  CHECK(std::any_of(both.plans.begin(), both.plans.end(), [&](const plan& p) { return p == how.known.front(); }));
+  // One that the search finds is its own.
+  how.known = {alone.plans.front()};
+  how.known.front().planner = "another";
+  CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.front().planner == "dora");
+  how.known.front().predicted.reset();
+  CHECK_THROWS_MATCHES(recipes::dora_partitioner(problem, minimize_latency{}, 1, how), invalid_input,
+                       Catch::Message("dora_partitioner: a known plan without a prediction; expected plans that a planner answered"));
+}
+
+TEST_CASE("few blocks of a model hold and take what their layers do") {
+  const planning_graph model = zoo::model("bert-base", {});
+  const cluster c = zoo::cluster("smart-home-2");
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  recipes::few_blocks blocks(problem, recipes::blocks_of_large_models);
+  REQUIRE(blocks.problem().model.size() <= recipes::blocks_of_large_models);
+  const plan_result r = recipes::pipeline(blocks.problem(), minimize_latency{}, 3);
+  REQUIRE(r.status.ok());
+  for (const plan& p : r.plans) {
+    const plan whole = blocks.expand(p);
+    REQUIRE_FALSE(validate(whole, model, c));
+    const evaluation e = judge(whole, model, c, problem.cost).evaluation;
+    CHECK(e.latency.value() == Approx(p.predicted->latency.value()).epsilon(1e-9));
+    CHECK(e.peak_memory().value() == Approx(p.predicted->peak_memory().value()).epsilon(0.02));  // tied embeddings
+  }
+}
+
+TEST_CASE("twenty-two devices, one of which is nearly the best, within a tenth of the usual steps") {
+  const std::string file = HETPLAN_SOURCE_DIR "/bench/settings/cloud-edge-end.json";
+  const cluster c = io::read_cluster(io::json_document::load(file));
+  const planning_graph model = zoo::model("resnet101", {.input = zoo::image_shape{3, 32, 32}});
+  REQUIRE(c.size() == 22);
+  const planning_problem problem{model, c, profiled_or_roofline{}, job{.batch = 128}, {}, {}, standard_steps / 10};
+  const plan_result r = recipes::dora(problem, minimize_latency{}, 1);
+  REQUIRE_FALSE(r.plans.empty());
+  CHECK(r.plans.front().predicted->latency <= 31.1_ms);
+}
+
+TEST_CASE("Dora as printed: the estimate chooses") {
+  const planning_graph model = zoo::model("qwen-omni", {});
+  const cluster c = zoo::cluster("traffic-monitor");
+  const job wanted{.workload = {.optimizer_factor = 0}, .batch = 32, .microbatch_sizes = {1, 2, 4, 8, 16}};
+  const planning_problem problem{model, c, profiled_or_roofline{}, wanted};
+  const plan_result printed = recipes::dora_as_printed(problem, minimize_latency{});
+  REQUIRE(printed.status.ok());
+  CHECK(printed.plans.front().planner == "dora-printed");
+  CHECK(printed.plans.front().predicted->latency.value() == Approx(1616).epsilon(0.001));
 }

@@ -65,7 +65,7 @@ struct adoption {
 ///
 /// Source  semantics, section 10, results.
 struct history {
-  hetplan::status status = {};   ///< infeasible: it ended without a plan that can run; stopped: by an observer
+  hetplan::status status = {};   ///< none found: it ended without a plan that can run; stopped: by an observer
   std::vector<plan> plans = {};  ///< in the order of their first use
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};

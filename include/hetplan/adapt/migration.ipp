@@ -178,9 +178,11 @@ class fetch_round {
       list += (list.empty() ? "" : ", ") + cluster_[d].name;
     }
     const std::string lead = "layer " + std::to_string(l.id.value) + " \"" + l.name + "\" for " + cluster_[to].name + ": ";
-    status_ = {outcome::infeasible, !there.empty() ? lead + "no way from " + there + (who.empty() ? "" : "; " + who + " is gone")
-                                    : who.empty()  ? lead + "no device holds it"
-                                                   : lead + "no device that is there holds it; " + who + " held it"};
+    status_ = {outcome::infeasible,
+               !there.empty() ? lead + "no way from " + there + (who.empty() ? "" : "; " + who + " is gone")
+               : who.empty()  ? lead + "no device holds it"
+                              : lead + "no device that is there holds it; " + who + " held it",
+               infeasibility_proof{"fetches from one device straight to another", {{"holders with a way", 1, 0}}}};
   }
 
   const planning_graph& model_;

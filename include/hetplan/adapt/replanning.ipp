@@ -40,7 +40,7 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
   const auto devices = problem_->cluster.devices();
   if (std::none_of(devices.begin(), devices.end(), [&](const device& d) { return now.works(d.id); })) {
     plan_result none;
-    none.status = {outcome::infeasible, "no device works"};
+    none.status = {outcome::infeasible, "no device works", infeasibility_proof{.of = "plans", .rows = {{"devices that work", 1, 0}}}};
     return none;
   }
   const present_problem there(*problem_, now, wanted);

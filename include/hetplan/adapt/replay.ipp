@@ -267,9 +267,9 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
     result.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     return std::move(result);
   };
-  if (const std::string why = detail::reason_not_to_replay(running); !why.empty()) return answer({outcome::infeasible, why});
+  if (const std::string why = detail::reason_not_to_replay(running); !why.empty()) return answer({outcome::none_found, why});
   const detail::replay_maker maker(problem, running, gone);
-  if (maker.nobody_left()) return answer({outcome::infeasible, "no device of the running plan is left"});
+  if (maker.nobody_left()) return answer({outcome::none_found, "no device of the running plan is left"});
   const bool warms_up = running.workload.mode == mode::training && running.schedule.kind == schedule_kind::one_f_one_b;
   for (const warmup_rule rule : warmup_rules) {
     if (rule != warmup_rule::hide_communication && !warms_up) break;
@@ -296,9 +296,9 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
       break;
     }
   }
-  if (result.binding) return answer({outcome::infeasible, to_string(*result.binding, problem.cluster)});
-  if (!not_joined.empty()) return answer({outcome::infeasible, not_joined});
-  return answer({outcome::infeasible, maker.why_none()});
+  if (result.binding) return answer({outcome::none_found, to_string(*result.binding, problem.cluster)});
+  if (!not_joined.empty()) return answer({outcome::none_found, not_joined});
+  return answer({outcome::none_found, maker.why_none()});
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

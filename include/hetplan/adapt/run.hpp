@@ -16,7 +16,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 /// the policy is asked when the detector has noticed. Weights that move share the network with everything else.
 ///
 /// @param policy   asked at the start, when something has become known, and when it asked for it.
-/// @return         the history; infeasible: it ended with no plan that can run, and why.
+/// @return         the history; none found: it ended with no plan that can run, and why.
 /// Complexity      one simulation per iteration while conditions change or transfers beside the plan come and go; iterations that
 ///                 are alike cost one together.
 /// Throws          invalid_input (timeline, options, a policy's plan, one whose iteration takes no time), invalid_model.

@@ -53,6 +53,10 @@ class any_cost_model {
   }
   /// Infinite where the model that it holds sets no limit.
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(w, d); }
+  /// Seconds of every layer of a graph, by id, checked as checked_time_s does: one virtual call for all.
+  void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
+    model_->times_s(model, k, d, by_layer);
+  }
   /// `before`, and the seconds of several layers added one after the other, with the boundaries between them, checked as checked_time_s
   /// and checked_boundary_s do: one virtual call for all.
   [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
@@ -69,6 +73,7 @@ class any_cost_model {
     [[nodiscard]] virtual bool times_boundaries() const = 0;
     [[nodiscard]] virtual seconds boundary(const layer&, const layer&, const work_kind&, const device&) const = 0;
     [[nodiscard]] virtual double largest_batch(const work&, const device&) const = 0;
+    virtual void times_s(const planning_graph&, const work_kind&, const device&, double* by_layer) const = 0;
     [[nodiscard]] virtual double total_s(const planning_graph&, std::span<const layer_id>, const work_kind&, const device&,
                                          double before) const = 0;
   };
@@ -93,6 +98,13 @@ class any_cost_model {
       return {};
     }
     [[nodiscard]] double largest_batch(const work& w, const device& d) const override { return checked_largest_batch(model, w, d); }
+    void times_s(const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) const override {
+      if constexpr (requires { model.times_s(graph, k, d, by_layer); }) {
+        model.times_s(graph, k, d, by_layer);
+      } else {
+        for (const layer& l : graph.layers()) by_layer[l.id.index()] = checked_time_s(model, k.of(l), d);
+      }
+    }
     [[nodiscard]] double total_s(const planning_graph& graph, std::span<const layer_id> layers, const work_kind& k, const device& d,
                                  double before) const override {
       if constexpr (requires { model.total_s(graph, layers, k, d, before); }) {

@@ -25,8 +25,11 @@ struct interval_time {
 /// Tensor parallelism is left out on a device for whose kind any layer of the model is profiled, so that the degrees do not
 /// depend on the stage; partition::for_each_plan and validate look at the layers of the stage alone.
 ///
-/// Shapes      times: (blocks + 1) x (device, degree, share), prefix sums; share 1 ... max_share.
-/// Complexity  O(layers x devices x degrees x max_share) questions to the cost model to build; O(degrees) to ask
+/// A share of more than 64 samples takes what the next larger one of six significant bits takes (at most 3 % more), so that large
+/// microbatches cost tables of a logarithm of their size.
+///
+/// Shapes      times: (blocks + 1) x (device, degree, distinct share), prefix sums; shares 1 ... max_share.
+/// Complexity  O(layers x devices x degrees x distinct shares) questions to the cost model to build; O(degrees) to ask
 ///             (plus the repeats of weight groups).
 /// Throws      invalid_model where a model answers what its concept forbids.
 class prefix_table {
@@ -35,7 +38,11 @@ class prefix_table {
                const any_memory_model& memory, const workload& w, int max_share);
 
   [[nodiscard]] std::size_t size() const { return blocks_; }
-  [[nodiscard]] int max_share() const { return static_cast<int>(max_share_); }
+  [[nodiscard]] int max_share() const { return max_share_; }
+  /// The shares whose times differ are numbered from 0: so many, which of them a share is, and how many samples that has.
+  [[nodiscard]] std::size_t distinct_shares() const { return distinct_; }
+  [[nodiscard]] static std::size_t which_share(int share);
+  [[nodiscard]] int samples_of(std::size_t distinct_share) const;
   [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()]); }
 
   /// The degree with the least total; ties: the smaller degree.
@@ -96,7 +103,9 @@ class prefix_table {
 
   void add_optimizer_steps(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const cluster& c);
 
-  std::size_t blocks_, max_share_;
+  std::size_t blocks_;
+  int max_share_;
+  std::size_t distinct_ = which_share(max_share_) + 1;
   bool training_;
   std::vector<std::size_t> first_column_, degrees_;  ///< by device
   sums total_, backward_, optimizer_;

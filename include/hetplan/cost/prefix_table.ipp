@@ -4,6 +4,8 @@
 #include <hetplan/cost/prefix_table.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include <hetplan/cost/check_mode.hpp>
 
@@ -71,7 +73,20 @@ HETPLAN_INLINE double prefix_table::activation_bytes(std::size_t first, std::siz
 }
 
 HETPLAN_INLINE std::size_t prefix_table::column(device_id d, int share, int degree) const {
-  return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * max_share_ + static_cast<std::size_t>(share - 1);
+  return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
+}
+
+HETPLAN_INLINE std::size_t prefix_table::which_share(int share) {
+  const auto before = static_cast<unsigned>(share - 1);  // of a number of samples from 1 on
+  if (before < 64) return before;
+  const auto dropped = static_cast<unsigned>(std::bit_width(before)) - 6;  // bits behind the first six
+  return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
+}
+
+HETPLAN_INLINE int prefix_table::samples_of(std::size_t distinct_share) const {
+  if (distinct_share < 64) return static_cast<int>(distinct_share) + 1;
+  const std::size_t dropped = (distinct_share - 64) / 32 + 1, first_bits = (distinct_share - 64) % 32 + 32;
+  return static_cast<int>(std::min(static_cast<std::size_t>(max_share_), (first_bits + 1) << dropped));
 }
 
 HETPLAN_INLINE std::size_t prefix_table::usable_degrees(const planning_graph& model, const device& d) {
@@ -82,14 +97,14 @@ HETPLAN_INLINE std::size_t prefix_table::usable_degrees(const planning_graph& mo
 
 HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
                                           const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share)
-    : blocks_(sequence.size()), max_share_(static_cast<std::size_t>(max_share)), training_(w.mode == mode::training) {
+    : blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training) {
   check_mode(model, w.mode);
   add_memory(model, sequence, memory, w);
   for (const device& d : c.devices()) {
-    first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back() * max_share_);
+    first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back() * distinct_);
     degrees_.push_back(usable_degrees(model, d));
   }
-  const std::size_t columns = first_column_.back() + degrees_.back() * max_share_;
+  const std::size_t columns = first_column_.back() + degrees_.back() * distinct_;
   total_ = sums(rows(), columns);
   if (training_) backward_ = sums(rows(), columns);
   if (training_) optimizer_ = sums(rows(), c.size());
@@ -122,21 +137,24 @@ HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const 
 
 HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
                                             const device& d, const workload& w) {
+  constexpr std::array phases{phase::forward, phase::backward_input, phase::backward_weight};
+  const std::size_t asked = training_ ? 3 : 1;
+  std::array<std::vector<double>, 3> times;  ///< by phase, then layer
+  for (std::size_t i = 0; i < asked; ++i) times[i].resize(model.size());
   struct there_and_back {
     double forward = 0, backward = 0;
   };
   for (int degree = 1; degree <= degrees(d.id); ++degree) {
-    for (int share = 1; share <= max_share(); ++share) {
-      const auto add = [&](there_and_back& sum, const auto& seconds_in) {
-        work_kind k{.phase = phase::forward, .batch = static_cast<double>(share), .tensor_parallel = degree, .context = w.context};
-        sum.forward += seconds_in(k);
-        if (!training_) return;
-        for (const phase back : {phase::backward_input, phase::backward_weight}) {
-          k.phase = back;
-          sum.backward += seconds_in(k);
-        }
+    for (std::size_t s = 0; s < distinct_; ++s) {
+      const auto kind = [&](std::size_t i) {
+        return work_kind{.phase = phases[i], .batch = static_cast<double>(samples_of(s)), .tensor_parallel = degree, .context = w.context};
       };
-      const std::size_t at = column(d.id, share, degree);
+      for (std::size_t i = 0; i < asked; ++i) cost.times_s(model, kind(i), d, times[i].data());
+      const auto add = [&](there_and_back& sum, const auto& seconds_in) {
+        sum.forward += seconds_in(0);
+        for (std::size_t i = 1; i < asked; ++i) sum.backward += seconds_in(i);
+      };
+      const std::size_t at = column(d.id, samples_of(s), degree);
       const layer* before = nullptr;
       for (std::size_t b = 0; b < blocks_; ++b) {
         there_and_back entry, block;  // what running on into the block costs, and the block itself
@@ -144,9 +162,9 @@ HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const l
           const layer& l = model[id];
           if (times_boundaries() && before != nullptr) {
             add(id == sequence.blocks[b].front() ? entry : block,
-                [&](const work_kind& k) { return checked_boundary_s(cost, *before, l, k, d); });
+                [&](std::size_t i) { return checked_boundary_s(cost, *before, l, kind(i), d); });
           }
-          add(block, [&](const work_kind& k) { return checked_time_s(cost, k.of(l), d); });
+          add(block, [&](std::size_t i) { return times[i][id.index()]; });
           before = &l;
         }
         const double begin = total_(b, at) + entry.forward + entry.backward;

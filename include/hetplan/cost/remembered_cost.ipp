@@ -87,6 +87,11 @@ HETPLAN_INLINE double remembered_cost::largest_batch(const work& w, const device
   return tables_->asked.largest_batch(w, d);
 }
 
+HETPLAN_INLINE void remembered_cost::times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
+  const std::lock_guard lock(tables_->one_at_a_time);
+  tables_->asked.times_s(model, k, d, by_layer);
+}
+
 HETPLAN_INLINE double remembered_cost::total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k,
                                                const device& d, double before) const {
   const std::lock_guard lock(tables_->one_at_a_time);

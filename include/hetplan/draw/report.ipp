@@ -10,6 +10,7 @@
 #include <hetplan/draw/report_style.hpp>
 #include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/report_timeline.hpp>
+#include <hetplan/plan/describe.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
@@ -57,6 +58,7 @@ HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
   if (!result.status.ok())
     text += "<p id=\"status\" class=\"alarm\"><strong>" + std::string(to_string(result.status.result)) +
             "</strong>: " + xml_text(result.status.reason) + "</p>\n";
+  if (result.status.proof) text += "<pre id=\"proof\">" + xml_text(describe(*result.status.proof)) + "</pre>\n";
   if (e == nullptr) return text + "</header>\n";
   text += "<div class=\"facts\">\n";
   if (e->time_between_tokens) text += fact(engineering(e->time_between_tokens->value(), "s"), "between tokens", "fact-tokens");
@@ -101,8 +103,9 @@ HETPLAN_INLINE std::string section(std::string_view id, std::string_view title, 
   text += "</tbody></table>\n<p class=\"note\">The model's weights alone are " + engineering(weights, "B") +
           "; all devices together may use " + engineering(usable, "B") +
           ". Training also holds gradients, the optimizer's state and activations.</p>\n";
-  const std::string about = result.status.result == outcome::stopped ? "The search was stopped before it had found one."
-                                                                     : "No plan that was found keeps every limit.";
+  const std::string about = result.status.result == outcome::stopped      ? "The search was stopped before it had found one."
+                            : result.status.result == outcome::infeasible ? "No plan keeps every limit: see the proof."
+                                                                          : "None of the plans that were tried keeps every limit.";
   return section("no-plan", "No plan", about, text);
 }
 

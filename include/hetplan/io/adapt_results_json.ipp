@@ -51,6 +51,7 @@ HETPLAN_INLINE json policy_json(const policy_history& row, const planning_graph&
   o["policy"] = row.policy;
   o["status"] = to_string(h.status.result);
   o["reason"] = h.status.reason;
+  put_proof(o, h.status);
   o["iterations"] = h.iterations;
   o["violations"] = h.violations;
   put(o, "stall", h.stall_s);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/core/status.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 
@@ -21,6 +22,8 @@ using json = nlohmann::ordered_json;
 [[nodiscard]] json json_number(double value);
 /// Adds a number unless it is not finite, which no file ever holds.
 void put(json& object, const std::string& key, double value);
+/// "proof" where a status has one: {"of", "rows": [{"what", "needed", "available"}]} or {"of", "searched"}.
+void put_proof(json& object, const status& s);
 template <int T, int D, int E, int W>
 void put(json& object, const std::string& key, quantity<T, D, E, W> value) {
   put(object, key, value.value());

@@ -17,6 +17,21 @@ HETPLAN_INLINE json json_number(double value) {
   return whole ? json(static_cast<std::int64_t>(value)) : json(value);
 }
 
+HETPLAN_INLINE void put_proof(json& object, const status& s) {
+  if (!s.proof) return;
+  json proof;
+  proof["of"] = s.proof->of;
+  if (s.proof->searched > 0) proof["searched"] = s.proof->searched;
+  for (const infeasibility_proof::row& r : s.proof->rows) {
+    json row;
+    row["what"] = r.what;
+    put(row, "needed", r.needed);
+    put(row, "available", r.available);
+    proof["rows"].push_back(std::move(row));
+  }
+  object["proof"] = std::move(proof);
+}
+
 HETPLAN_INLINE void put(json& object, const std::string& key, double value) {
   if (std::isfinite(value)) object[key] = json_number(value);
 }

@@ -24,7 +24,7 @@ struct comparison_row {
   hetplan::status status = {};
   std::optional<plan> best = {};
   seconds elapsed = {};
-  std::optional<limit_kind> broken = {};  ///< infeasible: the limit that binds; memory makes it "out_of_memory"
+  std::optional<limit_kind> broken = {};  ///< without a plan: the limit that binds; memory makes it "out_of_memory"
 };
 
 /// `compare --json`; what a row does not have is left out.

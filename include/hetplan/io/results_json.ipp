@@ -27,6 +27,7 @@ HETPLAN_INLINE std::string write_plan_result(const plan_result& r, const plannin
   json o;
   o["status"] = to_string(r.status.result);
   o["reason"] = r.status.reason;
+  put_proof(o, r.status);
   o["plans"] = json::array();
   for (const plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
   o["candidates"] = r.candidates;
@@ -40,9 +41,10 @@ HETPLAN_INLINE std::string write_comparison(std::span<const comparison_row> rows
   for (const comparison_row& r : rows) {
     json x;
     x["planner"] = r.planner;
-    const bool memory = r.status.result == outcome::infeasible && r.broken == limit_kind::memory;
+    const bool memory = !r.best && r.status.result != outcome::stopped && r.broken == limit_kind::memory;
     x["status"] = memory ? "out_of_memory" : to_string(r.status.result);
     x["reason"] = r.status.reason;
+    put_proof(x, r.status);
     if (r.best && r.best->predicted) {
       const evaluation& e = *r.best->predicted;
       put(x, "latency", e.latency);

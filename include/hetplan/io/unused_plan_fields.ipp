@@ -74,22 +74,18 @@ class plan_field_check {
   }
 
   void look_at_flows(const json_node& list) {
-    const bool ranks = p_.sharing_policy != sharing::fair_share && p_.sharing_policy != sharing::unlimited;
-    std::optional<json_node> priority, microbatch;
-    std::size_t priorities = 0, microbatches = 0, at = 0;
+    if (p_.sharing_policy != sharing::fair_share && p_.sharing_policy != sharing::unlimited) return;
+    std::optional<json_node> first;
+    std::size_t given = 0, at = 0;
     for (const json_node flow : list.elements("")) {
-      const transfer_rule& r = p_.schedule.transfers[at++];
+      const bool ranked = p_.schedule.transfers[at++].priority != 0;
       for (const auto& [key, value] : flow.members()) {
-        if (key == "priority" && r.priority != 0 && !ranks && priorities++ == 0) priority = value;
-        if (key == "microbatch" && r.kind == transfer_kind::sync && r.microbatch != 0 && microbatches++ == 0) microbatch = value;
+        if (key == "priority" && ranked && given++ == 0) first = value;
       }
     }
-    const auto others = [](std::size_t all) {
-      return all > 1 ? ", as those of " + std::to_string(all - 1) + " more flows" : std::string();
-    };
-    if (priority)
-      unused(*priority, "network " + in_quotes(to_string(p_.sharing_policy)) + " does not look at priorities" + others(priorities));
-    if (microbatch) unused(*microbatch, "a reduction has no microbatch" + others(microbatches));
+    if (!first) return;
+    unused(*first, "network " + in_quotes(to_string(p_.sharing_policy)) + " does not look at priorities" +
+                       (given > 1 ? ", as those of " + std::to_string(given - 1) + " more flows" : ""));
   }
 
   /// Under `block` the network is there for reductions and tokens alone.

@@ -46,7 +46,9 @@ HETPLAN_INLINE clairvoyant_bound clairvoyant(std::span<const rate_period> period
   bound.progress = work - bound.shortfall;
   if (bound.shortfall > 0) {
     bound.status = {outcome::infeasible,
-                    "clairvoyant: " + to_text(bound.shortfall) + " of " + to_text(work) + " units of work do not fit before the deadline"};
+                    "clairvoyant: " + to_text(bound.shortfall) + " of " + to_text(work) + " units of work do not fit before the deadline",
+                    infeasibility_proof{"mixtures of the plans of each period",
+                                        {{"units of work by the fastest plan of every period", work, bound.progress}}}};
   }
   return bound;
 }

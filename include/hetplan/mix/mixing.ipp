@@ -33,7 +33,8 @@ HETPLAN_INLINE mixture mixture_without_time(const mixing_goal& goal) {
   m.objective = priced(0, goal.progress, goal.shortfall_J);
   if (goal.progress > 0) {
     m.status = {outcome::infeasible,
-                "deadline passed " + to_text(-goal.horizon_s) + " s ago with " + to_text(goal.progress) + " units of work left"};
+                "deadline passed " + to_text(-goal.horizon_s) + " s ago with " + to_text(goal.progress) + " units of work left",
+                infeasibility_proof{"mixtures of plans", {{"units of work in no time", goal.progress, 0}}}};
   }
   return m;
 }

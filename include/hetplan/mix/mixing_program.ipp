@@ -47,8 +47,12 @@ HETPLAN_INLINE mixture mix_relaxed(const plan_rates& rates, const mixing_goal& g
   const lp_solution s = solver.solve(mixing_program(rates, goal));
   mixture m{.control = mixture_control::receding_horizon};
   if (s.status == lp_status::infeasible) {
+    double most = 0;
+    for (std::size_t p = 0; p < rates.plans.size(); ++p)
+      most = std::max(most, rates.plans[p].rate * std::max(0.0, goal.horizon_s - least_switch_cost(rates, goal.running, p).pause_s));
     m.status = {outcome::infeasible,
-                "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " + to_text(goal.horizon_s) + " s"};
+                "mix_relaxed: no mixture does " + to_text(goal.progress) + " units of work in " + to_text(goal.horizon_s) + " s",
+                infeasibility_proof{"mixtures of plans", {{"units of work by the fastest plan alone", goal.progress, most}}}};
     return m;
   }
   if (s.status != lp_status::optimal) {

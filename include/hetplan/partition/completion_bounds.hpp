@@ -55,10 +55,10 @@ class completion_bounds {
     [[nodiscard]] std::vector<double> mean_rates() const;
 
    private:
-    [[nodiscard]] std::size_t at(std::size_t b, std::size_t c, std::size_t m) const { return (b * classes_ + c) * most_ + m - 1; }
+    [[nodiscard]] std::size_t at(std::size_t b, std::size_t c, std::size_t s) const { return (b * classes_ + c) * distinct_ + s; }
 
     const std::vector<std::size_t>& boundaries_;
-    std::size_t blocks_, classes_, most_;
+    std::size_t blocks_, classes_, most_, distinct_;  ///< distinct shares up to the most samples
     std::vector<double> per_sample_;
   };
 

@@ -34,16 +34,17 @@ HETPLAN_INLINE double completion_bounds::stage_s(std::size_t group, std::size_t 
 HETPLAN_INLINE completion_bounds::block_times::block_times(const search_tables& t, const device_space& space,
                                                            const std::vector<std::size_t>& boundaries, std::size_t most)
     : boundaries_(boundaries), blocks_(t.sequence.size()), classes_(space.classes.size()), most_(most),
-      per_sample_(blocks_ * classes_ * most) {
+      distinct_(prefix_table::which_share(static_cast<int>(most)) + 1), per_sample_(blocks_ * classes_ * distinct_) {
   for (std::size_t c = 0; c < classes_; ++c) {
     const device_id d = space.classes[c].front();
-    for (std::size_t m = 1; m <= most; ++m) {
+    for (std::size_t s = 0; s < distinct_; ++s) {
+      const int share = t.table.samples_of(s);
       for (int g = 1; g <= t.table.degrees(d); ++g) {
-        const double *totals = t.table.totals(d, static_cast<int>(m), g), *entries = t.table.entries(d, static_cast<int>(m), g);
+        const double *totals = t.table.totals(d, share, g), *entries = t.table.entries(d, share, g);
         for (std::size_t b = 0; b < blocks_; ++b) {
-          double& best = per_sample_[at(b, c, m)];
-          if (g == 1) best = m > 1 ? (*this)(b, c, m - 1) : inf;
-          best = std::min(best, std::max(0.0, totals[b + 1] - entries[b]) / static_cast<double>(m));
+          double& best = per_sample_[at(b, c, s)];
+          if (g == 1) best = s > 0 ? per_sample_[at(b, c, s - 1)] : inf;
+          best = std::min(best, std::max(0.0, totals[b + 1] - entries[b]) / share);
         }
       }
     }
@@ -51,7 +52,7 @@ HETPLAN_INLINE completion_bounds::block_times::block_times(const search_tables& 
 }
 
 HETPLAN_INLINE double completion_bounds::block_times::operator()(std::size_t block, std::size_t of_class, std::size_t m) const {
-  return per_sample_[at(block, of_class, m)];
+  return per_sample_[at(block, of_class, prefix_table::which_share(static_cast<int>(m)))];
 }
 
 HETPLAN_INLINE std::vector<double> completion_bounds::block_times::mean_rates() const {

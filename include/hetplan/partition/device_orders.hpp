@@ -64,13 +64,16 @@ class any_device_ordering {
   any_device_ordering(O o) {
     static_assert(check_device_ordering<O>());
     if constexpr (device_ordering<O>) orders_ = std::move(o);
+    users_ = !std::same_as<O, affordable_orders> && !std::same_as<O, memory_first>;
   }
 
-  /// Throws  invalid_model (no device space, or one of other classes than the tables').
+  /// Throws  invalid_model (no device space; one of other classes than the tables', or with a group, a state or a move that is none: see
+  ///         device_space).
   [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const;
 
  private:
   std::function<std::vector<device_space>(const search_tables&, int)> orders_;
+  bool users_ = false;
 };
 
 static_assert(check_device_ordering<affordable_orders>() && check_device_ordering<memory_first>() &&

@@ -139,6 +139,7 @@ class extender {
       if (c_.options.prune) {
         const pipeline_tail best = law.extend(c_.job, times, r.best);
         if (!may_enter(best, b)) continue;
+        if (a > 0) extended_ += looks(target);
         if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, serial_tail(best, m.group), b))) continue;
       }
       partial_plan last;  // that was offered: kept, or something is that is no worse
@@ -218,8 +219,14 @@ class extender {
     next.group = static_cast<std::uint32_t>(m.group);
     next.boundary = static_cast<std::uint32_t>(a);
     next.in_flight = c_.in_flight(depth);
-    if (a > 0) c_.store.keep(next, target, lists_);
-    else c_.best.add(next);
+    if (a == 0) return c_.best.add(next);
+    extended_ += looks(target);
+    c_.store.keep(next, target, lists_);
+  }
+  /// Comparing with all that a large cell keeps takes as long as so many extensions; with what a small one keeps it is part of each.
+  [[nodiscard]] long long looks(std::size_t cell) const {
+    constexpr std::size_t small = 32;
+    return c_.store.capacity() > small ? static_cast<long long>(c_.store.cell(cell).size() / 8) : 0;
   }
 
   /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.

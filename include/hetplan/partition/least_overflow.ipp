@@ -13,7 +13,7 @@
 
 namespace HETPLAN_NAMESPACE::partition {
 
-HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
+HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t n = t.sequence.size();
   const int in_flight = microbatches_in_flight(blank, 1);
@@ -26,7 +26,8 @@ HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& s
     const double fixed = t.table.state_bytes(first, last);
     const double each = in_flight * t.table.activation_bytes(first, last) + blank.microbatches * t.table.cache_bytes(first, last);
     const auto fullness = [&](const filling& f, int samples) {
-      return (fixed + samples * each) / t.cluster[space.classes[f.of_class].front()].usable_memory().value();
+      const double full = (fixed + samples * each) / t.cluster[space.classes[f.of_class].front()].usable_memory().value();
+      return std::min(std::numeric_limits<double>::max(), full);  // infinite is what there is no choice for
     };
     classes.clear();
     int left = blank.microbatch_size;
@@ -64,6 +65,7 @@ HETPLAN_INLINE plan least_overflow(const search_tables& t, const device_space& s
   for (std::size_t s = 1; s < space.states(); ++s) {
     if (best[0][s].fullest < best[0][state].fullest) state = s;
   }
+  if (best[0][state].fullest == inf) return std::nullopt;
   plan nearest = blank;
   std::vector<std::size_t> used(space.classes.size(), 0);
   for (std::size_t begin = 0; begin < n;) {

@@ -62,6 +62,7 @@ class partial_store {
     closed_.push_back({});  // nothing placed yet
   }
 
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   /// A partial plan whose rank is not below has no place in the cell.
   [[nodiscard]] double bar(std::size_t cell) const { return cells_[cell].bar; }
   [[nodiscard]] const partial_node& operator[](std::size_t closed) const { return closed_[closed]; }

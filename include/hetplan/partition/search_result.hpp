@@ -84,7 +84,7 @@ struct search_counts {
   long long extended = 0;  ///< extensions weighed, those of coarse runs too
 };
 
-/// Plans best first. Infeasible: nothing in the space keeps the limits. Stopped: the best so far.
+/// Plans best first. None found: nothing in the space keeps the limits by the search's estimate. Stopped: the best so far.
 struct search_result {
   hetplan::status status;
   std::vector<found_plan> plans;

@@ -14,7 +14,7 @@ namespace HETPLAN_NAMESPACE::partition {
 
 /// The sequence's times, bytes and cuts, and the classes of devices that nothing in them tells apart.
 ///
-/// Complexity  that of prefix_table; classes: O(N * classes * (N + blocks * max_share)) for N devices.
+/// Complexity  that of prefix_table; classes: O(N * classes * (N + blocks * distinct shares)) for N devices.
 /// Throws      invalid_model where a model answers what its concept forbids.
 /// Source      the inputs of Dora's Algorithm 1; interchangeable devices as classes: our own.
 struct search_tables {

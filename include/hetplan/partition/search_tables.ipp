@@ -21,7 +21,8 @@ HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer
     }
     if (table.optimizer_s(0, s.size(), a.id) != table.optimizer_s(0, s.size(), b.id)) return false;
     for (int g = 1; g <= table.degrees(a.id); ++g) {
-      for (int share = 1; share <= max_share; ++share) {
+      for (std::size_t i = 0; i < table.distinct_shares(); ++i) {
+        const int share = table.samples_of(i);
         const auto alike = [&](const double* x, const double* y) { return std::equal(x, x + s.size() + 1, y); };
         if (!alike(table.totals(a.id, share, g), table.totals(b.id, share, g)) ||
             !alike(table.entries(a.id, share, g), table.entries(b.id, share, g))) {

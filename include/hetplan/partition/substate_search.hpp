@@ -36,7 +36,7 @@ class substate_search {
   search_result run() {
     search_result r;
     if (c_.reach.last(0, 0) + 1 < c_.boundaries.size()) {
-      r.status = {outcome::infeasible, "no plan of the searched space fits into memory"};
+      r.status = {outcome::none_found, "no plan of the searched space fits into memory"};
       return r;
     }
     std::deque<extender<Policy>> extenders;
@@ -59,7 +59,7 @@ class substate_search {
     for (const partial_node& whole : c_.best.all()) r.plans.push_back(rebuild(whole));
     const bool spent = r.counts.extended >= c_.options.most_extensions;
     if (stopped) r.status = {outcome::stopped, spent ? "stopped by the limit of extensions" : "stopped by an observer"};
-    else if (c_.best.all().empty()) r.status = {outcome::infeasible, "no plan of the searched space keeps the limits"};
+    else if (c_.best.all().empty()) r.status = {outcome::none_found, "no plan of the searched space keeps the limits"};
     return r;
   }
 

@@ -89,7 +89,7 @@ HETPLAN_INLINE search_result merge_runs(search_result last, coarse_runs coarse, 
     return std::pair(a.score, a.plan.stages.size()) < std::pair(b.score, b.plan.stages.size());
   });
   if (last.plans.size() > static_cast<std::size_t>(options.plans)) last.plans.resize(static_cast<std::size_t>(options.plans));
-  if (!last.plans.empty() && last.status.result == outcome::infeasible) last.status = {};
+  if (!last.plans.empty() && last.status.result == outcome::none_found) last.status = {};
   return last;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
@@ -17,6 +18,8 @@ namespace HETPLAN_NAMESPACE {
 
 /// One line per stage whatever the names hold, then one per used device with what it costs there, then the totals.
 [[nodiscard]] std::string describe(const plan& p, const planning_graph& model, const cluster& c);
+/// Of what there is no solution, and a line per row; or how many candidates were looked at.
+[[nodiscard]] std::string describe(const infeasibility_proof& proof);
 
 }  // namespace HETPLAN_NAMESPACE
 

@@ -85,4 +85,13 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
   return text;
 }
 
+HETPLAN_INLINE std::string describe(const infeasibility_proof& proof) {
+  std::string text = "  proven of " + escaped(proof.of) + ":\n";
+  for (const infeasibility_proof::row& r : proof.rows)
+    text +=
+        "    " + escaped(r.what) + ": " + format_line("%.6g", r.needed) + " needed, " + format_line("%.6g", r.available) + " available\n";
+  if (proof.searched > 0) text += "    all " + std::to_string(proof.searched) + " of them were looked at\n";
+  return text;
+}
+
 }  // namespace HETPLAN_NAMESPACE

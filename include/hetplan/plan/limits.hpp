@@ -41,6 +41,9 @@ inline constexpr double limit_tolerance = relative_tolerance;
 /// Ties: memory, energy, busy share; then the smaller device.
 [[nodiscard]] std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c);
 
+/// By how much a plan breaks its limits: the relative overflows of all that it breaks, added up; 0 where it keeps them.
+[[nodiscard]] double total_overflow(const evaluation& e, const cluster& c);
+
 /// "memory: xiaomi0 needs 13.9 GB and may use 8 GB: 5.9 GB too much".
 [[nodiscard]] std::string to_string(const broken_limit& b, const cluster& c);
 

@@ -24,12 +24,13 @@ HETPLAN_INLINE bool within_memory(const evaluation& e, const cluster& c) {
   return true;
 }
 
-HETPLAN_INLINE std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c) {
-  std::optional<broken_limit> worst;
+namespace detail {
+
+/// Those that a plan breaks: memory, energy, busy share; each by device.
+template <class Visit>
+void for_each_broken_limit(const evaluation& e, const cluster& c, Visit&& visit) {
   const auto check = [&](limit_kind kind, device_id d, double used, double allowed) {
-    if (at_most(used, allowed)) return;
-    const broken_limit b{kind, d, used, allowed};
-    if (!worst || b.overflow() > worst->overflow()) worst = b;
+    if (!at_most(used, allowed)) visit(broken_limit{kind, d, used, allowed});
   };
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
@@ -43,7 +44,22 @@ HETPLAN_INLINE std::optional<broken_limit> find_broken_limit(const evaluation& e
     const device_evaluation& x = e.devices[d.id.index()];
     if (x.used && e.latency.value() > 0) check(limit_kind::busy_share, d.id, x.busy / e.latency, d.max_busy);
   }
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c) {
+  std::optional<broken_limit> worst;
+  detail::for_each_broken_limit(e, c, [&](const broken_limit& b) {
+    if (!worst || b.overflow() > worst->overflow()) worst = b;
+  });
   return worst;
+}
+
+HETPLAN_INLINE double total_overflow(const evaluation& e, const cluster& c) {
+  double total = 0;
+  detail::for_each_broken_limit(e, c, [&](const broken_limit& b) { total += b.overflow(); });
+  return total;
 }
 
 HETPLAN_INLINE std::string to_string(const broken_limit& b, const cluster& c) {

@@ -13,11 +13,12 @@
 
 namespace HETPLAN_NAMESPACE {
 
-/// Plans best first, each with its prediction. Infeasible: no plan, and the reason names the limit that
-/// binds, the device and the smallest overflow. Stopped, by an observer or a budget: the best so far.
+/// Plans best first, each with its prediction. None found: no plan, and the reason names the limit that binds, the device and the
+/// smallest overflow, and what was tried. Infeasible: the same, and proven of the problem. Stopped, by an observer or a budget: the best
+/// so far.
 struct plan_result {
   hetplan::status status = {};
-  std::optional<broken_limit> binding = {};  ///< infeasible: of the candidate that came nearest
+  std::optional<broken_limit> binding = {};  ///< without plans: of the candidate that came nearest
   std::vector<plan> plans = {};
   long long candidates = 0;   ///< plans that were judged
   long long steps = 0;        ///< that it took; see step_budget

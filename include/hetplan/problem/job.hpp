@@ -52,7 +52,7 @@ struct memory_savers {
 struct job {
   hetplan::workload workload = {};
   int batch = 32;
-  std::vector<int> microbatch_sizes = {};     ///< empty: all divisors of the batch up to 16, and more where devices share them
+  std::vector<int> microbatch_sizes = {};     ///< empty: see candidate_microbatch_sizes
   hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
@@ -61,11 +61,11 @@ struct job {
   [[nodiscard]] objective_kind effective_objective() const;
 
   /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped, and those of which one device with one
-  /// stage makes more tasks than a simulation takes on.
+  /// stage makes more tasks than a simulation takes on. Where none are given: all divisors of the batch up to 16, beyond them those
+  /// that are a power of two or the batch divided by one. So the batch is among them.
   ///
-  /// @param devices  that share a microbatch at most; where no sizes are given, up to 16 samples for each.
   /// Throws invalid_input if none is left.
-  [[nodiscard]] std::vector<int> candidate_microbatch_sizes(std::size_t devices = 1) const;
+  [[nodiscard]] std::vector<int> candidate_microbatch_sizes() const;
   /// Samples of a microbatch that one device takes at most.
   [[nodiscard]] int largest_share() const { return candidate_microbatch_sizes().back(); }
 

@@ -14,11 +14,16 @@ HETPLAN_INLINE objective_kind job::effective_objective() const {
   return objective.value_or(qoe.latency ? objective_kind::qoe : objective_kind::latency);
 }
 
-HETPLAN_INLINE std::vector<int> job::candidate_microbatch_sizes(std::size_t devices) const {
+HETPLAN_INLINE std::vector<int> job::candidate_microbatch_sizes() const {
   std::vector<int> sizes = microbatch_sizes;
   if (sizes.empty()) {
-    const auto largest = static_cast<int>(std::min<std::size_t>(16 * devices, static_cast<std::size_t>(batch)));
-    for (int b = 1; b <= largest; ++b) sizes.push_back(b);
+    constexpr int all_up_to = 16;
+    for (int b = 1; b <= all_up_to; ++b) sizes.push_back(b);
+    for (int b = 2 * all_up_to; b <= batch / 2; b *= 2) sizes.push_back(b);
+    for (int b = batch; b > all_up_to; b /= 2) {
+      sizes.push_back(b);
+      if (b % 2 != 0) break;
+    }
   }
   std::erase_if(sizes, [&](int b) { return b < 1 || batch % b != 0; });
   std::sort(sizes.begin(), sizes.end());

@@ -39,7 +39,8 @@ struct planning_problem {
   hetplan::job job;
   judge_models models;
   any_lp_solver lp;
-  long long steps;  ///< that a planner may take; see step_budget
+  long long steps;          ///< that a planner may take; see step_budget
+  bool with_bounds = true;  ///< are plans of an answer given bounds over all plans? They cost as much as dozens of judgements
 
   planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
                    judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)

@@ -15,7 +15,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const any_objective& objective, int keep,
                                          const candidate_observer& observer) {
   ranking best(problem, objective, keep);
-  const auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
+  const auto sizes = problem.job.candidate_microbatch_sizes();
   const workload& w = problem.job.workload;
   const auto& devices = problem.cluster.devices();
   for (const int size : sizes) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Dora: the partitioner's best plans, each with the best schedule of its transfers; the best of all wins.
+/// Dora: the partitioner's best plans, beside those of simpler planners, each with the best schedule of its transfers; the best of
+/// all wins.
+
+#include <functional>
+#include <vector>
 
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/problem/planning_problem.hpp>
@@ -9,9 +13,26 @@
 
 namespace HETPLAN_NAMESPACE::recipes {
 
+/// A planner whose best plan dora starts with.
+struct incumbent_planner {
+  /// What it plans where the model has more than `few_layers`.
+  enum class large_models { whole, in_blocks, not_at_all };
+
+  std::function<plan_result(const planning_problem&, const any_objective&, int keep, const candidate_observer&)> plan;
+  large_models large = large_models::in_blocks;
+};
+/// Models of more layers are planned in blocks by planners that would take long (few_blocks), so many of them.
+inline constexpr std::size_t few_layers = 40, blocks_of_large_models = 24;
+
+/// Every other planner that ships, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference
+/// heft, m_etf, m_sct and getf; in blocks: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid, hetpipe, even_split; not
+/// at all: dora_as_printed, moirai.
+[[nodiscard]] std::vector<incumbent_planner> usual_incumbents();
+
 struct dora_options {
-  partitioner_options partitioner = {};   ///< phase 1
-  schedule::refine_options network = {};  ///< phase 2
+  partitioner_options partitioner = {};                            ///< phase 1
+  schedule::refine_options network = {};                           ///< phase 2
+  std::vector<incumbent_planner> incumbents = usual_incumbents();  ///< may be empty
 };
 
 namespace detail {
@@ -22,14 +43,18 @@ namespace detail {
 
 }  // namespace detail
 
-/// Phases 1 and 2. A linear-program solver in the problem helps where a candidate's schedule is not proven optimal.
-/// Observers receive candidates of both phases, as the first found them and then scheduled, in one count.
+/// The incumbents' plans, phase 1 with them among its candidates, and phase 2 over the best of both. A linear-program solver in the
+/// problem helps where a candidate's schedule is not proven optimal. Observers receive the candidates of all parts in one count.
 ///
-/// @return      as dora_partitioner, which gets half of the problem's steps; no plan is worse than the same plan with its
-///              transfers left alone.
-/// Complexity   that of dora_partitioner, and of schedule::refine for `k` plans.
-/// Source       Dora, sections 4.1 and 4.2. Deviation: a candidate that breaks an energy or busy limit with its transfers
-///              left alone is dropped in phase 1, though a schedule might mend it.
+/// A plan that an incumbent has found and phase 1 has not, or that polishing made of such a plan, names it as its planner: "dora, from
+/// asteroid".
+///
+/// @return      as dora_partitioner, which gets half of the steps that the incumbents leave. No plan is worse than the same plan with
+///              its transfers left alone, nor than that of an incumbent that plans the model as a whole and needs no more than a 32nd of
+///              the problem's steps; what else incumbents find are starting points.
+/// Complexity   that of the incumbents, of dora_partitioner, and of schedule::refine for `k` plans.
+/// Source       Dora, sections 4.1 and 4.2. Deviations: the incumbents are ours (dora_as_printed has none); a candidate that breaks an
+///              energy or busy limit with its transfers left alone is dropped in phase 1, though a schedule might mend it.
 [[nodiscard]] plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                const candidate_observer& observer = {});
 [[nodiscard]] plan_result dora(const planning_problem& problem, const any_objective& objective, int keep = 10,

@@ -4,12 +4,65 @@
 #include <hetplan/recipes/dora.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/dora_as_printed.hpp>
+#include <hetplan/recipes/edgeshard.hpp>
+#include <hetplan/recipes/even_split.hpp>
+#include <hetplan/recipes/few_blocks.hpp>
+#include <hetplan/recipes/getf.hpp>
+#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/heft.hpp>
+#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/m_etf.hpp>
+#include <hetplan/recipes/m_sct.hpp>
+#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/moirai.hpp>
+#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipedream.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
+
+HETPLAN_INLINE std::vector<incumbent_planner> usual_incumbents() {
+  using enum incumbent_planner::large_models;
+  const auto placing = [](auto planner, incumbent_planner::large_models large) {
+    return incumbent_planner{[planner](const planning_problem& p, const any_objective& o, int, const candidate_observer& observer) {
+                               const double least_steps = static_cast<double>(p.model.size()) * static_cast<double>(p.cluster.size());
+                               if (p.job.workload.mode != mode::inference || least_steps > static_cast<double>(p.steps))
+                                 return plan_result{};
+                               return planner(p, o, placement_view{}, observer);
+                             },
+                             large};
+  };
+  return {{on_device, whole},
+          {data_parallel, whole},
+          {pipeline},
+          {gpipe},
+          {pipedream},
+          {dapple},
+          {edgeshard},
+          {alpa},
+          {metis},
+          {asteroid},
+          {hetpipe},
+          {even_split},
+          {dora_as_printed, not_at_all},
+          placing(heft, whole),
+          placing(m_etf, whole),
+          placing(m_sct, whole),
+          placing(getf, whole),
+          placing(moirai, not_at_all)};
+}
 
 namespace detail {
 
@@ -29,20 +82,82 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return best;
 }
 
+/// What a planner finds for blocks of the model, on the model itself.
+[[nodiscard]] HETPLAN_INLINE plan_result plan_in_blocks(const planning_problem& problem, few_blocks& blocks,
+                                                        const incumbent_planner& planner, const any_objective& objective,
+                                                        const candidate_observer& observer) {
+  blocks.problem().steps = problem.steps;
+  plan_result found = planner.plan(blocks.problem(), objective, 1, {});
+  step_budget budget(problem.steps);
+  budget.spend(found.steps);
+  ranking best(problem, objective, 1, budget);
+  for (plan& p : found.plans) static_cast<void>(best.consider(blocks.expand(std::move(p)), 1, observer));
+  return std::move(best).result();
+}
+
+/// The best of what was found when an observer said stop.
+[[nodiscard]] HETPLAN_INLINE plan_result ended(const planning_problem& problem, const any_objective& objective, plan_result found,
+                                               int keep) {
+  ranking best(problem, objective, keep);
+  for (plan& p : found.plans) best.know(std::move(p));
+  found.plans = std::move(best).result().plans;
+  found.status.reason = "stopped by an observer after " + std::to_string(found.candidates) + " candidates";
+  return found;
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
   check_keep(keep, "dora");
-  planning_problem search = problem;
-  search.steps = std::max(1LL, problem.steps / 2);  // the rest is for the transfers
-  candidate_rounds rounds(2, objective, observer);
-  plan_result found = dora_partitioner(search, objective, std::max(keep, options.partitioner.k), options.partitioner, rounds.part());
+  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
+  partitioner_options search = options.partitioner;
+  plan_result before;  // what the incumbents took
+  const auto add = [&before](plan_result& r) {
+    r.candidates = before.candidates += r.candidates;
+    r.elapsed = before.elapsed += r.elapsed;
+    r.steps = before.steps += r.steps;
+  };
+  planning_problem part = problem;
+  part.with_bounds = false;  // phase 2 gives them to what is left
+  std::optional<few_blocks> blocks;
+  for (const incumbent_planner& incumbent : options.incumbents) {
+    using enum incumbent_planner::large_models;
+    if (!search.known.empty() && before.steps >= problem.steps / 2) break;
+    const bool large = problem.model.size() > few_layers;
+    if (large && incumbent.large == not_at_all) continue;
+    part.steps = std::max(1LL, problem.steps / 32);
+    plan_result found;
+    if (large && incumbent.large == in_blocks) {
+      if (!blocks) blocks.emplace(part, blocks_of_large_models);
+      found = detail::plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
+    } else {
+      found = incumbent.plan(part, objective, 1, rounds.part());
+    }
+    add(found);
+    for (plan& p : found.plans) {
+      p.planner = "dora, from " + p.planner;
+      search.known.push_back(std::move(p));
+    }
+    if (found.status.result == outcome::stopped && !found.out_of_steps) {
+      found.plans = std::move(search.known);
+      return detail::ended(problem, objective, std::move(found), keep);
+    }
+  }
+  part.steps = std::max(1LL, (problem.steps - before.steps) / 2);  // the rest is for the transfers
+  plan_result found = dora_partitioner(part, objective, std::max(keep, search.k), search, rounds.part());
+  add(found);
   if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates);
-  if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) {  // nothing fits, or an observer said stop
-    if (found.plans.size() > static_cast<std::size_t>(keep)) found.plans.resize(static_cast<std::size_t>(keep));
+  if (found.plans.empty()) {  // nothing fits
+    const bool told_to_stop = found.status.result == outcome::stopped && !found.out_of_steps;
+    if (auto proof = told_to_stop ? std::nullopt : prove_infeasible(problem)) {
+      if (found.binding) found.status.reason = to_string(*found.binding, problem.cluster);
+      found.status = {outcome::infeasible, std::move(found.status.reason), std::move(proof)};
+      found.out_of_steps = false;
+    }
     return found;
   }
+  if (!found.status.ok() && !found.out_of_steps) return detail::ended(problem, objective, std::move(found), keep);
   return detail::scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }
 

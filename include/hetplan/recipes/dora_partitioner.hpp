@@ -30,6 +30,9 @@ struct partitioner_options {
   int max_stages = 16;
   int threads = 1;  ///< for the searches of a row, side by side; 0: as many as the machine runs at once; no answer depends on them
   polish_options polish = {};  ///< of the best plans found
+  /// Plans of the problem's job that are known already, each with what is predicted of it: they compete, and the best are polished.
+  /// One that the search finds, too, counts as found.
+  std::vector<plan> known = {};
 };
 
 /// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which
@@ -38,7 +41,7 @@ struct partitioner_options {
 /// An objective that is not monotone in (response, energy) cannot steer the search: then latency does, and the
 /// objective ranks what is found.
 ///
-/// @return     infeasible: the limit that binds in the plan that comes nearest, on which device, by how much. Stopped: the budget
+/// @return     none found: the limit that binds in the plan that comes nearest, on which device, by how much. Stopped: the budget
 ///             of the problem was spent.
 /// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
 /// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;

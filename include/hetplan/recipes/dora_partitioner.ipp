@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/side_by_side.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/simulate/mend_limits.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -25,7 +28,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
                                             const partitioner_options& options, const candidate_observer& observer) {
   using namespace partition;
   check_keep(keep, "dora_partitioner");
-  auto sizes = problem.job.candidate_microbatch_sizes(problem.cluster.size());
+  auto sizes = problem.job.candidate_microbatch_sizes();
   polish_options polishing = options.polish;
   if (options.rows.empty()) polishing.boundaries = polish_boundaries::of_layers;
   std::vector<layer_sequence> rows;
@@ -36,12 +39,45 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   ranking best(problem, objective, std::max(keep, options.k));
   const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
-  std::vector<plan> judged;  // searches under several warm-up rules and orders find some plans again
+  // Searches under several warm-up rules and orders find some plans again, and some that are known under another name.
+  struct judged_plan {
+    plan decision;
+    bool found = true;  ///< by the searches
+  };
+  std::vector<judged_plan> judged;
+  const auto find_judged = [&](const plan& decision) {
+    return std::find_if(judged.begin(), judged.end(), [&](const judged_plan& j) {
+      return j.decision.microbatch_size == decision.microbatch_size && j.decision.stages == decision.stages && j.decision == decision;
+    });
+  };
+  const auto with_own_name = [](plan p) {
+    p.planner = "dora";
+    return p;
+  };
+  for (plan p : options.known) {
+    if (!p.predicted) throw invalid_input("dora_partitioner: a known plan without a prediction; expected plans that a planner answered");
+    drop_usual_warmup(p, problem.model);
+    judged.push_back({with_own_name(p), false});
+    best.know(std::move(p));
+  }
   const auto judge_new = [&](plan p) {
     drop_usual_warmup(p, problem.model);
-    if (std::find(judged.begin(), judged.end(), p) != judged.end()) return control::go;
-    judged.push_back(p);
+    plan decision = with_own_name(p);
+    if (const auto same = find_judged(decision); same != judged.end()) {
+      same->found = true;
+      return control::go;
+    }
+    judged.push_back({std::move(decision)});
     return best.consider(std::move(p), expected, observer);
+  };
+  const auto result = [&] {
+    plan_result r = std::move(best).result(keep);
+    for (plan& p : r.plans) {
+      plan own = with_own_name(p);
+      const auto same = find_judged(own);
+      if (same != judged.end() && same->found) p.planner = "dora";
+    }
+    return r;
   };
   const auto judge_all = [&](const std::vector<found_plan>& plans) {
     for (const found_plan& f : plans) {
@@ -53,12 +89,17 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   };
   const auto judge_found = [&](const search_result& found) {
     best.budget().spend_extensions(found.counts.extended);
-    if (found.status.result == outcome::stopped) static_cast<void>(best.out_of_steps());
+    if (found.status.result == outcome::stopped) best.cut();
     return judge_all(found.plans);
   };
+  // Searches that a budget ends leave a part of it for polishing what they found.
+  const long long for_polish = polishing.plans > 0 ? std::min(problem.steps / 4, 1LL << 40) : 0;
   const auto allowance = [&]() -> std::optional<long long> {
-    if (best.any_fitted() && best.out_of_steps()) return {};
-    return best.budget().extensions_left();
+    if (!best.any_fitted()) return best.budget().extensions_left();
+    const long long left = best.budget().extensions_left() - for_polish * extensions_per_step;
+    if (left > 0) return left;
+    best.cut();
+    return {};
   };
   const search_taker taker{allowance, judge_found};
   // Warm-up is a matter of 1F1B in training.
@@ -78,8 +119,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
         }
       }
     }
-    if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop)
-      return std::move(best).result(keep);
+    if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop) return result();
     // The next row only for microbatch sizes that some of the best plans have.
     if (best.any_fitted()) {
       const auto promising = [kept = best.kept()](int b) {
@@ -92,15 +132,25 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     const auto space = std::make_shared<const device_space>(std::move(options.orders(tables, sizes.front()).front()));
     const search_variant whatever_it_takes{blank_plan(problem, "dora", sizes.front()), space, warmup_rule::one};
     how.keep_budgets = false;
-    if (search_side_by_side(tables, {whatever_it_takes}, steering, top_k{options.k}, how, 1, taker) == control::stop)
-      return std::move(best).result(keep);
-    static_cast<void>(judge_new(least_overflow(tables, *space, whatever_it_takes.blank)));
+    if (search_side_by_side(tables, {whatever_it_takes}, steering, top_k{options.k}, how, 1, taker) == control::stop) return result();
+    if (auto nearest = least_overflow(tables, *space, whatever_it_takes.blank)) static_cast<void>(judge_new(*std::move(nearest)));
+  }
+  const auto limited = [](const device& d) { return d.energy_budget || d.max_busy < 1; };
+  const bool shares_matter = std::ranges::any_of(problem.cluster.devices(), limited);
+  if (best.any_fitted() ? shares_matter : !prove_infeasible(problem)) {
+    const std::vector<plan> starts = best.any_fitted() ? best.kept() : best.nearest();
+    mend_options how{.plans = std::max(keep, 3)};
+    // Where there are plans, or memory is the only limit, which the search knows whole, there is less to be found.
+    if (best.any_fitted() || !shares_matter) how.judged = 100, how.steps = 100'000;
+    for (plan& p : mend_limits(problem, objective, "dora", starts, best.budget(), how)) {
+      if (judge_new(std::move(p)) == control::stop) return result();
+    }
   }
   for (plan& p : polish(problem, objective, best.kept(), rows, polishing, best.budget())) {
     if (judge_new(std::move(p)) == control::stop) break;
   }
   static_cast<void>(best.out_of_steps());
-  return std::move(best).result(keep);
+  return result();
 }
 
 HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep,

@@ -14,7 +14,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// possible. Sees neither
 /// the devices' speeds nor the network.
 ///
-/// @return     infeasible where no such cut fits, and where the model has fewer layers than the cluster devices.
+/// @return     none found where no such cut fits, and where the model has fewer layers than the cluster devices.
 /// Complexity  see detail::cut_chain.
 /// Source      the partition that Dora's ablation (Fig 14) gives to its scheduler alone.
 [[nodiscard]] inline plan_result even_split(const planning_problem& problem, const any_objective& objective, int keep = 10,

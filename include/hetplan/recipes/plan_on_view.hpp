@@ -28,6 +28,10 @@ struct view_search {
 
 namespace detail {
 
+/// Every layer by itself; where there are so many layers and devices that looking at each cut for each group takes more than a budget of
+/// steps, or memory for what a billion stages cost, at least 60 blocks between light boundaries.
+[[nodiscard]] layer_sequence affordable_row(const planning_graph& model, std::size_t devices, int largest_group, long long steps);
+
 /// Infinite where a plan has too many tasks to be judged.
 [[nodiscard]] seconds estimated_latency(const planning_problem& problem, const plan& p, const planning_graph& model,
                                         const cluster& devices);
@@ -51,7 +55,7 @@ namespace detail {
 [[nodiscard]] plan choose_on_view(const planning_problem& problem, const char* planner, const planning_graph& model, const cluster& devices,
                                   const view_search& how);
 
-/// A planner's one answer, judged on the cluster as it is: infeasible where it breaks a limit there, memory first of all, or
+/// A planner's one answer, judged on the cluster as it is: none found where it breaks a limit there, memory first of all, or
 /// needs a route that is missing. A device that has fewer accelerators than in the view, or a profile, which is of one
 /// accelerator, splits tensors as far as it can.
 ///

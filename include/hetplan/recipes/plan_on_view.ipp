@@ -4,6 +4,7 @@
 #include <hetplan/recipes/plan_on_view.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -26,17 +27,27 @@ HETPLAN_INLINE seconds estimated_latency(const planning_problem& problem, const 
   return estimate(p, model, devices, problem.cost, problem.models.memory, problem.models.energy).latency;
 }
 
+HETPLAN_INLINE layer_sequence affordable_row(const planning_graph& model, std::size_t devices, int largest_group, long long steps) {
+  const auto n = static_cast<double>(devices);
+  const double every_order = std::pow(3, n);
+  const double moves = every_order <= partition::affordable_moves ? every_order : n * std::min<double>(n, largest_group);
+  constexpr double pairs_per_step = 40, most_stages = 4e6;  // of which a search remembers what they cost, about 100 B each
+  const double most = std::min(std::sqrt(2 * pairs_per_step * static_cast<double>(steps) / moves), most_stages / moves);
+  if (static_cast<double>(model.size()) <= most) return sequence_of(model);
+  return light_blocks(model, std::max<std::size_t>(60, static_cast<std::size_t>(most)));
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* planner, const planning_graph& model,
                                    const cluster& devices, const view_search& how, step_budget& budget) {
   using namespace partition;
-  const layer_sequence row = sequence_of(model);
-  const auto sizes = problem.job.candidate_microbatch_sizes(std::min(devices.size(), static_cast<std::size_t>(how.largest_group)));
+  const auto sizes = problem.job.candidate_microbatch_sizes();
   const auto tables_of = [&](const layer_sequence& s) {
     return search_tables(model, s, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
                          problem.job.largest_share());
   };
+  const layer_sequence row = detail::affordable_row(model, devices.size(), std::min(sizes.back(), how.largest_group), problem.steps);
   const search_tables tables = tables_of(row);
   const auto blank = [&](int size) {
     plan p = blank_plan(problem, planner, size);
@@ -68,7 +79,7 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
     if (best) return *std::move(best);
   }
   const layer_sequence coarse = light_blocks(model, 60);  // every cut of many layers takes long and tells no more
-  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front()));
+  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front())).value();  // our own spaces
   set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
   return nearest;
 }

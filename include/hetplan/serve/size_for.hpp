@@ -25,7 +25,7 @@ struct sizing_step {
 
 /// The smallest size found that serves the share wanted.
 struct sizing {
-  status result;  ///< infeasible where the most GPUs that were allowed are not enough: then the best that was found; stopped
+  status result;  ///< none found where the most GPUs that were allowed are not enough: then the best that was found; stopped
                   ///< where an observer said so, or a run did not end
   sizing_step best;
   deployment placed;
@@ -55,7 +55,7 @@ template <std::invocable System, observer<sizing_step>... Observers>
   if (with_gpus(cloud, 1) == with_gpus(cloud, 0))
     throw invalid_input("size_for: no server of cloud \"" + cloud.name + "\" has a GPU of which there could be more");
   sizing answer;
-  answer.result = {outcome::infeasible, "with " + std::to_string(most) + " GPUs a server less is served than was asked for"};
+  answer.result = {outcome::none_found, "with " + std::to_string(most) + " GPUs a server less is served than was asked for"};
   status cut_short;
   const auto is_enough = [&](int count) {
     auto run = serve_with(system(), with_gpus(cloud, count), services, times, requests, requests, requests.window());

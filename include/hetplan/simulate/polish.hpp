@@ -26,7 +26,7 @@ struct polish_options {
 
 /// Moves the boundaries of the best plans, and their stages among devices, to where the judge likes them best.
 ///
-/// @param ranked  plans, best first.
+/// @param ranked  plans, best first; those with orders or rules of transfers of their own are left out.
 /// @param budget  is spent; when it is, plans stay as they are by then.
 /// @param rows    sequences that the plans' stages were cut from, tried one after the other; a plan that is no cut of any stays as it
 ///                is, and one of the row that moved it last stays one.

@@ -33,6 +33,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
   std::vector<plan> chosen;
   for (const plan& p : ranked) {
     if (chosen.size() == static_cast<std::size_t>(options.plans)) break;
+    if (p.schedule.kind == schedule_kind::explicit_orders || !p.schedule.transfers.empty()) continue;  // they speak of its own stages
     if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
   }
   const auto simulated = [&](const plan& p) {

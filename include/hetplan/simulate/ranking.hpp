@@ -52,6 +52,9 @@ class ranking {
   /// The same for a candidate that the simulator has judged already.
   control consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
 
+  /// A candidate with its prediction that another planner has judged and told of: it competes and is not counted again.
+  void know(plan candidate);
+
   /// Did the last candidate keep all limits?
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
   [[nodiscard]] bool any_fitted() const { return !best_.empty(); }
@@ -63,8 +66,11 @@ class ranking {
   void cut() { cut_ = true; }
   /// The best so far, best first; what is predicted of those that run long is an estimate.
   [[nodiscard]] std::vector<plan> kept() const;
+  /// While none fits: a few that come nearest, nearest first.
+  [[nodiscard]] std::vector<plan> nearest() const;
 
-  /// The K best, certified; or infeasible with the limit that binds in the candidate that came nearest, or the missing route.
+  /// The K best, certified; or the limit that binds in the candidate that came nearest, or the missing route: infeasible where a
+  /// relaxation of the problem proves it (prove_infeasible), else none found, with what was tried.
   [[nodiscard]] plan_result result() && { return std::move(*this).result(keep_); }
   /// No more than `keep` of them.
   [[nodiscard]] plan_result result(int keep) &&;
@@ -77,6 +83,10 @@ class ranking {
   };
 
   control tell(long long total, const candidate_observer& observer);
+  void remember_planner(const plan& p);
+  /// Of an answer without plans: what the candidate that came nearest breaks, and how many candidates of whom there were.
+  [[nodiscard]] std::string why_none() const;
+  [[nodiscard]] std::string tried() const;
 
   /// Nothing where the simulator cannot say: a route is missing, or there are too many tasks.
   std::optional<evaluation> judged(const plan& p, bool quickly);
@@ -95,8 +105,10 @@ class ranking {
   stopwatch clock_;
   std::vector<ranked> best_;                                 ///< best first
   int in_full_ = 0;                                          ///< of those, judged in full
+  std::vector<std::pair<double, plan>> near_;                ///< overflow and candidate, least first; empty once one fits
   std::optional<broken_limit> nearest_;                      ///< in full
   std::optional<std::pair<double, plan>> nearest_estimate_;  ///< overflow and candidate
+  std::vector<std::string> planners_;                        ///< whose candidates were judged
   std::string not_judged_;                                   ///< why the first candidate that could not be simulated could not be
   step_budget budget_{problem_.steps};
   candidate_count count_;

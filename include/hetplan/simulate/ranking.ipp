@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
@@ -34,6 +35,7 @@ HETPLAN_INLINE ranking::ranking(const planning_problem& problem, const any_objec
 
 HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const candidate_observer& observer) {
   if (count_.judged > 0 && out_of_steps()) return control::stop;
+  remember_planner(candidate);
   const bool estimated = runs_long(candidate);
   std::optional<evaluation> e = judged(candidate, true);
   last_fitted_ = e && take(std::move(candidate), *std::move(e), estimated);
@@ -41,8 +43,20 @@ HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const 
 }
 
 HETPLAN_INLINE control ranking::consider(plan candidate, evaluation e, long long total, const candidate_observer& observer) {
+  remember_planner(candidate);
   last_fitted_ = take(std::move(candidate), std::move(e), false);
   return tell(total, observer);
+}
+
+HETPLAN_INLINE void ranking::remember_planner(const plan& p) {
+  if (std::find(planners_.begin(), planners_.end(), p.planner) == planners_.end()) planners_.push_back(p.planner);
+}
+
+HETPLAN_INLINE void ranking::know(plan candidate) {
+  evaluation e = *std::move(candidate.predicted);
+  e.bound = e.placement_bound = {};
+  e.gap = 0;
+  last_fitted_ = take(std::move(candidate), std::move(e), false);
 }
 
 HETPLAN_INLINE bool ranking::out_of_steps() {
@@ -58,12 +72,22 @@ HETPLAN_INLINE std::vector<plan> ranking::kept() const {
   return plans;
 }
 
+HETPLAN_INLINE std::vector<plan> ranking::nearest() const {
+  std::vector<plan> plans;
+  for (const auto& [overflow, p] : near_) plans.push_back(p);
+  return plans;
+}
+
 HETPLAN_INLINE plan_result ranking::result(int keep) && {
   if (in_full_ != static_cast<int>(best_.size()) || best_.empty()) judge_in_full(keep);
   if (best_.size() > static_cast<std::size_t>(keep)) best_.resize(static_cast<std::size_t>(keep));
   plan_result r;
   r.candidates = count_.judged;
   for (auto& [score, p, estimated] : best_) {
+    if (!problem_.with_bounds) {
+      r.plans.push_back(std::move(p));
+      continue;
+    }
     evaluation& e = *p.predicted;
     const auto alike = [&](const plan& other) { return shards_state(other) == shards_state(p); };
     const auto known = std::find_if(r.plans.begin(), r.plans.end(), alike);
@@ -75,19 +99,34 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
     }
     r.plans.push_back(std::move(p));
   }
+  // Who wants no bounds asks for parts of an answer, and proves of the whole.
   if (stopped_) {
     r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(count_.judged) + " candidates"};
+  } else if (auto proof = r.plans.empty() && problem_.with_bounds ? prove_infeasible(problem_) : std::nullopt) {
+    r.binding = nearest_;
+    r.status = {outcome::infeasible, why_none(), std::move(proof)};
   } else if (cut_) {
     r.status = {outcome::stopped, hetplan::out_of_steps(problem_.steps, count_.judged)};
     r.out_of_steps = true;
   } else if (r.plans.empty()) {
     r.binding = nearest_;
-    const std::string none = not_judged_.empty() ? "no candidate plan exists" : not_judged_;
-    r.status = {outcome::infeasible, nearest_ ? to_string(*nearest_, problem_.cluster) : none};
+    r.status = {outcome::none_found, why_none() + tried()};
   }
   r.steps = budget_.used();
   r.elapsed = seconds(clock_.elapsed_s());
   return r;
+}
+
+HETPLAN_INLINE std::string ranking::why_none() const {
+  if (nearest_) return to_string(*nearest_, problem_.cluster);
+  return not_judged_.empty() ? "no candidate plan exists" : not_judged_;
+}
+
+HETPLAN_INLINE std::string ranking::tried() const {
+  if (count_.judged == 0) return {};
+  std::string text = " (" + std::to_string(count_.judged) + (count_.judged == 1 ? " plan of " : " plans of ");
+  for (std::size_t i = 0; i < planners_.size(); ++i) text += (i == 0 ? "" : ", ") + planners_[i];
+  return text + " tried" + (nearest_ && count_.judged > 1 ? ", this one nearest)" : ")");
 }
 
 HETPLAN_INLINE control ranking::tell(long long total, const candidate_observer& observer) {
@@ -149,8 +188,15 @@ HETPLAN_INLINE bool ranking::take_in_full(plan&& p) {
 }
 
 HETPLAN_INLINE bool ranking::take(plan&& p, evaluation&& e, bool estimated) {
+  constexpr std::size_t most_near = 5;
   const auto limit = find_broken_limit(e, problem_.cluster);
+  if (limit && best_.empty() && (near_.size() < most_near || limit->overflow() < near_.back().first)) {
+    const auto farther = [](double overflow, const auto& n) { return overflow < n.first; };
+    near_.emplace(std::upper_bound(near_.begin(), near_.end(), limit->overflow(), farther), limit->overflow(), p);
+    if (near_.size() > most_near) near_.pop_back();
+  }
   if (!limit) {
+    near_.clear();
     insert(std::move(p), std::move(e), estimated);
   } else if (estimated) {
     if (!nearest_estimate_ || limit->overflow() < nearest_estimate_->first) nearest_estimate_.emplace(limit->overflow(), std::move(p));
