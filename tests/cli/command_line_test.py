@@ -386,7 +386,7 @@ class over_time(folder_test):
         cluster = {"format": "hetplan/cluster/1", "name": "line", "devices": [{"name": n, **device} for n in "abc"],
                    "resources": [{"name": "air", "capacity": "10 Gbit/s"}], "routes": hops}
         self.timeline([{"at": "20 s", "device": "b", "leaves": True}])
-        for memory, status in (("8 GB", "feasible"), ("120 MB", "infeasible")):
+        for memory, status in (("8 GB", "feasible"), ("120 MB", "none found")):
             for d in cluster["devices"]:
                 d["memory"] = memory
             self.write("line.json", cluster)

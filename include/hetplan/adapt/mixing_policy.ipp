@@ -9,6 +9,7 @@
 
 #include <hetplan/adapt/reorder_transfers.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
@@ -84,7 +85,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   const auto& plans = controller_.rates.plans;
   const bool any = std::any_of(plans.begin(), plans.end(), [](const mix::plan_rate& r) { return r.rate > 0; });
   reaction r{.reached = reached,
-             .ask_again = s.now + seconds(std::max(d.seconds, shortest_s)),
+             .ask_again = s.now + std::min(seconds(std::max(d.seconds, shortest_s)), longest_timeline),
              .rest = !d.plan && any,
              .reason = any ? d.status.reason : "no plan can run now"};
   r.cancel = s.coming != nullptr;  // unless it is the answer again
