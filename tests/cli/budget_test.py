@@ -57,7 +57,7 @@ class Budget(unittest.TestCase):
                 self.assertTrue(json.loads(answer.stdout)["plans"])
 
     def test_a_batch_that_cannot_be_simulated_is_named(self):
-        self.job(batch=1000000000)
+        self.job(batch=1000000000, microbatch_sizes=[1, 2])
         refused = run("plan", *self.problem)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("batch = 1000000000", refused.stderr)

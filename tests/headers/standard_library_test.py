@@ -17,17 +17,17 @@ INCLUDE = SOURCE / "include"
 # What each header is included for. A name stands in every header that the standard promises it in, as far as we include that.
 NAMES = {
     "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_if copy_n count count_if equal fill find find_if find_if_not
-        for_each is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax move none_of nth_element
+        for_each is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax minmax_element move none_of nth_element
         partition_point pop_heap push_heap remove remove_if reverse rotate set_union sort stable_partition stable_sort transform
         unique upper_bound""",
     "array": "array get size",
     "atomic": "atomic",
-    "bit": "bit_cast bit_floor countr_zero popcount",
+    "bit": "bit_cast bit_floor bit_width countr_zero popcount",
     "cctype": "isalnum isdigit isspace",
     "charconv": "chars_format from_chars to_chars",
     "chrono": "day duration duration_cast month nanoseconds steady_clock sys_days year year_month_day",
-    "cmath": """abs ceil cos exp exp2 floor frexp hypot isfinite isinf isnan ldexp llround log log10 log2 lround nearbyint nextafter pow
-        round sin sqrt""",
+    "cmath": """abs ceil cos exp exp2 floor fmod frexp hypot isfinite isinf isnan ldexp llround log log10 log2 lround nan nearbyint nextafter pow
+        remainder round sin sqrt trunc""",
     "compare": "strong_ordering partial_ordering",
     "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as",
     "condition_variable": "condition_variable",
@@ -37,14 +37,14 @@ NAMES = {
     "cstdio": "FILE fclose ferror fflush fopen fprintf fread fwrite snprintf size_t remove",
     "cstdlib": "abort abs size_t",
     "cstring": "memchr memcpy size_t",
-    "deque": "deque erase_if",
+    "deque": "deque erase erase_if",
     "exception": "current_exception exception exception_ptr rethrow_exception",
     "filesystem": "file_size filesystem is_directory path rename",
     "functional": "function greater greater_equal hash less plus",
     "initializer_list": "initializer_list",
-    "iterator": "back_inserter prev size ssize",
+    "iterator": "back_inserter make_move_iterator prev size ssize",
     "limits": "numeric_limits",
-    "list": "erase_if list",
+    "list": "erase erase_if list",
     "map": "erase_if map",
     "memory": "addressof allocator construct_at hash make_shared make_unique make_unique_for_overwrite shared_ptr unique_ptr",
     "mutex": "lock_guard mutex unique_lock",
@@ -58,17 +58,17 @@ NAMES = {
     "span": "size span ssize",
     "sstream": "istringstream",
     "stdexcept": "invalid_argument runtime_error",
-    "string": "erase_if hash size stoi string to_string",
+    "string": "erase erase_if hash size stoi string to_string",
     "string_view": "hash size string_view",
     "system_error": "errc error_code generic_category system_error",
     "thread": "thread",
     "tuple": "apply get tie tuple tuple_size_v",
-    "type_traits": "conditional_t invoke_result_t is_invocable_r_v is_same_v remove_cvref_t remove_reference_t",
+    "type_traits": "conditional_t invoke_result_t is_invocable_r_v is_member_function_pointer_v is_same_v remove_cvref_t remove_reference_t",
     "unordered_map": "erase_if unordered_map",
     "unordered_set": "erase_if unordered_set",
     "utility": "as_const exchange forward get move pair swap",
     "variant": "get get_if holds_alternative variant visit",
-    "vector": "erase_if size ssize vector",
+    "vector": "erase erase_if size ssize vector",
 }
 HEADERS_OF = {}
 for header, names in NAMES.items():

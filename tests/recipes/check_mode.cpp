@@ -136,7 +136,7 @@ TEST_CASE("generation with a model of more than one token per sample is refused 
     } catch (const invalid_input& e) {
       heard = e.what();
     }
-    CHECK((heard == said || heard == "plan: /mode: " + said));
+    CHECK_THAT(heard, Catch::Matchers::EndsWith(said));  // behind the door's own name
     CHECK_NOTHROW(enter(one, mode::generation));
     CHECK_NOTHROW(enter(many, mode::inference));
     CHECK_NOTHROW(enter(many, mode::training));

@@ -10,6 +10,7 @@
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/at_most.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -50,7 +51,7 @@ HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, co
     record.steps += step(record, now, d);
     record.last = now;
     if (const double waited = record.steps + lasted(record, s); !at_most(record.wait, waited)) {
-      ask_again_ = s.now + (record.wait - waited) * a_step;
+      ask_again_ = s.now + std::min((record.wait - waited) * a_step, longest_timeline);
       return near->answer;
     }
   }

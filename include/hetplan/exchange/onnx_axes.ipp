@@ -4,6 +4,7 @@
 #include <hetplan/exchange/onnx_axes.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {

@@ -2,6 +2,7 @@
 #pragma once
 /// Functions of an ONNX file's own, put where they are called.
 
+#include <cstddef>
 #include <functional>
 #include <string>
 

@@ -2,7 +2,9 @@
 #pragma once
 /// What the blocks that are still to be placed cost at least, on the devices that are still to be had.
 
+#include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include <hetplan/partition/device_space.hpp>
@@ -21,7 +23,7 @@ namespace HETPLAN_NAMESPACE::partition {
 ///            of parallel rates is no more than the parallel rate of sums (Milne).
 /// stage_s    a stage on one group, in the same way.
 /// energy_J   dynamic energy of the work where it is cheapest, whatever the state.
-/// Complexity O(boundaries x (states x classes x B + groups)).
+/// Complexity O(blocks x (states x classes x B + groups + shares x classes log classes)), shares those that differ.
 /// Source     busiest_s: semantics, section 9 (a), in closed form, for the devices of a state. The others: own.
 class completion_bounds {
  public:
@@ -53,6 +55,11 @@ class completion_bounds {
     }
     /// By class: of all blocks; 0 where they take no time.
     [[nodiscard]] std::vector<double> mean_rates() const;
+    /// Classes by the time of a block with shares up to m, fastest first; ties: the smaller number. Of rank(), which comes first.
+    [[nodiscard]] std::span<const std::uint32_t> fastest(std::size_t block, std::size_t m) const {
+      return {&ranked_[at(block, 0, 0) + static_cast<std::size_t>(prefix_table::which_share(static_cast<int>(m))) * classes_], classes_};
+    }
+    void rank();
 
    private:
     [[nodiscard]] std::size_t at(std::size_t b, std::size_t c, std::size_t s) const { return (b * classes_ + c) * distinct_ + s; }
@@ -60,6 +67,7 @@ class completion_bounds {
     const std::vector<std::size_t>& boundaries_;
     std::size_t blocks_, classes_, most_, distinct_;  ///< distinct shares up to the most samples
     std::vector<double> per_sample_;
+    std::vector<std::uint32_t> ranked_ = {};  ///< by block, distinct share, then rank
   };
 
   void add_energy(const search_tables& t, const device_space& space, const block_times& times, double samples);
@@ -69,7 +77,7 @@ class completion_bounds {
   /// @param there  classes of which devices are left.
   void add_busiest(std::size_t state, const std::vector<int>& left, const std::vector<std::size_t>& there, const block_times& times,
                    const std::vector<double>& weight);
-  void add_path(std::size_t state, const std::vector<int>& left, std::vector<std::size_t> there, const block_times& times);
+  void add_path(std::size_t state, const std::vector<int>& left, const block_times& times);
 
   std::size_t columns_;
   double size_;                         ///< samples of a microbatch

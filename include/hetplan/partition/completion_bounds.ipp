@@ -4,6 +4,7 @@
 #include <hetplan/partition/completion_bounds.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace HETPLAN_NAMESPACE::partition {
@@ -12,10 +13,11 @@ HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, cons
                                                     const std::vector<std::size_t>& boundaries, const plan& blank, bool serial)
     : columns_(boundaries.size()), size_(blank.microbatch_size), busiest_(space.states() * columns_, 0), path_(busiest_),
       energy_(columns_, 0), stage_(space.groups.size() * columns_, 0) {
-  const block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
+  block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
   add_energy(t, space, times, size_ * blank.microbatches * blank.workload.steps());
   for (std::size_t g = 0; g < space.groups.size(); ++g) add_group(g, space.groups[g], times);
   const std::vector<double> mean_rates = times.mean_rates();
+  if (serial) times.rank();
   for (std::size_t s = 0; s < space.states(); ++s) {
     std::vector<std::size_t> there;
     for (std::size_t c = 0; c < space.classes.size(); ++c) {
@@ -23,7 +25,7 @@ HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, cons
     }
     if (there.empty()) continue;
     add_busiest(s, space.left[s], there, times, mean_rates);
-    if (serial) add_path(s, space.left[s], there, times);
+    if (serial) add_path(s, space.left[s], times);
   }
 }
 
@@ -62,6 +64,20 @@ HETPLAN_INLINE std::vector<double> completion_bounds::block_times::mean_rates() 
     rates[c] = rates[c] > 0 ? 1 / rates[c] : 0;
   }
   return rates;
+}
+
+HETPLAN_INLINE void completion_bounds::block_times::rank() {
+  ranked_.resize(per_sample_.size());
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    for (std::size_t s = 0; s < distinct_; ++s) {
+      const auto first = ranked_.begin() + static_cast<std::ptrdiff_t>(at(b, 0, 0) + s * classes_);
+      const auto last = first + static_cast<std::ptrdiff_t>(classes_);
+      std::iota(first, last, std::uint32_t{0});
+      std::sort(first, last, [&](std::uint32_t x, std::uint32_t y) {
+        return std::pair(per_sample_[at(b, x, s)], x) < std::pair(per_sample_[at(b, y, s)], y);
+      });
+    }
+  }
 }
 
 HETPLAN_INLINE void completion_bounds::add_energy(const search_tables& t, const device_space& space, const block_times& times,
@@ -103,17 +119,15 @@ HETPLAN_INLINE void completion_bounds::add_busiest(std::size_t state, const std:
   });
 }
 
-HETPLAN_INLINE void completion_bounds::add_path(std::size_t state, const std::vector<int>& left, std::vector<std::size_t> there,
-                                                const block_times& times) {
+HETPLAN_INLINE void completion_bounds::add_path(std::size_t state, const std::vector<int>& left, const block_times& times) {
   times.add_up(&path_[state * columns_], [&](std::size_t b) {
     double fastest = 0;  // rate of the best group
     for (std::size_t k = 1; k <= static_cast<std::size_t>(size_); ++k) {
       const std::size_t largest = largest_of(k, times);
-      std::sort(there.begin(), there.end(),
-                [&](std::size_t x, std::size_t y) { return std::pair(times(b, x, largest), x) < std::pair(times(b, y, largest), y); });
       double rate = 0;
       int room = static_cast<int>(k);
-      for (const std::size_t c : there) {
+      for (const std::uint32_t c : times.fastest(b, largest)) {
+        if (room == 0) break;
         const int taken = std::min(room, left[c]);
         if (taken > 0) rate += taken / times(b, c, largest);
         room -= taken;

@@ -238,7 +238,6 @@ class placement_window {
   [[nodiscard]] bool just_moved(std::size_t v) const {
     return std::any_of(changed_.begin(), changed_.end(), [&](const auto& c) { return c.first == v; });
   }
-
   [[nodiscard]] bool is_hub(std::size_t v) const { return table_.in_edges(v).size() > 3 || table_.out_edges(v).size() > 3; }
 
   void grow(std::size_t first, std::size_t most, bool island, bool branch, std::size_t to) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/format_line.hpp>
 
 namespace HETPLAN_NAMESPACE {

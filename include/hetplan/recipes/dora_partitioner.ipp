@@ -42,7 +42,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   // Searches under several warm-up rules and orders find some plans again, and some that are known under another name.
   struct judged_plan {
     plan decision;
-    bool found = true;  ///< by the searches
+    bool found;  ///< by the searches, or polished from what they found
   };
   std::vector<judged_plan> judged;
   const auto find_judged = [&](const plan& decision) {
@@ -64,10 +64,10 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     drop_usual_warmup(p, problem.model);
     plan decision = with_own_name(p);
     if (const auto same = find_judged(decision); same != judged.end()) {
-      same->found = true;
+      same->found = same->found || p.planner == "dora";
       return control::go;
     }
-    judged.push_back({std::move(decision)});
+    judged.push_back({std::move(decision), p.planner == "dora"});
     return best.consider(std::move(p), expected, observer);
   };
   const auto result = [&] {

@@ -13,15 +13,15 @@
 namespace HETPLAN_NAMESPACE::recipes {
 
 /// What a planner of every layer is asked where that would take long: light_blocks of the model as layers, on the same cluster. A block
-/// takes as long and holds as much as its layers together, by the problem's own models; tensors that layers of several blocks share
-/// count in each.
+/// takes as long and holds as much as its layers together, by the problem's own models. Layers that share tensors are blocks of their own,
+/// unless they are many: then such a tensor counts in each block.
 ///
 /// Complexity  O((V + E) log E); a question about a block is one about each of its layers.
 /// Source      ours.
 class few_blocks {
  public:
   /// @param whole  must outlive this.
-  /// @param most   blocks.
+  /// @param most   blocks, and two more for each layer that shares a tensor.
   few_blocks(const planning_problem& whole, std::size_t most);
   few_blocks(const few_blocks&) = delete;  // the problem refers to the model
   few_blocks& operator=(const few_blocks&) = delete;

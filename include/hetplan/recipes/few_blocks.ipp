@@ -115,8 +115,34 @@ struct memory_of_blocks {
   }
 };
 
+/// A layer whose tensor layers of other blocks hold, too, is a block of its own, unless there are more of them than blocks.
 [[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most) {
-  coarsen::blocks b{light_blocks(model, most).blocks, std::vector<std::size_t>(model.size())};
+  std::vector<std::vector<layer_id>> row = light_blocks(model, most).blocks;
+  constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> first_block(model.weight_groups().size(), nowhere);
+  std::vector<char> spread(model.weight_groups().size(), 0);
+  std::size_t tied = 0;
+  const auto group_of = [&](layer_id l) { return static_cast<std::size_t>(model[l].weight_group); };
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    for (const layer_id l : row[i]) {
+      if (model[l].weight_group < 0) continue;
+      std::size_t& first = first_block[group_of(l)];
+      if (first == nowhere) first = i;
+      spread[group_of(l)] |= first != i ? 1 : 0;
+    }
+  }
+  const auto stands_alone = [&](layer_id l) { return model[l].weight_group >= 0 && spread[group_of(l)] != 0; };
+  for (const layer& l : model.layers()) tied += stands_alone(l.id) ? 1 : 0;
+  coarsen::blocks b{{}, std::vector<std::size_t>(model.size())};
+  for (std::vector<layer_id>& whole : row) {
+    b.layers.emplace_back();
+    for (const layer_id l : whole) {
+      const bool alone = tied <= most && stands_alone(l);
+      if (alone && !b.layers.back().empty()) b.layers.emplace_back();
+      b.layers.back().push_back(l);
+      if (alone && l != whole.back()) b.layers.emplace_back();
+    }
+  }
   for (std::size_t i = 0; i < b.size(); ++i) {
     std::sort(b.layers[i].begin(), b.layers[i].end());
     for (const layer_id l : b.layers[i]) b.block_of[l.index()] = i;
@@ -144,6 +170,8 @@ struct memory_of_blocks {
       block.weight = frozen;
       block.trainable = false;
     }
+    if (const layer& only = model[b.layers[i].front()]; b.layers[i].size() == 1 && only.weight_group >= 0)
+      block.weight_group = model.weight_groups()[static_cast<std::size_t>(only.weight_group)];
     g.add_layer(std::move(block));
   }
   struct sent {

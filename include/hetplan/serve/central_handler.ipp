@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {

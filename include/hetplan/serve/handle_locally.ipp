@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <span>
 
+#include <hetplan/core/at_most.hpp>
+
 namespace HETPLAN_NAMESPACE::serve {
 
 namespace detail {

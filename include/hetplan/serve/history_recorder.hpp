@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/request_stream.hpp>

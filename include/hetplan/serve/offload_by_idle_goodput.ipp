@@ -3,6 +3,7 @@
 
 #include <hetplan/serve/offload_by_idle_goodput.hpp>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <hetplan/core/at_most.hpp>
+
 namespace HETPLAN_NAMESPACE::serve {
 
 namespace detail {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {

@@ -34,7 +34,7 @@ HETPLAN_INLINE ranking::ranking(const planning_problem& problem, const any_objec
 }
 
 HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const candidate_observer& observer) {
-  if (count_.judged > 0 && out_of_steps()) return control::stop;
+  if ((count_.judged > 0 || any_fitted()) && out_of_steps()) return control::stop;
   remember_planner(candidate);
   const bool estimated = runs_long(candidate);
   std::optional<evaluation> e = judged(candidate, true);
