@@ -69,6 +69,17 @@ std::optional<hetplan::plan> best_single(const problem& p, const Planner& planne
   return known[*best];
 }
 
+/// A menu where there is a deadline to mix for, else dora's best.
+struct planner_of_job {
+  recipes::dora_planner dora;
+
+  static bool ends(const problem& q) { return q.job.qoe.deadline && q.job.qoe.iterations; }
+  plan_result operator()(const problem& q) const { return ends(q) ? adapt::plan_menu{dora}(q) : dora(q); }
+  plan_result operator()(const problem& q, std::span<const hetplan::plan> known) const {
+    return ends(q) ? adapt::plan_menu{dora}(q) : dora(q, known);
+  }
+};
+
 void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t) {
   std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches",
               "moved", "reaction");
@@ -128,9 +139,7 @@ int adapt(const common_options& options, const adapt_options& o) {
 
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   const recipes::dora_planner planner{.options = dora_options(options)};
-  const auto any_planner = [&](const auto& q) {
-    return q.job.qoe.deadline && q.job.qoe.iterations ? adapt::plan_menu{planner}(q) : planner(q);
-  };
+  const planner_of_job any_planner{planner};
   const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};  // all ask the same planner
   status why_not;
   const std::optional<hetplan::plan> first = best_single(p, any_planner, common.memory, why_not);

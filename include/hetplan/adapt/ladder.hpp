@@ -63,7 +63,7 @@ class ladder {
   [[nodiscard]] std::vector<candidate> known_ones() const;
   /// Known plans, a replay where a device is gone, and what the planner says.
   [[nodiscard]] std::vector<candidate> everything(const situation& s);
-  /// The planner's, with something to spare.
+  /// The planner's; with something to spare, where what is wanted is in reach.
   [[nodiscard]] const plan_result& answer(const situation& s);
   [[nodiscard]] choice judged(const situation& s, const goal& wanted, std::size_t plan, rung reached, seconds thinking);
   /// Nothing runs for `pause_s`, after the old plan went on for `beside_s`, slower, while weights came.

@@ -116,8 +116,12 @@ HETPLAN_INLINE std::vector<ladder::candidate> ladder::everything(const situation
 }
 
 HETPLAN_INLINE const plan_result& ladder::answer(const situation& s) {
+  const plan_result& usual = plan_(known_, s, s.wanted);
+  if (!s.wanted.latency || usual.plans.empty()) return usual;
+  const auto& best = usual.plans.front().predicted;
+  if (best && !at_most(best->response(), *s.wanted.latency)) return usual;  // where all miss it, their order is that of any shorter one
   qoe_target wanted = s.wanted;
-  if (wanted.latency) *wanted.latency *= 1 - options_.spare;
+  *wanted.latency *= 1 - options_.spare;
   return plan_(known_, s, wanted);
 }
 

@@ -22,6 +22,12 @@ concept plans_problem = requires(const P& p, const planning_problem& problem) {
   { p(problem) } -> std::same_as<plan_result>;  // plans of that problem, best first; deterministic
 };
 
+/// Optional: it answers sooner where plans are known that are good on the same devices over another network.
+template <class P>
+concept plans_from_known = requires(const P& p, const planning_problem& problem, std::span<const plan> known) {
+  { p(problem, known) } -> std::same_as<plan_result>;  // as without them; they need not be of use, nor fit
+};
+
 /// What re-planning calls: any recipe behind a callable, for the problem of the moment. Its job says what is wanted.
 class any_planner {
  public:
@@ -29,12 +35,19 @@ class any_planner {
     requires(!std::same_as<P, any_planner>)
   any_planner(P planner) {
     static_assert(plans_problem<P>, "a planner needs: hetplan::plan_result operator()(const hetplan::planning_problem&) const");
+    if constexpr (plans_from_known<P>) plan_from_ = planner;
     if constexpr (plans_problem<P>) plan_ = std::move(planner);
   }
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const { return plan_(problem); }
+  /// One that makes no use of known plans answers as without them.
+  [[nodiscard]] plan_result operator()(const planning_problem& problem, std::span<const plan> known) const {
+    return plan_from_ ? plan_from_(problem, known) : plan_(problem);
+  }
+  [[nodiscard]] bool uses_known_plans() const { return plan_from_ != nullptr; }
 
  private:
   std::function<plan_result(const planning_problem&)> plan_;
+  std::function<plan_result(const planning_problem&, std::span<const plan>)> plan_from_;
 };
 
 /// A planner's last answers, by the moments that it was asked for. Policies that ask the same planner about the same problem may
@@ -64,18 +77,22 @@ class planning_memory {
 
 /// A planner asked for the problem of the moment, in rounded conditions: moments that are alike are planned once, while they are
 /// remembered.
+///
+/// Where it makes use of known plans, it is asked in full for the devices of the moment and their speeds on the network as the cluster
+/// describes it, and from these plans for any other network: so an answer is the same whatever else was asked for before.
 class replanning {
  public:
   /// @param memory  none: one of its own.
   replanning(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory = {});
   replanning(const planning_problem&& the_problem_must_outlive_it, any_planner, std::shared_ptr<planning_memory> = {}) = delete;
 
-  /// Plans of the whole cluster's numbering, best first; infeasible where no device works.
+  /// Plans of the whole cluster's numbering, best first, without bounds; infeasible where no device works.
   [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,
                                               const qoe_target& wanted);
 
  private:
-  [[nodiscard]] plan_result plan_for(const conditions& now, const qoe_target& wanted) const;
+  [[nodiscard]] const plan_result& answer(const conditions& now, const qoe_target& wanted);
+  [[nodiscard]] plan_result plan_for(const conditions& now, const qoe_target& wanted);
 
   const planning_problem* problem_;
   any_planner planner_;

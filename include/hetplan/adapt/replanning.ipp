@@ -27,7 +27,10 @@ HETPLAN_INLINE replanning::replanning(const planning_problem& problem, any_plann
 
 HETPLAN_INLINE const plan_result& replanning::operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,
                                                          const qoe_target& wanted) {
-  const conditions now = rounded(offered(noticed, traffic, problem_->cluster.network()), problem_->cluster);
+  return answer(rounded(offered(noticed, traffic, problem_->cluster.network()), problem_->cluster), wanted);
+}
+
+HETPLAN_INLINE const plan_result& replanning::answer(const conditions& now, const qoe_target& wanted) {
   std::vector<double> k{wanted.latency ? wanted.latency->value() : -1, wanted.deadline ? wanted.deadline->value() : -1,
                         wanted.iterations ? static_cast<double>(*wanted.iterations) : -1};
   for (std::size_t d = 0; d < now.speed.size(); ++d) k.push_back(now.present[d] != 0 ? now.speed[d] : -1);
@@ -36,7 +39,7 @@ HETPLAN_INLINE const plan_result& replanning::operator()(const conditions& notic
   return memory_->keep(std::move(k), plan_for(now, wanted));
 }
 
-HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe_target& wanted) const {
+HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe_target& wanted) {
   const auto devices = problem_->cluster.devices();
   if (std::none_of(devices.begin(), devices.end(), [&](const device& d) { return now.works(d.id); })) {
     plan_result none;
@@ -44,7 +47,14 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
     return none;
   }
   const present_problem there(*problem_, now, wanted);
-  return there.outside(planner_(*there));
+  planning_problem asked = *there;
+  asked.with_bounds = false;  // nobody asks how good a plan could be, and they take as long as some of the search
+  conditions usual = now;
+  usual.capacity = nominal(problem_->cluster).capacity;
+  if (!planner_.uses_known_plans() || usual == now) return there.outside(planner_(asked));
+  std::vector<plan> known;
+  for (const plan& p : answer(usual, wanted).plans) known.push_back(there.inside(p));
+  return there.outside(known.empty() ? planner_(asked) : planner_(asked, known));
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt
