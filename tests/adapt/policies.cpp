@@ -422,7 +422,7 @@ TEST_CASE("the ladder keeps a plan that keeps the latency, whatever changes") {
       problem, {100_s, {at(10, air(x.devices, 0.7)), at(30, air(x.devices, 2)), at(50, adapt::speed_becomes{device_id(2), 0.9})}}, policy);
   CHECK(h.adoptions.empty());
   CHECK(h.violations == 0);
-  CHECK(asked == 1);
+  CHECK(asked == 2);  // as wanted, and with something to spare
 }
 
 TEST_CASE("the ladder goes back to a plan that it knows, and plans anew only where it must") {

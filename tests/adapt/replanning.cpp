@@ -97,7 +97,8 @@ TEST_CASE("a planner that makes use of known plans is asked in full once for dev
   CHECK(said(1) == std::pair(capacity(0.5), std::size_t{3}));
   CHECK(said(2) == std::pair(capacity(2), std::size_t{3}));
   CHECK(said(3) == std::pair(1.0, std::size_t{0}));
-  CHECK(said(4) == std::pair(capacity(0.5), std::size_t{2}));
+  CHECK(said(4).first == capacity(0.5));
+  CHECK(said(4).second == without.plans.size());
 
   const remembers other;
   adapt::replanning without_use(x.problem, in_full{other});
