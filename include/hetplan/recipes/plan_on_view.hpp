@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/orders.hpp>

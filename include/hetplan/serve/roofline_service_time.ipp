@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
