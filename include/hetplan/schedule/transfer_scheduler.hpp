@@ -66,6 +66,11 @@ struct listed_transfers {
     return std::move(better);
   }
 };
+// clang 16 does not deduce aggregates by itself.
+template <class Priority>
+listed_transfers(Priority) -> listed_transfers<Priority>;
+template <class Priority>
+listed_transfers(Priority, list_options) -> listed_transfers<Priority>;
 
 /// Holds any scheduler by value; what it answers is checked.
 class any_transfer_scheduler {

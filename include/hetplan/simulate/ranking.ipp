@@ -61,7 +61,7 @@ HETPLAN_INLINE void ranking::know(plan candidate) {
 
 HETPLAN_INLINE bool ranking::out_of_steps() {
   cut_ = cut_ || budget_.spent();
-  return cut_;
+  return budget_.spent();
 }
 
 HETPLAN_INLINE std::vector<plan> ranking::kept() const {
