@@ -17,7 +17,7 @@ struct ladder_options {
   double spare = 0.1;      ///< a plan is chosen with so much of the wanted latency to spare, where there is one
   seconds patience{10};    ///< weights move only for a change that has lasted so long
   seconds dwell{10};       ///< after weights have moved, none move again for so long while a plan runs
-  seconds payback{300};    ///< a switch must have paid for its pause by then
+  seconds payback{300};    ///< a switch must have paid for its pause by then, or sooner where changes come more often
 };
 
 /// Throws invalid_input naming the option, its value and what was expected.
@@ -30,10 +30,11 @@ void check_ladder_options(const ladder_options& o);
 /// when it was adopted and of the best plan known for the moment.
 ///
 /// It does not flap: changes are measured against the conditions of the last answer, a plan that holds is kept though another
-/// may be better, and one that does not must be beaten by more than the tolerance on average over `payback`, in which the old
-/// plan goes on while weights come and nothing runs while state moves. Weights move only for what lasts, and then rest for a
+/// may be better, and one that does not must be beaten by more than the tolerance on average over the time to pay back, in
+/// which the old plan goes on while weights come and nothing runs while state moves: `payback`, or as long as conditions have lasted
+/// so far, if that is less: (payback + time that has passed) / (1 + large changes). Weights move only for what lasts, and then rest for a
 /// while; a plan on its way is called back when it is not needed any more. Nothing of this binds when a device of the running
-/// plan is gone: then the plan that gets most done in `payback` wins, of those known, a lightweight replay and a new one.
+/// plan is gone: then the plan that gets most done in that time wins, of those known, a lightweight replay and a new one.
 ///
 /// Throws  invalid_input (an option out of range).
 /// Source  Dora, sections 4.3 and 5. Deviations: known plans before a search; the paper says neither when a plan is good
@@ -51,7 +52,7 @@ class ladder {
     rung reached;
     seconds thinking;
   };
-  /// A candidate as it would do now; `amortised`: on average over `payback`, the way to it included.
+  /// A candidate as it would do now; `amortised`: on average over the time to pay back, the way to it included.
   struct choice {
     std::size_t plan;
     rung reached;
@@ -66,6 +67,7 @@ class ladder {
   /// The planner's; with something to spare, where what is wanted is in reach.
   [[nodiscard]] const plan_result& answer(const situation& s);
   [[nodiscard]] choice judged(const situation& s, const goal& wanted, std::size_t plan, rung reached, seconds thinking);
+  [[nodiscard]] seconds time_to_pay_back(seconds now) const;
   /// Nothing runs for `pause_s`, after the old plan went on for `beside_s`, slower, while weights came.
   struct switch_time {
     double pause_s = 0, beside_s = 0;
@@ -99,6 +101,7 @@ class ladder {
   std::optional<seconds> moved_;      ///< when weights moved last
   std::optional<seconds> postponed_;  ///< ask again then
   seconds lasts_since_;               ///< the change that is being answered
+  long long changes_answered_ = 0;    ///< large ones, since the start
 };
 
 }  // namespace HETPLAN_NAMESPACE::adapt

@@ -37,6 +37,7 @@ HETPLAN_INLINE ladder::ladder(const planning_problem& problem, any_planner plann
 HETPLAN_INLINE reaction ladder::react(const situation& s) {
   const change_size changed = changes_.classify(s);
   const bool large = changed == change_size::large;
+  if (large && s.running != nullptr) ++changes_answered_;
   known_.forget(options_.common.most_plans);
   if (!large && !(postponed_ && at_most(*postponed_, s.now))) {
     reaction r;
@@ -136,7 +137,7 @@ HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wan
   }
   const std::optional<switch_time> cost = time_of_switch(s, plan);
   if (!cost) c.now.ended = false;
-  const double payback = options_.payback.value(), beside = cost ? cost->beside_s : 0;
+  const double payback = time_to_pay_back(s.now).value(), beside = cost ? cost->beside_s : 0;
   const double pause = cost ? cost->pause_s + (s.can_run ? 0 : thinking.value()) : payback;
   if (const double rest = payback - pause - beside; rest > 0.01 * payback) {
     const double old = beside > 0 ? wanted.of(cost->meanwhile).score : 0;
@@ -146,6 +147,11 @@ HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wan
     c.amortised.score *= 100 * (pause + beside) / payback;
   }
   return c;
+}
+
+HETPLAN_INLINE seconds ladder::time_to_pay_back(seconds now) const {
+  const seconds most = options_.payback;
+  return std::min(most, (most + now) / (1.0 + static_cast<double>(changes_answered_)));
 }
 
 HETPLAN_INLINE std::optional<ladder::switch_time> ladder::time_of_switch(const situation& s, std::size_t plan) {
