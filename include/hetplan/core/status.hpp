@@ -25,7 +25,7 @@ enum class outcome { feasible, infeasible, none_found, stopped };
 }
 
 /// Why there is no solution, in numbers that can be checked without this library: rows of a relaxation that nothing satisfies together,
-/// or how many candidates the whole space has, each of which was looked at.
+/// or how many steps a search took that left nothing of the whole space out.
 struct infeasibility_proof {
   struct row {
     std::string what;      ///< a sentence: which amounts are added up, in which unit
@@ -37,7 +37,7 @@ struct infeasibility_proof {
 
   std::string of;              ///< the problem that has no solution: "placements of single operators in 1.1 GB", ...
   std::vector<row> rows = {};  ///< of the relaxation
-  long long searched = 0;      ///< candidates of the whole space; 0: the rows prove it
+  long long searched = 0;      ///< steps that excluded the whole space; 0: the rows prove it
 
   friend bool operator==(const infeasibility_proof&, const infeasibility_proof&) = default;
 };

@@ -36,9 +36,10 @@ class step_budget {
 };
 
 /// The reason in the status of what a budget ended.
-[[nodiscard]] inline std::string out_of_steps(long long budget, long long candidates) {
+[[nodiscard]] inline std::string out_of_steps(long long budget, long long candidates, bool found = true) {
   return "the budget of " + std::to_string(budget) + (budget == 1 ? " step" : " steps") + " ended the search after " +
-         std::to_string(candidates) + (candidates == 1 ? " candidate" : " candidates") + "; the best so far";
+         std::to_string(candidates) + (candidates == 1 ? " candidate" : " candidates") +
+         (found ? "; the best so far" : "; none of them keeps the limits");
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -91,9 +91,10 @@ class gantt_painter {
   [[nodiscard]] static std::string certificate(const evaluation& e) {
     const bool of_placement = e.placement_bound.value() > 0;
     const double slower = readable_gap(of_placement ? e.latency / e.placement_bound - 1 : e.gap);
-    if (of_placement && slower == 0) return ", no placement of its operators is faster";
+    if (of_placement && slower == 0) return ", no schedule of single operators is faster";
     if (!of_placement && e.bound.value() <= 0) return {};
-    return ", at most " + fixed(100 * slower, slower < 1 ? 1 : 0) + " % slower than the best " + (of_placement ? "placement" : "plan");
+    return ", at most " + fixed(100 * slower, slower < 1 ? 1 : 0) + " % slower than the best " +
+           (of_placement ? "schedule of single operators" : "plan");
   }
 
   /// Title and what was planned on the left, what it costs on the right; returns where they end.

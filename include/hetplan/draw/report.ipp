@@ -68,7 +68,8 @@ HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
     text += fact(at_most(e->gap), "slower than the best plan: none is faster than " + engineering(e->bound.value(), "s"), "fact-gap");
   if (e->placement_bound.value() > 0)
     text += fact(at_most(gap_to(e->latency, e->placement_bound)),
-                 "slower than the best placement of its operators, fused or apart: none is faster than " +
+                 "slower than the best schedule of single operators, the whole batch at once, whole transfers by the same rules: none is "
+                 "faster than " +
                      engineering(e->placement_bound.value(), "s"),
                  "fact-placement-gap");
   if (const seconds own = std::max(e->schedule_bound, e->contention_bound); own.value() > 0)

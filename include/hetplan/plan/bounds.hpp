@@ -43,14 +43,14 @@ inline constexpr double max_bound_questions = 3e7;
 /// share in proportion to its speed on the whole model).
 ///
 /// @param capacity  usable bytes by device; infinite entries leave the memory row out.
-/// @param shards    of the optimizer's state at most: the devices that there are, where plans may share it out.
+/// @param shards    of the optimizer's state at most.
 /// Source           semantics, section 9 (a).  Deviation: multipliers certify instead of the LP's value.
 [[nodiscard]] seconds compute_bound(const planning_graph& model, const layer_minima& m, const any_memory_model& memory, const workload& w,
                                     double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards = 1);
 
 /// max(compute bound, path bound) over all plans of this plan's model, cluster and batch, whatever their
-/// microbatches; in generation for all tokens. A plan that shares out optimizer state is compared with all plans, another one
-/// with those that do not. 0 where there is no bound (see max_bound_questions).
+/// microbatches, and whether they share out optimizer state; in generation for all tokens. 0 where there is no bound (see
+/// max_bound_questions).
 ///
 /// @param within_memory  false for a plan that breaks its memory: it may beat every plan that does not.
 /// Source                semantics, section 9. Deviation: batch sizes up to the whole batch, not up to this

@@ -18,7 +18,7 @@ namespace HETPLAN_NAMESPACE {
 
 /// One line per stage whatever the names hold, then one per used device with what it costs there, then the totals.
 [[nodiscard]] std::string describe(const plan& p, const planning_graph& model, const cluster& c);
-/// Of what there is no solution, and a line per row; or how many candidates were looked at.
+/// Of what there is no solution, and a line per row; or how many steps excluded the whole space.
 [[nodiscard]] std::string describe(const infeasibility_proof& proof);
 
 }  // namespace HETPLAN_NAMESPACE

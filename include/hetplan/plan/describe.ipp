@@ -78,9 +78,10 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
   }
   if (e.placement_bound.value() > 0) {
     const double gap = readable_gap(e.latency / e.placement_bound - 1);
-    text += gap == 0 ? "  proven: no placement of its operators is faster\n"
-                     : format_line("  no placement of its operators is faster than %s: it is at most %.3g %% slower\n",
-                                   readable(e.placement_bound).c_str(), 100 * gap);
+    const char* one_by_one = "(the whole batch at once, whole transfers by the same rules)";
+    text += gap == 0 ? format_line("  proven: no schedule of single operators is faster %s\n", one_by_one)
+                     : format_line("  no schedule of single operators is faster than %s %s: it is at most %.3g %% slower\n",
+                                   readable(e.placement_bound).c_str(), one_by_one, 100 * gap);
   }
   return text;
 }
@@ -90,7 +91,7 @@ HETPLAN_INLINE std::string describe(const infeasibility_proof& proof) {
   for (const infeasibility_proof::row& r : proof.rows)
     text +=
         "    " + escaped(r.what) + ": " + format_line("%.6g", r.needed) + " needed, " + format_line("%.6g", r.available) + " available\n";
-  if (proof.searched > 0) text += "    all " + std::to_string(proof.searched) + " of them were looked at\n";
+  if (proof.searched > 0) text += "    all of them were excluded, in " + std::to_string(proof.searched) + " steps\n";
   return text;
 }
 

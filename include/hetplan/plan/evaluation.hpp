@@ -32,7 +32,7 @@ struct evaluation {
   seconds schedule_bound = {};                      ///< no schedule of this plan is faster
   double schedule_gap = 0;
   seconds contention_bound = {};  ///< the same, tighter: transfers share resources; 0: not known
-  seconds placement_bound = {};   ///< no placement of the operators, each alone or fused, is faster; 0: not known
+  seconds placement_bound = {};   ///< no schedule of single operators is faster (place/operator_schedule); 0: not known
 
   /// What qoe.latency limits: T, or the time between tokens in generation.
   [[nodiscard]] seconds response() const { return time_between_tokens.value_or(latency); }

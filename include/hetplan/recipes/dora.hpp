@@ -20,13 +20,14 @@ struct incumbent_planner {
 
   std::function<plan_result(const planning_problem&, const any_objective&, int keep, const candidate_observer&)> plan;
   large_models large = large_models::in_blocks;
+  int part_of_steps = 32;  ///< it gets the problem's steps divided by this
 };
-/// Models of more layers are planned in blocks by planners that would take long (few_blocks), so many of them.
-inline constexpr std::size_t few_layers = 40, blocks_of_large_models = 24;
+/// Planners that would take long do not plan models of more layers, or plan them in so many blocks (few_blocks).
+inline constexpr std::size_t few_layers = 40, layers_planned_whole = 100, blocks_of_large_models = 24;
 
 /// Every other planner that ships, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference
-/// heft, m_etf, m_sct and getf; in blocks: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid, hetpipe, even_split; not
-/// at all: dora_as_printed, moirai.
+/// heft, m_etf, m_sct and getf; in blocks above layers_planned_whole: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid,
+/// hetpipe, even_split; not at all above few_layers: dora_as_printed, and moirai, which gets a quarter of the steps.
 [[nodiscard]] std::vector<incumbent_planner> usual_incumbents();
 
 struct dora_options {
@@ -50,7 +51,7 @@ namespace detail {
 /// asteroid".
 ///
 /// @return      as dora_partitioner, which gets half of the steps that the incumbents leave. No plan is worse than the same plan with
-///              its transfers left alone, nor than that of an incumbent that plans the model as a whole and needs no more than a 32nd of
+///              its transfers left alone, nor than that of an incumbent that plans the model as a whole and needs no more than its part of
 ///              the problem's steps; what else incumbents find are starting points.
 /// Complexity   that of the incumbents, of dora_partitioner, and of schedule::refine for `k` plans.
 /// Source       Dora, sections 4.1 and 4.2. Deviations: the incumbents are ours (dora_as_printed has none); a candidate that breaks an

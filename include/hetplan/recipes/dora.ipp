@@ -35,14 +35,14 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 HETPLAN_INLINE std::vector<incumbent_planner> usual_incumbents() {
   using enum incumbent_planner::large_models;
-  const auto placing = [](auto planner, incumbent_planner::large_models large) {
+  const auto placing = [](auto planner, incumbent_planner::large_models large, int part_of_steps = 32) {
     return incumbent_planner{[planner](const planning_problem& p, const any_objective& o, int, const candidate_observer& observer) {
                                const double least_steps = static_cast<double>(p.model.size()) * static_cast<double>(p.cluster.size());
                                if (p.job.workload.mode != mode::inference || least_steps > static_cast<double>(p.steps))
                                  return plan_result{};
                                return planner(p, o, placement_view{}, observer);
                              },
-                             large};
+                             large, part_of_steps};
   };
   return {{on_device, whole},
           {data_parallel, whole},
@@ -61,7 +61,7 @@ HETPLAN_INLINE std::vector<incumbent_planner> usual_incumbents() {
           placing(m_etf, whole),
           placing(m_sct, whole),
           placing(getf, whole),
-          placing(moirai, not_at_all)};
+          placing(moirai, not_at_all, 4)};
 }
 
 namespace detail {
@@ -124,11 +124,13 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   for (const incumbent_planner& incumbent : options.incumbents) {
     using enum incumbent_planner::large_models;
     if (!search.known.empty() && before.steps >= problem.steps / 2) break;
-    const bool large = problem.model.size() > few_layers;
-    if (large && incumbent.large == not_at_all) continue;
-    part.steps = std::max(1LL, problem.steps / 32);
+    if (problem.model.size() > few_layers && incumbent.large == not_at_all) continue;
+    if (incumbent.part_of_steps < 1)
+      throw invalid_input("dora: part_of_steps = " + std::to_string(incumbent.part_of_steps) +
+                          " of an incumbent; expected an integer >= 1");
+    part.steps = std::max(1LL, problem.steps / incumbent.part_of_steps);
     plan_result found;
-    if (large && incumbent.large == in_blocks) {
+    if (problem.model.size() > layers_planned_whole && incumbent.large == in_blocks) {
       if (!blocks) blocks.emplace(part, blocks_of_large_models);
       found = detail::plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
     } else {
@@ -147,12 +149,12 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   part.steps = std::max(1LL, (problem.steps - before.steps) / 2);  // the rest is for the transfers
   plan_result found = dora_partitioner(part, objective, std::max(keep, search.k), search, rounds.part());
   add(found);
-  if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates);
+  if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates, !found.plans.empty());
   if (found.plans.empty()) {  // nothing fits
     const bool told_to_stop = found.status.result == outcome::stopped && !found.out_of_steps;
     if (auto proof = told_to_stop ? std::nullopt : prove_infeasible(problem)) {
-      if (found.binding) found.status.reason = to_string(*found.binding, problem.cluster);
-      found.status = {outcome::infeasible, std::move(found.status.reason), std::move(proof)};
+      std::string why = found.binding ? to_string(*found.binding, problem.cluster) : "no plan keeps the limits";
+      found.status = {outcome::infeasible, std::move(why), std::move(proof)};
       found.out_of_steps = false;
     }
     return found;

@@ -4,14 +4,18 @@
 #include <hetplan/recipes/plan_placement.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/stopwatch.hpp>
+#include <hetplan/place/fit_memory.hpp>
 #include <hetplan/place/make_placement_table.hpp>
 #include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -26,6 +30,13 @@ namespace detail {
   if (!sizes.empty() && std::find(sizes.begin(), sizes.end(), j.batch) == sizes.end())
     return planner + " runs the batch in one piece; the job wants microbatches of other sizes than its batch of " + std::to_string(j.batch);
   return {};
+}
+
+/// That no placement of the whole batch is possible proves nothing of plans that split it.
+[[nodiscard]] HETPLAN_INLINE status status_of_plans(const planning_problem& problem, status of_placements) {
+  if (of_placements.result != outcome::infeasible) return of_placements;
+  if (auto proof = prove_infeasible(problem)) return {outcome::infeasible, std::move(of_placements.reason), std::move(proof)};
+  return {outcome::none_found, "no placement of its operators, the whole batch at once: " + of_placements.reason};
 }
 
 /// A schedule of blocks as one of every layer alone, in the same order on the same devices.
@@ -78,12 +89,30 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
     bound_s = std::min(bound_s, attempts.front().found.bound_s);
   status search_status = attempts.back().found.status;
   std::erase_if(attempts, [](const attempt& a) { return !a.found.found(); });
-  if (attempts.empty()) return {.status = std::move(search_status), .steps = budget.used(), .elapsed = seconds(clock.elapsed_s())};
+  if (attempts.empty())
+    return {.status = detail::status_of_plans(problem, std::move(search_status)),
+            .steps = budget.used(),
+            .elapsed = seconds(clock.elapsed_s())};
   ranking best(problem, objective, 1, budget);
   if (budget.spent()) best.cut();
+  double promised_s = std::numeric_limits<double>::infinity();
   for (const attempt& a : attempts) {
+    promised_s = std::min(promised_s, a.found.makespan_s);
     const auto total = static_cast<long long>(attempts.size());
     if (best.consider(plan_of(problem, a.blocks, a.table, view.network, a.found, planner), total, observer) == control::stop) break;
+  }
+  // The table knows a transfer at its route's peak; where the simulator takes longer, one device may be better after all.
+  const attempt& single = attempts.back();
+  const std::vector<plan> judged = best.kept();
+  if (single.blocks.size() == problem.model.size() && (judged.empty() || !at_most(judged.front().predicted->latency.value(), promised_s))) {
+    const std::vector<std::size_t> order(single.table.order().begin(), single.table.order().end());
+    for (std::size_t d = 0; d < problem.cluster.size(); ++d) {
+      const std::vector<std::size_t> all_on_it(single.table.size(), d);
+      if (largest_overflow_bytes(single.table, all_on_it) > 0) continue;
+      const operator_schedule s = schedule_in_order(single.table, view.network, order, all_on_it);
+      if (s.found() && best.consider(plan_of(problem, single.blocks, single.table, view.network, s, planner), 1, observer) == control::stop)
+        break;
+    }
   }
   plan_result answer = std::move(best).result();
   if (!answer.plans.empty()) answer.plans.front().predicted->placement_bound = seconds(bound_s);

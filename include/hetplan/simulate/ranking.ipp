@@ -89,12 +89,10 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
       continue;
     }
     evaluation& e = *p.predicted;
-    const auto alike = [&](const plan& other) { return shards_state(other) == shards_state(p); };
-    const auto known = std::find_if(r.plans.begin(), r.plans.end(), alike);
-    if (known == r.plans.end()) {
+    if (r.plans.empty()) {
       certify(e, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
     } else {  // one job, and all within memory: one bound
-      e.bound = known->predicted->bound;
+      e.bound = r.plans.front().predicted->bound;
       e.gap = gap_to(e.latency, e.bound);
     }
     r.plans.push_back(std::move(p));
@@ -106,7 +104,7 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
     r.binding = nearest_;
     r.status = {outcome::infeasible, why_none(), std::move(proof)};
   } else if (cut_) {
-    r.status = {outcome::stopped, hetplan::out_of_steps(problem_.steps, count_.judged)};
+    r.status = {outcome::stopped, hetplan::out_of_steps(problem_.steps, count_.judged, !r.plans.empty())};
     r.out_of_steps = true;
   } else if (r.plans.empty()) {
     r.binding = nearest_;

@@ -17,7 +17,7 @@ namespace HETPLAN_NAMESPACE::tasks {
 struct path_times {
   std::vector<node_id> order;            ///< every node after those it waits for, the task before it on its device included
   std::vector<double> alone_s;           ///< what the node takes by itself; a transfer at its peak rate, latency included, 0 if it blocks
-  std::vector<double> earliest_start_s;  ///< not before its release
+  std::vector<double> earliest_start_s;  ///< whenever transfers are released: that is a schedule's choice
   std::vector<double> earliest_end_s;
   std::vector<double> tail_s;  ///< from the node's end to the end of everything, at least
 };
