@@ -32,7 +32,7 @@ struct onnx_model {
 /// group. An edge has the bytes of all tensors between its two layers. Graph inputs are where they are read. What gives a tensor another
 /// shape alone moves nothing; what looks up rows of a table reads those.
 ///
-/// FLOP: 2 a multiply-add, of Einsum in the cheapest pairs; 1 for an element of simple arithmetic, 2 of BatchNormalization, 4 of Erf, Tanh,
+/// FLOP: 2 a multiply-add, of Einsum in the cheapest pairs (nine operands or more: from left to right); 1 for an element of simple arithmetic, 2 of BatchNormalization, 4 of Erf, Tanh,
 /// Sigmoid, Exp, 5 of Softmax, 8 of LayerNormalization and Gelu, the window for pooling and LRN, one an input element for reductions;
 /// attention is counted over all keys, masked or not; moving data is none.
 ///

@@ -15,6 +15,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/exchange/onnx_products.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
@@ -98,6 +99,7 @@ HETPLAN_INLINE std::string find_unsafe(const onnx::NodeProto& n, const onnx_look
       if (t.known && t.elements() > most_axes) return "expected at most 64 axes, got " + to_text(t.elements());
     }
   }
+  if (n.op_type() == "Einsum") return einsum_fault({n, tensor});
   std::string unsafe = find_unsafe_window(n, tensor);
   return unsafe.empty() ? find_unsafe_rank(n, tensor) : unsafe;
 }
