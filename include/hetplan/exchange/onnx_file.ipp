@@ -152,7 +152,7 @@ HETPLAN_INLINE void onnx_file::infer(std::size_t at) {
   const auto told = [&](const std::string& what) {
     if (++done_.without_shape <= most_reasons) done_.assumed.push_back(label(n) + ": " + what);
   };
-  if (!found.left_out.empty()) told("attribute " + found.left_out + " is newer than this build's ONNX, whose shape counts");
+  if (!found.left_out.empty()) told("attribute " + found.left_out + " is newer than this build's ONNX; the shape counts without it");
   if (unknown && !found.reason.empty()) told(found.reason);
 }
 

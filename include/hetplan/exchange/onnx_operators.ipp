@@ -65,13 +65,17 @@ using rates = std::map<std::string_view, double>;
   return all;
 }
 
-HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, const onnx_lookup& tensor) {
-  static const std::set<std::string_view> moves{
+[[nodiscard]] HETPLAN_INLINE bool moves_data(const onnx::NodeProto& n) {
+  static const std::set<std::string_view> all{
       "Reshape",         "Transpose",      "Concat",  "Split",    "Slice",        "Gather",       "Unsqueeze",     "Squeeze",
       "Flatten",         "Expand",         "Cast",    "CastLike", "Identity",     "Dropout",      "Pad",           "Tile",
       "Shape",           "Size",           "Range",   "Constant", "DepthToSpace", "SpaceToDepth", "ScatterND",     "GatherND",
       "GatherElements",  "Trilu",          "EyeLike", "OneHot",   "Compress",     "Scatter",      "QLinearConcat", "ConstantOfShape",
       "ScatterElements", "ReverseSequence"};
+  return all.contains(n.op_type());
+}
+
+HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   if (!n.domain().empty() && !is_microsoft(n)) return std::nullopt;
   const operator_view o{n, tensor};
   const std::string& op = n.op_type();
@@ -79,8 +83,19 @@ HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, co
   if (const auto it = flops_per_output().find(op); it != flops_per_output().end()) return it->second * o.out();
   if (const auto it = flops_per_input().find(op); it != flops_per_input().end()) return it->second * o.in(0).elements();
   if (op == "Sum" || op == "Mean") return o.out() * std::max(1, n.input_size() - 1);
-  if (moves.contains(op)) return 0;
+  if (moves_data(n)) return 0;
   return std::nullopt;
+}
+
+HETPLAN_INLINE bool is_size(const onnx::NodeProto& n, int input, const onnx_lookup& tensor) {
+  static const std::set<std::string_view> others{"TopK", "CumSum", "DFT", "MaxUnpool", "CenterCropPad", "Col2Im", "AffineGrid"};
+  const std::string& op = n.op_type();
+  const onnx_tensor& t = tensor(n.input(input));
+  if (t.is_shape() && t.elements() <= 1) return true;
+  if (input == 0 || !n.domain().empty()) return false;
+  if (op == "Resize" || op == "Upsample") return t.constant;  // scales and regions are floating point
+  const bool data = op == "Concat" || (op.starts_with("Scatter") && input == 2);
+  return t.is_shape() && ((moves_data(n) && !data) || op.starts_with("Reduce") || others.contains(op));
 }
 
 HETPLAN_INLINE bool is_random(const onnx::NodeProto& n, const onnx_lookup& tensor) {
