@@ -11,6 +11,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <hetplan/cost/check_mode.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/io/file.hpp>
@@ -31,6 +32,15 @@ exchange::onnx_model read(const onnx_text& m, const exchange::onnx_options& o = 
 exchange::onnx_options sizes(const std::map<std::string, long long>& of) { return {.dimensions = of, .name = {}}; }
 
 const layer& layer_of(const exchange::onnx_model& m, const std::string& name) { return m.graph[m.graph.find(name)]; }
+
+bool check_mode_fails(const planning_graph& g) {
+  try {
+    check_mode(g, mode::generation);
+    return false;
+  } catch (const invalid_input&) {
+    return true;
+  }
+}
 
 void refuses(const std::string& text, const std::string& what, const exchange::onnx_options& o = {}) {
   CHECK_THROWS_WITH(exchange::read_onnx(text, "m.onnx", o), Contains("m.onnx: ") && Contains(what));
@@ -78,6 +88,35 @@ TEST_CASE("a dynamic axis takes its size from the options, a first one is 1, and
   CHECK(five.assumed.empty());
   CHECK(layer_of(five, "Relu y").forward_flops.value() == 30);
   CHECK(five.not_inferred.empty());
+}
+
+TEST_CASE("a sample of a language model has as many tokens as is said, and a sequence of which nobody says it is told") {
+  for (const std::string name : {"seq", "Sequence_Length", "seq_len", "rows"}) {
+    for (const long long size : {1, 8}) {
+      CAPTURE(name, size);
+      onnx_text m;
+      for (const char* input : {"x", "z"}) {
+        m.input(input, {2, -1});
+        auto& shape = *m.g().mutable_input(m.g().input_size() - 1)->mutable_type()->mutable_tensor_type()->mutable_shape();
+        shape.mutable_dim(1)->set_dim_param(name);
+      }
+      m.node("Add", {"x", "z"}, "y");
+      exchange::onnx_options o = sizes({{name, size}});
+      exchange::onnx_model r = read(m, o);
+      CHECK(r.graph.tokens_per_sample() == 1);
+      REQUIRE(r.assumed.size() == (size > 1 && name != "rows" ? 1 : 0));
+      if (!r.assumed.empty())
+        CHECK(r.assumed[0] == "axis \"" + name + "\" is 8, yet a sample counts as one token: --tokens-per-sample says how many it has");
+      o.tokens_per_sample = static_cast<int>(size);
+      r = read(m, o);
+      CHECK(r.graph.tokens_per_sample() == size);
+      CHECK(r.assumed.empty());
+      CHECK(check_mode_fails(r.graph) == (size > 1));
+    }
+  }
+  exchange::onnx_options none = sizes({});
+  none.tokens_per_sample = 0;
+  CHECK_THROWS_AS(read(test::small_onnx(), none), invalid_input);
 }
 
 TEST_CASE("an axis of two inputs has one size, and one without a name is called by its place") {
@@ -175,6 +214,8 @@ TEST_CASE("what is not read of ONNX is refused by name") {
   m.input("x", {4});
   m.node("Relu", {"x"}, "y");
   m.g().add_sparse_initializer()->mutable_values()->set_name("s");
+  refuses(m.text(), "sparse initializers are not read: \"s\"");
+  m.node("Add", {"y", "s"}, "z");  // which somebody makes, if not for us
   refuses(m.text(), "sparse initializers are not read: \"s\"");
   m = onnx_text();
   m.g().add_input()->set_name("list");
@@ -437,7 +478,7 @@ const std::vector<published>& published_graphs() {
                                           {"light_inception_v1", 143, 6'998'552, 2'890'612'992},
                                           {"mobilenetv2", 100, 3'487'816, 614'612'552},
                                           {"bert_toy_optimized", 302, 40'286, 687'122, sizes({{"max_seq_len_in_batch", 8}})},
-                                          {"gpt2_one_layer", 34, 372, 6'912, sizes({{"seq_len", 8}})}};
+                                          {"gpt2_one_layer", 34, 372, 6'912, {.dimensions = {{"seq_len", 8}}, .tokens_per_sample = 8}}};
   return all;
 }
 

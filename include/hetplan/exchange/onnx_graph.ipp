@@ -24,7 +24,7 @@ constexpr double most_flops = 1e30;
 /// Layers, and what they hold and move.
 class onnx_graph_reader {
  public:
-  onnx_graph_reader(const onnx_file& f, std::string name) : file_(f), name_(std::move(name)) {}
+  onnx_graph_reader(const onnx_file& f, std::string name, int tokens) : file_(f), name_(std::move(name)), tokens_(tokens) {}
 
   [[nodiscard]] onnx_model read() && {
     for (const auto& o : file_.model().graph().output()) used_.insert(o.name());
@@ -36,7 +36,7 @@ class onnx_graph_reader {
     }
     if (layers_.empty()) file_.fail("no operator reads an input: there is nothing to place");
     share_constants();
-    planning_graph_builder builder(name_, bytes_per_parameter());
+    planning_graph_builder builder(name_, bytes_per_parameter(), tokens_);
     for (std::size_t l = 0; l < layers_.size(); ++l) add_layer(builder, l);
     onnx_model m{std::move(builder).build()};
     m.assumed = file_.assumed();
@@ -163,6 +163,7 @@ class onnx_graph_reader {
 
   const onnx_file& file_;
   std::string name_;
+  int tokens_;                               ///< of a sample
   std::vector<std::size_t> layers_;          ///< nodes
   std::vector<std::set<std::string>> held_;  ///< constants, by layer
   std::vector<std::string> groups_;          ///< by layer
@@ -180,7 +181,8 @@ class onnx_graph_reader {
 
 HETPLAN_INLINE onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options) {
   const detail::onnx_file f(text, file, options);
-  return detail::onnx_graph_reader(f, options.name.empty() ? model_name_of(file) : options.name).read();
+  return detail::onnx_graph_reader(f, options.name.empty() ? model_name_of(file) : options.name, options.tokens_per_sample.value_or(1))
+      .read();
 }
 
 }  // namespace HETPLAN_NAMESPACE::exchange
