@@ -379,7 +379,7 @@ TEST_CASE("whole numbers and truth values that a layer computes with are weights
   CHECK(resized.traffic.value() == 2 * 4.0 * 16);
 }
 
-TEST_CASE("constants of unknown shapes are told, and what they unpack counts as stored") {
+TEST_CASE("constants of unknown shapes are told, and what they are views of counts as stored") {
   onnx_text m;
   m.import("own", 1);
   m.input("x", {4, 8});
@@ -388,9 +388,12 @@ TEST_CASE("constants of unknown shapes are told, and what they unpack counts as 
   m.node("Mine", {"w"}, "mine", "own");
   m.node("Add", {"x", "mine"}, "y");
   m.node("Mul", {"y", "mine"}, "z");
-  m.stated("y", {4, 8}), m.stated("z", {4, 8});
+  m.node("Reshape", {"w", "mine"}, "turned");
+  m.node("Sub", {"z", "turned"}, "end");
+  for (const char* name : {"y", "z", "end"}) m.stated(name, {4, 8});
   const exchange::onnx_model r = read(m);
-  CHECK(r.not_inferred == std::vector<std::string>{"mine"});
+  CHECK(r.not_inferred == std::vector<std::string>{"mine", "turned"});
+  CHECK(layer_of(r, "Sub end").weight.value() == 128);
   CHECK(layer_of(r, "Add y").weight.value() == 0);
 }
 
