@@ -96,6 +96,7 @@ struct import_options {
   int degree = 1;                          ///< piper, sailor: of tensor parallelism
   std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
   std::vector<std::string> conditions;     ///< onnx: BRANCH or NAME=BRANCH
+  std::optional<int> tokens_per_sample;    ///< onnx
 };
 
 /// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.

@@ -60,8 +60,10 @@ std::string file_part(std::string name) {
 int export_onnx(const common_options& options, const export_options& o, hetplan::plan p, const planning_graph& model,
                 const cluster& devices) {
   const std::string text = io::read_text(o.source, exchange::max_onnx_bytes);
-  const exchange::onnx_options how{
-      .dimensions = parse_dimensions(o.dimensions), .name = model.name(), .conditions = parse_conditions(o.conditions)};
+  const exchange::onnx_options how{.dimensions = parse_dimensions(o.dimensions),
+                                   .name = model.name(),
+                                   .conditions = parse_conditions(o.conditions),
+                                   .tokens_per_sample = model.tokens_per_sample()};
   const exchange::onnx_model read = exchange::read_onnx(text, o.source, how);
   if (fused_as_asked(options, read.graph) != model)
     throw invalid_input("--source: " + io::escaped(o.source) + " is not what model " + io::in_quotes(model.name()) + " was imported from");

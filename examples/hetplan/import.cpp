@@ -111,9 +111,11 @@ std::string first_names(const std::vector<std::string>& names) {
 
 imported import_onnx(const common_options& options, const import_options& o) {
 #ifdef HETPLAN_HAS_ONNX
-  exchange::onnx_model m =
-      exchange::read_onnx(io::read_text(o.file, exchange::max_onnx_bytes), o.file,
-                          {.dimensions = parse_dimensions(o.dimensions), .name = {}, .conditions = parse_conditions(o.conditions)});
+  exchange::onnx_model m = exchange::read_onnx(io::read_text(o.file, exchange::max_onnx_bytes), o.file,
+                                               {.dimensions = parse_dimensions(o.dimensions),
+                                                .name = {},
+                                                .conditions = parse_conditions(o.conditions),
+                                                .tokens_per_sample = o.tokens_per_sample});
   for (const std::string& line : m.assumed) warn(o.file + ": " + line);
   if (!m.not_inferred.empty()) warn(o.file + ": shapes are not known, and count as one element, of tensors " + first_names(m.not_inferred));
   if (!o.out.empty() && !options.json) std::printf("%zu operators compute constants or shapes and are no layers\n", m.folded);

@@ -191,6 +191,8 @@ class command_line {
                      "the branch of operators If whose condition is no constant: then or else, or by comma for some of them NAME=then "
                      "(the one with more FLOP)")
         ->delimiter(',');
+    onnx->add_option("--tokens-per-sample", import_.tokens_per_sample, "a language model: tokens of a sample, as the inputs are sized (1)")
+        ->check(cli::whole_number<int>(1));
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");

@@ -127,6 +127,21 @@ class imports(folder_test):
         self.write("two.onnx", two)
         self.assertEqual(json.loads(self.done("import", "onnx", "two.onnx", "--dim", "b=3,s=5"))["layers"][0]["forward_flops"], 15)
 
+    def test_tokens_of_a_sample(self):
+        self.write("m.onnx", model(node("Relu", ["x"], "y"), inputs=[shape("x", 1, "seq_len")]))
+        self.write("c.json", cluster(1000, 1000))
+        self.write("j.json", json.dumps({"format": "hetplan/job/1", "mode": "generation", "batch": 1}))
+        given = ("import", "onnx", "m.onnx", "--dim", "seq_len=8", "--out", "m.json")
+        self.assertEqual(run(*given, cwd=self.path).stderr, 'hetplan: warning: m.onnx: axis "seq_len" is 8, yet a sample counts as one token: '
+                                                            '--tokens-per-sample says how many it has\n')
+        self.assertNotIn("tokens_per_sample", self.read("m.json"))
+        self.done("plan", "m.json", "c.json", "--planner", "heft", "--out", "p.json")
+        self.done(*given, "--tokens-per-sample", 8)
+        self.assertEqual(self.read("m.json")["tokens_per_sample"], 8)
+        self.assertIn("tokens_per_sample = 8; expected 1 in mode generation", self.refused("plan", "m.json", "c.json", "j.json"))
+        self.done("export", "m.json", "c.json", "p.json", "--to", "onnx", "--source", "m.onnx", "--dim", "seq_len=8", "--out", "part")
+        self.assertIn("--tokens-per-sample", self.refused(*given, "--tokens-per-sample", 0))
+
     def test_what_is_not_known_is_told(self):
         self.write("m.onnx", chain(last="Newest"))
         result = run("import", "onnx", "m.onnx", "--dim", "n=3", "--out", "m.json", cwd=self.path)

@@ -218,6 +218,45 @@ TEST_CASE("a function brings versions of operators that the file lacks, and othe
   CHECK(read(m).assumed.empty());
 }
 
+TEST_CASE("a function that asks for newer operators than the file is named with their version, also where they are refused") {
+  onnx_text body;
+  auto& split = body.node("Split", {"a"}, "b");
+  split.add_output("c");
+  onnx_text m(17);
+  m.import("own", 1);
+  m.input("x", {4, 8});
+  m.function("F", {"a"}, {"b", "c"}, body);
+  auto& version = *m.model().mutable_functions(0)->mutable_opset_import(0);
+  CHECK(version.domain().empty());
+  version.set_version(18);
+  m.node("F", {"x"}, "y", "own").add_output("z");
+  m.node("Add", {"y", "z"}, "end");
+  const std::string told =
+      "function \"F\" of \"own\" asks for version 18 of ONNX's operators: they count as of version 17, which the file asks for";
+  CHECK(read(m).assumed == std::vector<std::string>{told});
+  onnx_text::integer(*m.model().mutable_functions(0)->mutable_node(0), "num_outputs", 2);
+  refuses(m, "operator Split \"y\": ONNX refuses it: Unrecognized attribute: num_outputs for operator Split; " + told);
+}
+
+TEST_CASE("operators in the branches of a function are called by its call") {
+  onnx_text body;
+  onnx_text inner, other;
+  inner.node("Gemm", {"a", "w"}, "z").set_name("gm"), inner.output("z");
+  other.node("Relu", {"a"}, "z"), other.output("z");
+  auto& choice = body.node("If", {"which"}, "b");
+  choice.set_name("fi");
+  onnx_text::graph(choice, "then_branch", inner), onnx_text::graph(choice, "else_branch", other);
+  onnx_text m = with_input();
+  m.weight("w", {8, 8});
+  m.function("F", {"which", "a", "w"}, {"b"}, body);
+  m.node("F", {"c", "x", "w"}, "h", "own").set_name("call1");
+  m.node("F", {"c", "h", "w"}, "y", "own").set_name("call2");
+  const exchange::onnx_model r = read(m);
+  REQUIRE(r.graph.size() == 2);
+  CHECK(r.graph[layer_id(0)].name == "call1/gm");
+  CHECK(r.graph[layer_id(1)].name == "call2/gm");
+}
+
 /// If with a small and a large branch, both of which call what they make "z".
 onnx::NodeProto& add_if(onnx_text& m, const std::string& condition = "c", const std::string& output = "y") {
   onnx_text small, large;
@@ -256,6 +295,42 @@ TEST_CASE("If is its larger branch, or the one that is asked for, and that is to
   onnx_text none = with_input();
   none.node("Relu", {"x"}, "y");
   refuses(none, "there is no operator If for which a branch can be chosen", taking({{"", true}}));
+}
+
+TEST_CASE("a branch that is asked for is counted, or it is said that it has no effect; both of one operator are refused") {
+  onnx_text inner_then, inner_else, outer_then, outer_else;
+  inner_then.node("Sigmoid", {"x"}, "u"), inner_then.output("u");
+  inner_else.node("Neg", {"x"}, "u"), inner_else.output("u");
+  auto& inner = outer_then.node("If", {"c"}, "z");
+  inner.set_name("INNER");
+  onnx_text::graph(inner, "then_branch", inner_then), onnx_text::graph(inner, "else_branch", inner_else);
+  outer_then.output("z");
+  outer_else.node("Relu", {"x"}, "z"), outer_else.output("z");
+  onnx_text m = with_input();
+  auto& outer = m.node("If", {"c"}, "y");
+  outer.set_name("IF");
+  onnx_text::graph(outer, "then_branch", outer_then), onnx_text::graph(outer, "else_branch", outer_else);
+  m.output("y");
+  exchange::onnx_model r = read(m, taking({{"IF", false}, {"INNER", true}}));
+  CHECK(kinds_of(r) == std::vector<std::string>{"Relu"});
+  CHECK(r.assumed ==
+        std::vector<std::string>{"operator If \"IF\": else_branch counts, as asked for",
+                                 "the branch asked for of operator If \"INNER\" has no effect: no branch that counts has that operator"});
+  r = read(m, taking({{"IF", true}, {"INNER", false}}));
+  CHECK(kinds_of(r) == std::vector<std::string>{"Neg"});
+  CHECK(r.assumed.size() == 2);
+  for (const bool taken : {true, false}) {
+    CHECK(kinds_of(read(m, taking({{"IF", taken}, {"y", taken}, {"INNER", true}}))).front() == (taken ? "Sigmoid" : "Relu"));
+    refuses(m, "both branches are asked for of operator If \"IF\", by its name and by its output \"y\"",
+            taking({{"IF", taken}, {"y", !taken}}));
+  }
+
+  onnx_text several = with_input();  // without names: of all others, and of one
+  for (int i = 0; i < 7; ++i) add_if(several, "c", "y" + std::to_string(i));
+  r = read(several, taking({{"", true}, {"y3", false}}));
+  CHECK(kinds_of(r) == std::vector<std::string>{"Relu", "Relu", "Relu", "MatMul", "Abs", "Relu", "Relu", "Relu"});
+  REQUIRE(r.assumed.size() == 6);
+  CHECK(r.assumed[5] == "so it is with 2 more operators If, each by its condition, as asked for or by size");
 }
 
 TEST_CASE("If takes the branch that a constant condition says, whatever is asked, where shapes are computed first, too") {

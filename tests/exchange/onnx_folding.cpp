@@ -144,6 +144,21 @@ TEST_CASE("shapes are folded through whole arithmetic, comparisons and choices, 
         }) == 8.0 * 9 * 3 * 4);
 }
 
+TEST_CASE("shapes are folded through Clip with both bounds or one of them") {
+  const auto clipped = [](const std::vector<std::string>& bounds) {
+    return folded({8, 15, 33}, [&](onnx_text& m) {
+      m.list("nine", {9}), m.list("ten", {10});
+      for (int i = 1; i < 3; ++i) m.g().mutable_initializer(m.g().initializer_size() - i)->clear_dims();
+      std::vector<std::string> inputs{"s"};
+      inputs.insert(inputs.end(), bounds.begin(), bounds.end());
+      m.node("Clip", inputs, "y");
+    });
+  };
+  CHECK(clipped({"ten"}) == 10 * 15 * 33);
+  CHECK(clipped({"", "ten"}) == 8 * 10 * 10);
+  CHECK(clipped({"nine", "ten"}) == 9 * 10 * 10);
+}
+
 TEST_CASE("shapes are folded through what moves numbers") {
   CHECK(folded({2, 3, 5}, [](onnx_text& m) {
           auto& n = m.node("Split", {"s"}, "a");

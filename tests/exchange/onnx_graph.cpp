@@ -11,6 +11,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <hetplan/cost/check_mode.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/io/file.hpp>
@@ -31,6 +32,15 @@ exchange::onnx_model read(const onnx_text& m, const exchange::onnx_options& o = 
 exchange::onnx_options sizes(const std::map<std::string, long long>& of) { return {.dimensions = of, .name = {}}; }
 
 const layer& layer_of(const exchange::onnx_model& m, const std::string& name) { return m.graph[m.graph.find(name)]; }
+
+bool check_mode_fails(const planning_graph& g) {
+  try {
+    check_mode(g, mode::generation);
+    return false;
+  } catch (const invalid_input&) {
+    return true;
+  }
+}
 
 void refuses(const std::string& text, const std::string& what, const exchange::onnx_options& o = {}) {
   CHECK_THROWS_WITH(exchange::read_onnx(text, "m.onnx", o), Contains("m.onnx: ") && Contains(what));
@@ -78,6 +88,35 @@ TEST_CASE("a dynamic axis takes its size from the options, a first one is 1, and
   CHECK(five.assumed.empty());
   CHECK(layer_of(five, "Relu y").forward_flops.value() == 30);
   CHECK(five.not_inferred.empty());
+}
+
+TEST_CASE("a sample of a language model has as many tokens as is said, and a sequence of which nobody says it is told") {
+  for (const std::string name : {"seq", "Sequence_Length", "seq_len", "rows"}) {
+    for (const long long size : {1, 8}) {
+      CAPTURE(name, size);
+      onnx_text m;
+      for (const char* input : {"x", "z"}) {
+        m.input(input, {2, -1});
+        auto& shape = *m.g().mutable_input(m.g().input_size() - 1)->mutable_type()->mutable_tensor_type()->mutable_shape();
+        shape.mutable_dim(1)->set_dim_param(name);
+      }
+      m.node("Add", {"x", "z"}, "y");
+      exchange::onnx_options o = sizes({{name, size}});
+      exchange::onnx_model r = read(m, o);
+      CHECK(r.graph.tokens_per_sample() == 1);
+      REQUIRE(r.assumed.size() == (size > 1 && name != "rows" ? 1 : 0));
+      if (!r.assumed.empty())
+        CHECK(r.assumed[0] == "axis \"" + name + "\" is 8, yet a sample counts as one token: --tokens-per-sample says how many it has");
+      o.tokens_per_sample = static_cast<int>(size);
+      r = read(m, o);
+      CHECK(r.graph.tokens_per_sample() == size);
+      CHECK(r.assumed.empty());
+      CHECK(check_mode_fails(r.graph) == (size > 1));
+    }
+  }
+  exchange::onnx_options none = sizes({});
+  none.tokens_per_sample = 0;
+  CHECK_THROWS_AS(read(test::small_onnx(), none), invalid_input);
 }
 
 TEST_CASE("an axis of two inputs has one size, and one without a name is called by its place") {
@@ -175,6 +214,8 @@ TEST_CASE("what is not read of ONNX is refused by name") {
   m.input("x", {4});
   m.node("Relu", {"x"}, "y");
   m.g().add_sparse_initializer()->mutable_values()->set_name("s");
+  refuses(m.text(), "sparse initializers are not read: \"s\"");
+  m.node("Add", {"y", "s"}, "z");  // which somebody makes, if not for us
   refuses(m.text(), "sparse initializers are not read: \"s\"");
   m = onnx_text();
   m.g().add_input()->set_name("list");
@@ -294,6 +335,97 @@ TEST_CASE("weights count wherever they stand, and a table is read by rows") {
   CHECK(r.assumed.empty());
 }
 
+TEST_CASE("whole numbers and truth values that a layer computes with are weights, those that say sizes and places are none") {
+  onnx_text m;
+  m.input("x", {4, 16});
+  m.input("ids", {4, 16}, onnx::TensorProto::INT64);
+  const auto constant = [&](const std::string& name, int type, int bytes) {
+    m.weight(name, {16}, type);
+    m.g().mutable_initializer(m.g().initializer_size() - 1)->set_raw_data(std::string(static_cast<std::size_t>(16 * bytes), '\0'));
+  };
+  constant("mask", onnx::TensorProto::BOOL, 1), constant("wide", onnx::TensorProto::INT64, 8);
+  m.node("Where", {"mask", "x", "x"}, "masked");
+  m.node("Add", {"ids", "wide"}, "moved");
+  m.node("Gather", {"wide", "moved"}, "looked up");
+  m.list("shape", {16, 4}), m.list("first", {0, 0}), m.list("last", {2, 2}), m.list("axes", {0, 1}), m.list("places", {1, 0});
+  m.node("Reshape", {"masked", "shape"}, "turned");
+  m.node("Slice", {"turned", "first", "last", "axes"}, "cut");
+  m.node("Gather", {"cut", "places"}, "picked");
+  m.node("ReduceSum", {"picked", "axes"}, "y");
+  const exchange::onnx_model r = read(m);
+  CHECK(layer_of(r, "Where masked").weight.value() == 16);
+  CHECK(layer_of(r, "Add moved").weight.value() == 128);
+  CHECK(layer_of(r, "Gather looked up").weight.value() == 128);
+  for (const char* none : {"Reshape turned", "Slice cut", "Gather picked", "ReduceSum y"}) CHECK(layer_of(r, none).weight.value() == 0);
+
+  m = onnx_text();
+  m.input("x", {1, 8, 10, 10}, onnx::TensorProto::UINT8);
+  m.weight("s", {}), m.weight("z", {}, onnx::TensorProto::UINT8), m.weight("w", {16, 8, 2, 2}, onnx::TensorProto::UINT8);
+  constant("bias", onnx::TensorProto::INT32, 4);
+  m.node("QLinearConv", {"x", "s", "z", "w", "s", "z", "s", "z", "bias"}, "y");
+  CHECK(layer_of(read(m), "QLinearConv y").weight.value() == 512 + 64);
+
+  m = onnx_text();
+  m.input("x", {1, 1, 4, 4});
+  for (const char* name : {"region", "scales"}) {
+    auto& t = *m.g().add_initializer();
+    t.set_name(name), t.set_data_type(onnx::TensorProto::FLOAT);
+    for (int i = 0; i < (name[0] == 'r' ? 8 : 4); ++i) t.add_float_data(name[0] == 'r' && i < 4 ? 0.F : 1.F);
+    t.add_dims(t.float_data_size());
+  }
+  m.node("Resize", {"x", "region", "scales"}, "y");
+  const layer& resized = layer_of(read(m), "Resize y");
+  CHECK(resized.weight.value() == 0);
+  CHECK(resized.traffic.value() == 2 * 4.0 * 16);
+}
+
+TEST_CASE("constants of unknown shapes are told, and what they are views of counts as stored") {
+  onnx_text m;
+  m.import("own", 1);
+  m.input("x", {4, 8});
+  m.weight("w", {4, 8});
+  m.weight("packed", {4, 8}, onnx::TensorProto::INT8), m.weight("scale", {});
+  m.node("Mine", {"w"}, "mine", "own");
+  m.node("Add", {"x", "mine"}, "y");
+  m.node("Mul", {"y", "mine"}, "z");
+  m.node("Reshape", {"w", "mine"}, "turned");
+  m.node("Sub", {"z", "turned"}, "end");
+  for (const char* name : {"y", "z", "end"}) m.stated(name, {4, 8});
+  const exchange::onnx_model r = read(m);
+  CHECK(r.not_inferred == std::vector<std::string>{"mine", "turned"});
+  CHECK(layer_of(r, "Sub end").weight.value() == 128);
+  CHECK(layer_of(r, "Add y").weight.value() == 0);
+}
+
+TEST_CASE("elements of types that are newer than the headers count in their bytes, and those of none that is known are told") {
+  struct packed {
+    int type, scale, zero;  // 0: none
+    double weight;
+  };
+  for (const packed& p : {packed{23, 24, 0, 4096 + 256}, packed{26, 1, 26, 2048 + 1024 + 64}, packed{25, 1, 25, 2048 + 1024 + 64}}) {
+    CAPTURE(p.type);
+    onnx_text m(25);
+    m.input("x", {3, 128});
+    m.weight("w", {128, 64}, p.type), m.weight("s", {4, 64}, p.scale);
+    if (p.zero != 0) m.weight("z", {4, 64}, p.zero);
+    auto& n = m.node("DequantizeLinear", {"w", "s"}, "real");
+    if (p.zero != 0) n.add_input("z");
+    onnx_text::integer(n, "axis", 0), onnx_text::integer(n, "block_size", 32);
+    m.node("MatMul", {"x", "real"}, "y");
+    const exchange::onnx_model r = read(m);
+    CHECK(layer_of(r, "MatMul y").weight.value() == p.weight);
+    CHECK(r.assumed.size() == 1);  // the version
+  }
+  onnx_text m;
+  m.input("x", {3, 4}, 99);
+  m.node("Identity", {"x"}, "y");
+  m.node("Identity", {"y"}, "z");
+  const exchange::onnx_model r = read(m);
+  REQUIRE(r.assumed.size() == 1);
+  CHECK(r.assumed[0] == "elements of type 99, as tensor \"x\" has them, count 4 bytes each");
+  CHECK(r.graph.edges()[0].forward.value() == 48);
+}
+
 TEST_CASE("layers with the same weights are a group; weights shared with different others count again, which is told") {
   onnx_text m;
   m.input("x", {2, 8});
@@ -349,7 +481,7 @@ const std::vector<published>& published_graphs() {
                                           {"light_inception_v1", 143, 6'998'552, 2'890'612'992},
                                           {"mobilenetv2", 100, 3'487'816, 614'612'552},
                                           {"bert_toy_optimized", 302, 40'286, 687'122, sizes({{"max_seq_len_in_batch", 8}})},
-                                          {"gpt2_one_layer", 34, 372, 6'912, sizes({{"seq_len", 8}})}};
+                                          {"gpt2_one_layer", 34, 372, 6'912, {.dimensions = {{"seq_len", 8}}, .tokens_per_sample = 8}}};
   return all;
 }
 

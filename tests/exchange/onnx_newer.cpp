@@ -205,6 +205,72 @@ TEST_CASE("reductions of version 18 have their axes as an input, which may be em
   CHECK(reduced([](onnx_text& m) { m.list("a", {0, 2}), onnx_text::integer(m.node("ReduceMin", {"x", "a"}, "y"), "keepdims", 0); }) == 3);
 }
 
+TEST_CASE("parts of Split that do not add up are told in all versions") {
+  for (const int version : {13, 18, 21}) {
+    for (const std::vector<long long>& sizes : {std::vector<long long>{2, 4}, {9, -2}}) {
+      if (version < 18 && sizes[1] < 0) continue;  // the library gives the first part a shape
+      CAPTURE(version, sizes);
+      onnx_text m(version);
+      m.input("x", {7, 3});
+      m.list("sizes", sizes);
+      auto& n = m.node("Split", {"x", "sizes"}, "y");
+      n.add_output("z");
+      m.node("Add", {"y", "z"}, "end");
+      const exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx");
+      REQUIRE(r.not_inferred.size() >= 2);
+      CHECK(r.not_inferred[0] == "y");
+      CHECK(r.not_inferred[1] == "z");
+      REQUIRE(r.assumed.size() == (version > 17 ? 2 : 1));
+      CHECK_THAT(r.assumed.back(), Contains("operator Split \"y\": "));
+      if (version > 17 && sizes[1] > 0) CHECK_THAT(r.assumed.back(), Contains("expected sizes that add up to 7, got 6"));
+    }
+  }
+}
+
+TEST_CASE("what pooling holds is checked, also where windows are rounded up") {
+  for (const char* name : {"dilations", "bogus"}) {
+    for (const long long up : {0, 1}) {
+      CAPTURE(name, up);
+      refused(
+          13, {1, 1, 10, 10},
+          [&](onnx_text& m) {
+            auto& n = m.node("AveragePool", {"x"}, "y");
+            onnx_text::integers(n, "kernel_shape", {3, 3});
+            onnx_text::integers(n, name, {2, 2});
+            onnx_text::integer(n, "ceil_mode", up);
+          },
+          "operator AveragePool \"y\": ONNX refuses it: Unrecognized attribute: " + std::string(name));
+    }
+  }
+}
+
+TEST_CASE("attention whose heads, widths or rows do not fit is refused, and so is Resize by scales and by sizes") {
+  const auto attention = [](const std::vector<std::vector<long long>>& shapes, const std::string& what) {
+    refused(
+        23, shapes[0],
+        [&](onnx_text& m) {
+          m.input("k", shapes[1]), m.input("v", shapes[2]);
+          m.node("Attention", {"x", "k", "v"}, "y");
+        },
+        "operator Attention \"y\": expected " + what);
+  };
+  attention({{2, 7, 10, 64}, {2, 2, 12, 64}, {2, 2, 12, 32}},
+            "heads of queries that are a multiple of those of keys, and as many of values, got 7, 2 and 2");
+  attention({{2, 8, 10, 64}, {2, 2, 12, 64}, {2, 4, 12, 32}},
+            "heads of queries that are a multiple of those of keys, and as many of values, got 8, 2 and 4");
+  attention({{2, 8, 10, 64}, {2, 8, 12, 32}, {2, 8, 12, 32}}, "queries as wide as keys, got 64 and 32");
+  attention({{2, 8, 10, 64}, {2, 8, 12, 64}, {2, 8, 13, 32}}, "as many values as keys, got 13 and 12");
+  for (const int version : {13, 18}) {
+    refused(
+        version, {1, 3, 4, 4},
+        [](onnx_text& m) {
+          reals(m, "scales", {1, 1, 2, 2}), m.list("sizes", {1, 3, 5, 5});
+          m.node("Resize", {"x", "", "scales", "sizes"}, "y");
+        },
+        "operator Resize \"y\": expected scales or sizes, got both");
+  }
+}
+
 TEST_CASE("other operators whose rules have changed, and attributes that nobody knows by name") {
   CHECK(of(20, {1, 8, 1}, [](onnx_text& m) {
           auto& axis = *m.g().add_initializer();
@@ -235,6 +301,19 @@ TEST_CASE("other operators whose rules have changed, and attributes that nobody 
   });
   REQUIRE(r.assumed.size() == 1);
   CHECK_THAT(r.assumed[0], Contains("operator Softmax \"soft\": attribute \"folded_in_two\" is newer than this build's ONNX"));
+  for (const char* type : {"AveragePool", "ReduceMax", "Split", "Resize"}) {  // those with rules of their own
+    CAPTURE(type);
+    const result pooled = of(30, {1, 3, 8, 8}, [&](onnx_text& m) {
+      reals(m, "scales", {1, 1, 2, 2});
+      const bool resize = type == std::string("Resize");
+      auto& n = m.node(type, resize ? std::vector<std::string>{"x", "", "scales"} : std::vector<std::string>{"x"}, "y");
+      if (type == std::string("AveragePool")) onnx_text::integers(n, "kernel_shape", {3, 3});
+      onnx_text::integer(n, "newfield", 3);
+    });
+    REQUIRE(pooled.assumed.size() == 1);
+    CHECK_THAT(pooled.assumed[0],
+               Contains("operator " + std::string(type) + " \"y\": attribute \"newfield\" is newer than this build's ONNX"));
+  }
   const result harmless = of(21, {4, 6}, [](onnx_text& m) {
     auto& n = m.node("Cast", {"x"}, "y");
     onnx_text::integer(n, "to", onnx::TensorProto::FLOAT);

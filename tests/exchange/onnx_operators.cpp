@@ -372,7 +372,6 @@ TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
     for (const char c : all) {
       if (random.chance(0.5)) output.insert(c), equation += c;
     }
-    if (output.empty()) continue;
     CAPTURE(equation, test::first_seed());
     CHECK(flop(equation, shapes) == cheapest_contraction(terms, output, sizes));
   }
@@ -380,6 +379,96 @@ TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
   std::vector<std::vector<long long>> shapes{{2, 2}};
   for (int i = 0; i < 23; ++i) many += std::string(",") + static_cast<char>('b' + i) + static_cast<char>('c' + i), shapes.push_back({2, 2});
   CHECK(flop(many + "->ay", shapes) == 23 * 16);
+}
+
+TEST_CASE("Einsum spreads axes of size 1 over larger ones, and is refused where sizes or terms do not fit") {
+  const auto einsum = [](const std::string& equation, const std::vector<std::vector<long long>>& shapes) {
+    onnx_text m;
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      inputs.push_back("x" + std::to_string(i));
+      m.input(inputs.back(), shapes[i]);
+    }
+    onnx_text::words(m.node("Einsum", inputs, "y"), "equation", equation);
+    return m;
+  };
+  const auto costs = [&](const std::string& equation, const std::vector<std::vector<long long>>& shapes, double flop, double output) {
+    CAPTURE(equation);
+    onnx_text m = einsum(equation, shapes);
+    const single r = read(m);
+    CHECK(r.of.forward_flops.value() == flop);
+    CHECK(r.output == output);
+  };
+  for (const bool first : {true, false}) {
+    const long long b = first ? 5 : 1, c = first ? 1 : 5;
+    costs("...ij,...jk->...ik", {{b, 2, 3}, {c, 3, 4}}, 240, 160);
+    costs("bij,bjk->bik", {{b, 2, 3}, {c, 3, 4}}, 240, 160);
+  }
+  costs("...ij,...jk->...ik", {{5, 1, 2, 3}, {7, 3, 4}}, 7 * 240, 7 * 160);  // both ways, and behind fewer axes
+  costs("...ij,...jk", {{2, 3}, {5, 3, 4}}, 240, 160);                       // the output goes without saying
+  costs("bi,ij,bj->b", {{5, 2}, {2, 3}, {1, 3}}, 2 * 6 + 2 * 10, 20);        // what is spread costs nothing before it is
+  costs("i,j,k->", {{10}, {20}, {30}}, 460, 4);
+  costs("i,i", {{10}, {10}}, 20, 4);
+  const auto refused = [&](const std::string& equation, const std::vector<std::vector<long long>>& shapes, const std::string& what) {
+    CHECK_THROWS_WITH(exchange::read_onnx(einsum(equation, shapes).text(), "m.onnx"),
+                      Catch::Matchers::Contains("operator Einsum \"y\": ") && Catch::Matchers::Contains(what));
+  };
+  refused("ij,jk->ik", {{2, 3}, {5, 4}}, "expected one size of an index, got 3 and 5 in \"jk\"");
+  refused("...i,...i->...", {{2, 3, 4}, {5, 1, 4}}, "expected one size of an index, got 2 and 5");
+  refused("ij->ij", {{2, 3}, {5, 4}}, "expected an equation of 2 terms, as there are inputs, got 1");
+  refused("ij,jk->iz", {{2, 3}, {3, 4}}, "expected an output of indices that its inputs have, got \"iz\"");
+  refused("ijk,jk->i", {{2, 3}, {3, 4}}, "expected input 0 with 3 axes, as \"ijk\" says, got 2");
+  refused("ij,jk->ik", {{2, 3, 1}, {3, 4}}, "expected input 0 with 2 axes, as \"ij\" says, got 3");
+  refused("i1,1k->ik", {{2, 3}, {3, 4}}, "expected letters in its equation, got \"1k\"");
+  refused("...,...->...", {std::vector<long long>(65, 1), {1}}, "expected at most 64 indices, got 65");
+}
+
+TEST_CASE("attention of ONNX Runtime counts keys and values of other widths, and what is packed in one input") {
+  struct expected {
+    const char* type;
+    std::vector<std::vector<long long>> inputs;  // none: left out
+    double flop;
+    std::vector<double> elements;  // by output
+    std::vector<long long> sizes = {};
+  };
+  for (const expected& e :
+       {expected{"MultiHeadAttention", {{2, 10, 512}, {2, 12, 512}, {2, 12, 256}}, 240.0 * (2 * 512 + 2 * 256 + 5 * 8), {20 * 256}},
+        expected{"MultiHeadAttention", {{2, 10, 512}, {2, 8, 12, 64}, {2, 8, 12, 32}}, 240.0 * (2 * 512 + 2 * 256 + 5 * 8), {20 * 256}},
+        expected{"MultiHeadAttention", {{2, 10, 512}, {2, 12, 8, 2, 64}}, 501'120, {20 * 512}},
+        expected{"MultiHeadAttention", {{2, 10, 8, 3, 64}}, 200.0 * (4 * 512 + 40), {20 * 512}},
+        expected{"Attention", {{2, 10, 512}, {512, 1280}}, 26'529'600, {20 * 256}, {512, 512, 256}},
+        expected{"GroupQueryAttention",
+                 {{1, 10, 768}, {}, {}, {1, 2, 99, 64}, {1, 2, 99, 64}},
+                 2'275'920,
+                 {5120, 2 * 109 * 64, 2 * 109 * 64}}}) {
+    CAPTURE(e.type, e.inputs.size());
+    onnx_text m;
+    m.import("com.microsoft", 1);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < e.inputs.size(); ++i) {
+      names.push_back(e.inputs[i].empty() ? "" : "x" + std::to_string(i));
+      if (!e.inputs[i].empty()) m.input(names.back(), e.inputs[i]);
+    }
+    auto& n = m.node(e.type, names, "y0", "com.microsoft");
+    onnx_text::integer(n, "num_heads", 8);
+    if (e.elements.size() > 1) onnx_text::integer(n, "kv_num_heads", 2);
+    if (!e.sizes.empty()) onnx_text::integers(n, "qkv_hidden_sizes", e.sizes);
+    for (std::size_t i = 1; i < e.elements.size(); ++i) n.add_output("y" + std::to_string(i));
+    for (std::size_t i = 0; i < e.elements.size(); ++i) m.node("Relu", {"y" + std::to_string(i)}, "z" + std::to_string(i));
+    const exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx");
+    CHECK(r.not_inferred.empty());
+    CHECK(r.graph[layer_id(0)].forward_flops.value() == e.flop);
+    for (std::size_t i = 0; i < e.elements.size(); ++i) CHECK(r.graph[layer_id(i + 1)].forward_flops.value() == e.elements[i]);
+  }
+  for (const char* type : {"SkipSimplifiedLayerNormalization", "SkipLayerNormalization"}) {
+    onnx_text m;
+    m.import("com.microsoft", 1);
+    m.input("x", {2, 5, 16});
+    m.weight("g", {16});
+    auto& n = m.node(type, {"x", "x", "g"}, "y", "com.microsoft");
+    for (const char* output : {"", "", "sum"}) n.add_output(output);
+    CHECK(read(m, "sum").output == 4.0 * 160);
+  }
 }
 
 TEST_CASE("attention of version 23 has shapes and FLOP: heads apart or packed, fewer of keys, what was kept before") {

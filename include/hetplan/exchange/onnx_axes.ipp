@@ -4,14 +4,23 @@
 #include <hetplan/exchange/onnx_axes.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <set>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
-HETPLAN_INLINE std::map<std::string, long long> size_inputs(onnx::GraphProto& g, const std::map<std::string, long long>& dimensions,
+/// "seq", "seq_len", "SequenceLength" and the like.
+[[nodiscard]] HETPLAN_INLINE bool is_sequence(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.starts_with("seq");
+}
+
+HETPLAN_INLINE std::map<std::string, long long> size_inputs(onnx::GraphProto& g, const onnx_options& options,
                                                             std::vector<std::string>& assumed, const onnx_failure& fail) {
   constexpr std::size_t most_told = 5;
+  const std::map<std::string, long long>& dimensions = options.dimensions;
+  bool tokens_known = options.tokens_per_sample.has_value();
   std::set<std::string> constants, used;
   for (const auto& i : g.initializer()) constants.insert(i.name());
   struct free_axis {  // that has no size in the file
@@ -54,6 +63,10 @@ HETPLAN_INLINE std::map<std::string, long long> size_inputs(onnx::GraphProto& g,
     }
     used.insert(given->first);
     a.size->set_dim_value(given->second);
+    if (tokens_known || given->second == 1 || !is_sequence(a.name)) continue;
+    tokens_known = true;  // one line is enough
+    assumed.push_back("axis \"" + a.name + "\" is " + std::to_string(given->second) +
+                      ", yet a sample counts as one token: --tokens-per-sample says how many it has");
   }
   if (!missing.empty()) fail("expected a size for each dynamic axis, got none for " + missing);
   for (const auto& [name, size] : dimensions) {

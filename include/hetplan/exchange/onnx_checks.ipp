@@ -103,6 +103,7 @@ struct onnx_scope {
 HETPLAN_INLINE void check_tensors_in(const onnx::GraphProto& g, const onnx_scope* around, const onnx_failure& fail) {
   onnx_scope scope{{}, around};
   for (const auto& i : g.initializer()) scope.made.insert(i.name());
+  for (const auto& i : g.sparse_initializer()) scope.made.insert(i.values().name());  // check_readable refuses them where they are read
   for (const auto& i : g.input()) scope.made.insert(i.name());
   for (const auto& n : g.node()) {
     if (n.op_type().empty()) fail("an operator has no type");

@@ -166,12 +166,16 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_elementwise(const onnx::NodeProto
   if (attribute(n, "axis") != nullptr) return std::nullopt;  // how operators before version 7 are spread
   std::vector<onnx_tensor> in;
   std::vector<std::vector<long long>> shapes;
-  for (const auto& name : n.input()) {
-    if (name.empty()) return std::nullopt;
+  std::vector<std::string> steps;  // by input: how it joins those before it
+  for (int i = 0; i < n.input_size(); ++i) {
+    const std::string& name = n.input(i);
+    const bool bound = op == "Clip" && i > 0;
+    if (bound && name.empty()) continue;
+    if (name.empty() || (bound && (i > 2 || !tensor(name).shape.empty()))) return std::nullopt;
     in.push_back(tensor(name));
     shapes.push_back(in.back().shape);
+    steps.push_back(!bound ? op : i == 1 ? "Max" : "Min");
   }
-  if (op == "Clip" && (in.size() != 3 || !shapes[1].empty() || !shapes[2].empty())) return std::nullopt;
   const bool chooses = op == "Where", casts = op == "Cast" || op == "CastLike";
   if (op == "CastLike" && in.size() == 2) in.pop_back(), shapes.pop_back();
   const auto shape = spread_shape(shapes);
@@ -188,7 +192,6 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_elementwise(const onnx::NodeProto
   if (op == "Mod" && !whole && attribute_or(n, "fmod", 0) == 0) return std::nullopt;
   std::vector<std::vector<std::size_t>> at;
   for (const onnx_tensor& t : in) at.push_back(spread_places(t.shape, *shape));
-  const auto step = [&](std::size_t k) { return op != "Clip" ? op : k == 1 ? "Max" : "Min"; };
   number_list list(type);
   const auto take = [&](const onnx_tensor& t, std::size_t i) { return t.values ? list.add((*t.values)[i]) : list.add_real((*t.reals)[i]); };
   for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
@@ -203,12 +206,12 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_elementwise(const onnx::NodeProto
     } else if (whole) {
       std::optional<long long> v = (*in[0].values)[at[0][i]];
       for (std::size_t k = 1; k < in.size() && v; ++k)
-        v = calculate(step(k), *v, (*in[k].values)[at[k][i]], attribute_or(n, "fmod", 0) != 0);
+        v = calculate(steps[k], *v, (*in[k].values)[at[k][i]], attribute_or(n, "fmod", 0) != 0);
       if (!list.add(v)) return std::nullopt;
     } else {
       std::optional<double> v = number_at(in[0], at[0][i]);
       for (std::size_t k = 1; k < in.size() && v; ++k) {
-        v = calculate_real(step(k), *v, number_at(in[k], at[k][i]));
+        v = calculate_real(steps[k], *v, number_at(in[k], at[k][i]));
         if (v) v = rounded(*v, is_real(type) ? type : in[0].type);
       }
       if (!list.add_real(v)) return std::nullopt;

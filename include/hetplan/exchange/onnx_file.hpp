@@ -46,6 +46,7 @@ class onnx_file {
     std::vector<std::string> believed;  ///< tensors of which nothing else is known
     std::size_t without_shape = 0;      ///< operators whose shapes ONNX would not infer
     std::size_t branches = 0;           ///< operators If
+    std::vector<std::string> asked;     ///< names for which a branch was asked, of operators If that count
   };
   /// A branch of If in place of it, its outputs under names of its own.
   struct trial {
@@ -74,6 +75,7 @@ class onnx_file {
   onnx::ModelProto model_;
   onnx_lookup look_up_;
   onnx_inference inference_;
+  std::map<std::string, std::string> other_versions_;  ///< see expand_functions
   std::map<std::string, onnx_tensor> tensors_;
   std::map<std::string, long long> sizes_;     ///< of axes by name, given or assumed
   std::map<std::string, onnx_tensor> stated_;  ///< what the file says of tensors in between

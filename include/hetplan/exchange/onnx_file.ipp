@@ -33,11 +33,11 @@ HETPLAN_INLINE onnx_file::onnx_file(std::string_view text, std::string file, con
   }
   const onnx_failure failure = [this](const std::string& what) { fail(what); };
   check_names(model_, failure);
-  expand_functions(
+  other_versions_ = expand_functions(
       model_, [this](const std::string& what) { done_.assumed.push_back(what); }, failure);
   check_versions(model_, done_.assumed, failure);
   check_tensors(model_.graph(), failure);
-  sizes_ = size_inputs(*model_.mutable_graph(), options.dimensions, done_.assumed, failure);
+  sizes_ = size_inputs(*model_.mutable_graph(), options, done_.assumed, failure);
   for (const auto& input : model_.graph().input()) set_shape(input.name(), described(input, sizes_));
   read_constants(model_.graph());
   inference_ = onnx_inference(model_);
@@ -55,7 +55,12 @@ HETPLAN_INLINE onnx_file::onnx_file(std::string_view text, std::string file, con
   if (done_.branches > 0) drop_what_is_not_run();
   if (done_.branches > most_reasons)
     done_.assumed.push_back("so it is with " + std::to_string(done_.branches - most_reasons) +
-                            " more operators If, each by its condition or size");
+                            " more operators If, each by its condition, as asked for or by size");
+  for (const auto& [name, taken] : options_.conditions) {
+    if (!name.empty() && std::find(done_.asked.begin(), done_.asked.end(), name) == done_.asked.end())
+      done_.assumed.push_back("the branch asked for of operator If \"" + name +
+                              "\" has no effect: no branch that counts has that operator");
+  }
   if (done_.without_shape > most_reasons)
     done_.assumed.push_back("so it is with " + std::to_string(done_.without_shape - most_reasons) + " more operators");
   if (!done_.believed.empty()) {
@@ -134,7 +139,8 @@ HETPLAN_INLINE void onnx_file::run(const std::vector<std::size_t>& nodes) {
 HETPLAN_INLINE void onnx_file::infer(std::size_t at) {
   const onnx::NodeProto& n = node(at);
   const inferred_outputs found = inference_(n, look_up_);
-  if (!found.broken.empty()) fail(label(n) + ": " + found.broken);
+  if (const auto it = other_versions_.find(first_output(n)); !found.broken.empty())
+    fail(label(n) + ": " + found.broken + (it == other_versions_.end() ? "" : "; " + it->second));
   const std::vector<onnx_tensor> ours = shapes_beyond_onnx(n, inference_.asked(), look_up_);
   bool unknown = false;
   for (std::size_t i = 0; i < found.outputs.size(); ++i) {
@@ -152,7 +158,7 @@ HETPLAN_INLINE void onnx_file::infer(std::size_t at) {
   const auto told = [&](const std::string& what) {
     if (++done_.without_shape <= most_reasons) done_.assumed.push_back(label(n) + ": " + what);
   };
-  if (!found.left_out.empty()) told("attribute " + found.left_out + " is newer than this build's ONNX, whose shape counts");
+  if (!found.left_out.empty()) told("attribute " + found.left_out + " is newer than this build's ONNX; the shape counts without it");
   if (unknown && !found.reason.empty()) told(found.reason);
 }
 
@@ -190,8 +196,15 @@ HETPLAN_INLINE void onnx_file::mark_folded(std::size_t at) {
 HETPLAN_INLINE void onnx_file::find_conditions(const onnx::GraphProto& g, std::set<std::string>& names) const {
   for (const auto& n : g.node()) {
     if (!is_if(n)) continue;
-    names.insert(n.name().empty() ? first_output(n) : n.name());
-    names.insert(first_output(n));
+    std::set<bool> asked;
+    for (const std::string& called : {n.name(), first_output(n)}) {
+      const auto it = options_.conditions.find(called);
+      if (called.empty()) continue;
+      if (it != options_.conditions.end()) asked.insert(it->second);
+      names.insert(called);
+    }
+    if (asked.size() > 1)
+      fail("both branches are asked for of " + label(n) + ", by its name and by its output \"" + first_output(n) + "\"");
     for (const auto& a : n.attribute()) find_conditions(a.g(), names);
   }
 }
@@ -206,9 +219,12 @@ HETPLAN_INLINE void onnx_file::choose_branch(std::size_t at) {
   const auto name = [](bool taken) { return std::string(taken ? "then_branch" : "else_branch"); };
   std::optional<bool> known, asked;
   if (const auto& v = tensor(n.input(0)).values; v && v->size() == 1) known = v->front() != 0;
-  for (const std::string& called : {n.name(), first_output(n), std::string()}) {
+  if (const auto it = options_.conditions.find(""); it != options_.conditions.end()) asked = it->second;
+  for (const std::string& called : {n.name(), first_output(n)}) {
     const auto it = options_.conditions.find(called);
-    if (it != options_.conditions.end() && !asked) asked = it->second;
+    if (called.empty() || it == options_.conditions.end()) continue;
+    asked = it->second;
+    done_.asked.push_back(called);
   }
   std::string why;
   trial chosen;
@@ -305,6 +321,7 @@ HETPLAN_INLINE void onnx_file::accept(const onnx::NodeProto& n, trial chosen) {
   append(done_.order, chosen.done.order);
   append(done_.assumed, chosen.done.assumed);
   append(done_.believed, chosen.done.believed);
+  append(done_.asked, chosen.done.asked);
   done_.without_shape = chosen.done.without_shape, done_.branches = chosen.done.branches;
 }
 

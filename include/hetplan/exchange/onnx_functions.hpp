@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 
 #include <onnx/onnx_pb.h>
@@ -20,13 +21,14 @@ inline constexpr std::size_t most_nested_calls = 256;
 /// that a function makes for itself are called CALL/NAME; attributes that an operator in it refers to are those of the call, else the
 /// function's defaults, else left out. Operators of ONNX's own are found under both of their domains, "" and "ai.onnx", and are in "" then.
 ///
+/// @return      of operators from functions that ask for other versions of operators than the file: that in a sentence, by first output.
 /// @param note  is told a sentence of what had to be taken for granted.
 /// @param fail  does not return: a function twice, one that calls itself, a call of more than it takes or gives, more than the limits
 ///              above, an attribute of another type than the function says.
 /// Complexity   O(operators of the file as it is then) logarithms.
 /// Source       ONNX's specification of FunctionProto, overloads and defaults included, which libraries before 1.13 and 1.16 do not know.
-void expand_functions(onnx::ModelProto& model, const std::function<void(const std::string&)>& note,
-                      const std::function<void(const std::string&)>& fail);
+std::map<std::string, std::string> expand_functions(onnx::ModelProto& model, const std::function<void(const std::string&)>& note,
+                                                    const std::function<void(const std::string&)>& fail);
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail
 

@@ -16,6 +16,7 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <onnx/defs/schema.h>
 
+#include <hetplan/exchange/onnx_inference.hpp>
 #include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
@@ -44,7 +45,7 @@ class onnx_function_expander {
   using say = std::function<void(const std::string&)>;
   onnx_function_expander(onnx::ModelProto& model, const say& note, const say& fail) : model_(model), note_(note), fail_(fail) {}
 
-  void run() {
+  [[nodiscard]] std::map<std::string, std::string> run() && {
     for (const auto& f : model_.functions()) {
       const function_key key{own_domain(f.domain()), f.name(), last_text(f, 13)};
       if (!functions_.emplace(key, &f).second) fail_("expected one " + to_text(key) + ", got two");
@@ -58,6 +59,7 @@ class onnx_function_expander {
       o.set_version(version);
     }
     model_.clear_functions();
+    return std::move(asks_of_);
   }
 
  private:
@@ -140,9 +142,10 @@ class onnx_function_expander {
     for (const auto& body : f.node()) {
       onnx::NodeProto copy = body;
       bind(copy, given, to_text(key));
-      if (!copy.name().empty()) copy.set_name(prefix + "/" + copy.name());
+      set_names(copy, prefix);
       for (auto& o : *copy.mutable_output()) o = renamed(o);
       rename_reads(copy, renamed, [&](const std::string& own) { return free_name(taken_, prefix + "/" + own); });
+      if (const auto it = asks_.find(key); it != asks_.end()) asks_of_.emplace(first_output(copy), it->second);
       expand(std::move(copy), to);
     }
     open_.pop_back();
@@ -153,6 +156,18 @@ class onnx_function_expander {
       same.set_op_type("Identity");
       same.add_input(renamed(from));
       same.add_output(output);
+    }
+  }
+
+  /// Operators of a function are called CALL/NAME, those in its branches, too.
+  static void set_names(onnx::NodeProto& n, const std::string& prefix) {
+    if (!n.name().empty()) n.set_name(prefix + "/" + n.name());
+    const auto inside = [&](onnx::GraphProto& g) {
+      for (auto& inner : *g.mutable_node()) set_names(inner, prefix);
+    };
+    for (auto& a : *n.mutable_attribute()) {
+      if (a.has_g()) inside(*a.mutable_g());
+      std::for_each(a.mutable_graphs()->begin(), a.mutable_graphs()->end(), inside);
     }
   }
 
@@ -208,12 +223,15 @@ class onnx_function_expander {
         const auto most = static_cast<std::int64_t>(1'000'000);
         return onnx::OpSchemaRegistry::Schema(type, static_cast<int>(std::clamp<std::int64_t>(version, 0, most)), domain);
       };
-      for (const auto& n : f.node()) {
-        if (own_domain(n.domain()) != domain || known(n.op_type(), it->second) == known(n.op_type(), o.version())) continue;
-        note_(to_text(key) + " asks for version " + std::to_string(o.version()) + " of operator " + n.op_type() +
-              ": it counts as of version " + std::to_string(it->second) + ", which the file asks for");
-        break;
-      }
+      const bool newer = domain.empty() && o.version() > std::max<std::int64_t>(it->second, onnx_inference::newest());
+      const auto differs = std::find_if(f.node().begin(), f.node().end(), [&](const onnx::NodeProto& n) {
+        return own_domain(n.domain()) == domain && (newer || known(n.op_type(), it->second) != known(n.op_type(), o.version()));
+      });
+      if (differs == f.node().end()) continue;
+      asks_[key] = to_text(key) + " asks for version " + std::to_string(o.version()) + " of " +
+                   (newer ? "ONNX's operators: they count" : "operator " + differs->op_type() + ": it counts") + " as of version " +
+                   std::to_string(it->second) + ", which the file asks for";
+      note_(asks_[key]);
     }
   }
 
@@ -227,13 +245,16 @@ class onnx_function_expander {
   std::set<std::string> taken_;                          ///< names of tensors
   std::vector<function_key> open_;                       ///< calls within calls
   std::set<function_key> imported_;
+  std::map<function_key, std::string> asks_;     ///< for other versions than the file, in a sentence
+  std::map<std::string, std::string> asks_of_;   ///< by first output of each of its operators
   std::map<std::string, std::int64_t> imports_;  ///< that the file lacks
   std::size_t expanded_ = 0, bytes_ = 0;
 };
 
-HETPLAN_INLINE void expand_functions(onnx::ModelProto& model, const std::function<void(const std::string&)>& note,
-                                     const std::function<void(const std::string&)>& fail) {
-  onnx_function_expander(model, note, fail).run();
+HETPLAN_INLINE std::map<std::string, std::string> expand_functions(onnx::ModelProto& model,
+                                                                   const std::function<void(const std::string&)>& note,
+                                                                   const std::function<void(const std::string&)>& fail) {
+  return onnx_function_expander(model, note, fail).run();
 }
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail

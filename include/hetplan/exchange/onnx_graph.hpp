@@ -19,7 +19,7 @@ inline constexpr std::size_t max_onnx_bytes = 2'147'000'000;
 struct onnx_model {
   planning_graph graph;
   std::vector<std::size_t> node_of = {};       ///< by layer: the operator's place in the file, its functions and branches in place
-  std::vector<std::string> not_inferred = {};  ///< tensors whose shape is not known; they count as one element
+  std::vector<std::string> not_inferred = {};  ///< tensors and constants whose shape is not known; they count as one element
   std::vector<std::string> assumed = {};       ///< a sentence each
   std::size_t folded = 0;                      ///< operators that compute constants or shapes: no layers
 };
@@ -28,13 +28,13 @@ struct onnx_model {
 ///
 /// An operator that computes anything from an input is a layer: kind = its type, name = its own or its type and first output. What is
 /// computed from constants alone, or from shapes, is folded: weights are the constants that a layer reads, wherever they stand (in
-/// the file, beside it, or behind ConstantOfShape), transposed or not, but for single numbers; layers that read the same are a weight
-/// group. An edge has the bytes of all tensors between its two layers. Graph inputs are where they are read. What gives a tensor another
-/// shape alone moves nothing; what looks up rows of a table reads those.
+/// the file, beside it, or behind ConstantOfShape), transposed or not, but for single numbers and for sizes, axes and places; layers that
+/// read the same are a weight group. An edge has the bytes of all tensors between its two layers. Graph inputs are where they are read.
+/// What gives a tensor another shape alone moves nothing; what looks up rows of a table reads those.
 ///
-/// FLOP: 2 a multiply-add, of Einsum in the cheapest pairs; 1 for an element of simple arithmetic, 2 of BatchNormalization, 4 of Erf, Tanh,
-/// Sigmoid, Exp, 5 of Softmax, 8 of LayerNormalization and Gelu, the window for pooling and LRN, one an input element for reductions;
-/// attention is counted over all keys, masked or not; moving data is none.
+/// FLOP: 2 a multiply-add, of Einsum in the cheapest pairs (nine operands or more: from left to right); 1 for an element of simple
+/// arithmetic, 2 of BatchNormalization, 4 of Erf, Tanh, Sigmoid, Exp, 5 of Softmax, 8 of LayerNormalization and Gelu, the window for
+/// pooling and LRN, one an input element for reductions; attention is counted over all keys, masked or not; moving data is none.
 ///
 /// @param text  of the file.
 /// @param file  what messages call it.

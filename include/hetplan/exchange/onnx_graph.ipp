@@ -24,7 +24,7 @@ constexpr double most_flops = 1e30;
 /// Layers, and what they hold and move.
 class onnx_graph_reader {
  public:
-  onnx_graph_reader(const onnx_file& f, std::string name) : file_(f), name_(std::move(name)) {}
+  onnx_graph_reader(const onnx_file& f, std::string name, int tokens) : file_(f), name_(std::move(name)), tokens_(tokens) {}
 
   [[nodiscard]] onnx_model read() && {
     for (const auto& o : file_.model().graph().output()) used_.insert(o.name());
@@ -36,12 +36,15 @@ class onnx_graph_reader {
     }
     if (layers_.empty()) file_.fail("no operator reads an input: there is nothing to place");
     share_constants();
-    planning_graph_builder builder(name_, bytes_per_parameter());
+    planning_graph_builder builder(name_, bytes_per_parameter(), tokens_);
     for (std::size_t l = 0; l < layers_.size(); ++l) add_layer(builder, l);
     onnx_model m{std::move(builder).build()};
     m.assumed = file_.assumed();
     for (const std::string& type : unknown_types_)
       m.assumed.push_back("operators of type " + type + " compute nothing that counts: what they cost is their traffic");
+    for (const auto& [type, name] : odd_types_)
+      m.assumed.push_back("elements of type " + (type == onnx::TensorProto::STRING ? "STRING" : std::to_string(type)) + ", as tensor \"" +
+                          name + "\" has them, count 4 bytes each");
     if (copied_bytes_ > 0.01 * m.graph.parameters() * m.graph.bytes_per_parameter())
       m.assumed.push_back(std::to_string(copied_) + " constants count several times, " + to_text(copied_bytes_) +
                           " bytes more, as layers that share them read different others, too");
@@ -75,12 +78,12 @@ class onnx_graph_reader {
       }
     }
   }
-  /// Shapes and single numbers are none of them.
+  /// Sizes and single numbers are none of them.
   [[nodiscard]] std::set<std::string> constants_of(const onnx::NodeProto& n) const {
     std::set<std::string> all;
-    for (const auto& name : n.input()) {
-      const onnx_tensor& t = file_.tensor(name);
-      if (t.constant && !t.is_shape() && t.elements() > 1) add_stored(name, all);
+    for (int i = 0; i < n.input_size(); ++i) {
+      const onnx_tensor& t = file_.tensor(n.input(i));
+      if (t.constant && !is_size(n, i, file_.tensors()) && (!t.known || t.elements() > 1)) add_stored(n.input(i), all);
     }
     return all;
   }
@@ -127,15 +130,23 @@ class onnx_graph_reader {
     for (const auto& name : held_[l]) weight += file_.tensor(name).bytes();
     std::set<std::string> read;
     std::map<layer_id, double> from;
+    const auto need_type = [&](const std::string& name) {
+      const int type = file_.tensor(name).type;
+      if (type != 0 && !bytes_of_type(type)) odd_types_.emplace(type, name);
+    };
+    for (const auto& name : held_[l]) need_type(name);
     for (int i = 0; i < n.input_size(); ++i) {
       const std::string& name = n.input(i);
       const onnx_tensor& t = file_.tensor(name);
-      if (name.empty() || !read.insert(name).second || t.is_shape()) continue;
+      if (name.empty() || is_size(n, i, file_.tensors()) || !read.insert(name).second) continue;
+      need_type(name);
+      if (t.constant && !t.known && unknown_constants_.insert(name).second) not_inferred_.push_back(name);
       (t.constant ? weight_read : traffic) += bytes_read(n, i, file_.tensors());
       if (const auto it = made_by_.find(name); it != made_by_.end()) from[it->second] += t.bytes();
     }
     for (const auto& name : n.output()) {
       if (name.empty()) continue;
+      need_type(name);
       if (!file_.tensor(name).known && used_.contains(name)) not_inferred_.push_back(name);
       if (file_.tensor(name).elements() == 0 && used_.contains(name)) empty_.push_back(name);
       if (!is_view(n)) traffic += file_.tensor(name).bytes();
@@ -152,12 +163,15 @@ class onnx_graph_reader {
 
   const onnx_file& file_;
   std::string name_;
+  int tokens_;                               ///< of a sample
   std::vector<std::size_t> layers_;          ///< nodes
   std::vector<std::set<std::string>> held_;  ///< constants, by layer
   std::vector<std::string> groups_;          ///< by layer
   std::map<std::string, layer_id> made_by_;  ///< tensors
   std::set<std::string> names_, unknown_types_;
-  std::set<std::string> used_;  ///< tensors that somebody reads
+  std::set<std::string> unknown_constants_;
+  std::map<int, std::string> odd_types_;  ///< of elements, with the first tensor of each
+  std::set<std::string> used_;            ///< tensors that somebody reads
   std::vector<std::string> not_inferred_, empty_;
   std::size_t copied_ = 0;
   double copied_bytes_ = 0;
@@ -167,7 +181,8 @@ class onnx_graph_reader {
 
 HETPLAN_INLINE onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options) {
   const detail::onnx_file f(text, file, options);
-  return detail::onnx_graph_reader(f, options.name.empty() ? model_name_of(file) : options.name).read();
+  return detail::onnx_graph_reader(f, options.name.empty() ? model_name_of(file) : options.name, options.tokens_per_sample.value_or(1))
+      .read();
 }
 
 }  // namespace HETPLAN_NAMESPACE::exchange

@@ -15,6 +15,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/exchange/onnx_products.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
@@ -70,6 +71,8 @@ HETPLAN_INLINE long long onnx_inference::version_of(const std::string& domain) c
                std::to_string(t.shape.size());
     }
   }
+  const auto given = [&](int i) { return tensor(input_of(n, i)).known && tensor(input_of(n, i)).elements() > 0; };
+  if (n.op_type() == "Resize" && given(2) && given(3)) return "expected scales or sizes, got both";
   const onnx_tensor& first = tensor(input_of(n, 0));
   const auto rank = static_cast<long long>(first.shape.size());
   const auto outside = [&](std::string_view name, long long otherwise, long long least, long long most) {
@@ -98,6 +101,7 @@ HETPLAN_INLINE std::string find_unsafe(const onnx::NodeProto& n, const onnx_look
       if (t.known && t.elements() > most_axes) return "expected at most 64 axes, got " + to_text(t.elements());
     }
   }
+  if (n.op_type() == "Einsum") return einsum_fault({n, tensor});
   std::string unsafe = find_unsafe_window(n, tensor);
   return unsafe.empty() ? find_unsafe_rank(n, tensor) : unsafe;
 }
@@ -107,13 +111,11 @@ HETPLAN_INLINE std::string find_unsafe(const onnx::NodeProto& n, const onnx_look
 /// @return  the attributes that this takes away and that may say something of the shape.
 [[nodiscard]] HETPLAN_INLINE std::string take_as_known(onnx::NodeProto& n, const onnx::OpSchema& schema) {
   static const std::set<std::string_view> of_numbers{"saturate", "round_mode", "stash_type", "precision"};
-  std::string left_out;
+  const auto known = [&](const std::string& name) { return schema.attributes().contains(name); };
+  std::string left_out = names_of_others(n, [&](const std::string& name) { return known(name) || of_numbers.contains(name); });
   auto& attributes = *n.mutable_attribute();
   for (int i = attributes.size(); i-- > 0;) {
-    const std::string name = attributes[i].name();
-    if (schema.attributes().contains(name)) continue;
-    if (!of_numbers.contains(name)) left_out = "\"" + name + "\"" + (left_out.empty() ? "" : ", ") + left_out;
-    attributes.DeleteSubrange(i, 1);
+    if (!known(attributes[i].name())) attributes.DeleteSubrange(i, 1);
   }
   return left_out;
 }
@@ -123,7 +125,7 @@ HETPLAN_INLINE inferred_outputs onnx_inference::operator()(const onnx::NodeProto
   found.outputs.resize(static_cast<std::size_t>(node.output_size()));
   const auto version = static_cast<int>(std::min(version_of(node.domain()), 1'000'000LL));
   const bool newer = node.domain().empty() && version > newest();
-  if (newer || (node.domain().empty() && attribute_or(node, "ceil_mode", 0) != 0)) {
+  if (newer) {
     found.broken = find_unsafe(node, tensor);
     if (!found.broken.empty()) return found;
     if (auto ours = infer_newer(node, tensor)) return *ours;
@@ -153,6 +155,9 @@ HETPLAN_INLINE inferred_outputs onnx_inference::operator()(const onnx::NodeProto
   } catch (const std::exception& e) {
     (newer ? found.reason : found.broken) = std::string("ONNX refuses it: ") + e.what();
     return found;
+  }
+  if (!newer && node.domain().empty() && attribute_or(node, "ceil_mode", 0) != 0) {
+    if (auto ours = infer_newer(node, tensor)) return *ours;
   }
   try {
     onnx::shape_inference::InferShapes(one, onnx::OpSchemaRegistry::Instance(), onnx::ShapeInferenceOptions(false, 1, false));

@@ -2,6 +2,7 @@
 #pragma once
 /// Shapes of operators of newer versions than the library may know.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +19,15 @@ struct inferred_outputs {
   std::string left_out;              ///< attributes that may say more of the shape than what is known of the operator
 };
 
+/// Attributes of a node that are not known, for a message; "" for none.
+[[nodiscard]] std::string names_of_others(const onnx::NodeProto& n, const std::function<bool(const std::string&)>& known);
+
 /// What operators make whose shapes follow other rules since version 18, with inputs or attributes that were not there before: pooling,
 /// Pad, Resize, Split, reductions, (de)quantization, DFT, GridSample, CenterCropPad, Attention. Nothing for other operators. Pooling: a
 /// window that would begin behind the input and its first padding is none, in any version.
 ///
-/// @param n  of a version that the library does not know, or one that pools with ceil_mode; find_unsafe has let it pass.
+/// @param n  of a version that the library does not know, or one that pools with ceil_mode; find_unsafe has let it pass, and for pooling of
+///           a version that is known the library's check of inputs and attributes.
 /// Source    ONNX's operator specifications of versions 18 to 24.
 [[nodiscard]] std::optional<inferred_outputs> infer_newer(const onnx::NodeProto& n, const onnx_lookup& tensor);
 

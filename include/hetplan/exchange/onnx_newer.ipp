@@ -6,12 +6,22 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/exchange/onnx_products.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
+
+HETPLAN_INLINE std::string names_of_others(const onnx::NodeProto& n, const std::function<bool(const std::string&)>& known) {
+  std::string names;
+  for (const auto& a : n.attribute()) {
+    if (!known(a.name())) names += (names.empty() ? "\"" : ", \"") + a.name() + "\"";
+  }
+  return names;
+}
 
 /// A rule fills this in, or says what is wrong.
 class newer_rule {
@@ -23,25 +33,39 @@ class newer_rule {
   }
 
   [[nodiscard]] std::optional<inferred_outputs> infer() {
-    using rule = void (newer_rule::*)();
-    static const std::map<std::string_view, rule> rules{{"AveragePool", &newer_rule::pool},
-                                                        {"MaxPool", &newer_rule::pool},
-                                                        {"LpPool", &newer_rule::pool},
-                                                        {"Pad", &newer_rule::pad},
-                                                        {"Resize", &newer_rule::resize},
-                                                        {"Split", &newer_rule::split},
-                                                        {"QuantizeLinear", &newer_rule::quantize},
-                                                        {"DequantizeLinear", &newer_rule::dequantize},
-                                                        {"DFT", &newer_rule::dft},
-                                                        {"GridSample", &newer_rule::grid_sample},
-                                                        {"CenterCropPad", &newer_rule::crop_or_pad},
-                                                        {"Attention", &newer_rule::attention}};
+    struct rule {
+      void (newer_rule::*apply)();
+      std::set<std::string_view> attributes;  ///< of all versions
+    };
+    static const rule pooling{
+        &newer_rule::pool,
+        {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "p", "pads", "storage_order", "strides"}};
+    static const rule reduction{&newer_rule::reduce, {"axes", "keepdims", "noop_with_empty_axes"}};
+    static const std::map<std::string_view, rule> rules{
+        {"AveragePool", pooling},
+        {"MaxPool", pooling},
+        {"LpPool", pooling},
+        {"Pad", {&newer_rule::pad, {"mode", "pads", "paddings", "value"}}},
+        {"Resize",
+         {&newer_rule::resize,
+          {"antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value",
+           "keep_aspect_ratio_policy", "mode", "nearest_mode"}}},
+        {"Split", {&newer_rule::split, {"axis", "num_outputs", "split"}}},
+        {"QuantizeLinear", {&newer_rule::quantize, {"axis", "block_size", "output_dtype", "precision", "saturate"}}},
+        {"DequantizeLinear", {&newer_rule::dequantize, {"axis", "block_size", "output_dtype"}}},
+        {"DFT", {&newer_rule::dft, {"axis", "inverse", "onesided"}}},
+        {"GridSample", {&newer_rule::grid_sample, {"align_corners", "mode", "padding_mode"}}},
+        {"CenterCropPad", {&newer_rule::crop_or_pad, {"axes"}}},
+        {"Attention",
+         {&newer_rule::attention,
+          {"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap", "softmax_precision"}}}};
     const std::string& op = o_.type();
     const auto it = rules.find(op);
-    const rule asked = it != rules.end() ? it->second : op.starts_with("Reduce") ? &newer_rule::reduce : nullptr;
+    const rule* asked = it != rules.end() ? &it->second : op.starts_with("Reduce") ? &reduction : nullptr;
     if (asked == nullptr) return std::nullopt;
+    found_.left_out = names_of_others(o_.node, [&](const std::string& name) { return asked->attributes.contains(name); });
     if (o_.node.input_size() == 0 || !o_.has(0)) found_.broken = "expected an input, got none";
-    else if (x_.known) (this->*asked)();
+    else if (x_.known) (this->*asked->apply)();
     return std::move(found_);
   }
 
@@ -176,7 +200,13 @@ class newer_rule {
       sizes.assign(static_cast<std::size_t>(parts), part);
       sizes.back() = size - part * (parts - 1);
     }
-    for (int i = 0; i < o_.node.output_size(); ++i) {
+    double sum = 0;
+    bool negative = false;
+    for (const long long part : sizes) sum += static_cast<double>(part), negative = negative || part < 0;
+    if (negative) found_.reason = "an axis would be smaller than 0";
+    else if (sum != static_cast<double>(size))
+      found_.reason = "expected sizes that add up to " + std::to_string(size) + ", got " + to_text(sum);
+    for (int i = 0; i < o_.node.output_size() && found_.reason.empty(); ++i) {
       list shape = x_.shape;
       shape[along] = sizes[static_cast<std::size_t>(i)];
       give(i, shape, x_.type);
@@ -245,15 +275,23 @@ class newer_rule {
     const bool apart = rank == 4;
     const long long heads = apart ? x_.shape[1] : attribute_or(o_.node, "q_num_heads", 0);
     const long long kept = apart ? key.shape[1] : attribute_or(o_.node, "kv_num_heads", 0);
+    const long long of_values = apart ? value.shape[1] : kept, rows = key.shape[apart ? 2 : 1];
     if (heads < 1 || kept < 1 || (!apart && (x_.shape[2] % heads != 0 || key.shape[2] % kept != 0 || value.shape[2] % kept != 0)))
       return wrong("expected q_num_heads and kv_num_heads that divide the last axes, got " + std::to_string(heads) + " and " +
                    std::to_string(kept));
+    if (heads % kept != 0 || of_values != kept)
+      return wrong("expected heads of queries that are a multiple of those of keys, and as many of values, got " + std::to_string(heads) +
+                   ", " + std::to_string(kept) + " and " + std::to_string(of_values));
     const long long wide = apart ? key.shape[3] : key.shape[2] / kept, deep = apart ? value.shape[3] : value.shape[2] / kept;
+    if (static_cast<double>(heads) * static_cast<double>(deep) > 1e15) return wrong("expected at most 1e15 values a query");
+    const long long asked = apart ? x_.shape[3] : x_.shape[2] / heads;
+    if (asked != wide) return wrong("expected queries as wide as keys, got " + std::to_string(asked) + " and " + std::to_string(wide));
+    if (value.shape[apart ? 2 : 1] != rows)
+      return wrong("expected as many values as keys, got " + std::to_string(value.shape[apart ? 2 : 1]) + " and " + std::to_string(rows));
     const onnx_tensor& past = o_.in(4);
     if (o_.has(4) && past.shape.size() != 4) return;
-    const long long queries = x_.shape[apart ? 2 : 1], all = key.shape[apart ? 2 : 1] + (o_.has(4) ? past.shape[2] : 0);
+    const long long queries = x_.shape[apart ? 2 : 1], all = rows + (o_.has(4) ? past.shape[2] : 0);
     list out = x_.shape;
-    if (static_cast<double>(heads) * static_cast<double>(deep) > 1e15) return wrong("expected at most 1e15 values a query");
     out.back() = apart ? deep : heads * deep;
     give(0, out, x_.type);
     give(1, {x_.shape[0], kept, all, wide}, key.type);

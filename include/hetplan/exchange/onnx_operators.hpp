@@ -17,6 +17,9 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
 /// Bytes that a node reads of one input: of tables and of what is cut, those that come out; of what is only given another shape, none.
 [[nodiscard]] double bytes_read(const onnx::NodeProto& n, int input, const onnx_lookup& tensor);
 
+/// Is an input no data that the node holds or moves, but a size, an axis, a place or a single whole number, which is known?
+[[nodiscard]] bool is_size(const onnx::NodeProto& n, int input, const onnx_lookup& tensor);
+
 /// Does it give something else each time, whatever it reads?
 [[nodiscard]] bool is_random(const onnx::NodeProto& n, const onnx_lookup& tensor);
 

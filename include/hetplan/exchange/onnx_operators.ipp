@@ -65,13 +65,17 @@ using rates = std::map<std::string_view, double>;
   return all;
 }
 
-HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, const onnx_lookup& tensor) {
-  static const std::set<std::string_view> moves{
+[[nodiscard]] HETPLAN_INLINE bool moves_data(const onnx::NodeProto& n) {
+  static const std::set<std::string_view> all{
       "Reshape",         "Transpose",      "Concat",  "Split",    "Slice",        "Gather",       "Unsqueeze",     "Squeeze",
       "Flatten",         "Expand",         "Cast",    "CastLike", "Identity",     "Dropout",      "Pad",           "Tile",
       "Shape",           "Size",           "Range",   "Constant", "DepthToSpace", "SpaceToDepth", "ScatterND",     "GatherND",
       "GatherElements",  "Trilu",          "EyeLike", "OneHot",   "Compress",     "Scatter",      "QLinearConcat", "ConstantOfShape",
       "ScatterElements", "ReverseSequence"};
+  return all.contains(n.op_type());
+}
+
+HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   if (!n.domain().empty() && !is_microsoft(n)) return std::nullopt;
   const operator_view o{n, tensor};
   const std::string& op = n.op_type();
@@ -79,8 +83,19 @@ HETPLAN_INLINE std::optional<double> operator_flops(const onnx::NodeProto& n, co
   if (const auto it = flops_per_output().find(op); it != flops_per_output().end()) return it->second * o.out();
   if (const auto it = flops_per_input().find(op); it != flops_per_input().end()) return it->second * o.in(0).elements();
   if (op == "Sum" || op == "Mean") return o.out() * std::max(1, n.input_size() - 1);
-  if (moves.contains(op)) return 0;
+  if (moves_data(n)) return 0;
   return std::nullopt;
+}
+
+HETPLAN_INLINE bool is_size(const onnx::NodeProto& n, int input, const onnx_lookup& tensor) {
+  static const std::set<std::string_view> others{"TopK", "CumSum", "DFT", "MaxUnpool", "CenterCropPad", "Col2Im", "AffineGrid"};
+  const std::string& op = n.op_type();
+  const onnx_tensor& t = tensor(n.input(input));
+  if (t.is_shape() && t.elements() <= 1) return true;
+  if (input == 0 || !n.domain().empty()) return false;
+  if (op == "Resize" || op == "Upsample") return t.constant;  // scales and regions are floating point
+  const bool data = op == "Concat" || (op.starts_with("Scatter") && input == 2);
+  return t.is_shape() && ((moves_data(n) && !data) || op.starts_with("Reduce") || others.contains(op));
 }
 
 HETPLAN_INLINE bool is_random(const onnx::NodeProto& n, const onnx_lookup& tensor) {
@@ -141,6 +156,7 @@ HETPLAN_INLINE std::vector<onnx_tensor> shapes_beyond_onnx(const onnx::NodeProto
   const std::string& op = n.op_type();
   if ((!n.domain().empty() && !is_microsoft(n)) || !o.in(0).known) return {};
   onnx_tensor like = {.known = true, .shape = o.in(0).shape, .type = o.in(0).type};
+  if (op.starts_with("Skip") && like_first.contains(op)) return {like, {}, {}, like};  // mean, spread, and the sum that is normed
   if (like_first.contains(op)) return {like};
   if (op == "Einsum") return einsum_shape(o);
   if (op == "BitwiseNot") return {like};
@@ -158,21 +174,15 @@ HETPLAN_INLINE std::vector<onnx_tensor> shapes_beyond_onnx(const onnx::NodeProto
     return product_shape(o, static_cast<long long>(o.axis(1, turned ? -2 : -1)), to_float ? real : like.type,
                          op == "FusedMatMul" && o.attribute("transA", 0) != 0);
   }
-  if (op == "Attention" && rank(0) == 3 && rank(1) == 2) {
-    like.shape[2] = o.in(1).shape[1] / 3;
-    if (const auto sizes = attribute_list(n, "qkv_hidden_sizes"); sizes.size() == 3) like.shape[2] = sizes[2];
-    return {like};
-  }
-  if (op == "MultiHeadAttention" && rank(0) == 3 && rank(2) >= 3) {
-    like.shape[2] = rank(2) == 3 ? o.in(2).shape[2] : o.in(2).shape[1] * o.in(2).shape[3];
-    return {like};
-  }
-  if (op == "GroupQueryAttention" && rank(0) == 3 && o.has(1)) {
-    const auto heads = static_cast<long long>(o.attribute("kv_num_heads", 1));
-    if (rank(1) != 3 || heads < 1) return {like};
+  const bool grouped = op == "GroupQueryAttention";
+  const auto heads = attribute_or(n, "kv_num_heads", 1);
+  const bool many = op == "MultiHeadAttention" && (rank(0) == 5 || (rank(0) == 3 && (rank(1) == 5 || (rank(1) >= 3 && rank(2) >= 3))));
+  if (many || (grouped && rank(0) == 3) || (op == "Attention" && rank(0) == 3 && rank(1) == 2)) {
+    const attention_sizes sizes = microsoft_attention(o);
+    like.shape = {like.shape[0], like.shape[1], static_cast<long long>(sizes.value)};
+    if (!grouped || heads < 1 || sizes.heads < 1) return {like};
     onnx_tensor cache = like;
-    const long long past = rank(3) == 4 ? o.in(3).shape[2] : 0;
-    cache.shape = {like.shape[0], heads, past + like.shape[1], o.in(1).shape[2] / heads};
+    cache.shape = {like.shape[0], heads, static_cast<long long>(sizes.keys), static_cast<long long>(sizes.key / sizes.heads)};
     return {like, cache, cache};
   }
   if (op == "EmbedLayerNormalization" && rank(0) == 2 && rank(2) == 2) {

@@ -3,6 +3,7 @@
 /// What a reader of ONNX files has to be told.
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include <hetplan/core/linkage.hpp>
@@ -15,6 +16,8 @@ struct onnx_options {
   /// Do operators If whose condition only a run can know take their first branch? By their names, or those of their first outputs; "" is
   /// all others. One that is not named takes the branch that computes more.
   std::map<std::string, bool> conditions = {};
+  /// Tokens of a sample, in a language model; 1 where it is not given, which is said where an axis is called like a sequence.
+  std::optional<int> tokens_per_sample = {};
 };
 
 }  // namespace HETPLAN_NAMESPACE::exchange

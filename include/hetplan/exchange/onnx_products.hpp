@@ -37,8 +37,23 @@ struct operator_view {
 /// Nothing for operators of other kinds.
 [[nodiscard]] std::optional<double> product_flops(const operator_view& o);
 
-/// What Einsum makes; nothing where its equation does not say it outright.
+/// Why the equation of Einsum does not fit its inputs; "" where it does, as far as they are known.
+[[nodiscard]] std::string einsum_fault(const operator_view& o);
+
+/// What Einsum makes; nothing where an input that is not known would have to say it.
 [[nodiscard]] std::vector<onnx_tensor> einsum_shape(const operator_view& o);
+
+/// What attention multiplies, whatever is packed in what.
+struct attention_sizes {
+  double batch, queries, keys, heads;
+  double key, value;  ///< widths of all heads of queries together: where they meet keys, and of what comes out
+
+  /// Products with keys and with values, and the softmax between: the full square, whatever is masked.
+  [[nodiscard]] double flops() const;
+};
+
+/// Of ONNX Runtime's Attention, MultiHeadAttention and GroupQueryAttention.
+[[nodiscard]] attention_sizes microsoft_attention(const operator_view& o);
 
 }  // namespace HETPLAN_NAMESPACE::exchange::detail
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
@@ -19,61 +19,123 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
   return p;
 }
 
-/// An equation of Einsum: a size for each index, and the axes behind an ellipsis.
-struct einsum_sizes {
-  std::map<char, long long> of;
-  std::vector<long long> hidden;
-  std::string output;              ///< behind the arrow; "" where there is none
-  std::vector<std::string> terms;  ///< by input
+/// An equation of Einsum over its inputs. Axes behind an ellipsis are indices, too, and come first.
+struct einsum_equation {
+  std::vector<long long> sizes;      ///< by index; 1 where no input says it
+  std::vector<std::uint64_t> terms;  ///< by input, a bit for each index along which it is not spread
+  std::vector<std::size_t> output;   ///< indices
+  std::vector<char> sized;           ///< by index: do all inputs that have it say its size?
+  bool counted = true;               ///< is it known how many axes are behind an ellipsis?
+  std::string broken;                ///< "", or why it does not fit its inputs
 };
+
+constexpr std::size_t most_indices = 64;
 
 /// The first ellipsis of a term; its length where there is none.
 [[nodiscard]] HETPLAN_INLINE std::size_t dots_in(const std::string& term) { return std::min(term.find("..."), term.size()); }
 
-[[nodiscard]] HETPLAN_INLINE einsum_sizes read_equation(const operator_view& o) {
-  einsum_sizes sizes;
+/// An equation without blanks: its terms, and what is behind the arrow; nothing where there is none.
+[[nodiscard]] HETPLAN_INLINE std::pair<std::vector<std::string>, std::optional<std::string>> parts_of_equation(const operator_view& o) {
   const auto* a = attribute(o.node, "equation");
-  std::string terms = a == nullptr ? "" : a->s();
-  terms.erase(std::remove_if(terms.begin(), terms.end(), [](unsigned char c) { return std::isspace(c) != 0; }), terms.end());
-  if (const std::size_t arrow = terms.find("->"); arrow != std::string::npos) {
-    sizes.output = terms.substr(arrow + 2);
-    terms.erase(arrow);
+  std::string left = a == nullptr ? "" : a->s();
+  left.erase(std::remove_if(left.begin(), left.end(), [](unsigned char c) { return std::isspace(c) != 0; }), left.end());
+  std::pair<std::vector<std::string>, std::optional<std::string>> parts;
+  if (const std::size_t arrow = left.find("->"); arrow != std::string::npos) {
+    parts.second = left.substr(arrow + 2);
+    left.erase(arrow);
   }
-  for (int input = 0; input < o.node.input_size(); ++input) {
-    const std::string term = terms.substr(0, terms.find(','));
-    terms.erase(0, term.size() + 1);
-    sizes.terms.push_back(term);
-    const auto& shape = o.in(input).shape;
-    const std::size_t dots = dots_in(term), named = dots < term.size() ? term.size() - 3 : term.size();
-    if (shape.size() < named) continue;
-    const std::size_t hidden = shape.size() - named;
-    for (std::size_t i = 0; i < term.size(); ++i) {
-      if (i < dots) sizes.of[term[i]] = shape[i];
-      else if (i >= dots + 3) sizes.of[term[i]] = shape[i - 3 + hidden];
-    }
-    if (dots < term.size() && hidden >= sizes.hidden.size())
-      sizes.hidden.assign(shape.begin() + static_cast<long>(dots), shape.begin() + static_cast<long>(dots + hidden));
+  for (std::size_t from = 0; from <= left.size();) {
+    const std::size_t comma = std::min(left.find(',', from), left.size());
+    parts.first.push_back(left.substr(from, comma - from));
+    from = comma + 1;
   }
-  return sizes;
+  return parts;
 }
 
-/// Operands of Einsum as sets of indices, a bit each.
+[[nodiscard]] HETPLAN_INLINE einsum_equation read_equation(const operator_view& o) {
+  einsum_equation e;
+  auto [terms, output] = parts_of_equation(o);
+  const auto wrong = [&](std::string what) {
+    e.broken = std::move(what);
+    return e;
+  };
+  if (terms.size() != static_cast<std::size_t>(o.node.input_size()))
+    return wrong("expected an equation of " + std::to_string(o.node.input_size()) + " terms, as there are inputs, got " +
+                 std::to_string(terms.size()));
+  std::size_t hidden = 0;
+  std::vector<std::size_t> behind;  // an ellipsis: axes, by input
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const std::size_t named = terms[i].size() - (dots_in(terms[i]) < terms[i].size() ? 3 : 0);
+    const onnx_tensor& t = o.in(static_cast<int>(i));
+    if (t.known && (t.shape.size() < named || (t.shape.size() > named && named == terms[i].size())))
+      return wrong("expected input " + std::to_string(i) + " with " + std::to_string(named) + " axes, as \"" + terms[i] + "\" says, got " +
+                   std::to_string(t.shape.size()));
+    e.counted = e.counted && (t.known || named == terms[i].size());
+    behind.push_back(t.known ? t.shape.size() - named : 0);
+    hidden = std::max(hidden, behind.back());
+  }
+  e.sizes.assign(hidden, 1);
+  std::map<char, std::size_t> letters;
+  const auto indices_of = [&](const std::string& term, std::size_t spread) {
+    std::vector<std::size_t> all;
+    const std::size_t dots = dots_in(term);
+    for (std::size_t i = 0; i < term.size(); ++i) {
+      if (i == dots) {
+        for (std::size_t k = hidden - spread; k < hidden; ++k) all.push_back(k);
+        i += 2;
+        continue;
+      }
+      if (std::isalpha(static_cast<unsigned char>(term[i])) == 0) e.broken = "expected letters in its equation, got \"" + term + "\"";
+      const auto [it, is_new] = letters.emplace(term[i], e.sizes.size());
+      if (is_new) e.sizes.push_back(1);
+      all.push_back(it->second);
+    }
+    return all;
+  };
+  std::vector<std::vector<std::size_t>> indices;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const onnx_tensor& t = o.in(static_cast<int>(i));
+    indices.push_back(indices_of(terms[i], t.known ? behind[i] : hidden));
+    for (std::size_t k = 0; t.known && k < t.shape.size(); ++k) {
+      long long& size = e.sizes[indices[i][k]];
+      if (size != 1 && t.shape[k] != 1 && t.shape[k] != size)
+        return wrong("expected one size of an index, got " + std::to_string(size) + " and " + std::to_string(t.shape[k]) + " in \"" +
+                     terms[i] + "\"");
+      if (size == 1) size = t.shape[k];
+    }
+  }
+  const std::size_t count = e.sizes.size();
+  if (count > most_indices) return wrong("expected at most 64 indices, got " + std::to_string(count));
+  e.sized.assign(count, 1);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const onnx_tensor& t = o.in(static_cast<int>(i));
+    e.terms.push_back(0);
+    for (std::size_t k = 0; k < indices[i].size(); ++k) {
+      const std::size_t index = indices[i][k];
+      if (!t.known) e.sized[index] = 0;
+      if (!t.known || t.shape[k] == e.sizes[index]) e.terms.back() |= std::uint64_t{1} << index;
+    }
+  }
+  if (!output) {  // without an arrow, what stands there once stays, and what an ellipsis stands for
+    std::string all;
+    for (const std::string& term : terms) all += term;
+    output = dots_in(all) < all.size() ? "..." : "";
+    for (const auto& [letter, index] : letters) {
+      if (std::count(all.begin(), all.end(), letter) == 1) *output += letter;
+    }
+  }
+  e.output = indices_of(*output, hidden);
+  if (e.broken.empty() && e.sizes.size() > count) e.broken = "expected an output of indices that its inputs have, got \"" + *output + "\"";
+  return e;
+}
+
+HETPLAN_INLINE std::string einsum_fault(const operator_view& o) { return read_equation(o).broken; }
+
+/// Operands of Einsum as sets of indices.
 class einsum_contraction {
  public:
-  /// @param sizes  of at most 64 different indices, all that an ellipsis stands for being one.
-  explicit einsum_contraction(const einsum_sizes& sizes) {
-    for (const auto& [index, n] : sizes.of) add(index, static_cast<double>(n));
-    add('.', product_of(sizes.hidden));
-    std::string all;
-    for (const std::string& term : sizes.terms) {
-      terms_.push_back(bits_of(term));
-      all += term;
-    }
-    output_ = bits_of(sizes.output);
-    if (!sizes.output.empty()) return;
-    for (const char c : all) {  // without an arrow, what stands there once stays, and what an ellipsis stands for
-      if (c == '.' || std::count(all.begin(), all.end(), c) == 1) output_ |= bits_of(std::string(1, c));
-    }
+  explicit einsum_contraction(const einsum_equation& e) : sizes_(e.sizes.begin(), e.sizes.end()), terms_(e.terms) {
+    for (const std::size_t index : e.output) output_ |= std::uint64_t{1} << index;
   }
 
   /// The fewest FLOP of contractions in pairs, two for each combination of a pair's indices; of many operands, from left to right.
@@ -96,17 +158,6 @@ class einsum_contraction {
  private:
   static constexpr std::size_t most_tried = 8;
 
-  void add(char index, double size) {
-    bit_.emplace(index, sizes_.size());
-    sizes_.push_back(size);
-  }
-  [[nodiscard]] std::uint64_t bits_of(const std::string& term) const {
-    std::uint64_t bits = 0;
-    for (const char c : term) {
-      if (const auto it = bit_.find(c); it != bit_.end()) bits |= std::uint64_t{1} << it->second;
-    }
-    return bits;
-  }
   [[nodiscard]] double product(std::uint64_t indices) const {
     double p = 1;
     for (std::size_t i = 0; i < sizes_.size(); ++i) p *= (indices >> i & 1) != 0 ? sizes_[i] : 1;
@@ -130,30 +181,23 @@ class einsum_contraction {
     return sum;
   }
 
-  std::map<char, std::size_t> bit_;
   std::vector<double> sizes_;
   std::vector<std::uint64_t> terms_;
   std::uint64_t output_ = 0;
 };
 
 [[nodiscard]] HETPLAN_INLINE double einsum_flops(const operator_view& o) {
-  const einsum_sizes sizes = read_equation(o);
-  return sizes.terms.empty() || sizes.of.size() > 63 ? 0 : einsum_contraction(sizes).flops();
+  const einsum_equation e = read_equation(o);
+  return e.broken.empty() ? einsum_contraction(e).flops() : 0;
 }
 
-[[nodiscard]] HETPLAN_INLINE std::vector<onnx_tensor> einsum_shape(const operator_view& o) {
-  const einsum_sizes sizes = read_equation(o);
-  const std::size_t dots = dots_in(sizes.output);
-  onnx_tensor t{.known = !sizes.output.empty(), .type = o.in(0).type};
-  for (std::size_t i = 0; i < sizes.output.size(); ++i) {
-    if (i == dots) {
-      t.shape.insert(t.shape.end(), sizes.hidden.begin(), sizes.hidden.end());
-      i += 2;
-      continue;
-    }
-    const auto it = sizes.of.find(sizes.output[i]);
-    if (it == sizes.of.end()) return {};
-    t.shape.push_back(it->second);
+HETPLAN_INLINE std::vector<onnx_tensor> einsum_shape(const operator_view& o) {
+  const einsum_equation e = read_equation(o);
+  if (!e.broken.empty() || !e.counted) return {};
+  onnx_tensor t{.known = true, .type = o.in(0).type};
+  for (const std::size_t index : e.output) {
+    if (e.sized[index] == 0 && e.sizes[index] == 1) return {};
+    t.shape.push_back(e.sizes[index]);
   }
   return {t};
 }
@@ -164,34 +208,37 @@ class einsum_contraction {
   return steps * (2 * o.in(1).elements() + 2 * o.in(2).elements() + 6 * o.axis(1, 0) * o.axis(1, 1));
 }
 
-/// Products with keys and with values, and the softmax between: the full square, whatever is masked.
-[[nodiscard]] HETPLAN_INLINE double attention_core(double batch, double queries, double keys, double heads, double hidden) {
-  return batch * queries * keys * (4 * hidden + 5 * heads);
-}
+HETPLAN_INLINE double attention_sizes::flops() const { return batch * queries * keys * (2 * (key + value) + 5 * heads); }
 
 /// ONNX's own operator, since version 23: heads are an axis, or packed in the last one.
-[[nodiscard]] HETPLAN_INLINE double onnx_attention_flops(const operator_view& o) {
+[[nodiscard]] HETPLAN_INLINE attention_sizes onnx_attention(const operator_view& o) {
   const bool apart = o.in(0).shape.size() == 4;
-  const double heads = apart ? o.axis(0, 1) : o.attribute("q_num_heads", 1), queries = o.axis(0, -2);
+  const double heads = apart ? o.axis(0, 1) : o.attribute("q_num_heads", 1);
   const double past = o.in(4).shape.size() == 4 ? o.axis(4, 2) : 0;
-  const double key = apart ? o.axis(0, -1) : o.axis(0, -1) / heads;
   const double value = o.in(2).shape.size() == 4 ? o.axis(2, -1) : o.axis(2, -1) / o.attribute("kv_num_heads", 1);
-  return attention_core(o.axis(0, 0), queries, past + o.axis(1, -2), heads, heads * (key + value) / 2);
+  return {o.axis(0, 0), o.axis(0, -2), past + o.axis(1, -2), heads, apart ? heads * o.axis(0, -1) : o.axis(0, -1), heads * value};
 }
 
-[[nodiscard]] HETPLAN_INLINE double attention_flops(const operator_view& o) {
-  const double batch = o.axis(0, 0), queries = o.axis(0, 1), heads = o.attribute("num_heads", 1);
+HETPLAN_INLINE attention_sizes microsoft_attention(const operator_view& o) {
+  const auto rank = [&](int i) { return o.in(i).shape.size(); };
+  attention_sizes s{o.axis(0, 0), o.axis(0, 1), o.axis(0, 1), o.attribute("num_heads", 1), o.axis(0, 2), o.axis(0, 2)};
   if (o.type() == "Attention") {  // x, weights of queries, keys and values together, bias, mask, past
-    const double past = o.has(4) && o.in(4).shape.size() == 5 ? o.axis(4, 3) : 0;
-    return 2 * batch * queries * o.in(1).elements() + attention_core(batch, queries, queries + past, heads, o.out() / (batch * queries));
+    const std::vector<long long> sizes = attribute_list(o.node, "qkv_hidden_sizes");
+    s.key = sizes.size() == 3 ? static_cast<double>(sizes[0]) : std::floor(o.axis(1, 1) / 3);
+    s.value = sizes.size() == 3 ? static_cast<double>(sizes[2]) : s.key;
+    if (rank(4) == 5) s.keys += o.axis(4, 3);
+  } else if (o.type() == "GroupQueryAttention") {
+    const double packed = s.heads + 2 * o.attribute("kv_num_heads", 1);  // heads of queries, keys and values behind each other
+    if (!o.has(1) && packed > 0) s.key = s.value = s.heads * std::floor(o.axis(0, 2) / packed);
+    if (rank(3) == 4) s.keys += o.axis(3, 2);
+  } else {
+    if (rank(0) == 5) s.key = s.value = o.axis(0, 2) * o.axis(0, 4);  // batch x tokens x heads x 3 x width
+    if (o.has(1)) s.keys = o.axis(1, rank(1) == 4 ? 2 : 1);
+    if (rank(1) == 5) s.value = o.axis(1, 2) * o.axis(1, 4);  // batch x tokens x heads x 2 x width
+    else if (o.has(2)) s.value = rank(2) == 4 ? o.axis(2, 1) * o.axis(2, 3) : o.axis(2, 2);
+    if (rank(6) == 4) s.keys += o.axis(6, 2);
   }
-  const bool grouped = o.type() == "GroupQueryAttention";
-  const bool packed = o.in(0).shape.size() == 5;
-  double keys = queries;
-  if (!grouped && o.has(1)) keys = o.axis(1, o.in(1).shape.size() == 4 ? 2 : 1);
-  const int past = grouped ? 3 : 6;
-  if (o.has(past) && o.in(past).shape.size() == 4) keys += o.axis(past, 2);
-  return attention_core(batch, queries, keys, heads, packed ? o.axis(0, 2) * o.axis(0, 4) : o.out() / (batch * queries));
+  return s;
 }
 
 /// Each output is a sum over a window along every axis that changes: two or four wide, wider where antialiasing shrinks.
@@ -239,8 +286,11 @@ class einsum_contraction {
   if (op == "LRN") return out * (2 * o.attribute("size", 1) + 3);
   if (op == "Resize" || op == "Upsample") return resize_flops(o);
   const bool attends = op == "Attention" || op == "MultiHeadAttention" || op == "GroupQueryAttention";
-  if (attends && is_microsoft(o.node)) return attention_flops(o);
-  if (op == "Attention") return onnx_attention_flops(o);
+  if (attends && is_microsoft(o.node)) {
+    const double projected = op == "Attention" ? 2 * o.axis(0, 0) * o.axis(0, 1) * o.in(1).elements() : 0;
+    return projected + microsoft_attention(o).flops();
+  }
+  if (op == "Attention") return onnx_attention(o).flops();
   return std::nullopt;
 }
 

@@ -21,17 +21,20 @@ inline constexpr std::size_t most_folded_values = 4096;
 /// More numbers of other types are data, not sizes.
 inline constexpr std::size_t most_folded_data = 16;
 
+/// Bytes of an element of an onnx::TensorProto::DataType; nothing where the type is not known, as that of texts: they count as 4.
+[[nodiscard]] std::optional<double> bytes_of_type(int type);
+
 /// What is known of a tensor.
 struct onnx_tensor {
   bool known = false;  ///< its shape
   std::vector<long long> shape = {};
   int type = 0;                                       ///< onnx::TensorProto::DataType
   bool constant = false;                              ///< no input of the graph has to do with it
-  std::optional<std::vector<long long>> values = {};  ///< of few integers and truth values that are known: shapes and axes
+  std::optional<std::vector<long long>> values = {};  ///< of few integers and truth values that are known, as shapes and axes are
   std::optional<std::vector<double>> reals = {};      ///< of few numbers that are known, where they are floating point
   std::optional<std::size_t> producer = {};           ///< node
 
-  /// Is it part of computing shapes, and nothing that a layer holds or moves?
+  /// May it be part of computing shapes?
   [[nodiscard]] bool is_shape() const { return values.has_value(); }
   /// Are its numbers known?
   [[nodiscard]] bool is_read() const { return values || reals; }

@@ -9,15 +9,18 @@
 
 namespace HETPLAN_NAMESPACE::exchange::detail {
 
-[[nodiscard]] HETPLAN_INLINE double bytes_of_type(int type) {
-  switch (type) {
-    case 21:  // UINT4, INT4, FLOAT4E2M1: newer than the headers
+HETPLAN_INLINE std::optional<double> bytes_of_type(int type) {
+  switch (type) {  // the numbers are of types that are newer than the headers
+    case 25:       // UINT2, INT2
+    case 26: return 0.25;
+    case 21:  // UINT4, INT4, FLOAT4E2M1
     case 22:
     case 23: return 0.5;
-    case 17:  // the four of FLOAT8
+    case 17:  // the four of FLOAT8, FLOAT8E8M0
     case 18:
     case 19:
     case 20:
+    case 24:
     case onnx::TensorProto::INT8:
     case onnx::TensorProto::UINT8:
     case onnx::TensorProto::BOOL: return 1;
@@ -25,12 +28,15 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
     case onnx::TensorProto::BFLOAT16:
     case onnx::TensorProto::INT16:
     case onnx::TensorProto::UINT16: return 2;
+    case onnx::TensorProto::FLOAT:
+    case onnx::TensorProto::INT32:
+    case onnx::TensorProto::UINT32: return 4;
     case onnx::TensorProto::DOUBLE:
     case onnx::TensorProto::INT64:
     case onnx::TensorProto::UINT64:
     case onnx::TensorProto::COMPLEX64: return 8;
     case onnx::TensorProto::COMPLEX128: return 16;
-    default: return 4;
+    default: return std::nullopt;
   }
 }
 
@@ -39,7 +45,7 @@ HETPLAN_INLINE double onnx_tensor::elements() const {
   for (const long long d : shape) n *= static_cast<double>(d);
   return n;
 }
-HETPLAN_INLINE double onnx_tensor::bytes() const { return elements() * bytes_of_type(type); }
+HETPLAN_INLINE double onnx_tensor::bytes() const { return elements() * bytes_of_type(type).value_or(4); }
 
 HETPLAN_INLINE onnx_tensor described(const onnx::ValueInfoProto& info, const std::map<std::string, long long>& sizes) {
   onnx_tensor t;
