@@ -32,6 +32,7 @@ class any_memory_model {
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const { return model_->activations_for_weights(l, w); }
   /// Throws invalid_input where the model that it holds does not tell it.
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return model_->optimizer_state(l, w); }
+  [[nodiscard]] bool has_optimizer_state() const { return model_->has_optimizer_state(); }
 
   /// Bytes per sample of several layers: their activations, and the part of them that the weight part of a backward needs.
   struct activation_bytes {
@@ -54,6 +55,7 @@ class any_memory_model {
     [[nodiscard]] virtual bytes cache(const layer&, const workload&) const = 0;
     [[nodiscard]] virtual bytes activations_for_weights(const layer&, const workload&) const = 0;
     [[nodiscard]] virtual bytes optimizer_state(const layer&, const workload&) const = 0;
+    [[nodiscard]] virtual bool has_optimizer_state() const = 0;
     [[nodiscard]] virtual activation_bytes total_activations(const planning_graph&, std::span<const layer_id>, const workload&) const = 0;
     [[nodiscard]] virtual double total_state(const planning_graph&, std::span<const layer_id>, const workload&, int shards) const = 0;
   };
@@ -82,6 +84,7 @@ class any_memory_model {
       if constexpr (tells_optimizer_state<M>) return model.optimizer_state(l, w);
       else throw_no_optimizer_state();
     }
+    [[nodiscard]] bool has_optimizer_state() const override { return tells_optimizer_state<M>; }
     [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers,
                                                      const workload& w) const override {
       const std::lock_guard lock(one_at_a_time);

@@ -213,7 +213,7 @@ HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, co
     capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
   }
   const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
-                                        p.workload.mode == mode::training ? static_cast<int>(c.size()) : 1);
+                                        p.workload.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(c.size()) : 1);
   return p.workload.steps() * std::max(compute, path_bound(model, m, p.workload.mode));
 }
 

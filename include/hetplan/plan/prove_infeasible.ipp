@@ -35,20 +35,12 @@ struct least_holding {
   const workload& w = problem.job.workload;
   const any_memory_model& memory = problem.models.memory;
   std::vector<least_holding> all;
-  int shards = w.mode == mode::training ? static_cast<int>(problem.cluster.size()) : 1;
+  const int shards = w.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(problem.cluster.size()) : 1;
   for (const layer& l : problem.model.layers()) {
     least_holding x{.layer = l.id, .state = checked_state(memory, l, w, 1)};
     x.activations = checked_bytes(memory.activations(l, w), "activations", l);
     if (w.mode == mode::generation) x.cache = checked_bytes(memory.cache(l, w), "cache", l);
-    double shared = x.state;
-    if (shards > 1) {
-      try {
-        shared = checked_state(memory, l, w, shards);
-      } catch (const invalid_input&) {  // the model does not tell: no plan shares it out
-        shards = 1;
-      }
-    }
-    x.alone = shared + x.activations + x.cache;
+    x.alone = (shards > 1 ? checked_state(memory, l, w, shards) : x.state) + x.activations + x.cache;
     all.push_back(x);
   }
   return all;

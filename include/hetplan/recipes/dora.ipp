@@ -153,7 +153,9 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   if (found.plans.empty()) {  // nothing fits
     const bool told_to_stop = found.status.result == outcome::stopped && !found.out_of_steps;
     if (auto proof = told_to_stop ? std::nullopt : prove_infeasible(problem)) {
-      std::string why = found.binding ? to_string(*found.binding, problem.cluster) : "no plan keeps the limits";
+      std::string why = found.binding        ? to_string(*found.binding, problem.cluster)
+                        : found.out_of_steps ? "no plan keeps the limits"
+                                             : std::move(found.status.reason);
       found.status = {outcome::infeasible, std::move(why), std::move(proof)};
       found.out_of_steps = false;
     }
