@@ -501,7 +501,8 @@ class asked(toy_problem.folder_test):
     def test_what_planners_write_has_no_warnings(self):
         self.write("many.json", toy_problem.model(1, 2, 3, 1, 2))
         seen = set()
-        for mode, more in (("training", {}), ("training", {"schedule": "gpipe"}), ("inference", {}), ("generation", {"tokens": 3})):
+        for mode, more in (("training", {}), ("training", {"schedule": "gpipe"}), ("training", {"batch": 1}), ("inference", {}),
+                           ("generation", {"tokens": 3})):
             self.write("j.json", {"format": "hetplan/job/1", "mode": mode, "batch": 4, **more})
             rows = json.loads(self.run_it("compare", "many.json", "c.json", "j.json", "--json").stdout)["rows"]
             for row in rows:
@@ -511,6 +512,11 @@ class asked(toy_problem.folder_test):
                 self.write("p.json", row["plan"])
                 self.assertEqual(self.warned("simulate", "many.json", "c.json", "p.json"), [], row["planner"])
         self.assertGreaterEqual(len(seen), 14)
+        # A rule for warm-ups asks for more than there are microbatches.
+        self.write("j.json", {**JOB, "batch": 1})
+        self.run_it("plan", "mobilenetv2", "edge-cluster", "j.json", "--planner", "pipedream", "--out", "p.json")
+        self.assertGreater(max(json.loads((self.path / "p.json").read_text())["schedule"]["warmup"]), 1)
+        self.assertEqual(self.warned("simulate", "mobilenetv2", "edge-cluster", "p.json"), [])
         self.write("j.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 1})
         for contention in ("none", "per_link", "one_port", "shared"):
             for copies in ("per_edge", "per_device"):

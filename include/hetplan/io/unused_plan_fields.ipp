@@ -17,8 +17,8 @@ namespace detail {
 /// Goes through a plan's file and asks of each field whether a run of the plan can tell it from its default.
 class plan_field_check {
  public:
-  plan_field_check(const plan& p, const planning_graph& model, const cluster& c)
-      : p_(p), model_(model), cluster_(c), training_(p.workload.mode == mode::training) {
+  plan_field_check(const plan& p, const planning_graph& model, const cluster& c, bool by_rule)
+      : p_(p), model_(model), cluster_(c), training_(p.workload.mode == mode::training), by_rule_(by_rule) {
     if (training_) reductions_ = reductions_of(p, model);
   }
 
@@ -76,6 +76,7 @@ class plan_field_check {
 
   void look_at_warmup(const json_node& list) {
     if (!training_) return unused(list, "only training has a warm-up");
+    if (by_rule_) return;
     const stage_graph g = make_stage_graph(p_, model_);
     std::size_t s = 0;
     for (const json_node n : list.elements("")) {
@@ -114,7 +115,7 @@ class plan_field_check {
     if (p_.copies != transfer_copies::per_device) return;
     if (p_.transfers == transfer_mode::block) return unused(n, "transfers that block go once for each edge");
     const stage_graph g = make_stage_graph(p_, model_);
-    bool matters = p_.workload.mode == mode::inference;  // planners that place operators say it whatever they have found
+    bool matters = by_rule_;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       std::map<device_id, std::pair<int, bool>> readers;  // stages, and whether all of them can share one transfer
       for (const std::size_t e : g.nodes[s].out) {
@@ -181,15 +182,16 @@ class plan_field_check {
   const planning_graph& model_;
   const cluster& cluster_;
   bool training_;
+  bool by_rule_;
   std::vector<reduction> reductions_ = {};
   std::vector<std::string> lines_ = {};
 };
 
 }  // namespace detail
 
-HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model,
-                                                           const cluster& c) {
-  return detail::plan_field_check(p, model, c).run(n);
+HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model, const cluster& c,
+                                                           bool by_rule) {
+  return detail::plan_field_check(p, model, c, by_rule).run(n);
 }
 
 }  // namespace HETPLAN_NAMESPACE::io
