@@ -80,6 +80,21 @@ struct planner_of_job {
   }
 };
 
+/// Why no run over the timeline has made a backup; "" if one has.
+std::string why_no_backup(const std::vector<io::policy_history>& rows, const problem& p, const adapt::backup_routine& routine) {
+  bool any = false;
+  for (const io::policy_history& row : rows) {
+    const auto copies = [&](const hetplan::plan& each) {
+      return !adapt::replicate_by_topology(each, p.model, p.cluster, routine.content, p.models.memory).backups.empty();
+    };
+    if (std::none_of(row.history.plans.begin(), row.history.plans.end(), copies)) continue;
+    if (row.history.iterations + row.history.lost >= routine.period) return {};
+    any = true;
+  }
+  if (any) return "no policy comes to " + std::to_string(routine.period) + " iterations";
+  return "no plan that ran has both something to back up and another device with a way and room for it";
+}
+
 void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t) {
   std::printf("%-20s %10s %12s %10s %12s %10s %8s %10s %10s\n", "policy", "iterations", "each", "violations", "energy", "stall", "switches",
               "moved", "reaction");
@@ -127,7 +142,7 @@ int adapt(const common_options& options, const adapt_options& o) {
   read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
   outputs files({{"--html", o.html}, {"--svg", o.svg}}, read);
   const std::string dora = "dora";  // plans for every policy
-  for (const std::string& line : unused_options(options, {&dora, 1})) warn(line);
+  for (const std::string& line : unused_options(options, {&dora, 1}, false)) warn(line);
   std::vector<std::string> names = o.policies;
   require_each_once("--policies", names);
   if (names.empty()) names = {"static", "network-only", "dora", "replan-always", "oracle"};
@@ -175,12 +190,14 @@ int adapt(const common_options& options, const adapt_options& o) {
     return std::any_of(row.history.plans.begin(), row.history.plans.end(), ranks);
   };
   warn_of_timeline(std::any_of(rows.begin(), rows.end(), ran_one));
+  const std::string no_backup = storage.backups ? why_no_backup(rows, p, *storage.backups) : "";
+  if (first && o.backups && !no_backup.empty()) warn("--backups: " + no_backup + "; not used");
   if (!o.svg.empty()) files.put(o.svg, draw::adaptation_svg(rows, t, model, devices, wanted.qoe));
   if (!o.html.empty()) files.put(o.html, draw::adaptation_report_html(rows, t, model, devices, wanted));
   if (options.json) {
     std::cout << io::write_histories(rows, model, devices);
   } else {
-    if (period > 0) std::printf("backups: after every %lld iterations\n", period);
+    if (period > 0 && no_backup.empty()) std::printf("backups: after every %lld iterations\n", period);
     print(rows, t);
   }
   files.commit();

@@ -200,7 +200,9 @@ std::map<std::string, long long> parse_dimensions(const std::vector<std::string>
 std::map<std::string, bool> parse_conditions(const std::vector<std::string>& given);
 /// What is given and none of these planners takes, a line each. Throws invalid_input where it is a model of dora's, by name, or a row
 /// stands twice.
-std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners,
+///
+/// @param inference  is there a job that is one? No other has its operators placed.
+std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, bool inference,
                                         dora_phase phase = dora_phase::both);
 /// What a job wants and none of these planners chooses by, a line each: baselines have a schedule of their own and look for the least
 /// latency.

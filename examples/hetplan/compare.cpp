@@ -53,7 +53,7 @@ int compare(const common_options& options, const compare_options& o) {
   std::vector<std::string> names = o.planners.empty() ? planner_names() : o.planners;
   // Unasked, only who can plan such a job.
   if (o.planners.empty() && wanted.workload.mode != mode::inference) std::erase_if(names, places_operators);
-  for (const std::string& line : unused_options(options, names)) warn(line);
+  for (const std::string& line : unused_options(options, names, wanted.workload.mode == mode::inference)) warn(line);
   for (const std::string& line : unused_wishes(wanted, names)) warn(line);
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   std::vector<io::comparison_row> rows;

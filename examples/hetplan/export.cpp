@@ -14,6 +14,7 @@
 #endif
 #include <hetplan/exchange/placement_json.hpp>
 #include <hetplan/exchange/whole_blocks.hpp>
+#include <hetplan/io/check_together.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
 #include <hetplan/plan/expand_blocks.hpp>
@@ -26,6 +27,20 @@ namespace cli {
 using namespace hetplan;
 
 namespace {
+
+void warn_of_limits(const std::string& file, const evaluation& e, const cluster& devices) {
+  for (const broken_limit& b : broken_limits(e, devices)) warn(file + ": breaks a limit: " + to_string(b, devices));
+}
+
+/// The same where nobody has simulated the plan; where the model has no times for these devices, nobody knows.
+void warn_of_limits(const std::string& file, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+  try {
+    io::check_together(model, devices, devices.name(), p.workload.mode);
+    warn_of_limits(file, judge(p, model, devices, profiled_or_roofline{}).evaluation, devices);
+  } catch (const invalid_input&) {
+  } catch (const invalid_model&) {
+  }
+}
 
 std::string text_for(const export_options& o, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
   if (o.to == "llama.cpp") return exchange::llama_cpp_command(p, model, devices);
@@ -40,6 +55,7 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   const judgement judged = bounded ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
                                    : judge(p, model, devices, profiled_or_roofline{});
   check_prediction(o.plan, p, judged.evaluation, model, devices);  // whole blocks have none
+  warn_of_limits(o.plan, judged.evaluation, devices);
   if (o.to == "tasks") return io::write_tasks(p, model, devices, judged);
   hetplan::plan predicted = p;
   predicted.predicted = judged.evaluation;
@@ -100,7 +116,9 @@ int export_plan(const common_options& options, const export_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   hetplan::plan p = load_plan(o.plan, model, devices);
-  if (o.whole_blocks || (o.to != "tasks" && o.to != "plan")) check_prediction(o.plan, p, model, devices);
+  const bool judged_later = o.to == "tasks" || o.to == "plan";
+  if (o.whole_blocks || !judged_later) check_prediction(o.plan, p, model, devices);
+  if (!o.whole_blocks && !judged_later) warn_of_limits(o.plan, p, model, devices);
   if (o.whole_blocks && !p.schedule.transfers.empty())
     warn(o.plan + ": flows: --whole-blocks moves cuts, which makes other transfers; not used");
   if (o.to == "onnx") {

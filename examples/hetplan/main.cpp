@@ -205,6 +205,7 @@ class command_line {
 
   int run(int argc, char** argv) {
     try {
+      cli::require_items(app_, argc, argv);
       app_.parse(argc, argv);
     } catch (const CLI::Success& help) {
       return app_.exit(help);

@@ -39,7 +39,7 @@ int plan(const common_options& options, const plan_options& o) {
   check_pair(model, devices, o.cluster, wanted.workload.mode);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
   const auto phase = static_cast<dora_phase>(o.phase);
-  for (const std::string& line : unused_options(options, {&o.planner, 1}, phase)) warn(line);
+  for (const std::string& line : unused_options(options, {&o.planner, 1}, wanted.workload.mode == mode::inference, phase)) warn(line);
   for (const std::string& line : unused_wishes(wanted, {&o.planner, 1}, o.top.value_or(1) > 1)) warn(line);
 
   outputs files({{"--out", o.out}, {"--svg", o.svg}, {"--html", o.html}, {"--trace", o.trace}}, {o.model, o.cluster, o.job});

@@ -121,13 +121,16 @@ void require_planner(const char* option, const std::string& name) {
   if (!fault.empty()) throw invalid_input(std::string(option) + ": " + fault);
 }
 
-std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
+std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, bool inference,
+                                        dora_phase phase) {
   require_search_options(options, planners, phase);
   const bool search = std::any_of(planners.begin(), planners.end(), searches);
   std::vector<std::string> lines;
-  if (std::none_of(planners.begin(), planners.end(), places_operators)) {
-    if (!options.contention.empty()) lines.emplace_back("--contention: only planners that place operators take it; not used");
-    if (!options.copies.empty()) lines.emplace_back("--copies: only planners that place operators take it; not used");
+  const bool placers = std::any_of(planners.begin(), planners.end(), places_operators);
+  if (!placers || !inference) {
+    const std::string why = placers ? "operators are placed in inference alone" : "only planners that place operators take it";
+    if (!options.contention.empty()) lines.push_back("--contention: " + why + "; not used");
+    if (!options.copies.empty()) lines.push_back("--copies: " + why + "; not used");
   }
   if (options.threads && !search) lines.emplace_back("--threads: only dora's searches take it; not used");
   if (!options.seed) return lines;

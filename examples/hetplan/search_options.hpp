@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -38,6 +39,32 @@ inline CLI::Validator positive_number() {
         return "expected a finite number > 0, got " + hetplan::io::in_quotes(given);
       },
       "");
+}
+
+/// CLI11 leaves empty items of a list out. Throws CLI::ValidationError for "gpipe,,dora", before anything is parsed.
+inline void require_items(const CLI::App& app, int argc, const char* const* argv) {
+  const std::function<const CLI::Option*(const CLI::App&, const std::string&)> find = [&](const CLI::App& a,
+                                                                                          const std::string& name) -> const CLI::Option* {
+    if (const CLI::Option* o = a.get_option_no_throw(name)) return o;
+    for (const CLI::App* command : a.get_subcommands([](const CLI::App*) { return true; })) {
+      if (const CLI::Option* o = find(*command, name)) return o;
+    }
+    return nullptr;
+  };
+  const CLI::Option* list = nullptr;  // whose values these are
+  for (int i = 1; i < argc; ++i) {
+    std::string value = argv[i];
+    if (value.starts_with("--")) {
+      const std::size_t end = value.find('=');
+      list = find(app, value.substr(0, end));
+      if (list != nullptr && list->get_delimiter() != ',') list = nullptr;
+      if (end == std::string::npos) continue;
+      value.erase(0, end + 1);
+    }
+    if (list == nullptr || value.empty()) continue;
+    if (value.front() == ',' || value.back() == ',' || value.find(",,") != std::string::npos)
+      throw CLI::ValidationError(list->get_name(), "expected a value on both sides of each comma, got " + hetplan::io::in_quotes(value));
+  }
 }
 
 inline void add_search_options(CLI::App& command, common_options& options) {

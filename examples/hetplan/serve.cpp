@@ -26,6 +26,7 @@
 #include <hetplan/io/serving_results_json.hpp>
 #include <hetplan/io/text.hpp>
 #include <hetplan/io/units.hpp>
+#include <hetplan/io/unused_faults.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/fixed_placement.hpp>
 #include <hetplan/serve/placement_candidates.hpp>
@@ -115,7 +116,11 @@ serving_inputs read_inputs(const serve_options& o) {
   serving_inputs in{std::move(cloud), std::move(file.services), std::move(file.times), {}, {}, {}};
   in.requests = read_requests(o, o.requests, in.cloud, in.services);
   if (!o.expected.empty()) in.expected = read_requests(o, o.expected, in.cloud, in.services);
-  if (!o.faults.empty()) in.run.faults = io::read_faults(io::json_document::load(o.faults), in.cloud);
+  if (!o.faults.empty()) {
+    const io::json_document faults = io::json_document::load(o.faults);
+    in.run.faults = io::read_faults(faults, in.cloud);
+    for (const std::string& line : io::unused_faults(io::json_node(faults), in.run.faults, in.cloud)) warn(line);
+  }
   if (!o.records.empty()) in.run.detail = serve::history_detail::records;
   return in;
 }

@@ -30,8 +30,8 @@ int simulate(const common_options& options, const simulate_options& o) {
     std::cout << io::write_evaluation(j.evaluation, devices);
   } else {
     std::cout << describe(p, model, devices);
-    if (const auto limit = find_broken_limit(j.evaluation, devices))
-      std::cout << "  breaks a limit: " << escaped(to_string(*limit, devices)) << "\n";
+    for (const broken_limit& b : broken_limits(j.evaluation, devices))
+      std::cout << "  breaks a limit: " << escaped(to_string(b, devices)) << "\n";
   }
   files.commit();
   return 0;

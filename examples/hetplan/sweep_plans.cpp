@@ -53,6 +53,11 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
     const std::uint64_t d = digest(name, io::write_model(model));
     models_.push_back({name, std::move(model), d});
   }
+  const auto refuse_of_file = [&](const char* field, const std::string& whose) {
+    throw invalid_input(io::escaped(file) + ": /" + field + ": only a built-in " + whose + "model takes it, and the sweep has none");
+  };
+  if (left.tokens && !options.tokens) refuse_of_file("tokens", "language ");
+  if (!left.dtype.empty() && options.dtype.empty()) refuse_of_file("dtype", "");
   require_no_model_options(left, "any of " + file);
   for (std::size_t i = 0; i < s.clusters.size(); ++i) {
     const std::string& name = s.clusters[i];
@@ -94,7 +99,8 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
     }
   }
   planners_ = s.planners.empty() ? planner_names() : s.planners;
-  for (std::string& line : unused_options(options_, planners_)) warnings_.push_back(std::move(line));
+  const bool inference = std::any_of(jobs_.begin(), jobs_.end(), [](const auto& j) { return j.value.workload.mode == mode::inference; });
+  for (std::string& line : unused_options(options_, planners_, inference)) warnings_.push_back(std::move(line));
   for (const auto& j : jobs_) {
     for (const std::string& line : unused_wishes(j.value, planners_)) warnings_.push_back("job " + io::in_quotes(j.name) + ": " + line);
   }

@@ -13,6 +13,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/serving_sweep_json.hpp>
+#include <hetplan/io/unused_faults.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/fixed_placement.hpp>
 #include <hetplan/serve/size_for.hpp>
@@ -59,8 +60,12 @@ serving_sweep::serving_sweep(const common_options& options, const std::string& f
       faults_.emplace_back();
       continue;
     }
-    auto [faults, d] = load(
-        s.faults, [&](const auto& text, const auto& path) { return io::read_faults(io::json_document::parse(text, path), cloud.value); });
+    auto [faults, d] = load(s.faults, [&](const auto& text, const auto& path) {
+      const auto file_of = io::json_document::parse(text, path);
+      auto all = io::read_faults(file_of, cloud.value);
+      for (std::string& line : io::unused_faults(io::json_node(file_of), all, cloud.value)) warnings_.push_back(std::move(line));
+      return all;
+    });
     faults_.push_back(std::move(faults));
     faults_digest_ = d;
   }

@@ -63,7 +63,18 @@ class asked(toy_problem.folder_test):
         self.write("s.json", sweep)
         self.assertEqual(self.warned("sweep", "s.json", "--out", "rows"), [])
         self.write("s.json", {**sweep, "models": ["m.json"]})
-        self.assertIn("--tokens: only a built-in language model takes it, not any of s.json", self.refused("sweep", "s.json", "--out", "rows2"))
+        # Each names what the user wrote.
+        self.assertEqual("hetplan: s.json: /tokens: only a built-in language model takes it, and the sweep has none\n",
+                         self.refused("sweep", "s.json", "--out", "rows2"))
+        del sweep["tokens"]
+        self.write("s.json", {**sweep, "models": ["m.json"]})
+        self.assertEqual("hetplan: s.json: /dtype: only a built-in model takes it, and the sweep has none\n",
+                         self.refused("sweep", "s.json", "--out", "rows2"))
+        del sweep["dtype"]
+        self.write("s.json", {**sweep, "models": ["m.json"]})
+        for option, value, whose in (("--tokens", "3", "language "), ("--dtype", "bf16", "")):
+            self.assertEqual(f"hetplan: {option}: only a built-in {whose}model takes it, not any of s.json\n",
+                             self.refused("sweep", "s.json", "--out", "rows2", option, value))
 
     def test_generation_takes_models_of_one_token_per_sample(self):
         def said(name, tokens):
@@ -101,6 +112,18 @@ class asked(toy_problem.folder_test):
         self.assertRegex(self.refused(*self.plan, "--out", ""), "^hetplan: --out: .*expected a value, got nothing")
         self.assertIn("--planners: ", self.refused("compare", "m.json", "c.json", "--planners", ""))
         self.assertIn("--planners: expected one of", self.refused("compare", "m.json", "c.json", "--planners", "gpipe,magic"))
+
+    def test_an_empty_item_of_a_list_is_no_item(self):
+        compare = ("compare", "m.json", "c.json", "--planners")
+        for given in ("gpipe,,dora", ",gpipe", "gpipe,", ","):
+            said = f'expected a value on both sides of each comma, got "{given}"'
+            for command in ((*compare, given), (*compare[:-1], "--planners=" + given), (*compare, "gpipe", given), (*self.adapt[:-1], given),
+                            (*self.plan[:-1], "dora", "--rows", given), ("--input", given, *self.plan),
+                            ("replay", "m.json", "c.json", "p.json", "--lost", given), ("import", "onnx", "a.onnx", "--dim", given)):
+                self.assertIn(said, self.refused(*command))
+        self.assertEqual(self.warned(*compare, "gpipe,on-device"), [])
+        self.write("m,,.json", MODEL)  # no list
+        self.assertEqual(self.warned("plan", "m,,.json", *self.plan[2:]), [])
 
     def test_a_name_stands_once_in_a_list(self):
         self.assertIn('--planners: expected every name once, got "gpipe" again', self.refused("compare", "m.json", "c.json", "--planners", "gpipe,gpipe"))
@@ -317,6 +340,69 @@ class asked(toy_problem.folder_test):
         self.assertEqual(self.warned(*judge), [])
         self.assertEqual(self.warned(*judge, "--network", "exclusive"), [])
 
+    def test_bounds_and_gaps_that_do_not_hold(self):
+        stages = [{"layers": ["l0"], "devices": [{"name": "d0", "samples": 1}]}, {"layers": ["l1", "l2"], "devices": [{"name": "d1", "samples": 1}]}]
+        self.write("p.json", {"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1,
+                              "microbatches": 3, "stages": stages})
+        plan = json.loads(self.run_it("export", "m.json", "c.json", "p.json", "--to", "plan").stdout)
+        predicted = plan["predicted"]
+        latency = predicted["latency"]
+
+        def warned(predicted, **fields):
+            self.write("p.json", {**plan, **fields, "predicted": predicted})
+            simulated = self.warned("simulate", "m.json", "c.json", "p.json")
+            self.assertEqual(self.warned("export", "m.json", "c.json", "p.json", "--to", "tasks"), simulated)
+            return simulated
+
+        def without(*keys):
+            return {k: v for k, v in predicted.items() if k not in keys}
+
+        self.assertEqual(warned(predicted), [])
+        self.assertEqual(warned(without("gap", "schedule_gap")), [])
+        self.assertEqual(warned(without("bound", "gap", "schedule_bound", "schedule_gap", "contention_bound")), [])
+        for gap in ("gap", "schedule_gap"):
+            self.assertGreater(predicted[gap], 0)
+            lines = warned({**predicted, gap: 0})
+            self.assertEqual(len(lines), 1, lines)
+            self.assertTrue(lines[0].startswith(f"p.json: /predicted/{gap}: 0 is predicted and "), lines)
+        unused = ["p.json: /predicted/gap: there is no bound that it could be to; not used",
+                  "p.json: /predicted/schedule_gap: there is no schedule_bound that it could be to; not used"]
+        self.assertEqual(warned({"latency": latency, "gap": 123, "schedule_gap": 123}), unused)
+        self.assertEqual(warned({**predicted, "bound": 0, "schedule_bound": 0}), unused)
+        self.assertEqual(warned({"latency": latency, "placement_bound": 123, "time_between_tokens": 7}),
+                         ["p.json: /predicted/placement_bound: only the operators of an inference are placed; not used",
+                          "p.json: /predicted/time_between_tokens: only generation makes tokens; not used"])
+        # Of an inference it counts, and another search may have found less; but no more than the latency.
+        self.write("one.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 1})
+        self.run_it("plan", "m.json", "c.json", "one.json", "--planner", "heft", "--out", "p.json")
+        plan = json.loads((self.path / "p.json").read_text())
+        predicted = plan["predicted"]
+        self.assertEqual(warned(predicted), [])
+        self.assertEqual(warned({**predicted, "placement_bound": predicted["latency"] / 2}), [])
+        lines = warned({**predicted, "placement_bound": 123})
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], "^p.json: /predicted/placement_bound: 123 is no bound of the simulated latency, [0-9.e-]+; the simulated numbers count$")
+
+    def test_limits_that_a_plan_breaks_are_all_told(self):
+        devices = [{**CLUSTER["devices"][0], "memory": "1 MB", "energy_budget": 1e-3}, {**CLUSTER["devices"][1], "max_busy": 1e-3}]
+        stages = [{"layers": ["l0"], "devices": [{"name": "d0", "samples": 1}]}, {"layers": ["l1", "l2"], "devices": [{"name": "d1", "samples": 1}]}]
+        self.write("p.json", {"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "training", "microbatch_size": 1,
+                              "microbatches": 3, "stages": stages})
+        judge = ("m.json", "c.json", "p.json")
+        self.assertNotIn("broken_limits", json.loads(self.run_it("--json", "simulate", *judge).stdout))
+        self.assertEqual(self.warned("export", *judge, "--to", "tasks"), [])
+        self.write("c.json", {**CLUSTER, "devices": devices})
+        result = json.loads(self.run_it("--json", "simulate", *judge).stdout)
+        self.assertEqual([(b["device"], b["kind"], b["may_use"]) for b in result["broken_limits"]],
+                         [("d0", "memory", 1e6), ("d0", "energy", 1e-3), ("d1", "busy_share", 1e-3)])
+        self.assertEqual([b["needs"] for b in result["broken_limits"]],
+                         [result["peak_memory"]["d0"], result["energy"]["d0"], result["busy"]["d1"] / result["latency"]])
+        told = [x.strip() for x in self.run_it("simulate", *judge).stdout.splitlines() if "breaks a limit" in x]
+        self.assertEqual([" ".join(x.split()[:5]) for x in told],
+                         ["breaks a limit: memory: d0", "breaks a limit: energy: d0", "breaks a limit: busy share:"])
+        for to in ("tasks", "plan", "placement", "dot"):
+            self.assertEqual(self.warned("export", *judge, "--to", to), ["p.json: " + x for x in told], to)
+
     def test_every_command_that_reads_a_plan_compares_what_it_predicts(self):
         self.run_it(*self.plan[:-1], "pipeline", "--out", "p.json")
         plan = json.loads((self.path / "p.json").read_text())
@@ -378,6 +464,13 @@ class asked(toy_problem.folder_test):
                          ["p.json: /network: transfers that block share nothing, and there are no others; not used"])
         self.assertEqual(warned(stages=[{"layers": ["l0", "l1", "l2"], "devices": [{"name": "d0", "samples": 1}], "shard_state": True}]),
                          ["p.json: /stages/0/shard_state: the stage has one device; not used"])
+        self.assertEqual(warned(copies="per_device"), ["p.json: /copies: no output is read by two stages of one device; not used"])
+        self.assertEqual(warned(network="priority", flows=[flow]),
+                         ['p.json: /network: no flow has a priority, so that all share as under "fair_share"; not used'])
+        self.assertEqual(warned(schedule={"warmup": [3, 1]}), [])
+        self.assertEqual(warned(schedule={"warmup": [4, 5]}),
+                         [f"p.json: /schedule/warmup/{s}: {given} is as good as 3, the microbatches of the stage; not used"
+                          for s, given in ((0, 4), (1, 5))])
         both = [{"name": "d0", "samples": 1}, {"name": "d1", "samples": 1}]
         replicated = {"layers": ["l0", "l1", "l2"], "devices": both, "shard_state": True}
         self.assertEqual(warned(microbatch_size=2, stages=[replicated]), [])
@@ -408,7 +501,8 @@ class asked(toy_problem.folder_test):
     def test_what_planners_write_has_no_warnings(self):
         self.write("many.json", toy_problem.model(1, 2, 3, 1, 2))
         seen = set()
-        for mode, more in (("training", {}), ("training", {"schedule": "gpipe"}), ("inference", {}), ("generation", {"tokens": 3})):
+        for mode, more in (("training", {}), ("training", {"schedule": "gpipe"}), ("training", {"batch": 1}), ("inference", {}),
+                           ("generation", {"tokens": 3})):
             self.write("j.json", {"format": "hetplan/job/1", "mode": mode, "batch": 4, **more})
             rows = json.loads(self.run_it("compare", "many.json", "c.json", "j.json", "--json").stdout)["rows"]
             for row in rows:
@@ -418,6 +512,11 @@ class asked(toy_problem.folder_test):
                 self.write("p.json", row["plan"])
                 self.assertEqual(self.warned("simulate", "many.json", "c.json", "p.json"), [], row["planner"])
         self.assertGreaterEqual(len(seen), 14)
+        # A rule for warm-ups asks for more than there are microbatches.
+        self.write("j.json", {**JOB, "batch": 1})
+        self.run_it("plan", "mobilenetv2", "edge-cluster", "j.json", "--planner", "pipedream", "--out", "p.json")
+        self.assertGreater(max(json.loads((self.path / "p.json").read_text())["schedule"]["warmup"]), 1)
+        self.assertEqual(self.warned("simulate", "mobilenetv2", "edge-cluster", "p.json"), [])
         self.write("j.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 1})
         for contention in ("none", "per_link", "one_port", "shared"):
             for copies in ("per_edge", "per_device"):
@@ -445,8 +544,20 @@ class asked(toy_problem.folder_test):
                 self.assertEqual(warned(leaves, mode=mode, options=("--backups", count)),
                                  ["--backups: only training changes weights, so there is nothing to back up; not used"])
             self.assertNotIn("backups:", self.run_it(*self.adapt, "--backups", "3").stdout)
-        self.assertEqual(warned(leaves, options=("--backups", "3")), [])
-        self.assertIn("backups: after every 3", self.run_it(*self.adapt, "--backups", "3").stdout)
+        nothing = "--backups: no plan that ran has both something to back up and another device with a way and room for it; not used"
+        self.assertEqual(warned(leaves, options=("--backups", "3")), [nothing])  # all on one device
+        self.assertEqual(warned(leaves), [])  # nobody has asked
+        self.assertNotIn("backups:", self.run_it(*self.adapt, "--backups", "3").stdout)
+        self.assertNotIn("backups:", self.run_it(*self.adapt).stdout)
+        # A pipeline has a stage on each device; a copy of the other's needs room beside it.
+        for weight, memory, lines in (("7 MB", "80 MB", []), ("4 MB", "40 MB", [nothing])):
+            self.write("c.json", {**CLUSTER, "devices": [{**d, "memory": memory} for d in CLUSTER["devices"]]})
+            self.write("m.json", {**MODEL, "layers": [{**x, "weight": weight} for x in MODEL["layers"]]})
+            self.assertEqual(warned(options=("--backups", "3")), lines)
+            self.assertEqual("backups: after every 3" in self.run_it(*self.adapt, "--backups", "3").stdout, not lines)
+            if not lines:
+                self.assertEqual(warned(options=("--backups", "99999")), ["--backups: no policy comes to 99999 iterations; not used"])
+                self.assertNotIn("backups:", self.run_it(*self.adapt, "--backups", "99999").stdout)
 
     def test_fields_of_a_cluster_that_no_plan_can_use(self):
         def warned(device=(), **fields):
@@ -471,6 +582,29 @@ class asked(toy_problem.folder_test):
                          ['c.json: /resources/1: no route takes resource "wire"; not used',
                           "c.json: /routes/1: route 0 is between the same ends and comes before it; not used",
                           "c.json: /routes/2: a device needs no route to itself; not used"])
+        ways = [{**everywhere, "from": a, "to": b} for a, b in (("d0", "*"), ("d0", "d1"), ("*", "d0"))]
+        self.assertEqual(warned(resources=resources[:1], routes=ways),
+                         ["c.json: /routes/0: every pair of devices that it could be for takes another route; not used"])
+        self.assertEqual(warned(resources=resources[:1], routes=[everywhere], indirect="widest"),
+                         ["c.json: /indirect: no pair of devices gets a route by it; not used"])
+        third = {**CLUSTER, "devices": [*CLUSTER["devices"], {**CLUSTER["devices"][0], "name": "d2"}], "resources": resources[:1],
+                 "routes": ways[:2] + [{**everywhere, "from": "d2", "to": "d0"}], "indirect": "widest"}
+        del third["topology"]
+        self.write("c.json", third)  # d2 reaches d1 over d0
+        self.assertEqual(self.warned("show", "c.json"), [])
+        for alone in ({"topology": CLUSTER["topology"]}, {}):
+            self.write("c.json", {**{k: v for k, v in CLUSTER.items() if k != "topology"}, **alone, "devices": CLUSTER["devices"][:1]})
+            self.assertEqual(self.warned("show", "c.json"), ["c.json: /topology: there is one device; not used"] if alone else [])
+
+        def grouped(*groups):
+            return warned(topology={"kind": "hierarchical", "capacity": 1e6, "groups": [
+                {"name": f"g{i}", "devices": g, "capacity": 1e6} for i, g in enumerate(groups)]})
+
+        self.assertEqual(grouped(["d0"], ["d1"]), [])  # what comes to a group of one takes its inner resource
+        self.assertEqual(grouped(["d0", "d1"], []),
+                         ["c.json: /topology/capacity: nothing goes between groups, as all devices are in one; not used",
+                          "c.json: /topology/groups/1: no device is in it; not used"])
+        warned(resources=resources, routes=[everywhere])
         self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s", "events": [{"at": 1, "resource": "wire", "capacity": 1}]})
         self.assertIn('t.json: /events/0/resource: no route takes resource "wire"; not used', self.warned(*self.adapt))
 
@@ -484,6 +618,29 @@ class asked(toy_problem.folder_test):
 
         self.assertEqual([computed(), computed(), computed("--contention", "none"), computed("--contention", "none"),
                           computed("--copies", "per_edge")], [2, 0, 1, 0, 1])
+
+    def test_what_no_operators_of_this_job_and_model_use(self):
+        placed = [f"{o}: operators are placed in inference alone; not used" for o in ("--contention", "--copies")]
+        options = ("--contention", "none", "--copies", "per_edge")
+        compare = ("compare", "m.json", "c.json", "j.json", "--planners", "heft,gpipe", *options)
+        self.assertEqual(self.warned(*compare), placed)
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"],
+                              "planners": ["heft", "gpipe"]})
+        self.assertEqual(self.warned("sweep", "s.json", "--out", "rows", *options), placed)
+        self.write("j.json", {**JOB, "mode": "inference", "batch": 1})
+        self.assertEqual(self.warned(*compare), [])
+        self.assertEqual(self.warned("sweep", "s.json", "--out", "rows", *options), [])
+        self.assertEqual(self.warned("plan", "m.json", "c.json", "--planner", "heft", *options), [])
+        for fusion in ("tensorrt", "onednn"):
+            self.assertEqual(self.warned(*self.plan, "--fuse", fusion), [f'--fuse: no operators of model "toy" fuse as {fusion} does it'])
+            self.assertEqual(self.warned("show", "resnet50", "--fuse", fusion), [])
+        self.assertEqual(self.warned(*self.plan, "--fuse", "none"), [])
+
+    def test_what_is_built_in_has_no_warnings_when_it_is_written_out(self):
+        for name in json.loads(self.run_it("list", "clusters", "--json").stdout)["clusters"]:
+            cluster = json.loads(self.run_it("--json", "show", name).stdout)
+            self.write("c.json", cluster)
+            self.assertEqual(self.warned("show", "c.json"), [], name)
 
     def test_whole_blocks_are_for_those_that_have_blocks(self):
         self.assertIn("--whole-blocks: onnx is cut at operators", self.refused("export", "m.json", "c.json", "p.json", "--to", "onnx", "--source",

@@ -647,8 +647,10 @@ node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
 
     def cluster(self, *kinds):
         devices = [{"name": f"d{i}", "kind": kind, "memory": "8 GB"} for i, kind in enumerate(kinds)]
-        self.write("c.json", json.dumps({"format": "hetplan/cluster/1", "name": "own", "devices": devices,
-                                         "topology": {"kind": "shared", "capacity": "1 Gbit/s"}}))
+        cluster = {"format": "hetplan/cluster/1", "name": "own", "devices": devices}
+        if len(devices) > 1:
+            cluster["topology"] = {"kind": "shared", "capacity": "1 Gbit/s"}
+        self.write("c.json", json.dumps(cluster))
 
     def test_pipedream(self):
         text = self.done("import", "pipedream", "toy.txt", "--device", "gpu", "--out", "m.json")

@@ -71,8 +71,9 @@ def chain(rows="n", last="MatMul", **how):
 
 
 def cluster(*memory):
-    return json.dumps({"format": "hetplan/cluster/1", "name": "boards", "topology": {"kind": "mesh", "capacity": "10 Gbit/s"},
-                       "devices": [{"name": f"board {i}", "kind": "board", "memory": m, "compute": "1 GFLOP/s"} for i, m in enumerate(memory)]})
+    devices = [{"name": f"board {i}", "kind": "board", "memory": m, "compute": "1 GFLOP/s"} for i, m in enumerate(memory)]
+    wires = {"topology": {"kind": "mesh", "capacity": "10 Gbit/s"}} if len(devices) > 1 else {}
+    return json.dumps({"format": "hetplan/cluster/1", "name": "boards", "devices": devices, **wires})
 
 
 class folder_test(unittest.TestCase):

@@ -228,12 +228,29 @@ class Serve(unittest.TestCase):
         self.assertEqual(warned(faults=faults(leaves), deployment=same), [])
         after = {**DEPLOYMENT, "changes": [{"at": 50, "instances": DEPLOYMENT["instances"]}]}
         self.assertRegex(warned(deployment=after)[0], "^deployment.json: /changes/0: the last request has ended at .* s; not used")
+        gone = [{"at": at / 100, "kind": kind, "server": server, **more} for at, kind, server, more in (
+            (1, "gpu_fails", "pole0", {"gpu": 0}), (2, "gpu_fails", "pole1", {"gpu": 0}), (3, "gpu_fails", "pole0", {"gpu": 0}),
+            (4, "server_fails", "pole0", {}), (5, "server_fails", "pole0", {}), (6, "gpu_fails", "pole0", {"gpu": 0}))]
+        again = [f"faults.json: /events/{i}: {who} has failed before; not used"
+                 for i, who in ((2, 'GPU 0 of server "pole0"'), (4, 'server "pole0"'), (5, 'server "pole0"'))]
+        self.assertEqual(warned(faults=faults(*gone)), again)
         image = SERVICES["services"][0]
         slip = {**image["variants"][0], "name": "other", "gpu": "P10O"}
         self.assertEqual(warned(services={**SERVICES, "services": [{**image, "variants": [*image["variants"], slip]}]}),
                          ['service "image": variant "other" is for GPUs of kind "P10O", of which cloud "street" has none; did you mean "P100"?'])
         other = {**slip, "gpu": "RTX4090"}  # of another cloud
         self.assertEqual(warned(services={**SERVICES, "services": [{**image, "variants": [*image["variants"], other]}]}), [])
+
+    def test_what_a_service_of_this_kind_has_no_use_for(self):
+        image = SERVICES["services"][0]
+
+        def services(**more):
+            return {**SERVICES, "services": [{**image, **more}]}
+
+        self.refused(["/services/0/bytes_per_token: only services with tokens have bytes for them"], services=services(bytes_per_token=4))
+        self.refused(["/services/0/frames: frames are for streams, which have a rate"], services=services(frames=10))
+        for more in ({"bytes_per_token": 0, "frames": 1}, {"rate": 5, "frames": 10}):
+            self.assertEqual(self.serve(services=services(**more)).returncode, 0)
 
     def test_a_service_that_fits_nowhere(self):
         large = json.loads(json.dumps(SERVICES))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -23,6 +24,8 @@
 #include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/bounds.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "io/reading.hpp"
 #include "support/shared_data.hpp"
@@ -153,7 +156,13 @@ TEST_CASE("the examples of the reference page are read") {
     if (format == io::job_format) static_cast<void>(io::read_job(d));
     if (format == io::sweep_format) {
       const std::vector<std::string> planners{"asteroid", "dora"};
-      CHECK(io::read_sweep(d, planners).planners == planners);
+      const io::sweep s = io::read_sweep(d, planners);
+      CHECK(s.planners == planners);
+      const auto known = [](const std::string& name, const auto& built_in) {
+        return name.ends_with(".json") || std::find(built_in.begin(), built_in.end(), name) != built_in.end();
+      };
+      for (const std::string& name : s.models) CHECK(known(name, zoo::model_names()));
+      for (const std::string& name : s.clusters) CHECK(known(name, zoo::cluster_names()));
     }
     if (format == io::plan_format) {
       REQUIRE(model);

@@ -29,7 +29,7 @@ cluster home() { return {"home", {{.name = "used", .memory = 1_GB}, {.name = "id
 evaluation numbers() {
   evaluation e;
   e.latency = seconds(0.1 + 0.2);
-  e.devices = {{true, 3_J, 2_MB, 1_s}, {}};
+  e.devices = {{true, 3_J, 2_MB, seconds(0.25)}, {}};
   e.resource_bytes = {5_B, 0_B};
   e.bound = seconds(0.2);
   e.gap = 0.5;
@@ -50,12 +50,23 @@ TEST_CASE("an evaluation lists the devices that are used and all resources") {
   evaluation e = numbers();
   const std::string text = io::write_evaluation(e, home());
   CHECK(parsed::parse(text) ==
-        parsed::parse(R"({"latency": 0.30000000000000004, "energy": {"used": 3}, "peak_memory": {"used": 2000000}, "busy": {"used": 1},
+        parsed::parse(R"({"latency": 0.30000000000000004, "energy": {"used": 3}, "peak_memory": {"used": 2000000}, "busy": {"used": 0.25},
     "bytes": {"used->idle": 5, "idle->used": 0}, "bound": 0.2, "gap": 0.5, "schedule_bound": 0.25, "schedule_gap": 0.2})"));
   CHECK(text.find("\"latency\"") < text.find("\"energy\""));
   CHECK(text.find("\"bytes\"") < text.find("\"bound\""));
   e.time_between_tokens = seconds(0.125);
   CHECK(parsed::parse(io::write_evaluation(e, home()))["time_between_tokens"] == 0.125);
+}
+
+TEST_CASE("an evaluation lists all limits that it breaks, and none where it keeps them") {
+  CHECK_FALSE(parsed::parse(io::write_evaluation(numbers(), home())).contains("broken_limits"));
+  const cluster narrow{"home",
+                       {{.name = "used", .memory = 1_MB, .energy_budget = 2_J, .max_busy = 0.5}, {.name = "idle", .memory = 1_MB}},
+                       mesh{1_MB_per_s}};
+  CHECK(parsed::parse(io::write_evaluation(numbers(), narrow))["broken_limits"] ==
+        parsed::parse(R"([{"device": "used", "kind": "memory", "needs": 2000000, "may_use": 1000000},
+                          {"device": "used", "kind": "energy", "needs": 3, "may_use": 2},
+                          {"device": "used", "kind": "busy_share", "needs": 0.8333333333333333, "may_use": 0.5}])"));
 }
 
 TEST_CASE("a number that is not finite is left out") {

@@ -123,6 +123,7 @@ int run(int argc, char** argv) {
   app.add_flag("--quiet", options.quiet, "no progress");
   cli::add_search_options(app, options);
   try {
+    cli::require_items(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return rank == 0 ? app.exit(help) : 0;

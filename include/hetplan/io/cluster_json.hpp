@@ -61,6 +61,24 @@ struct spelled_network {
 };
 static_assert(check_network_model<listed_network>() && check_network_model<spelled_network>());
 
+/// Who makes the route of each pair of devices: a rule that names both ends wins over one end, over none; the first of equals.
+class route_choice {
+ public:
+  explicit route_choice(std::size_t devices) : devices_(devices), named_(devices * devices, -1), chosen_(devices * devices, 0) {}
+
+  /// The next rule; an end that is not there is any device.
+  void add(std::optional<device_id> from, std::optional<device_id> to);
+  /// The number of the rule of two devices.
+  [[nodiscard]] std::optional<std::size_t> rule_of(std::size_t from, std::size_t to) const;
+
+ private:
+  std::size_t devices_;
+  std::vector<int> named_;
+  std::vector<std::size_t> chosen_;
+  std::size_t rules_ = 0;
+  bool everywhere_ = false;
+};
+
 class cluster_reader {
  public:
   explicit cluster_reader(const json_document& d) : top_(open_document(d, cluster_format, keys::cluster)) {}

@@ -35,6 +35,24 @@ HETPLAN_INLINE std::optional<route> listed_network::find_route(std::span<const d
   return r == nullptr ? std::nullopt : std::optional(*r);
 }
 
+HETPLAN_INLINE void route_choice::add(std::optional<device_id> from, std::optional<device_id> to) {
+  const std::size_t rule = rules_++;
+  const int weight = (from ? 1 : 0) + (to ? 1 : 0);
+  if (weight == 0 && std::exchange(everywhere_, true)) return;  // a second one never wins, and may come often
+  for (std::size_t a = from ? from->index() : 0; a < (from ? from->index() + 1 : devices_); ++a) {
+    for (std::size_t b = to ? to->index() : 0; b < (to ? to->index() + 1 : devices_); ++b) {
+      if (named_[a * devices_ + b] >= weight) continue;
+      named_[a * devices_ + b] = weight;
+      chosen_[a * devices_ + b] = rule;
+    }
+  }
+}
+
+HETPLAN_INLINE std::optional<std::size_t> route_choice::rule_of(std::size_t from, std::size_t to) const {
+  const std::size_t pair = from * devices_ + to;
+  return from == to || named_[pair] < 0 ? std::nullopt : std::optional(chosen_[pair]);
+}
+
 HETPLAN_INLINE cluster cluster_reader::read() {
   name_ = top_.at("name", "text").text();
   const json_node devices = top_.at("devices", "an array of devices");
@@ -157,32 +175,21 @@ HETPLAN_INLINE cluster cluster_reader::read_network(const json_node& resources, 
     if (!known.emplace(name.name(), resource_id(known.size())).second) name.fail("a name that no other resource has");
     net.listed.push_back({std::string(name.text()), o.required_amount<bytes_per_second>("capacity", range::above_zero)});
   }
-  // A rule that names both ends wins over one end, over none; the first of equals.
   std::vector<route> paths;
-  std::vector<int> named(devices_.size() * devices_.size(), -1);
-  std::vector<std::size_t> chosen(named.size(), 0);
-  bool everywhere = false;
+  route_choice choice(devices_.size());
   for (const json_node n : routes.elements("an array of routes")) {
     const json_object o(n, keys::route, "a route");
     const auto from = find_end(o.at("from", route_end)), to = find_end(o.at("to", route_end));
     paths.push_back({o.amount<seconds>("latency", range::at_least_zero).value_or(seconds{}), read_via(o, known)});
-    const int weight = (from ? 1 : 0) + (to ? 1 : 0);
-    if (weight == 0 && std::exchange(everywhere, true)) continue;  // a second one never wins, and may come often
-    const std::size_t end = devices_.size();
-    for (std::size_t a = from ? from->index() : 0; a < (from ? from->index() + 1 : end); ++a) {
-      for (std::size_t b = to ? to->index() : 0; b < (to ? to->index() + 1 : end); ++b) {
-        if (named[a * end + b] >= weight) continue;
-        named[a * end + b] = weight;
-        chosen[a * end + b] = paths.size() - 1;
-      }
-    }
+    choice.add(from, to);
   }
   std::size_t steps = 0;
-  net.chosen.resize(named.size(), nullptr);
-  for (std::size_t i = 0; i < named.size(); ++i) {
-    if (named[i] < 0 || i / net.devices == i % net.devices) continue;
-    net.chosen[i] = &paths[chosen[i]];
-    steps += paths[chosen[i]].via.size();
+  net.chosen.resize(net.devices * net.devices, nullptr);
+  for (std::size_t i = 0; i < net.chosen.size(); ++i) {
+    const auto rule = choice.rule_of(i / net.devices, i % net.devices);
+    if (!rule) continue;
+    net.chosen[i] = &paths[*rule];
+    steps += paths[*rule].via.size();
   }
   if (steps > max_route_steps)
     routes.fail_with("expected routes that take at most " + std::to_string(max_route_steps) + " resources together, got more");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 
 namespace HETPLAN_NAMESPACE::io::detail {
 
@@ -276,9 +277,9 @@ HETPLAN_INLINE void plan_reader::read_predicted(const json_node& n) {
   by_device("peak_memory", [](device_evaluation& d, const json_node& v) { d.peak_memory = v.amount<bytes>(range::at_least_zero); });
   e.resource_bytes.resize(cluster_.network().resources().size());
   e.bound = o.amount<seconds>("bound", range::at_least_zero).value_or(seconds{});
-  e.gap = o.number("gap", range::any).value_or(0);
+  e.gap = o.number("gap", range::any).value_or(gap_to(e.latency, e.bound));
   e.schedule_bound = o.amount<seconds>("schedule_bound", range::at_least_zero).value_or(seconds{});
-  e.schedule_gap = o.number("schedule_gap", range::any).value_or(0);
+  e.schedule_gap = o.number("schedule_gap", range::any).value_or(gap_to(e.latency, e.schedule_bound));
   e.contention_bound = o.amount<seconds>("contention_bound", range::at_least_zero).value_or(seconds{});
   e.placement_bound = o.amount<seconds>("placement_bound", range::at_least_zero).value_or(seconds{});
   p_.predicted = std::move(e);

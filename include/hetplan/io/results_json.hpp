@@ -12,7 +12,7 @@
 
 namespace HETPLAN_NAMESPACE::io {
 
-/// `simulate --json`: devices that the plan leaves alone are left out, resources are all listed.
+/// `simulate --json`: devices that the plan leaves alone are left out, resources are all listed; limits where some are broken.
 [[nodiscard]] std::string write_evaluation(const evaluation& e, const cluster& c);
 
 /// `plan --json`.

@@ -8,6 +8,23 @@
 
 namespace HETPLAN_NAMESPACE::io {
 
+namespace detail {
+
+HETPLAN_INLINE json write_broken_limits(const std::vector<broken_limit>& limits, const cluster& c) {
+  json list = json::array();
+  for (const broken_limit& b : limits) {
+    json x;
+    x["device"] = c[b.device].name;
+    x["kind"] = b.kind == limit_kind::memory ? "memory" : b.kind == limit_kind::energy ? "energy" : "busy_share";
+    put(x, "needs", b.used);
+    put(x, "may_use", b.allowed);
+    list.push_back(std::move(x));
+  }
+  return list;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& c) {
   json o;
   put(o, "latency", e.latency);
@@ -20,6 +37,7 @@ HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& 
     put(o["bytes"], resources[r].name, r < e.resource_bytes.size() ? e.resource_bytes[r].value() : 0);
   }
   detail::put_bounds(o, e);
+  if (const auto broken = broken_limits(e, c); !broken.empty()) o["broken_limits"] = detail::write_broken_limits(broken, c);
   return json_text(o);
 }
 

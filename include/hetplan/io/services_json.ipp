@@ -86,6 +86,8 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
     s.request_size = o.amount<bytes>("request_bytes", range::at_least_zero).value_or(bytes());
     s.response_size = o.amount<bytes>("response_bytes", range::at_least_zero).value_or(bytes());
     s.bytes_per_token = o.amount<bytes>("bytes_per_token", range::at_least_zero).value_or(bytes());
+    if (s.bytes_per_token.value() > 0 && !o.has("tokens"))
+      o.find("bytes_per_token")->fail_with("only services with tokens have bytes for them");
     s.weights = o.amount<bytes>("weights", range::at_least_zero).value_or(bytes());
     if (const auto t = o.find("tokens")) {
       const json_object counts(*t, keys::token_counts, "an object with in, out");
@@ -100,7 +102,10 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
       s.tokens.in = count("in", 0);
       s.tokens.out = count("out", 1);
     }
-    if (const auto frames = o.find("frames")) s.frames = frames->integer<int>(1);
+    if (const auto frames = o.find("frames")) {
+      s.frames = frames->integer<int>(1);
+      if (s.frames > 1 && !s.is_stream()) frames->fail_with("frames are for streams, which have a rate");
+    }
     s.batches = o.one_of("batching", detail::batching_names, std::optional(serve::batching::fixed));
     if (s.batches == serve::batching::continuous && (!s.generates || s.is_stream()))
       o.find("batching")->fail_with("continuous batches are for services that have tokens and no rate");

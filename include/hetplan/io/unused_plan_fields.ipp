@@ -17,8 +17,8 @@ namespace detail {
 /// Goes through a plan's file and asks of each field whether a run of the plan can tell it from its default.
 class plan_field_check {
  public:
-  plan_field_check(const plan& p, const planning_graph& model, const cluster& c)
-      : p_(p), model_(model), cluster_(c), training_(p.workload.mode == mode::training) {
+  plan_field_check(const plan& p, const planning_graph& model, const cluster& c, bool by_rule)
+      : p_(p), model_(model), cluster_(c), training_(p.workload.mode == mode::training), by_rule_(by_rule) {
     if (training_) reductions_ = reductions_of(p, model);
   }
 
@@ -31,6 +31,7 @@ class plan_field_check {
       if (key == "copies") look_at_copies(value);
       if (key == "sync") look_at_sync(value);
       if (key == "stages") look_at_stages(value, 0);
+      if (key == "predicted") look_at_predicted(value);
       if (key == "pipelines") {
         std::size_t first = 0;
         for (const json_node pipeline : value.elements("")) {
@@ -68,8 +69,19 @@ class plan_field_check {
     for (const auto& [key, value] : n.members()) {
       if (key == "kind" && !training_ && p_.schedule.kind == schedule_kind::gpipe)
         unused(value, "outside training every schedule is the forwards in order");
-      if (key == "warmup" && !training_) unused(value, "only training has a warm-up");
+      if (key == "warmup") look_at_warmup(value);
       if (key == "flows") look_at_flows(value);
+    }
+  }
+
+  void look_at_warmup(const json_node& list) {
+    if (!training_) return unused(list, "only training has a warm-up");
+    if (by_rule_) return;
+    const stage_graph g = make_stage_graph(p_, model_);
+    std::size_t s = 0;
+    for (const json_node n : list.elements("")) {
+      const int given = p_.schedule.warmup[s], most = g.nodes[s++].microbatches;
+      if (given > most) unused(n, std::to_string(given) + " is as good as " + std::to_string(most) + ", the microbatches of the stage");
     }
   }
 
@@ -90,6 +102,10 @@ class plan_field_check {
 
   /// Under `block` the network is there for reductions and tokens alone.
   void look_at_network(const json_node& n) {
+    const auto& rules = p_.schedule.transfers;
+    if (n.text() == to_string(sharing::priority) && p_.sharing_policy == sharing::priority &&
+        std::all_of(rules.begin(), rules.end(), [](const transfer_rule& r) { return r.priority == 0; }))
+      return unused(n, "no flow has a priority, so that all share as under \"fair_share\"");
     if (p_.transfers != transfer_mode::block || p_.sharing_policy == sharing::fair_share) return;
     if (p_.workload.mode == mode::inference || (training_ && reductions_.empty()))
       unused(n, "transfers that block share nothing, and there are no others");
@@ -99,6 +115,7 @@ class plan_field_check {
     if (p_.copies != transfer_copies::per_device) return;
     if (p_.transfers == transfer_mode::block) return unused(n, "transfers that block go once for each edge");
     const stage_graph g = make_stage_graph(p_, model_);
+    bool matters = by_rule_;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       std::map<device_id, std::pair<int, bool>> readers;  // stages, and whether all of them can share one transfer
       for (const std::size_t e : g.nodes[s].out) {
@@ -114,12 +131,15 @@ class plan_field_check {
       for (const auto& [d, found] : readers) {
         const bool here = std::all_of(p_.stages[s].devices.begin(), p_.stages[s].devices.end(),
                                       [&, device = d](const assignment& a) { return a.device == device; });
-        if (here || found.first < 2 || found.second) continue;
+        if (here || found.first < 2) continue;
+        matters = true;
+        if (found.second) continue;
         return unused(n, "the output of stage " + in_quotes(p_.stages[s].name) + " goes more than once to device " +
                              in_quotes(cluster_[d].name) +
                              ", because a stage has several devices or another microbatch size; for such stages");
       }
     }
+    if (!matters) unused(n, "no output is read by two stages of one device");
   }
 
   void look_at_sync(const json_node& n) {
@@ -146,19 +166,32 @@ class plan_field_check {
     return first;
   }
 
+  void look_at_predicted(const json_node& n) {
+    const evaluation& e = *p_.predicted;
+    for (const auto& [key, value] : n.members()) {
+      if (key == "time_between_tokens" && p_.workload.mode != mode::generation) unused(value, "only generation makes tokens");
+      if (key == "placement_bound" && p_.workload.mode != mode::inference && e.placement_bound.value() > 0)
+        unused(value, "only the operators of an inference are placed");
+      if (key == "gap" && e.gap != 0 && e.bound.value() <= 0) unused(value, "there is no bound that it could be to");
+      if (key == "schedule_gap" && e.schedule_gap != 0 && e.schedule_bound.value() <= 0)
+        unused(value, "there is no schedule_bound that it could be to");
+    }
+  }
+
   const plan& p_;
   const planning_graph& model_;
   const cluster& cluster_;
   bool training_;
+  bool by_rule_;
   std::vector<reduction> reductions_ = {};
   std::vector<std::string> lines_ = {};
 };
 
 }  // namespace detail
 
-HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model,
-                                                           const cluster& c) {
-  return detail::plan_field_check(p, model, c).run(n);
+HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model, const cluster& c,
+                                                           bool by_rule) {
+  return detail::plan_field_check(p, model, c, by_rule).run(n);
 }
 
 }  // namespace HETPLAN_NAMESPACE::io

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/at_most.hpp>
@@ -40,6 +41,9 @@ inline constexpr double limit_tolerance = relative_tolerance;
 ///
 /// Ties: memory, energy, busy share; then the smaller device.
 [[nodiscard]] std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c);
+
+/// All that are broken: memory, energy, busy share; each by device.
+[[nodiscard]] std::vector<broken_limit> broken_limits(const evaluation& e, const cluster& c);
 
 /// By how much a plan breaks its limits: the relative overflows of all that it breaks, added up; 0 where it keeps them.
 [[nodiscard]] double total_overflow(const evaluation& e, const cluster& c);

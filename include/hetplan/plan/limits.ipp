@@ -57,6 +57,12 @@ HETPLAN_INLINE std::optional<broken_limit> find_broken_limit(const evaluation& e
   return worst;
 }
 
+HETPLAN_INLINE std::vector<broken_limit> broken_limits(const evaluation& e, const cluster& c) {
+  std::vector<broken_limit> all;
+  detail::for_each_broken_limit(e, c, [&](const broken_limit& b) { all.push_back(b); });
+  return all;
+}
+
 HETPLAN_INLINE double total_overflow(const evaluation& e, const cluster& c) {
   double total = 0;
   detail::for_each_broken_limit(e, c, [&](const broken_limit& b) { total += b.overflow(); });
