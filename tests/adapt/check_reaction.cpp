@@ -113,6 +113,19 @@ TEST_CASE("a plan that a policy answers is one of the job") {
   CHECK(said([](plan& p) { p.workload.context = 7; }) == who + "/workload/context: expected that of the job, 0, got 7");
   CHECK(said([](plan& p) { p.microbatches = 1; }) == who + "samples of an iteration: expected that of the job, 2, got 1");
   CHECK(said([](plan& p) { p.microbatches = 3; }) == who + "samples of an iteration: expected that of the job, 2, got 3");
+  CHECK(said([](plan& p) { p.model = "other"; }) ==
+        who + "/model: expected that of the problem, \"" + x.model.name() + "\", got \"other\"");
+  CHECK(said([](plan& p) { p.cluster = "other"; }) ==
+        who + "/cluster: expected that of the problem, \"" + x.devices.name() + "\", got \"other\"");
+  CHECK(said([&](plan& p) {
+          p.model = x.model.name();
+          p.cluster = x.devices.name();
+        }).empty());
+  CHECK(said([](plan& p) { p.schedule.kind = static_cast<schedule_kind>(99); }) ==
+        who + "/schedule/kind: expected a value with a name (0 to 2), got 99");
+  CHECK_THAT(said([](plan& p) { p.sharing_policy = static_cast<sharing>(99); }), Catch::StartsWith(who + "/network: "));
+  CHECK_THAT(said([](plan& p) { p.transfers = static_cast<transfer_mode>(99); }), Catch::StartsWith(who + "/transfers: "));
+  CHECK_THAT(said([](plan& p) { p.copies = static_cast<transfer_copies>(-1); }), Catch::StartsWith(who + "/copies: "));
   CHECK_THAT(said([](plan& p) { p.stages[0].layers = {layer_id(0)}; }), Catch::StartsWith(who) && Catch::Contains("layer"));
   CHECK_THAT(said([](plan& p) { p.stages[0].layers = {layer_id(0), layer_id(7)}; }), Catch::StartsWith(who) && Catch::Contains("7"));
   CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].device = device_id(9); }), Catch::StartsWith(who) && Catch::Contains("9"));
@@ -134,6 +147,33 @@ TEST_CASE("the first plan of a policy is checked like any other") {
       adapt::run(problem, {9_s, {}}, policy),
       "adaptation policy: its answer at 0 s: the plan of planner \"mine\": /workload/mode: expected that of the job, training, "
       "got generation");
+}
+
+TEST_CASE("a plan does not hold a transfer back for longer than the longest timeline") {
+  const trained_by_hand x;
+  const auto said = [&](double release_s) {
+    return x.said_of([&](reaction& r) {
+      plan& p = *r.next;
+      p.stages = {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})};
+      p.schedule.transfers = {
+          {.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .release = seconds(release_s)}};
+    });
+  };
+  CHECK(said(3).empty());
+  CHECK(said(1e300) ==
+        "invalid_input: adaptation policy: its answer at 36 s: the plan of planner \"mine\": /schedule/flows/0/release: expected at most "
+        "1e+09 s, got 1e+300 s");
+}
+
+TEST_CASE("a job whose policy gives no plan and no reason says that, and not that a device of a plan is away") {
+  const trained_by_hand x;
+  struct silent {
+    reaction react(const situation&) const { return {}; }
+  } policy;
+  const planning_problem problem{x.model, x.devices, roofline{}, x.what};
+  const adapt::history h = adapt::run(problem, {9_s, {}}, policy);
+  CHECK(h.status.result == outcome::none_found);
+  CHECK(h.status.reason == "the policy gave no plan, and no reason for it");
 }
 
 }  // namespace test_check_reaction

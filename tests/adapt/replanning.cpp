@@ -167,4 +167,25 @@ TEST_CASE("the ladder asks for something to spare only where what is wanted is i
   }
 }
 
+TEST_CASE("a planner that answers with plans of something else is named") {
+  const asked_by_hand x;
+  const planning_graph longer = chain(9);
+  const cluster elsewhere("elsewhere", {x.devices.devices().begin(), x.devices.devices().end()}, shared_medium{400_Mbit_per_s, 2_ms});
+  const planning_problem there{x.model, elsewhere, roofline{}, x.problem.job}, larger{longer, x.devices, roofline{}, x.problem.job};
+  const auto said = [&](const planning_problem& answered) {
+    const adapt::any_planner planner = [&](const planning_problem&) { return recipes::on_device(answered, minimize_latency{}); };
+    adapt::replanning ask(x.problem, planner);
+    try {
+      static_cast<void>(ask(x.at(1), {}, {}));
+    } catch (const invalid_input& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(said(x.problem).empty());
+  CHECK(said(there) == "any_planner: the plan of planner \"on-device\": /cluster: expected that of the problem, \"" + x.devices.name() +
+                           "\", got \"elsewhere\"");
+  CHECK_THAT(said(larger), Catch::StartsWith("any_planner: the plan of planner \"on-device\": "));
+}
+
 }  // namespace test_replanning

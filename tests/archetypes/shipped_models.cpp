@@ -2,6 +2,7 @@
 // Models that ship and need something say so in a sentence where they lack it; what refers to nouns is not made of temporaries; and
 // models are asked from several threads where their page says so, and nowhere else.
 #include <atomic>
+#include <functional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -12,23 +13,35 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/environment.hpp>
+#include <hetplan/adapt/plan_menu.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cluster/widest_routes.hpp>
+#include <hetplan/cost/slowed.hpp>
+#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/criterion.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/partition/search_tables.hpp>
+#include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/recipes/compare.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/epara.hpp>
+#include <hetplan/recipes/plan_placement.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/serve/any_placement_policy.hpp>
 #include <hetplan/serve/any_request_handler.hpp>
 #include <hetplan/serve/fixed_placement.hpp>
+#include <hetplan/serve/fluid_goodput.hpp>
 #include <hetplan/serve/gpu_choice.hpp>
+#include <hetplan/serve/handle_locally.hpp>
 #include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/serving_run.hpp>
 #include <hetplan/serve/simulated_goodput.hpp>
 #include <hetplan/simulate/ranking.hpp>
+#include <hetplan/simulate/waits.hpp>
 
 #include "support/small_edge_cloud.hpp"
 #include "support/three_devices.hpp"
@@ -87,6 +100,15 @@ TEST_CASE("models that ship and need something end in a sentence where they lack
   CHECK(sentence([&] { return roofline{}.time(w, bare); }).starts_with("roofline: device \"bare\" has no compute"));
   CHECK(sentence([&] { return profiled{}.time(w, bare); }).find("has no profile for that kind") != std::string::npos);
   CHECK(sentence([&] { return measured_power{}.energy({}, bare); }).empty());  // falls back
+  const auto slow = [&](std::vector<double> factor) {
+    return sentence([&] {
+      const planning_problem problem{model, c, slow_down(roofline{}, std::move(factor))};
+      return recipes::on_device(problem, minimize_latency{});
+    });
+  };
+  CHECK(slow({}) == "slowed: 0 factors, none for device 0 \"fast\"; expected one for each device of the cluster");
+  CHECK(slow({0.5, 0.5}) == "slowed: 2 factors, none for device 2 \"slow\"; expected one for each device of the cluster");
+  CHECK(slow({0.5, 0.5, 0.5}).empty());
   CHECK(sentence([&] { return mix::device_energy{}.value({}); }).starts_with("device_energy: device -1"));
   const mix::plan_rates rates{.plans = {{1, 1}}};
   CHECK(sentence([&] { return mix::program_mixing{}(rates, {.horizon_s = 1, .progress = 1}); }) ==
@@ -108,6 +130,18 @@ TEST_CASE("models that ship and need something end in a sentence where they lack
         "offload_by_idle_goodput: services = nothing; expected the services whose requests it handles, such as "
         "offload_by_idle_goodput{&services}");
   CHECK(play(serve::offload_by_idle_goodput{&s.services}).empty());
+  const std::vector<serve::service> none;
+  CHECK(play(serve::offload_by_idle_goodput{&none}) ==
+        "offload_by_idle_goodput: services = 0 services, but a request is for service 0; expected all services whose requests it handles");
+  const auto timed = [&](std::vector<std::vector<serve::variant_times>> times) {
+    serve::serve_locally handler;
+    const serve::service_time_table table(std::move(times));
+    return sentence([&] { return serve::serve_requests(s.cloud, s.services, table, requests, s.placed, handler); });
+  };
+  const std::string missing =
+      "none of service 0 \"" + s.services[0].name + "\", variant 0; expected those of every service and variant " + "that runs";
+  CHECK(timed({}) == "service_time_table: times of 0 services, " + missing);
+  CHECK(timed(std::vector<std::vector<serve::variant_times>>(1)) == "service_time_table: times of 1 services, " + missing);
   CHECK(play(serve::any_request_handler{}) == "any_request_handler: holds no handler; expected one, such as serve_locally{}");
   const serve::cloud_damage damage;
   const serve::any_service_time times = *s.times;
@@ -115,6 +149,44 @@ TEST_CASE("models that ship and need something end in a sentence where they lack
   CHECK(sentence([&] { return serve::any_placement_policy{}.place(q); }) ==
         "any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
   CHECK(sentence([&] { return serve::fixed_placement({}).place(q); }) == "fixed_placement: holds no deployment; expected one at least");
+}
+
+TEST_CASE("an empty function, or a null pointer, where a callable is expected ends in a sentence that names the door") {
+  const std::string given = ": was given an empty function or a null pointer; expected ";
+  using answers = std::function<plan_result(const planning_problem&)>;
+  using answers_by_pointer = plan_result (*)(const planning_problem&);
+  CHECK(sentence([] { return adapt::any_planner(answers{}); }) == "any_planner" + given + "a planner");
+  CHECK(sentence([] { return adapt::any_planner(answers_by_pointer{}); }) == "any_planner" + given + "a planner");
+  CHECK(sentence([] { return adapt::plan_menu{answers{}}; }) == "any_planner" + given + "a planner");
+  CHECK(sentence([] { return decompose::any_decomposition(std::function<layer_sequence(const planning_graph&)>{}); }) ==
+        "any_decomposition" + given + "a decomposition, such as joined_chains{}");
+  using mixes = std::function<mix::mixture(const mix::plan_rates&, const mix::mixing_goal&)>;
+  CHECK(sentence([] { return mix::any_mixing_controller(mixes{}); }) ==
+        "any_mixing_controller" + given + "a mixing controller, such as exact_mixing{}");
+  using schedules = std::function<schedule::network_schedule(const schedule::cep_graph&, const schedule::scheduling_limits&)>;
+  CHECK(sentence([] { return schedule::any_transfer_scheduler(schedules{}); }) ==
+        "any_transfer_scheduler" + given + "a transfer scheduler, such as searched_transfers{}");
+  using starts = std::function<schedule::message_rules(const schedule::cep_graph&, const trace&)>;
+  CHECK(sentence([] { return schedule::any_search_start(starts{}); }).starts_with("any_search_start" + given));
+  using moves = std::function<schedule::message_rules(const schedule::cep_graph&, schedule::message_rules, const schedule::contention&)>;
+  CHECK(sentence([] { return schedule::any_search_move(moves{}); }).starts_with("any_search_move" + given));
+  using orders = std::function<std::vector<partition::device_space>(const partition::search_tables&, int)>;
+  CHECK(sentence([] { return partition::any_device_ordering(orders{}); }).starts_with("any_device_ordering" + given));
+
+  const planning_graph model = test::chain(2);
+  const cluster c = test::three();
+  const planning_problem problem{model, c, roofline{}};
+  const auto compared = [&](const recipes::named_planner& p) {
+    return sentence([&] { return recipes::compare(problem, minimize_latency{}, {{"fine", recipes::on_device}, p}); });
+  };
+  CHECK(compared({"mine", static_cast<recipes::named_planner::recipe>(nullptr)}) ==
+        "compare: planner \"mine\"" + given + "a planner, such as recipes::dora");
+  CHECK(compared({"mine", std::function<plan_result(const planning_problem&, const any_objective&)>{}}) ==
+        "compare: planner \"mine\"" + given + "a planner, such as recipes::dora");
+  CHECK(sentence([&] { return recipes::dora(problem, minimize_latency{}, 1, {.incumbents = {recipes::incumbent_planner{}}}); }) ==
+        "dora: incumbent 0" + given + "a planner, such as recipes::pipeline");
+  CHECK(sentence([&] { return recipes::plan_placement(problem, minimize_latency{}, "mine", {}, {}); }) ==
+        "mine" + given + "a placement_search");
 }
 
 TEST_CASE("what keeps references to nouns is not made of temporaries") {
@@ -148,6 +220,30 @@ TEST_CASE("what keeps references to nouns is not made of temporaries") {
              workload, int);
   CHECK_LIVES(schedule::cep_graph, tasks::task_graph, const network&);
   CHECK_DIES(schedule::cep_graph, tasks::task_graph, network);
+  using services = std::vector<serve::service>;
+  CHECK_LIVES(serve::fluid_goodput, const serve::edge_cloud&, services&, const serve::service_demand&);
+  CHECK_DIES(serve::fluid_goodput, const serve::edge_cloud&, services, const serve::service_demand&);
+  CHECK_LIVES(serve::placement_candidates, const serve::edge_cloud&, services&, const serve::any_service_time&,
+              const serve::parallelism_operators&);
+  CHECK_DIES(serve::placement_candidates, const serve::edge_cloud&, services, const serve::any_service_time&,
+             const serve::parallelism_operators&);
+  CHECK_LIVES(serve::serving_run, serve::edge_cloud&, services&, serve::any_service_time, const serve::request_stream&, serve::deployment,
+              serve::serving_options);
+  CHECK_DIES(serve::serving_run, serve::edge_cloud, services&, serve::any_service_time, const serve::request_stream&, serve::deployment,
+             serve::serving_options);
+  CHECK_DIES(serve::serving_run, serve::edge_cloud&, services, serve::any_service_time, const serve::request_stream&, serve::deployment,
+             serve::serving_options);
+  CHECK_DIES(serve::serving_run, serve::edge_cloud&, services&, serve::any_service_time, serve::request_stream, serve::deployment,
+             serve::serving_options);
+  CHECK_LIVES(place::partial_schedule, place::placement_table&, place::placement_rules);
+  CHECK_DIES(place::partial_schedule, place::placement_table, place::placement_rules);
+  CHECK_LIVES(waits, tasks::task_graph&, trace&);
+  CHECK_DIES(waits, tasks::task_graph, const trace&);
+  CHECK_DIES(waits, const tasks::task_graph&, trace);
+  CHECK_LIVES(draw::trace_view, plan&, cluster&, judgement&);
+  CHECK_DIES(draw::trace_view, plan, cluster&, judgement&);
+  CHECK_DIES(draw::trace_view, plan&, cluster, judgement&);
+  CHECK_DIES(draw::trace_view, plan&, cluster&, judgement);
   CHECK_LIVES(ranking, const planning_problem&, minimize_latency, int);
   CHECK_DIES(ranking, planning_problem, minimize_latency, int);
   CHECK_LIVES(recipes::dora_adapter, const planning_problem&);

@@ -47,6 +47,14 @@ struct my_cost_with_names_alike : my_cost_with_overloads {
   seconds optimizer_steps(const layer& l, const device& d) const { return 2 * optimizer_step(l, d); }
 };
 static_assert(check_cost_model<my_cost_with_names_alike>());
+/// Helpers of names that are no slips.
+struct my_cost_with_helpers : my_cost {
+  double max_batch() const { return 8; }
+  double maximum_batch() const { return 8; }
+  double biggest_batch() const { return 8; }
+  double layer_boundary(int) const { return 0; }
+};
+static_assert(check_cost_model<my_cost_with_helpers>());
 struct my_final_cost final {
   seconds time(const work&, const device&) const { return 1_ms; }
 };
@@ -73,6 +81,11 @@ struct my_network {
   std::vector<resource> resources(std::span<const device>) const { return {{"air", 1_MB_per_s}}; }
   std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{1_ms, {{resource_id(0), 1}}}; }
 };
+struct my_network_with_helpers : my_network {
+  void find_routes() const {}
+  void prepare_routes() const {}
+};
+static_assert(check_network_model<my_network_with_helpers>());
 struct my_policy {
   int tier(const tasks::transfer& t) const { return t.microbatch; }
   route_access access() const { return route_access::shared; }
@@ -87,6 +100,11 @@ struct my_sharing_with_capacities : my_sharing {
   void set_capacity(std::size_t, double) {}
   route_access access() const { return route_access::exclusive_ports; }
 };
+struct my_sharing_with_helpers : my_sharing {
+  int accesses() const { return 0; }
+  void change_capacity(int) {}
+};
+static_assert(check_network_sharing<my_sharing_with_helpers>());
 struct my_objective {
   double score(const evaluation& e) const { return e.latency.value(); }
 };
@@ -158,6 +176,12 @@ struct my_law {
   double response_s(const pipelining&, const pipeline_tail& whole) const { return whole.reach_s; }
 };
 const any_step_law own_law = my_law{};
+struct my_law_with_helpers : my_law {
+  double bound() const { return 0; }
+  double bounds() const { return 0; }
+  double lower_bound() const { return 0; }
+};
+static_assert(check_step_law<my_law_with_helpers>());
 struct my_scheduler {
   schedule::network_schedule operator()(const schedule::cep_graph& cep, const schedule::scheduling_limits&) const {
     return schedule::uncontrolled(cep);

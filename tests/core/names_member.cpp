@@ -89,12 +89,15 @@ struct shares {
 template <class M>
 constexpr bool has_weight = HETPLAN_HAS_FUNCTION(M, weight);
 template <class M>
-constexpr bool has_others = HETPLAN_HAS_FUNCTION(M, weigh) || HETPLAN_HAS_FUNCTION(M, whole) || HETPLAN_HAS_FUNCTION(M, portion) ||
-                            HETPLAN_HAS_FUNCTION(M, part) || HETPLAN_HAS_FUNCTION(M, inner) || HETPLAN_HAS_FUNCTION(M, absent);
+constexpr bool has_whole = HETPLAN_HAS_FUNCTION(M, whole);
+template <class M>
+constexpr bool has_others = HETPLAN_HAS_FUNCTION(M, weigh) || HETPLAN_HAS_FUNCTION(M, portion) || HETPLAN_HAS_FUNCTION(M, part) ||
+                            HETPLAN_HAS_FUNCTION(M, inner) || HETPLAN_HAS_FUNCTION(M, absent);
 }  // namespace
 
-TEST_CASE("a member function of a name is seen, data, statics, overloads, templates and private ones are not") {
+TEST_CASE("a member function of a name is seen, static or not; data, overloads, templates and private ones are not") {
   STATIC_REQUIRE(has_weight<shares>);
+  STATIC_REQUIRE(has_whole<shares>);
   STATIC_REQUIRE(!has_weight<right>);
   STATIC_REQUIRE(!has_weight<int>);
   STATIC_REQUIRE(!has_others<shares>);

@@ -85,6 +85,18 @@ TEST_CASE("measured power is linear between its points, constant outside, and ke
   CHECK(one.energy({.total = 2_s, .busy = 2_s}, phone()) == 6_J);
 }
 
+TEST_CASE("a table of measured power whose shares do not ascend is refused") {
+  const auto refused = [](double first, double second) {
+    const measured_power m{{{"phone", {{first, 5_W}, {second, 9_W}}}}};
+    static_cast<void>(m.energy({.total = 1_s}, phone()));
+  };
+  CHECK_THROWS_MATCHES(
+      refused(0.9, 0.1), invalid_model,
+      Catch::Message(R"(measured_power: the table of kind "phone" has a busy share of 0.1 behind one of 0.9; expected ascending shares)"));
+  CHECK_THROWS_AS(refused(0.9, std::numeric_limits<double>::quiet_NaN()), invalid_model);
+  CHECK_NOTHROW(refused(0.5, 0.5));
+}
+
 TEST_CASE("a kind without a table draws linear power") {
   const device_usage u{.total = 10_s, .busy = 4_s, .sent = 6_B, .received = 8_B};
   CHECK(measured_power{}.energy(u, phone()) == linear_power{}.energy(u, phone()));

@@ -8,6 +8,8 @@
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/plain_dp.hpp>
+#include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/blank_plan.hpp>
 
 #include "support/search_instance.hpp"
@@ -63,6 +65,24 @@ TEST_CASE("a user's device ordering is checked whole: groups, states and moves, 
     CHECK_THROWS_WITH(asked(bend), Catch::Contains("device ordering: ") && Catch::Contains(message));
     CHECK_THROWS_AS(asked(bend), invalid_model);
   }
+}
+
+TEST_CASE("searches that are given a device space check it") {
+  const auto i = test::random_search_instance(test::first_seed(), {.most_layers = 4, .most_devices = 3});
+  const search_tables t(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, 4);
+  const auto refused = [&](const std::string& fault, const std::function<void(device_space&)>& bend) {
+    device_space s = by_memory(t, 2);
+    bend(s);
+    CHECK_THROWS_WITH(least_overflow(t, s, i.blank), "least_overflow: device space, " + fault);
+    CHECK_THROWS_WITH(two_substate_dp(t, s, i.blank, minimize_latency{}), "two_substate_dp: device space, " + fault);
+    CHECK_THROWS_WITH(plain_dp(t, s, i.blank, minimize_latency{}, training_pipeline{}), "plain_dp: device space, " + fault);
+    CHECK_THROWS_AS(least_overflow(t, s, i.blank), invalid_input);
+  };
+  refused("state 0: no moves; expected at least one", [](device_space& s) { s = {}; });
+  const std::string groups = std::to_string(by_memory(t, 2).groups.size()), devices = std::to_string(i.cluster.size());
+  refused("state 0, move 0: group 9999; expected one of " + groups, [](device_space& s) { s.moves[0][0].group = 9999; });
+  refused("class 0: device 9999; expected one of the " + devices + " of the cluster",
+          [](device_space& s) { s.classes[0][0] = device_id(9999); });
 }
 
 TEST_CASE("where nothing fits, least_overflow answers: memory of nearly nothing, state of nearly everything, a space without a plan") {

@@ -97,6 +97,22 @@ TEST_CASE("a law that adds up step by step gives what its formula says of the wh
   }
 }
 
+TEST_CASE("a bound may be any number, and only a number") {
+  struct bounded : test::no_flush {
+    double bound = 0;
+    [[nodiscard]] double bound_s(const pipelining&, const pipeline_tail&, const link_times&, double, double) const { return bound; }
+  };
+  const auto checked = [](double bound) {
+    bounded l;
+    l.bound = bound;
+    check_law(l, {4, 1});
+  };
+  CHECK_NOTHROW(checked(-1));
+  CHECK_NOTHROW(checked(-std::numeric_limits<double>::infinity()));
+  CHECK_THROWS_WITH(checked(std::numeric_limits<double>::quiet_NaN()),
+                    "step law, 4 microbatches: bound_s of tail (0, 0) is nan s; expected a number");
+}
+
 TEST_CASE("laws that ship are what a law must be, and so is one without a bound") {
   for (const int microbatches : {1, 3, 100}) {
     for (const int in_turn : {1, microbatches}) {

@@ -47,7 +47,7 @@ planning_graph toy(int tokens_per_sample) {
 job generating() { return {.workload = {.mode = mode::generation, .tokens = 3}, .batch = 4}; }
 
 plan on_one_device(mode how) {
-  plan p{.model = "toy", .cluster = "c", .workload = {.mode = how, .tokens = 3}, .microbatch_size = 4};
+  plan p{.model = "toy", .workload = {.mode = how, .tokens = 3}, .microbatch_size = 4};
   p.stages = {{.name = "s0", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 4}}}};
   return p;
 }

@@ -138,4 +138,11 @@ TEST_CASE("more steps never make the best plan worse, and enough of them are not
   }
 }
 
+TEST_CASE("fewer than no steps are no budget") {
+  const setting s;
+  const auto with = [&](long long steps) { return planning_problem{s.model, s.devices, roofline{}, training_of(16), {}, {}, steps}; };
+  CHECK_THROWS_WITH(with(-1), "planning_problem: steps = -1; expected an integer >= 0");
+  CHECK_NOTHROW(with(0));
+}
+
 }  // namespace test_step_budget

@@ -394,6 +394,10 @@ TEST_CASE("a scheduler that forgets a message, leaves one without a chunk or ans
         "transfer scheduler: rules for " + std::to_string(cep.messages() - 1) + " messages; expected all " + all);
   CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.rules[1].clear(); })) ==
         "transfer scheduler: no chunk of message 1; expected at least one");
+  CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.rules[1].assign(1'000'000, {}); })) ==
+        "transfer scheduler: 1000000 chunks of message 1; expected at most 100000");
+  CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.sharing_policy = static_cast<sharing>(99); })) ==
+        "transfer scheduler: sharing_policy = 99; expected a sharing with a name");
   CHECK(refusal(with_rules([](schedule::network_schedule& s) { s.rates.rates.resize(1); })) ==
         "transfer scheduler: the schedule has a solver's rates, which devices cannot follow; expected rules");
   CHECK(refusal(schedule::listed_transfers<>{}).empty());

@@ -126,6 +126,19 @@ TEST_CASE("a sharing of one's own hears of capacities, changes by itself, and ma
   check_interval(alone.transfers[1], 2, 5);
 }
 
+TEST_CASE("access to a route that has no name is refused, of a policy and of a sharing") {
+  struct policy {
+    [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
+    [[nodiscard]] route_access access() const { return static_cast<route_access>(99); }
+  };
+  struct odd_air : air {
+    [[nodiscard]] route_access access() const { return static_cast<route_access>(-1); }
+  };
+  CHECK_THROWS_WITH(pair().run(any_network_policy(policy{})), "network policy: access() = 99; expected a route_access with a name");
+  CHECK_THROWS_WITH(pair().run(odd_air{{2}}), "network sharing: access() = -1; expected a route_access with a name");
+  CHECK_THROWS_WITH(pair().run(policy{}), "network policy: access() = 99; expected a route_access with a name");
+}
+
 TEST_CASE("a run under a sharing of one's own that is cut off counts what has moved") {
   const trace t = pair().run(air{2}, {.until = 2_s});
   CHECK(t.resource_bytes[0] == near(4));  // 2 + 1 of the first, 1 of the second

@@ -2,16 +2,24 @@
 #pragma once
 /// Is what a policy answers an answer at all? Asked before anything moves.
 
+#include <string>
+
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
 
+namespace detail {
+/// Throws invalid_input where a plan is not one of the job; `who` comes before what is wrong.
+void check_plan_of_policy(const plan& p, const planning_problem& problem, const std::string& who);
+}  // namespace detail
+
 /// Checks a policy's answer to a situation. Whether the devices of its plan are there is no part of it: they may leave later as well.
 ///
 /// Complexity  that of validate, where it has a plan.
-/// Throws      invalid_input: its plan is none of the job (validate; mode, context, tokens, optimizer, batch); invalid_model: a time
-///             that is no number, negative or beyond 10^9 s, an event that has not happened yet, an enumerator that there is not.
+/// Throws      invalid_input: its plan is none of the job (validate; model and cluster by name, mode, context, tokens, optimizer,
+///             batch) or holds a transfer back beyond 10^9 s; invalid_model: a time that is no number, negative or beyond 10^9 s, an event
+///             that has not happened yet, an enumerator that there is not.
 /// Source      ours; semantics, section 10 (asking).
 void check_reaction(const reaction& r, const planning_problem& problem, seconds now);
 

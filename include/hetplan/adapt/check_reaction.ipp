@@ -3,6 +3,7 @@
 
 #include <hetplan/adapt/check_reaction.hpp>
 
+#include <cstddef>
 #include <string>
 
 #include <hetplan/adapt/timeline.hpp>
@@ -14,7 +15,6 @@ namespace HETPLAN_NAMESPACE::adapt {
 
 namespace detail {
 
-/// Throws invalid_input where a plan is not one of the job.
 HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& problem, const std::string& who) {
   const auto fail = [&](const std::string& what) {
     throw invalid_input(who + "the plan of planner \"" + escaped(p.planner) + "\": " + what);
@@ -27,6 +27,12 @@ HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& 
     };
     fail(std::string(field) + ": expected that of the job, " + text(expected) + ", got " + text(given));
   };
+  const auto expect_name = [&](const char* field, const std::string& given, const std::string& expected) {
+    if (!given.empty() && given != expected)  // a plan made by hand may leave it open
+      fail(std::string(field) + ": expected that of the problem, \"" + escaped(expected) + "\", got \"" + escaped(given) + "\"");
+  };
+  expect_name("/model", p.model, problem.model.name());
+  expect_name("/cluster", p.cluster, problem.cluster.name());
   const workload& wanted = problem.job.workload;
   expect("/workload/mode", p.workload.mode, wanted.mode);
   if (wanted.mode == mode::training) expect("/workload/optimizer_factor", p.workload.optimizer_factor, wanted.optimizer_factor);
@@ -34,6 +40,12 @@ HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& 
   expect("/workload/context", p.workload.context, wanted.context);
   if (const auto v = validate(p, problem.model, problem.cluster)) fail(v->where + ": " + v->what);
   expect("samples of an iteration", p.batch(), static_cast<long long>(problem.job.batch));
+  for (std::size_t i = 0; i < p.schedule.transfers.size(); ++i) {
+    const seconds release = p.schedule.transfers[i].release;
+    if (!(release <= longest_timeline))
+      fail("/schedule/flows/" + std::to_string(i) + "/release: expected at most " + to_text(longest_timeline.value()) + " s, got " +
+           to_text(release.value()) + " s");
+  }
 }
 
 }  // namespace detail

@@ -12,6 +12,7 @@
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/conditions.hpp>
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
@@ -28,7 +29,8 @@ concept plans_from_known = requires(const P& p, const planning_problem& problem,
   { p(problem, known) } -> std::same_as<plan_result>;  // as without them; they need not be of use, nor fit
 };
 
-/// What re-planning calls: any recipe behind a callable, for the problem of the moment. Its job says what is wanted.
+/// What re-planning calls: any recipe behind a callable, for the problem of the moment. Its job says what is wanted. Of an empty one:
+/// invalid_input.
 class any_planner {
  public:
   template <class P>
@@ -37,6 +39,7 @@ class any_planner {
     static_assert(plans_problem<P>, "a planner needs: hetplan::plan_result operator()(const hetplan::planning_problem&) const");
     if constexpr (plans_from_known<P>) plan_from_ = planner;
     if constexpr (plans_problem<P>) plan_ = std::move(planner);
+    require_function(plan_, "any_planner", "a planner");
   }
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const { return plan_(problem); }
   /// One that makes no use of known plans answers as without them.
@@ -87,6 +90,7 @@ class replanning {
   replanning(const planning_problem&& the_problem_must_outlive_it, any_planner, std::shared_ptr<planning_memory> = {}) = delete;
 
   /// Plans of the whole cluster's numbering, best first, without bounds; infeasible where no device works.
+  /// Throws  invalid_input where the planner's answer has a plan of something else than it was asked for.
   [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,
                                               const qoe_target& wanted);
 

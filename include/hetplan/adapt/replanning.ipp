@@ -4,7 +4,9 @@
 #include <hetplan/adapt/replanning.hpp>
 
 #include <algorithm>
+#include <utility>
 
+#include <hetplan/adapt/check_reaction.hpp>
 #include <hetplan/adapt/present_problem.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -51,10 +53,14 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
   asked.with_bounds = false;  // nobody asks how good a plan could be, and they take as long as some of the search
   conditions usual = now;
   usual.capacity = nominal(problem_->cluster).capacity;
-  if (!planner_.uses_known_plans() || usual == now) return there.outside(planner_(asked));
+  const auto outside = [&](plan_result r) {
+    for (const plan& p : r.plans) detail::check_plan_of_policy(p, asked, "any_planner: ");
+    return there.outside(std::move(r));
+  };
+  if (!planner_.uses_known_plans() || usual == now) return outside(planner_(asked));
   std::vector<plan> known;
   for (const plan& p : answer(usual, wanted).plans) known.push_back(there.inside(p));
-  return there.outside(known.empty() ? planner_(asked) : planner_(asked, known));
+  return outside(known.empty() ? planner_(asked) : planner_(asked, known));
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt

@@ -57,8 +57,9 @@ class run_loop {
     const auto deadline = environment_.wanted.iterations ? environment_.wanted.deadline : std::nullopt;  // work without an end has none
     h.missed_deadline = deadline && (h.finished_s ? !at_most(*h.finished_s, deadline->value()) : at_most(deadline->value(), now_));
     if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(environment_.actual()))) {
-      h.status = {outcome::none_found,
-                  why_not_.empty() ? "a device of the running plan is away or stands still, or its network is down" : why_not_};
+      const char* usual = runner_ == nullptr ? "the policy gave no plan, and no reason for it"
+                                             : "a device of the running plan is away or stands still, or its network is down";
+      h.status = {outcome::none_found, why_not_.empty() ? usual : why_not_};
     }
     return std::move(ledger_).close();
   }

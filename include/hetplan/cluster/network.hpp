@@ -74,8 +74,7 @@ namespace detail {
 template <class M>
 concept nearly_names_route_finder =
     HETPLAN_HAS_FUNCTION(M, route_finders) || HETPLAN_HAS_FUNCTION(M, routefinder) || HETPLAN_HAS_FUNCTION(M, routeFinder) ||
-    HETPLAN_HAS_FUNCTION(M, router_finder) || HETPLAN_HAS_FUNCTION(M, routes_finder) || HETPLAN_HAS_FUNCTION(M, find_routes) ||
-    HETPLAN_HAS_FUNCTION(M, prepare_routes);
+    HETPLAN_HAS_FUNCTION(M, router_finder) || HETPLAN_HAS_FUNCTION(M, routes_finder);
 }  // namespace detail
 
 template <class M>

@@ -15,6 +15,9 @@ struct any_argument {
   operator T() const;
 };
 
+template <class P>
+concept address_of_function = std::is_member_function_pointer_v<P> || std::is_function_v<std::remove_pointer_t<P>>;
+
 template <class Call, class M, class... Arguments>
 concept calls_member = requires(const Call& call, M& m, const Arguments&... a) { call(m, a...); };
 template <class Call, class M>
@@ -44,6 +47,6 @@ concept names_member =
 
 }  // namespace HETPLAN_NAMESPACE
 
-/// Has M a member function of that very name? Of an optional member's likely misspellings: a slip would be taken for "absent", in silence.
-/// A set of overloads or a template has no address and is not seen.
-#define HETPLAN_HAS_FUNCTION(M, NAME) (requires { requires std::is_member_function_pointer_v<decltype(&M::NAME)>; })
+/// Has M a member function of that very name, static or not? Of an optional member's clear misspellings, which nobody would call anything
+/// else: a slip would be taken for "absent", in silence. A set of overloads or a template has no address and is not seen.
+#define HETPLAN_HAS_FUNCTION(M, NAME) (requires { requires ::hetplan::detail::address_of_function<decltype(&M::NAME)>; })

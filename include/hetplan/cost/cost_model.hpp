@@ -79,17 +79,18 @@ namespace detail {
 template <class M>
 concept nearly_names_optimizer_step =
     HETPLAN_HAS_FUNCTION(M, optimiser_step) || HETPLAN_HAS_FUNCTION(M, optimizer_steps) || HETPLAN_HAS_FUNCTION(M, optimiser_steps) ||
-    HETPLAN_HAS_FUNCTION(M, optimizerstep) || HETPLAN_HAS_FUNCTION(M, optimizerStep) || HETPLAN_HAS_FUNCTION(M, optimzer_step) ||
-    HETPLAN_HAS_FUNCTION(M, optimizer_stp) || HETPLAN_HAS_FUNCTION(M, step_optimizer);
+    HETPLAN_HAS_FUNCTION(M, optimizerstep) || HETPLAN_HAS_FUNCTION(M, optimizerStep) || HETPLAN_HAS_FUNCTION(M, optimizer_Step) ||
+    HETPLAN_HAS_FUNCTION(M, optimize_step) || HETPLAN_HAS_FUNCTION(M, optimzer_step) || HETPLAN_HAS_FUNCTION(M, optimizer_stp) ||
+    HETPLAN_HAS_FUNCTION(M, step_optimizer);
 template <class M>
-concept nearly_names_boundary = HETPLAN_HAS_FUNCTION(M, boundry) || HETPLAN_HAS_FUNCTION(M, bondary) || HETPLAN_HAS_FUNCTION(M, bounday) ||
-                                HETPLAN_HAS_FUNCTION(M, boundarys) || HETPLAN_HAS_FUNCTION(M, boundary_time) ||
-                                HETPLAN_HAS_FUNCTION(M, boundary_cost) || HETPLAN_HAS_FUNCTION(M, layer_boundary);
+concept nearly_names_boundary =
+    HETPLAN_HAS_FUNCTION(M, boundry) || HETPLAN_HAS_FUNCTION(M, bondary) || HETPLAN_HAS_FUNCTION(M, bounday) ||
+    HETPLAN_HAS_FUNCTION(M, boundarys) || HETPLAN_HAS_FUNCTION(M, boundaries) || HETPLAN_HAS_FUNCTION(M, boundary_s) ||
+    HETPLAN_HAS_FUNCTION(M, boundary_time) || HETPLAN_HAS_FUNCTION(M, boundary_cost);
 template <class M>
 concept nearly_names_largest_batch =
     HETPLAN_HAS_FUNCTION(M, largestbatch) || HETPLAN_HAS_FUNCTION(M, largestBatch) || HETPLAN_HAS_FUNCTION(M, largest_batches) ||
-    HETPLAN_HAS_FUNCTION(M, largest_batch_size) || HETPLAN_HAS_FUNCTION(M, larges_batch) || HETPLAN_HAS_FUNCTION(M, biggest_batch) ||
-    HETPLAN_HAS_FUNCTION(M, max_batch) || HETPLAN_HAS_FUNCTION(M, maximum_batch);
+    HETPLAN_HAS_FUNCTION(M, largest_batchsize) || HETPLAN_HAS_FUNCTION(M, largest_batch_size) || HETPLAN_HAS_FUNCTION(M, larges_batch);
 }  // namespace detail
 
 template <class M>

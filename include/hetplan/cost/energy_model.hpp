@@ -56,6 +56,8 @@ struct linear_power {
 
 /// Measured watts against the busy share, per device kind, piecewise linear between the points and
 /// constant outside them; a kind without a table draws linear_power. Radio energy as in linear_power.
+///
+/// Throws  invalid_model where the shares of a table do not ascend.
 struct measured_power {
   struct point {
     double busy_share;  ///< ascending within a table, in [0, 1]

@@ -18,6 +18,12 @@ HETPLAN_INLINE joules linear_power::energy(const device_usage& u, const device& 
 HETPLAN_INLINE joules measured_power::energy(const device_usage& u, const device& d) const {
   const auto it = tables.find(d.kind);
   if (it == tables.end() || it->second.empty()) return linear_power{}.energy(u, d);
+  for (std::size_t i = 1; i < it->second.size(); ++i) {
+    const double before = it->second[i - 1].busy_share, here = it->second[i].busy_share;
+    if (!(before <= here))
+      throw invalid_model("measured_power: the table of kind \"" + d.kind + "\" has a busy share of " + to_text(here) + " behind one of " +
+                          to_text(before) + "; expected ascending shares");
+  }
   const double share = u.total > seconds{} ? u.busy / u.total : 0;
   return draw(it->second, share) * u.total + d.power.send * u.sent + d.power.receive * u.received;
 }

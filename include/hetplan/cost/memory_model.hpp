@@ -67,7 +67,8 @@ template <class M>
 concept nearly_names_activations_for_weights =
     HETPLAN_HAS_FUNCTION(M, activation_for_weights) || HETPLAN_HAS_FUNCTION(M, activations_for_weight) ||
     HETPLAN_HAS_FUNCTION(M, activation_for_weight) || HETPLAN_HAS_FUNCTION(M, activationsForWeights) ||
-    HETPLAN_HAS_FUNCTION(M, activations_of_weights) || HETPLAN_HAS_FUNCTION(M, activations_for_wights);
+    HETPLAN_HAS_FUNCTION(M, activations_of_weights) || HETPLAN_HAS_FUNCTION(M, activations_for_wights) ||
+    HETPLAN_HAS_FUNCTION(M, activations_for_weigths);
 template <class M>
 concept nearly_names_optimizer_state =
     HETPLAN_HAS_FUNCTION(M, optimiser_state) || HETPLAN_HAS_FUNCTION(M, optimizer_states) || HETPLAN_HAS_FUNCTION(M, optimiser_states) ||

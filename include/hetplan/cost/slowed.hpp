@@ -2,10 +2,12 @@
 #pragma once
 /// A cost model seen through devices that work at a factor of their speed.
 
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 
@@ -13,6 +15,7 @@ namespace HETPLAN_NAMESPACE {
 
 /// Every answer of the model, divided by the device's factor. Factors by device id, above 0.
 ///
+/// Throws  invalid_model where a device has no factor.
 /// Source  semantics, section 10: a device at half its speed takes twice as long for everything.
 template <cost_model Cost>
 struct slowed {
@@ -20,11 +23,11 @@ struct slowed {
   Cost cost;
   std::vector<double> factor;
 
-  [[nodiscard]] seconds time(const work& w, const device& d) const { return cost.time(w, d) / factor[d.id.index()]; }
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return cost.time(w, d) / factor_of(d); }
   [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const
     requires times_optimizer_step<Cost>
   {
-    return cost.optimizer_step(l, d) / factor[d.id.index()];
+    return cost.optimizer_step(l, d) / factor_of(d);
   }
   [[nodiscard]] bool times_optimizer() const
     requires requires(const Cost& c) { c.times_optimizer(); }
@@ -34,7 +37,7 @@ struct slowed {
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const
     requires times_boundary<Cost>
   {
-    return cost.boundary(before, after, k, d) / factor[d.id.index()];
+    return cost.boundary(before, after, k, d) / factor_of(d);
   }
   [[nodiscard]] bool times_boundaries() const
     requires requires(const Cost& c) { c.times_boundaries(); }
@@ -45,6 +48,13 @@ struct slowed {
     requires limits_batches<Cost>
   {
     return cost.largest_batch(w, d);
+  }
+
+ private:
+  [[nodiscard]] double factor_of(const device& d) const {
+    if (d.id.index() < factor.size()) return factor[d.id.index()];
+    throw invalid_model("slowed: " + std::to_string(factor.size()) + " factors, none for device " + std::to_string(d.id.value) + " \"" +
+                        d.name + "\"; expected one for each device of the cluster");
   }
 };
 

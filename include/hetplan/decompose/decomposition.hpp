@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
@@ -52,7 +53,7 @@ struct light_row {
 /// Complexity  O(layers + edges).
 [[nodiscard]] layer_sequence checked(layer_sequence sequence, const planning_graph& model);
 
-/// Holds any decomposition by value; what it answers is checked.
+/// Holds any decomposition by value; what it answers is checked. Of an empty one: invalid_input.
 class any_decomposition {
  public:
   template <class D>
@@ -60,6 +61,7 @@ class any_decomposition {
   any_decomposition(D d) {
     static_assert(check_decomposition<D>());
     if constexpr (decomposition<D>) decompose_ = std::move(d);
+    require_function(decompose_, "any_decomposition", "a decomposition, such as joined_chains{}");
   }
 
   /// Throws  invalid_model: see checked.

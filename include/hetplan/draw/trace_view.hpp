@@ -50,6 +50,10 @@ enum class sweep_detail { loads, bands };
 class trace_view {
  public:
   trace_view(const plan& p, const cluster& c, const judgement& j);
+  // A temporary is gone at the end of the line.
+  trace_view(const plan&& the_plan_must_outlive_it, const cluster&, const judgement&) = delete;
+  trace_view(const plan&, const cluster&& the_cluster_must_outlive_it, const judgement&) = delete;
+  trace_view(const plan&, const cluster&, const judgement&& the_judgement_must_outlive_it) = delete;
 
   [[nodiscard]] double latency_s() const { return trace_.latency.value(); }
   /// Did it end? A stopped trace has tasks that never did.

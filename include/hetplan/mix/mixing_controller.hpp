@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_program.hpp>
 #include <hetplan/mix/rate_hull.hpp>
@@ -43,7 +44,7 @@ struct program_mixing {
   [[nodiscard]] mixture operator()(const plan_rates& rates, const mixing_goal& goal) const;
 };
 
-/// Holds any controller by value; what it answers is checked.
+/// Holds any controller by value; what it answers is checked. Of an empty one: invalid_input.
 ///
 /// Complexity  that of the controller, and O(parts) for the check. Determinism: as the controller's.
 class any_mixing_controller {
@@ -53,6 +54,7 @@ class any_mixing_controller {
   any_mixing_controller(C c) {
     static_assert(check_mixing_controller<C>());
     if constexpr (mixing_controller<C>) mix_ = std::move(c);
+    require_function(mix_, "any_mixing_controller", "a mixing controller, such as exact_mixing{}");
   }
 
   /// Throws  invalid_input (check_mixing); invalid_model where an answer names a plan that is none, or a time that is negative or no

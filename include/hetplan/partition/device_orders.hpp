@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/search_tables.hpp>
 
@@ -56,7 +57,7 @@ struct memory_first {
   }
 };
 
-/// Holds any ordering by value.
+/// Holds any ordering by value. Of an empty one: invalid_input.
 class any_device_ordering {
  public:
   template <class O>
@@ -64,6 +65,7 @@ class any_device_ordering {
   any_device_ordering(O o) {
     static_assert(check_device_ordering<O>());
     if constexpr (device_ordering<O>) orders_ = std::move(o);
+    require_function(orders_, "any_device_ordering", "a device ordering, such as affordable_orders{}");
     users_ = !std::same_as<O, affordable_orders> && !std::same_as<O, memory_first>;
   }
 

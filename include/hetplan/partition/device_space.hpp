@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -37,6 +38,16 @@ struct device_space {
   /// The devices of a group when nothing else is taken, class by class: what stands for all groups of that kind.
   [[nodiscard]] std::vector<device_id> example(std::size_t g) const;
 };
+
+namespace detail {
+/// What is wrong with a space of a cluster of so many devices, as it stands behind the space's name; nothing: its groups, states and moves
+/// are in order.
+[[nodiscard]] std::optional<std::string> device_space_fault(const device_space& s, std::size_t all_devices, int largest_group);
+}  // namespace detail
+
+/// Throws      invalid_input: a device that the cluster does not have; a group, a state or a move that is none.
+/// Complexity  O(moves x classes).
+void require_device_space(const device_space& s, const cluster& c, const char* who);
 
 /// Does exchanging two devices leave the network as it is, up to the names of its resources?
 ///

@@ -3,6 +3,8 @@
 
 #include <hetplan/partition/device_space.hpp>
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -18,6 +20,81 @@ HETPLAN_INLINE std::vector<device_id> device_space::example(std::size_t g) const
     devices.insert(devices.end(), classes[p.of_class].begin(), classes[p.of_class].begin() + p.devices);
   }
   return devices;
+}
+
+namespace detail {
+
+// In the order in which one rests on the other.
+HETPLAN_INLINE std::optional<std::string> device_space_fault(const device_space& s, std::size_t all_devices, int largest_group) {
+  const auto fault = [](const std::string& where, const std::string& what) {
+    return std::optional((where.empty() ? "" : ", " + where) + ": " + what);
+  };
+  const auto text = [](auto x) { return std::to_string(x); };
+  for (std::size_t c = 0; c < s.classes.size(); ++c) {
+    for (const device_id d : s.classes[c]) {
+      if (!d.valid() || d.index() >= all_devices)
+        return fault("class " + text(c), "device " + text(d.value) + "; expected one of the " + text(all_devices) + " of the cluster");
+    }
+  }
+  for (std::size_t g = 0; g < s.groups.size(); ++g) {
+    const auto where = [&] { return "group " + text(g); };
+    if (s.groups[g].empty()) return fault(where(), "no devices; expected at least one");
+    int all = 0;
+    for (std::size_t i = 0; i < s.groups[g].size(); ++i) {
+      const auto& [of_class, devices] = s.groups[g][i];
+      if (of_class >= s.classes.size()) return fault(where(), "class " + text(of_class) + "; expected one of " + text(s.classes.size()));
+      if (i > 0 && of_class <= s.groups[g][i - 1].of_class)
+        return fault(where(),
+                     "class " + text(of_class) + " behind class " + text(s.groups[g][i - 1].of_class) + "; expected ascending classes");
+      if (devices < 1 || static_cast<std::size_t>(devices) > s.classes[of_class].size())
+        return fault(where(),
+                     text(devices) + " devices of class " + text(of_class) + "; expected 1 to " + text(s.classes[of_class].size()));
+      all += devices;
+    }
+    if (all > largest_group) return fault(where(), text(all) + " devices; expected at most " + text(largest_group));
+  }
+  if (s.moves.empty()) return fault("state 0", "no moves; expected at least one");
+  if (s.left.size() != s.states())
+    return fault("", "left has " + text(s.left.size()) + " states, moves " + text(s.states()) + "; expected as many");
+  for (std::size_t state = 0; state < s.states(); ++state) {
+    const auto where = [&] { return "state " + text(state); };
+    if (s.left[state].size() != s.classes.size())
+      return fault(where(), "left names " + text(s.left[state].size()) + " classes; expected " + text(s.classes.size()));
+    for (std::size_t c = 0; c < s.classes.size(); ++c) {
+      if (s.left[state][c] < 0 || static_cast<std::size_t>(s.left[state][c]) > s.classes[c].size())
+        return fault(where(),
+                     text(s.left[state][c]) + " devices of class " + text(c) + " are left; expected 0 to " + text(s.classes[c].size()));
+    }
+    for (std::size_t m = 0; m < s.moves[state].size(); ++m) {
+      const auto& [group, to] = s.moves[state][m];
+      const auto move = [&] { return where() + ", move " + text(m); };
+      if (group >= s.groups.size()) return fault(move(), "group " + text(group) + "; expected one of " + text(s.groups.size()));
+      if (to <= state || to >= s.states()) return fault(move(), "to state " + text(to) + "; expected a later one of " + text(s.states()));
+    }
+  }
+  // No device twice: who is taken is left to nobody behind.
+  std::vector<int> left;
+  for (std::size_t state = 0; state < s.states(); ++state) {
+    for (std::size_t m = 0; m < s.moves[state].size(); ++m) {
+      const auto& [group, to] = s.moves[state][m];
+      left = s.left[state];
+      for (const auto& p : s.groups[group]) left[p.of_class] -= p.devices;
+      for (std::size_t c = 0; c < left.size(); ++c) {
+        if (left[c] < 0 || s.left[to][c] > left[c])
+          return fault("state " + text(state) + ", move " + text(m), "leaves " + text(s.left[to][c]) + " devices of class " + text(c) +
+                                                                         " of " + text(s.left[state][c]) + " with group " + text(group) +
+                                                                         "; expected at most " + text(std::max(0, left[c])));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE void require_device_space(const device_space& s, const cluster& c, const char* who) {
+  if (const auto fault = detail::device_space_fault(s, c.size(), std::numeric_limits<int>::max()))
+    throw invalid_input(std::string(who) + ": device space" + *fault);
 }
 
 HETPLAN_INLINE exchange_test::exchange_test(const cluster& c)

@@ -16,6 +16,7 @@ namespace HETPLAN_NAMESPACE::partition {
 /// Shares: one sample to each device; then hand_out with fullness for time.
 ///
 /// Complexity  O(boundaries^2 x moves x microbatch size).
+/// Throws      invalid_input: a device space that is none.
 /// Determinism ties: the stage that ends later, then the smaller state behind it, then the earlier move.
 /// Source      own: a bottleneck recurrence over the space of Dora, section 4.1, eqs. 3-5, with fullness for time.
 /// @return     nothing where the space has no plan at all: no group is as small as the microbatch, or no move begins.

@@ -14,6 +14,7 @@
 namespace HETPLAN_NAMESPACE::partition {
 
 HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
+  require_device_space(space, t.cluster, "least_overflow");
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t n = t.sequence.size();
   const int in_flight = microbatches_in_flight(blank, 1);

@@ -30,6 +30,7 @@ struct plain_plan {
 ///
 /// @param law   tail of the pipeline -> longer tail; any, monotone or not, for nothing is dropped.
 /// Complexity   all plans of the space: for a dozen blocks on a few devices.
+/// Throws       invalid_input: a device space that is none.
 /// Determinism  ties: the first found.
 /// Source       Dora, section 4.1, eqs. 3-5. Deviations: those of two_substate_dp.
 template <step_law Law>
@@ -40,6 +41,7 @@ template <step_law Law>
     stage_budget budget = {};
     std::vector<plain_stage> stages = {};
   };
+  require_device_space(space, t.cluster, "plain_dp");
   const candidate_costs costs(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets);
   const group_links links(space, t.cluster.network(), blank);
   const warmup_levels warmup(blank, options);

@@ -40,6 +40,7 @@ template <cell_policy Policy>
 [[nodiscard]] search_result ever_finer_runs(const search_tables& tables, const device_space& space, const plan& blank,
                                             const any_objective& objective, const Policy& policy, search_options options,
                                             const any_observer<cell_filled>& watch) {
+  require_device_space(space, tables.cluster, "two_substate_dp");
   options = checked_options(options, blank, objective, policy.capacity(), !std::same_as<Policy, exhaustive>);
   coarse_runs coarse = run_coarse(tables, space, blank, objective, options);
   std::vector<std::size_t> all(tables.sequence.size() + 1);
@@ -69,9 +70,9 @@ extern template search_result ever_finer_runs(const search_tables&, const device
 /// @return         options.plans plans, best first by (score, stages), with their estimates.
 /// Complexity      O(cells' plans x boundaries x moves) extensions, cells = boundaries x states x levels, before pruning
 ///                 (measured in docs/performance.md). Memory: kept partial plans.
-/// Throws          invalid_input (options, a policy of capacity 0); invalid_model (a model, the objective or the step law misbehaves).
-/// Determinism     yes: ties by fewer stages, then first found.
-/// Source          Dora, section 4.1, eqs. 3-5, from the sinks (memory depends on how many stages follow), with the
+/// Throws          invalid_input (options, a policy of capacity 0, a device space that is none); invalid_model (a model, the objective or
+/// the step law misbehaves). Determinism     yes: ties by fewer stages, then first found. Source          Dora, section 4.1, eqs. 3-5, from
+/// the sinks (memory depends on how many stages follow), with the
 ///                 exact state (D, R, X, C) per port of the boundary instead of one latency. Deviation: stages may
 ///                 leave devices out, and on a graph of stages sums run along the longest way.
 template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>... Observers>

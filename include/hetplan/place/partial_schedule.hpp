@@ -30,6 +30,7 @@ struct trial {
 class partial_schedule {
  public:
   partial_schedule(const placement_table& t, const placement_rules& r);
+  partial_schedule(const placement_table&& the_table_must_outlive_it, const placement_rules&) = delete;
 
   /// Memory is the caller's business: see memory().
   [[nodiscard]] trial try_on(std::size_t op, std::size_t device);

@@ -23,7 +23,7 @@ namespace detail {
 [[nodiscard]] std::string law_text(const link_times& c);
 [[noreturn]] void refuse_law(const pipelining& p, const std::string& what);
 [[noreturn]] void refuse_tail(const pipelining& p, const std::string& step, const pipeline_tail& behind, const pipeline_tail& given);
-[[noreturn]] void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given);
+[[noreturn]] void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given, const char* expected);
 
 /// A user's law: one virtual call per question. Answers that are no numbers, or a response below 0, are invalid_model.
 class erased_step_law {
@@ -44,12 +44,12 @@ class erased_step_law {
   }
   [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const {
     const double r = law_->response_s(p, whole);
-    if (!(r >= 0)) refuse_seconds(p, "response_s", whole, r);
+    if (!(r >= 0)) refuse_seconds(p, "response_s", whole, r, "a number >= 0");
     return r;
   }
   [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double path_s, double busiest_s) const {
     const double b = law_->bound_s(p, t, c, path_s, busiest_s);
-    if (std::isnan(b)) refuse_seconds(p, "bound_s", t, b);
+    if (std::isnan(b)) refuse_seconds(p, "bound_s", t, b, "a number");
     return b;
   }
 

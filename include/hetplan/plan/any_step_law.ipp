@@ -58,8 +58,8 @@ HETPLAN_INLINE void refuse_law(const pipelining& p, const std::string& what) {
 HETPLAN_INLINE void refuse_tail(const pipelining& p, const std::string& step, const pipeline_tail& behind, const pipeline_tail& given) {
   refuse_law(p, step + " before " + law_text(behind) + " gives " + law_text(given) + "; expected numbers");
 }
-HETPLAN_INLINE void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given) {
-  refuse_law(p, std::string(member) + " of " + law_text(t) + " is " + to_text(given) + " s; expected a number >= 0");
+HETPLAN_INLINE void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given, const char* expected) {
+  refuse_law(p, std::string(member) + " of " + law_text(t) + " is " + to_text(given) + " s; expected " + expected);
 }
 
 /// Asks a law the same question at two points that differ in one number.

@@ -69,6 +69,9 @@ struct transfer_rule {
   friend bool operator==(const transfer_rule&, const transfer_rule&) = default;
 };
 
+/// Of one transfer.
+inline constexpr int most_chunks = 100'000;
+
 /// What a rule speaks of, or what a transfer is called: two rules with one name speak of the same transfers. A reduction
 /// has no microbatch, whichever one is named with it.
 using transfer_name = std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>;

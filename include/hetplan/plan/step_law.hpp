@@ -79,10 +79,8 @@ struct bound_s_call {
 namespace detail {
 /// Likely slips in the optional members' names.
 template <class L>
-concept nearly_names_bound_s =
-    HETPLAN_HAS_FUNCTION(L, bound) || HETPLAN_HAS_FUNCTION(L, bounds) || HETPLAN_HAS_FUNCTION(L, bounds_s) ||
-    HETPLAN_HAS_FUNCTION(L, bound_S) || HETPLAN_HAS_FUNCTION(L, boundS) || HETPLAN_HAS_FUNCTION(L, lower_bound) ||
-    HETPLAN_HAS_FUNCTION(L, lower_bound_s) || HETPLAN_HAS_FUNCTION(L, bound_seconds);
+concept nearly_names_bound_s = HETPLAN_HAS_FUNCTION(L, bounds_s) || HETPLAN_HAS_FUNCTION(L, bound_S) || HETPLAN_HAS_FUNCTION(L, boundS) ||
+                               HETPLAN_HAS_FUNCTION(L, lower_bound_s) || HETPLAN_HAS_FUNCTION(L, bound_seconds);
 }  // namespace detail
 
 template <class L>

@@ -57,7 +57,19 @@ class plan_validator {
     return "/pipelines/" + std::to_string(p_.stages[s].pipeline) + "/stages/" + std::to_string(s - first);
   }
 
+  /// Values of an enumeration that begins with 0 and ends with `last`: a cast makes others.
+  template <class E>
+  static void require_named(const std::string& where, E given, E last) {
+    if (!(static_cast<int>(given) >= 0 && given <= last))
+      refuse(where, "a value with a name (0 to " + std::to_string(static_cast<int>(last)) + ")", std::to_string(static_cast<int>(given)));
+  }
+
   void check_scalars() const {
+    require_named("/workload/mode", p_.workload.mode, mode::generation);
+    require_named("/schedule/kind", p_.schedule.kind, schedule_kind::explicit_orders);
+    require_named("/network", p_.sharing_policy, sharing::unlimited);
+    require_named("/transfers", p_.transfers, transfer_mode::block);
+    require_named("/copies", p_.copies, transfer_copies::per_device);
     if (!(p_.microbatch_size >= 1)) refuse("/microbatch_size", "an integer >= 1", std::to_string(p_.microbatch_size));
     if (!(p_.microbatches >= 1)) refuse("/microbatches", "an integer >= 1", std::to_string(p_.microbatches));
     if (!(std::isfinite(p_.workload.optimizer_factor) && p_.workload.optimizer_factor >= 0))
@@ -249,6 +261,7 @@ class plan_validator {
       }
       if (!(e.microbatch >= 0 && e.microbatch < g[e.stage].microbatches))
         refuse(here, "a microbatch from 0 to " + std::to_string(g[e.stage].microbatches - 1), std::to_string(e.microbatch));
+      require_named(here, e.what, phase::optimizer_step);
       if (e.what == phase::optimizer_step) fail(here, "expected phase F, B or W; the optimizer's step follows by itself");
       if (p_.workload.mode != mode::training && e.what != phase::forward) fail(here, "expected phase F outside training");
       if (!position.emplace(std::tuple(e.stage, e.what, e.microbatch), i).second) fail(here, "this piece of work is listed twice");
@@ -289,12 +302,14 @@ class plan_validator {
         refuse(where, "stages of the plan", std::to_string(r.from_stage.value) + " and " + std::to_string(r.to_stage.value));
       if (!(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches))
         refuse(where + "/microbatch", "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
+      require_named(where + "/phase", r.kind, transfer_kind::token);
       const bool beside = p_.transfers == transfer_mode::overlap || r.kind == transfer_kind::sync || r.kind == transfer_kind::token;
       if (!beside)
         fail(where,
              "a " + std::string(to_string(r.kind)) +
                  " transfer is part of its devices' work, because transfers block; expected rules for sync and token transfers only");
-      if (!(r.chunks >= 1 && r.chunks <= 100000)) refuse(where + "/of", "1 to 100000", std::to_string(r.chunks));
+      if (!(r.chunks >= 1 && r.chunks <= most_chunks))
+        refuse(where + "/of", "1 to " + std::to_string(most_chunks), std::to_string(r.chunks));
       if (!(r.chunk >= 0 && r.chunk < r.chunks)) refuse(where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
       if (!(is_finite(r.release) && r.release.value() >= 0)) refuse(where + "/release", "finite seconds >= 0", to_text(r.release.value()));
       auto& chunks = groups[name_of_transfer(r)];

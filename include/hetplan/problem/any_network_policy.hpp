@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
@@ -21,6 +22,12 @@ enum class route_access {
   exclusive_links,  ///< when all resources of its route are free; held to its end
   unlimited         ///< at once, at its route's peak rate, whatever others do
 };
+
+/// What a user's policy or sharing answered. Throws invalid_model where it is none of the enumeration.
+[[nodiscard]] inline route_access checked_access(route_access a, const char* who) {
+  if (a >= route_access::shared && a <= route_access::unlimited) return a;
+  throw invalid_model(std::string(who) + ": access() = " + std::to_string(static_cast<int>(a)) + "; expected a route_access with a name");
+}
 
 template <class P>
 concept ranks_transfers = requires(const P& p, const tasks::transfer& t) {

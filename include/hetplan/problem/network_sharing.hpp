@@ -65,12 +65,10 @@ struct calls_access {
 namespace detail {
 /// Likely slips in the optional members' names.
 template <class S>
-concept nearly_names_set_capacity =
-    HETPLAN_HAS_FUNCTION(S, set_capacities) || HETPLAN_HAS_FUNCTION(S, setCapacity) || HETPLAN_HAS_FUNCTION(S, setcapacity) ||
-    HETPLAN_HAS_FUNCTION(S, set_capcity) || HETPLAN_HAS_FUNCTION(S, capacity_becomes) || HETPLAN_HAS_FUNCTION(S, change_capacity);
+concept nearly_names_set_capacity = HETPLAN_HAS_FUNCTION(S, set_capacities) || HETPLAN_HAS_FUNCTION(S, setCapacity) ||
+                                    HETPLAN_HAS_FUNCTION(S, setcapacity) || HETPLAN_HAS_FUNCTION(S, set_capcity);
 template <class S>
-concept nearly_names_access = HETPLAN_HAS_FUNCTION(S, acces) || HETPLAN_HAS_FUNCTION(S, acess) || HETPLAN_HAS_FUNCTION(S, accesses) ||
-                              HETPLAN_HAS_FUNCTION(S, route_access);
+concept nearly_names_access = HETPLAN_HAS_FUNCTION(S, acces) || HETPLAN_HAS_FUNCTION(S, acess) || HETPLAN_HAS_FUNCTION(S, route_access);
 }  // namespace detail
 
 template <class S>
@@ -92,10 +90,10 @@ consteval bool check_network_sharing() {
   return network_sharing<S>;
 }
 
-/// When transfers may start under a sharing.
+/// When transfers may start under a sharing. Throws invalid_model: see checked_access.
 template <network_sharing S>
 [[nodiscard]] route_access access_of([[maybe_unused]] const S& sharing) {
-  if constexpr (opens_routes<S>) return sharing.access();
+  if constexpr (opens_routes<S>) return checked_access(sharing.access(), "network sharing");
   else return route_access::shared;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 /// What every planner is given: the nouns of the problem and the user's models.
 
+#include <string>
 #include <utility>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -31,7 +32,7 @@ struct judge_models {
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 ///
-/// Throws  invalid_input (the job's mode cannot run the model: see check_mode).
+/// Throws  invalid_input (the job's mode cannot run the model: see check_mode; fewer than 0 steps).
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
@@ -39,7 +40,7 @@ struct planning_problem {
   hetplan::job job;
   judge_models models;
   any_lp_solver lp;
-  long long steps;          ///< that a planner may take; see step_budget
+  long long steps;          ///< that a planner may take, >= 0; see step_budget
   bool with_bounds = true;  ///< are plans of an answer given bounds over all plans? They cost as much as dozens of judgements
 
   planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
@@ -47,6 +48,7 @@ struct planning_problem {
       : model(m), cluster(c), cost(remembered_cost(std::move(times), m, c)), job(std::move(wanted)), models(std::move(others)),
         lp(std::move(solver)), steps(most_steps) {
     check_mode(m, job.workload.mode);
+    if (steps < 0) throw invalid_input("planning_problem: steps = " + std::to_string(steps) + "; expected an integer >= 0");
   }
   // A temporary is gone at the end of the line.
   planning_problem(const planning_graph&& the_model_must_outlive_the_problem, const hetplan::cluster&, any_cost_model, hetplan::job = {},

@@ -21,8 +21,9 @@ struct named_planner {
   std::string name;
   std::function<plan_result(const planning_problem&, const any_objective&)> plan;
 
-  named_planner(std::string n, recipe r)
-      : name(std::move(n)), plan([r](const planning_problem& p, const any_objective& o) { return r(p, o, 1, {}); }) {}
+  named_planner(std::string n, recipe r) : name(std::move(n)) {
+    if (r != nullptr) plan = [r](const planning_problem& p, const any_objective& o) { return r(p, o, 1, {}); };
+  }
   template <class P>
   named_planner(std::string n, P p) : name(std::move(n)) {
     constexpr bool plans = std::is_invocable_r_v<plan_result, const P&, const planning_problem&, const any_objective&>;
@@ -46,7 +47,7 @@ struct comparison {
 ///     std::cout << recipes::to_table(rows);
 ///
 /// Complexity   the sum of the planners'.
-/// Throws       invalid_model (a score is NaN); what the planners throw.
+/// Throws       invalid_input (a planner is empty); invalid_model (a score is NaN); what the planners throw.
 /// Determinism  as theirs, but for `elapsed`.
 /// Source       our own.
 [[nodiscard]] std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,

@@ -15,12 +15,15 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/plan/describe.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
 HETPLAN_INLINE std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
                                                const std::vector<named_planner>& planners) {
+  for (const named_planner& p : planners)
+    require_function(p.plan, "compare: planner \"" + escaped(p.name) + "\"", "a planner, such as recipes::dora");
   std::vector<comparison> rows;
   double least = std::numeric_limits<double>::infinity();
   for (const named_planner& p : planners) {

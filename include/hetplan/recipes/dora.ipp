@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
@@ -110,6 +111,8 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
   check_keep(keep, "dora");
+  for (std::size_t i = 0; i < options.incumbents.size(); ++i)
+    require_function(options.incumbents[i].plan, "dora: incumbent " + std::to_string(i), "a planner, such as recipes::pipeline");
   candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   partitioner_options search = options.partitioner;
   plan_result before;  // what the incumbents took

@@ -38,7 +38,7 @@ using placement_search = std::function<place::operator_schedule(const place::pla
 ///              there the lower of both bounds counts. None found: the job is no inference or does not want its batch in one piece, the
 ///              search found no schedule, or its plan breaks a limit of a device; infeasible where the search proves it.
 /// Complexity   make_placement_table, the search, and one simulation; all of them twice where operators are fused.
-/// Throws       invalid_model (a user's model misbehaves).
+/// Throws       invalid_input (no search); invalid_model (a user's model misbehaves).
 /// Source       ours; the planners' own papers stand in their recipes.
 [[nodiscard]] plan_result plan_placement(const planning_problem& problem, const any_objective& objective, const char* planner,
                                          const placement_view& view, const placement_search& search,

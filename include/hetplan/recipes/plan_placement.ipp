@@ -11,6 +11,7 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/at_most.hpp>
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/core/stopwatch.hpp>
 #include <hetplan/place/fit_memory.hpp>
 #include <hetplan/place/make_placement_table.hpp>
@@ -59,6 +60,7 @@ namespace detail {
 HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const any_objective& objective, const char* planner,
                                           const placement_view& view, const placement_search& search, const candidate_observer& observer) {
   using namespace place;
+  require_function(search, planner, "a placement_search");
   const stopwatch clock;
   if (std::string why = detail::not_one_inference(problem.job, planner); !why.empty())
     return {.status = {outcome::none_found, std::move(why)}, .elapsed = seconds(clock.elapsed_s())};

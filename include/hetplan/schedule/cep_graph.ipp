@@ -78,6 +78,9 @@ HETPLAN_INLINE message_rules checked(message_rules rules, const cep_graph& cep, 
     fail("rules for " + std::to_string(rules.size()) + " messages; expected all " + std::to_string(cep.messages()));
   for (std::size_t f = 0; f < rules.size(); ++f) {
     if (rules[f].empty()) fail("no chunk of message " + std::to_string(f) + "; expected at least one");
+    if (rules[f].size() > static_cast<std::size_t>(most_chunks))
+      fail(std::to_string(rules[f].size()) + " chunks of message " + std::to_string(f) + "; expected at most " +
+           std::to_string(most_chunks));
     for (const chunk_rule& c : rules[f]) {
       if (!std::isfinite(c.release.value())) fail("a release of message " + std::to_string(f) + " is not finite; expected a time");
     }

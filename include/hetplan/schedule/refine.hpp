@@ -49,7 +49,8 @@ struct refined_plan {
 /// Complexity         per candidate see the scheduler; candidates side by side.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
 /// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers receive candidates in their
-///                    order, on the caller's thread. Models, objective, scheduler and solver are called from all threads at once.
+///                    order, on the caller's thread. Network policy, objective, scheduler and solver are called from several
+///                    threads at once; cost, energy and memory models answer one question at a time.
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
 [[nodiscard]] plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
                                  int keep, const refine_options& options = {}, const candidate_observer& observer = {});

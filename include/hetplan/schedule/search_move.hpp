@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 
@@ -50,7 +51,7 @@ struct let_rival_join {
   [[nodiscard]] message_rules operator()(const cep_graph&, message_rules rules, const contention& at) const;
 };
 
-/// Holds any move by value; what it answers is checked.
+/// Holds any move by value; what it answers is checked. Of an empty one: invalid_input.
 class any_search_move {
  public:
   template <class M>
@@ -58,6 +59,7 @@ class any_search_move {
   any_search_move(M m) {
     static_assert(check_search_move<M>());
     if constexpr (search_move<M>) move_ = std::move(m);
+    require_function(move_, "any_search_move", "a search move, such as overtake_rival{}");
   }
 
   /// Throws  invalid_model: see checked (schedule/cep_graph.hpp).

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
@@ -57,7 +58,8 @@ struct given_rules {
   [[nodiscard]] message_rules operator()(const cep_graph&, const trace&) const { return rules; }
 };
 
-/// Holds any start by value, a transfer_priority as its listed_start; what it answers is checked.
+/// Holds any start by value, a transfer_priority as its listed_start; what it answers is checked. Of an empty one:
+/// invalid_input.
 class any_search_start {
  public:
   template <class S>
@@ -69,6 +71,7 @@ class any_search_start {
       static_assert(check_search_start<S>());
       if constexpr (search_start<S>) start_ = std::move(s);
     }
+    require_function(start_, "any_search_start", "a search start, such as all_equal{}");
   }
 
   /// Throws  invalid_model: see checked (schedule/cep_graph.hpp).

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include <hetplan/core/require_function.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/network_schedule.hpp>
@@ -72,7 +73,7 @@ listed_transfers(Priority) -> listed_transfers<Priority>;
 template <class Priority>
 listed_transfers(Priority, list_options) -> listed_transfers<Priority>;
 
-/// Holds any scheduler by value; what it answers is checked.
+/// Holds any scheduler by value; what it answers is checked. Of an empty one: invalid_input.
 class any_transfer_scheduler {
  public:
   template <class S>
@@ -80,9 +81,11 @@ class any_transfer_scheduler {
   any_transfer_scheduler(S s) {
     static_assert(check_transfer_scheduler<S>());
     if constexpr (transfer_scheduler<S>) schedule_ = std::move(s);
+    require_function(schedule_, "any_transfer_scheduler", "a transfer scheduler, such as searched_transfers{}");
   }
 
-  /// Throws  invalid_model: rules that forget a message, or leave one without a chunk; a solver's rates, which devices cannot follow.
+  /// Throws  invalid_model: rules that forget a message, or leave one without a chunk or with too many; a sharing
+  ///         that there is not; a solver's rates, which devices cannot follow.
   [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& limits = {}) const;
 
  private:

@@ -47,6 +47,9 @@ HETPLAN_INLINE network_schedule any_transfer_scheduler::operator()(const cep_gra
   network_schedule s = schedule_(cep, limits);
   if (s.is_prescribed())
     throw invalid_model("transfer scheduler: the schedule has a solver's rates, which devices cannot follow; expected rules");
+  if (std::ranges::find(all_sharings, s.sharing_policy) == all_sharings.end())
+    throw invalid_model("transfer scheduler: sharing_policy = " + std::to_string(static_cast<int>(s.sharing_policy)) +
+                        "; expected a sharing with a name");
   if (s.sharing_policy != sharing::fair_share) s.rules = checked(std::move(s.rules), cep, "transfer scheduler");
   return s;
 }

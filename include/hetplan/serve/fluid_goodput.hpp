@@ -43,6 +43,9 @@ class fluid_goodput {
  public:
   fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
                 handling_reach reach = handling_reach::ring);
+  // A temporary is gone at the end of the line.
+  fluid_goodput(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, const service_demand&,
+                handling_reach = handling_reach::ring) = delete;
   /// From now on arrivals are taken to be like this (even before); what has been added stays.
   void expect(arrival_model arrivals) { arrivals_ = arrivals; }
 

@@ -22,7 +22,8 @@ namespace HETPLAN_NAMESPACE::serve {
 ///
 /// Source  EPARA, section 3.2 and figure 6; semantics, section 11 (handling).
 struct offload_by_idle_goodput {
-  const std::vector<service>* services = nullptr;  ///< whose SLOs bound how long a queue may be; without them it throws invalid_input
+  const std::vector<service>* services =
+      nullptr;  ///< whose SLOs bound how long a queue may be; without them, or with too few, it throws invalid_input
   std::uint64_t seed = 1;
   int most_offloads = 5;  ///< section 4.1
 

@@ -3,6 +3,8 @@
 
 #include <hetplan/serve/offload_by_idle_goodput.hpp>
 
+#include <string>
+
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
@@ -34,6 +36,10 @@ HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r
     throw invalid_input(
         "offload_by_idle_goodput: services = nothing; expected the services whose requests it handles, such as "
         "offload_by_idle_goodput{&services}");
+  if (r.what.index() >= services->size())
+    throw invalid_input("offload_by_idle_goodput: services = " + std::to_string(services->size()) +
+                        " services, but a request is for service " + std::to_string(r.what.value) +
+                        "; expected all services whose requests it handles");
   if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
   if (const auto i = own_capacity(r, here)) return decision::serve(*i);
   if (r.offloads() >= most_offloads) return in_part_or(request_outcome::too_many_offloads, r, here);

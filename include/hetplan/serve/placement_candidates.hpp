@@ -34,6 +34,9 @@ class placement_candidates {
  public:
   placement_candidates(const edge_cloud& cloud, const std::vector<service>& services, const any_service_time& times,
                        const parallelism_operators& operators);
+  // A temporary is gone at the end of the line.
+  placement_candidates(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, const any_service_time&,
+                       const parallelism_operators&) = delete;
 
   [[nodiscard]] std::size_t rings() const { return rings_.rings(); }
   [[nodiscard]] ring_sync::ring ring(std::size_t r) const { return rings_[r]; }

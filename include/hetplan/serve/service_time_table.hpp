@@ -28,6 +28,7 @@ struct variant_times {
 
 /// A service_time that reads a table: [service][variant].
 ///
+/// Throws  invalid_model where it is asked for a service or a variant that it does not have.
 /// Source  EPARA, section 5.2: compute times from a table by GPU and service. Deviation: also by batch and tokens.
 class service_time_table {
  public:
@@ -43,7 +44,12 @@ class service_time_table {
   [[nodiscard]] int largest_batch(const service_run& r) const;
 
  private:
-  [[nodiscard]] const variant_times& of(const service_run& r) const { return times_[r.id.index()][static_cast<std::size_t>(r.variant)]; }
+  [[nodiscard]] const variant_times& of(const service_run& r) const {
+    const auto s = r.id.index(), v = static_cast<std::size_t>(r.variant);
+    if (s >= times_.size() || v >= times_[s].size()) refuse(r);
+    return times_[s][v];
+  }
+  [[noreturn]] void refuse(const service_run& r) const;
   std::vector<std::vector<variant_times>> times_;
 };
 static_assert(check_service_time<service_time_table>());

@@ -54,6 +54,12 @@ HETPLAN_INLINE service_time_table::service_time_table(std::vector<std::vector<va
   }
 }
 
+HETPLAN_INLINE void service_time_table::refuse(const service_run& r) const {
+  throw invalid_model("service_time_table: times of " + std::to_string(times_.size()) + " services, none of service " +
+                      std::to_string(r.id.value) + " \"" + r.what.name + "\", variant " + std::to_string(r.variant) +
+                      "; expected those of every service and variant that runs");
+}
+
 HETPLAN_INLINE int service_time_table::largest_batch(const service_run& r) const {
   const auto& t = of(r);
   return t.step.batch.empty() ? t.pass.batch.back() : std::min(t.pass.batch.back(), t.step.batch.back());

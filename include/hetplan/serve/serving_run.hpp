@@ -41,6 +41,13 @@ class serving_run {
   /// Throws invalid_input: see validate of cloud, services, requests, deployment and faults. What it is given must outlive it.
   serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
               deployment first, const serving_options& options);
+  // A temporary is gone at the end of the line.
+  serving_run(const edge_cloud&& the_cloud_must_outlive_it, const std::vector<service>&, any_service_time, const request_stream&,
+              deployment, const serving_options&) = delete;
+  serving_run(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, any_service_time, const request_stream&,
+              deployment, const serving_options&) = delete;
+  serving_run(const edge_cloud&, const std::vector<service>&, any_service_time, const request_stream&& the_requests_must_outlive_it,
+              deployment, const serving_options&) = delete;
 
   /// The next request that is to be handled, after all that comes before it; good until the next call. None at the end.
   [[nodiscard]] const pending_request* next();

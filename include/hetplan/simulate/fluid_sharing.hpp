@@ -19,7 +19,7 @@ class fluid_sharing {
  public:
   /// @param tells_all  update tells every changed rate, those of very many equal transfers too, which costs their number.
   fluid_sharing(const network& net, const Policy& policy, bool tells_all = true)
-      : policy_(policy), access_(policy.access()), fluid_(net.resources()) {
+      : policy_(policy), access_(checked_access(policy.access(), "network policy")), fluid_(net.resources()) {
     if (access_ == route_access::unlimited) fluid_.stop_sharing();
     if (tells_all) fluid_.report_crowds();
   }

@@ -55,6 +55,9 @@ struct wait {
 class waits {
  public:
   waits(const tasks::task_graph& g, const trace& t);
+  // A temporary is gone at the end of the line.
+  waits(const tasks::task_graph&& the_graph_must_outlive_it, const trace&) = delete;
+  waits(const tasks::task_graph&, const trace&& the_trace_must_outlive_it) = delete;
 
   [[nodiscard]] const interval& when(tasks::node_id n) const;
   /// The predecessor that ended last, no_node where there is none.
