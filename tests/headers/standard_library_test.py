@@ -23,7 +23,7 @@ NAMES = {
     "array": "array get size",
     "atomic": "atomic",
     "bit": "bit_cast bit_floor bit_width countr_zero popcount",
-    "cctype": "isalnum isdigit isspace",
+    "cctype": "isalnum isalpha isdigit isspace tolower",
     "charconv": "chars_format from_chars to_chars",
     "chrono": "day duration duration_cast month nanoseconds steady_clock sys_days year year_month_day",
     "cmath": """abs ceil cos exp exp2 floor fmod frexp hypot isfinite isinf isnan ldexp llround log log10 log2 lround nan nearbyint nextafter pow

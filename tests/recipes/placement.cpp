@@ -17,6 +17,7 @@
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/place/make_placement_table.hpp>
 #include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/getf.hpp>
 #include <hetplan/recipes/heft.hpp>
 #include <hetplan/recipes/m_etf.hpp>
@@ -76,6 +77,54 @@ planning_graph two_fused_operators() {
 cluster fast_and_slow(bytes memory) {
   return cluster("two", {{.name = "a", .kind = "fast", .memory = memory}, {.name = "b", .kind = "slow", .memory = memory}},
                  mesh{bytes_per_second(1e9), seconds()});
+}
+
+TEST_CASE("that no placement of the whole batch fits is not said of plans that split it") {
+  planning_graph_builder b("one");
+  b.add_layer({.name = "only", .forward_flops = 1_GFLOP, .activation = 1_MB});
+  const planning_graph model = std::move(b).build();
+  const device small{.name = "d", .memory = bytes(1.5e6), .compute = 1_TFLOP_per_s};
+  const cluster c("one", small), none("none", device{.name = "d", .memory = bytes(0.5e6), .compute = 1_TFLOP_per_s});
+  const job two{.workload = {.mode = mode::inference}, .batch = 2};
+  for (const auto& planner : {recipes::heft, recipes::m_etf, recipes::m_sct, recipes::getf, recipes::moirai}) {
+    const plan_result r = planner({model, c, roofline{}, two}, minimize_latency{}, recipes::placement_view{}, {});
+    CHECK(r.status.result == outcome::none_found);
+    CHECK(r.status.reason.starts_with("no placement of its operators, the whole batch at once: memory: "));
+    CHECK_FALSE(r.status.proof.has_value());
+    const plan_result nothing = planner({model, none, roofline{}, two}, minimize_latency{}, recipes::placement_view{}, {});
+    CHECK(nothing.status.result == outcome::infeasible);
+    CHECK(nothing.status.proof.has_value());
+  }
+  CHECK(recipes::dora({model, c, roofline{}, two}, minimize_latency{}).plans.front().predicted->latency.value() == Approx(2e-3));
+}
+
+TEST_CASE("where the simulator takes longer than a schedule promises, everything on one device is tried") {
+  // One wire for both directions, which one_port counts twice.
+  planning_graph_builder b("two ways");
+  const auto timed = [](double fast, double slow) {
+    return std::vector<layer_profile>{{.device_kind = "fast", .batch = {1}, .forward_s = {fast}, .backward_s = {}},
+                                      {.device_kind = "slow", .batch = {1}, .forward_s = {slow}, .backward_s = {}}};
+  };
+  const auto l0 = b.add_layer({.name = "l0", .profiles = timed(5e-3, 12e-3)}),
+             l1 = b.add_layer({.name = "l1", .profiles = timed(1e-3, 5e-3)}), l2 = b.add_layer({.name = "l2", .profiles = timed(2e-3, 0)}),
+             l3 = b.add_layer({.name = "l3", .profiles = timed(0, 2e-3)}), l5 = b.add_layer({.name = "l5", .profiles = timed(0, 0)}),
+             l6 = b.add_layer({.name = "l6", .profiles = timed(4e-3, 12e-3)});
+  b.add_edge(l1, l3, 2_MB);
+  b.add_edge(l0, l5, 2_MB);
+  b.add_edge(l2, l5, 5_MB);
+  b.add_edge(l1, l6, 1_MB);
+  const planning_graph model = std::move(b).build();
+  const route there{2_ms, {{resource_id(0), 1}}}, back{seconds(0), {{resource_id(0), 1}}};
+  const cluster c("two", {{.name = "a", .kind = "fast", .memory = 2_MB}, {.name = "b", .kind = "slow", .memory = 1_GB}},
+                  route_table{{{"wire", bytes_per_second(5e8)}}, {{"a", "b", there}, {"b", "a", back}}});
+  const planning_problem problem{model, c, profiled{}, one_inference()};
+  const double alone = recipes::on_device(problem, minimize_latency{}).plans.front().predicted->latency.value();
+  const recipes::placement_view view{.network = {place::contention::one_port}};
+  for (const auto& planner : {recipes::heft, recipes::getf, recipes::moirai}) {
+    const plan_result r = planner(problem, minimize_latency{}, view, {});
+    REQUIRE(r.status.ok());
+    CHECK(r.plans.front().predicted->latency.value() <= alone * (1 + 1e-9));
+  }
 }
 
 TEST_CASE("what is fused may be parted: no bound of fused operators is one of all, and fusing forbids nothing that fits") {

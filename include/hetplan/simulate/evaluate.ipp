@@ -48,7 +48,7 @@ HETPLAN_INLINE void complete(judgement& j, const staged& s, const any_energy_mod
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, energy);
   if (s.plan.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(s.plan, s.graph, j);
-  const tasks::path_times paths = tasks::longest_paths(j.graph, c.network());
+  const tasks::path_times paths = tasks::longest_paths(j.graph, c.network(), false);
   const bool is_shared = j.trace.access != route_access::unlimited;
   e.schedule_bound = is_shared ? tasks::schedule_bound(j.graph, c.network(), paths) : tasks::uncontended_bound(j.graph, paths);
   const bool as_given = options.capacities.empty() && options.speeds.empty();

@@ -17,7 +17,7 @@ namespace HETPLAN_NAMESPACE::tasks {
 struct path_times {
   std::vector<node_id> order;            ///< every node after those it waits for, the task before it on its device included
   std::vector<double> alone_s;           ///< what the node takes by itself; a transfer at its peak rate, latency included, 0 if it blocks
-  std::vector<double> earliest_start_s;  ///< whenever transfers are released: that is a schedule's choice
+  std::vector<double> earliest_start_s;  ///< not before its release, where releases count
   std::vector<double> earliest_end_s;
   std::vector<double> tail_s;  ///< from the node's end to the end of everything, at least
 };
@@ -31,9 +31,10 @@ namespace detail {
 
 /// Earliest starts and ends and longest tails of all nodes.
 ///
+/// @param released  whether releases of transfers count: not for bounds on every schedule, which may release them at any time.
 /// Complexity   O(nodes + dependencies).
 /// Source       semantics, section 9 (c).
-[[nodiscard]] path_times longest_paths(const task_graph& g, const network& net);
+[[nodiscard]] path_times longest_paths(const task_graph& g, const network& net, bool released = true);
 
 /// max(critical path, busiest device): a lower bound on the latency of this plan, though transfers were in nobody's way.
 [[nodiscard]] seconds uncontended_bound(const task_graph& g, const path_times& paths);

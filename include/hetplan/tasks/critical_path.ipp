@@ -26,7 +26,7 @@ HETPLAN_INLINE std::vector<node_id> next_on_device(const task_graph& g) {
 
 }  // namespace detail
 
-HETPLAN_INLINE path_times longest_paths(const task_graph& g, const network& net) {
+HETPLAN_INLINE path_times longest_paths(const task_graph& g, const network& net, bool released) {
   path_times t;
   t.order.reserve(g.size());
   t.alone_s.assign(g.size(), 0);
@@ -44,6 +44,7 @@ HETPLAN_INLINE path_times longest_paths(const task_graph& g, const network& net)
   for (std::size_t i = 0; i < g.transfers.size(); ++i) {
     const transfer& x = g.transfers[i];
     if (!x.blocks()) t.alone_s[g.node_of_transfer(i)] = x.latency_s + x.volume_bytes * seconds_per_byte[x.route];
+    if (released) t.earliest_start_s[g.node_of_transfer(i)] = x.release_s;
   }
 
   const std::vector<node_id> next = detail::next_on_device(g);
