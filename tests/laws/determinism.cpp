@@ -72,12 +72,12 @@ TEST_CASE("traces and evaluations have the same bytes with every compiler and bu
         "70dda75f65908679\n"
         "d2cc238099a19a9c\n"
         "83fc95a77d46012b\n"
-        "7ef8a5a9e2d445a2\n"
+        "7a671183673ed4d9\n"
         "1b467dcb0e1df6e4\n"
         "12aa066163f35de2\n"
         "67eed820d0753361\n"
         "1a715a8d0d059712\n"
         "67c4938986619928\n"
-        "de639e272c5ec943\n"
-        "1880cf499c2aab81\n");
+        "df8b51d1df5fb8fc\n"
+        "efdb2dbea2172c63\n");
 }
