@@ -11,8 +11,8 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 /// Operators that the backend fuses are placed together at first (GCOF), then every operator alone; the better plan is the answer (see
 /// plan_placement). A placement is searched for the smallest makespan by list schedules, by branch and bound over the parts between
-/// operators that everything waits for, and by windows that are placed anew. The answer says what no placement of the operators can
-/// beat, fused or apart; where the parts are small, it is proven optimal.
+/// operators that everything waits for, and by windows that are placed anew. The answer says what no schedule of single operators
+/// can beat; where the parts are small, it is mostly proven optimal.
 ///
 /// @param given  where it says nothing of fusion, TensorRT's rules hold; coarsen::no_fusion() is every operator alone. A linear-program
 ///               solver in the problem tightens the bound.
