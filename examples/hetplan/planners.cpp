@@ -126,9 +126,9 @@ std::vector<std::string> unused_options(const common_options& options, std::span
   require_search_options(options, planners, phase);
   const bool search = std::any_of(planners.begin(), planners.end(), searches);
   std::vector<std::string> lines;
-  const bool placers = std::any_of(planners.begin(), planners.end(), places_operators);
-  if (!placers || !inference) {
-    const std::string why = placers ? "operators are placed in inference alone" : "only planners that place operators take it";
+  const bool any_places = std::any_of(planners.begin(), planners.end(), places_operators);
+  if (!any_places || !inference) {
+    const std::string why = any_places ? "operators are placed in inference alone" : "only planners that place operators take it";
     if (!options.contention.empty()) lines.push_back("--contention: " + why + "; not used");
     if (!options.copies.empty()) lines.push_back("--copies: " + why + "; not used");
   }
