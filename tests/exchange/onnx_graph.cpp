@@ -374,7 +374,7 @@ TEST_CASE("whole numbers and truth values that a layer computes with are weights
     t.add_dims(t.float_data_size());
   }
   m.node("Resize", {"x", "region", "scales"}, "y");
-  const layer& resized = layer_of(read(m), "Resize y");
+  const layer resized = layer_of(read(m), "Resize y");
   CHECK(resized.weight.value() == 0);
   CHECK(resized.traffic.value() == 2 * 4.0 * 16);
 }
