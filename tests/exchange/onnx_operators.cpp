@@ -337,16 +337,20 @@ double cheapest_contraction(std::vector<std::set<char>> terms, const std::set<ch
   return least;
 }
 
+onnx_text einsum(const std::string& equation, const std::vector<std::vector<long long>>& shapes) {
+  onnx_text m;
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    inputs.push_back("x" + std::to_string(i));
+    m.input(inputs.back(), shapes[i]);
+  }
+  onnx_text::words(m.node("Einsum", inputs, "y"), "equation", equation);
+  return m;
+}
+
 TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
   const auto flop = [](const std::string& equation, const std::vector<std::vector<long long>>& shapes) {
-    onnx_text m;
-    std::vector<std::string> inputs;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      inputs.push_back("x" + std::to_string(i));
-      m.input(inputs.back(), shapes[i]);
-    }
-    onnx_text::words(m.node("Einsum", inputs, "y"), "equation", equation);
-    return exchange::read_onnx(m.text(), "m.onnx").graph.forward_flops().value();
+    return exchange::read_onnx(einsum(equation, shapes).text(), "m.onnx").graph.forward_flops().value();
   };
   CHECK(flop("ij,jk,kl->il", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);
   CHECK(flop("ij,jk,kl", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);  // the output goes without saying
@@ -382,16 +386,6 @@ TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
 }
 
 TEST_CASE("Einsum spreads axes of size 1 over larger ones, and is refused where sizes or terms do not fit") {
-  const auto einsum = [](const std::string& equation, const std::vector<std::vector<long long>>& shapes) {
-    onnx_text m;
-    std::vector<std::string> inputs;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      inputs.push_back("x" + std::to_string(i));
-      m.input(inputs.back(), shapes[i]);
-    }
-    onnx_text::words(m.node("Einsum", inputs, "y"), "equation", equation);
-    return m;
-  };
   const auto costs = [&](const std::string& equation, const std::vector<std::vector<long long>>& shapes, double flop, double output) {
     CAPTURE(equation);
     onnx_text m = einsum(equation, shapes);
