@@ -28,7 +28,7 @@ int main() {
   const serve::request_stream requests = serve::draw_requests(crowd, street, services, 1);
 
   const auto [placed, history] =
-      serve::serve_with(recipes::epara(services), street, services, times, requests, requests, requests.last_arrival());
+      serve::serve_with(recipes::epara(services), street, services, times, requests, requests, requests.window());
   // [serve]
 
   // [print]

@@ -318,7 +318,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
   const auto done = o.deployment.empty() ? play_system(options, o, in) : play_deployment(options, o, in);
   const auto& h = done.history;
   if (o.deployment.empty()) warn_of_unplaced(done.first, in.services, in.requests);
-  if (h.result.ok()) warn_of_the_end(o.deployment, o.faults, done.run, h.duration);
+  if (h.result.ok()) warn_of_the_end(o.deployment, o.faults, done.run, h.begin, h.duration);
   if (!o.records.empty()) files.put(o.records, io::write_records(h.records, in.cloud));
   if (!o.html.empty()) files.put(o.html, draw::serving_report_html(h, in.cloud, in.services, done.first, done.run));
   if (!o.out.empty()) files.put(o.out, io::write_deployment({done.first}, in.cloud, in.services));

@@ -44,22 +44,24 @@ void warn_of_unplaced(const serve::deployment& first, const std::vector<serve::s
 
 namespace {
 
-/// The first change of the deployment at this time or later [s]; infinite: none.
-double next_change_s(const serve::serving_options& run, seconds from) {
-  if (const double cycle_s = run.changes.cycle.value(); cycle_s > 0) return std::max(1.0, std::ceil(from.value() / cycle_s)) * cycle_s;
+/// The first change of the deployment at this time or later [s], of a run that began then; infinite: none.
+double next_change_s(const serve::serving_options& run, seconds begin, seconds from) {
+  if (const double cycle_s = run.changes.cycle.value(); cycle_s > 0)
+    return begin.value() + std::max(1.0, std::ceil((from - begin).value() / cycle_s)) * cycle_s;
   const auto next = std::ranges::find_if(run.changes.at, [&](seconds at) { return at >= from; });
   return next == run.changes.at.end() ? std::numeric_limits<double>::infinity() : next->value();
 }
 
 }  // namespace
 
-void warn_of_the_end(const std::string& deployment, const std::string& faults, const serve::serving_options& run, seconds end) {
+void warn_of_the_end(const std::string& deployment, const std::string& faults, const serve::serving_options& run, seconds begin, seconds duration) {
+  const seconds end = begin + duration;
   const std::string over = "the last request has ended at " + to_text(end.value()) + " s";
   const auto& at = run.changes.at;
   const auto late = std::ranges::find_if(at, [&](seconds each) { return each > end; });
   if (late != at.end())
     warn(deployment + ": /changes/" + std::to_string(late - at.begin()) + ": " + over + "; not used, nor is what follows");
-  if (run.changes.cycle > end) warn("--cycle: " + over + "; not used");
+  if (run.changes.cycle > duration) warn("--cycle: " + over + "; not used");
   for (std::size_t i = 0; i < run.faults.size(); ++i) {
     const serve::serving_fault& f = run.faults[i];
     const std::string where = faults + ": /events/" + std::to_string(i) + ": ";
@@ -69,7 +71,7 @@ void warn_of_the_end(const std::string& deployment, const std::string& faults, c
     }
     const bool joins = std::holds_alternative<serve::server_joins>(f.what);
     if (!joins && !std::holds_alternative<serve::server_leaves>(f.what)) continue;
-    if (next_change_s(run, f.at) > end.value())
+    if (next_change_s(run, begin, f.at) > end.value())
       warn(where + "the server would " + (joins ? "join" : "leave") + " with a change of the deployment, and none comes; not used");
   }
 }

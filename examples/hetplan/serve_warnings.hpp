@@ -21,8 +21,8 @@ void warn_of_unplaced(const hetplan::serve::deployment& first, const std::vector
 /// Warns of changes and faults that came when everything was over, and of those that waited for a change which never came.
 ///
 /// @param deployment, faults  the files, for messages.
-/// @param end                 of the last request.
+/// @param begin, duration     of the run.
 void warn_of_the_end(const std::string& deployment, const std::string& faults, const hetplan::serve::serving_options& run,
-                     hetplan::seconds end);
+                     hetplan::seconds begin, hetplan::seconds duration);
 
 }  // namespace cli

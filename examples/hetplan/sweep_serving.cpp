@@ -105,7 +105,7 @@ void serving_sweep::check_cases() const {
   for (const auto& requests : streams_) {
     for (std::size_t c = 0; c < cycles_.size(); ++c)
       at("/cycles/", c,
-         [&] { validate(serve::serving_options{.changes = {.cycle = cycles_[c], .policy = some}}, requests.last_arrival()); });
+         [&] { validate(serve::serving_options{.changes = {.cycle = cycles_[c], .policy = some}}, requests); });
   }
 }
 

@@ -289,7 +289,7 @@ TEST_CASE("greedy placement by playing requests serves about as much as by the f
     };
     const auto [deployed, value] = by(greedy_search::plain);
     validate(deployed, s.cloud, s.services, *s.times);
-    const service_demand asked(s.cloud, s.services, {requests.begin(), requests.end()}, requests.last_arrival());
+    const service_demand asked(s.cloud, s.services, {requests.begin(), requests.end()}, requests.window());
     CHECK(played.of(place_submodular(s.question(), asked).placed) >= 0.8 * value);
   }
 }

@@ -50,7 +50,7 @@ constexpr std::array<std::string_view, 6> mixed = {"resnet50.video",     "deepla
 
 service_history play(std::string_view system, const zoo::edge_services& e, const edge_cloud& cloud, const request_stream& requests) {
   return serve_with(*recipes::serving_system_named(system, e.services), cloud, e.services, e.times, requests, requests,
-                    requests.last_arrival())
+                    requests.window())
       .history;
 }
 

@@ -73,20 +73,22 @@ HETPLAN_INLINE std::vector<server_slots::label> server_slots::labels(double room
 HETPLAN_INLINE serving_view::serving_view(const serve::service_history& h, const serve::edge_cloud& c, const std::vector<serve::service>& s,
                                           const serve::deployment& f, const serve::serving_options& run)
     : history(h), cloud(c), services(s), first(f), duration_s(h.duration.value() > 0 ? h.duration.value() : 1) {
+  const double begin_s = h.begin.value();
   for (const auto& t : serve::turns(run.faults)) {
-    if (t.ends || t.at_s > duration_s) continue;
+    const double at_s = std::max(0.0, t.at_s - begin_s);
+    if (t.ends || at_s > duration_s) continue;
     const auto& fault = run.faults[t.fault];
     const double until_s = std::visit(
         [&](const auto& what) {
-          if constexpr (requires { what.until; }) return what.until.value();
-          else return t.at_s;
+          if constexpr (requires { what.until; }) return std::max(0.0, what.until.value() - begin_s);
+          else return at_s;
         },
         fault.what);
-    marks.push_back({t.at_s, until_s, fault_words(fault, c), true, {}});
+    marks.push_back({at_s, until_s, fault_words(fault, c), true, {}});
     if (std::holds_alternative<serve::server_fails>(fault.what)) marks.back().lost = fault.server;
   }
   for (std::uint64_t k = 0; k < h.changes; ++k) {
-    const double at_s = k < run.changes.at.size() ? run.changes.at[k].value() : static_cast<double>(k + 1) * run.changes.cycle.value();
+    const double at_s = k < run.changes.at.size() ? run.changes.at[k].value() - begin_s : static_cast<double>(k + 1) * run.changes.cycle.value();
     if (at_s > 0 && at_s <= duration_s) marks.push_back({at_s, at_s, "deployment changes", false, {}});
   }
   std::ranges::stable_sort(marks, {}, [](const serving_mark& m) { return m.from_s; });

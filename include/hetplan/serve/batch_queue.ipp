@@ -28,7 +28,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (is_over(r.arrival_s + times_->latency_s(), take_s_)) {
+    if (is_over(all.arrival_s(number) + times_->latency_s(), take_s_)) {
       out.emplace_back(number, ended_request::how::timed_out, take_s_, 0);
       continue;
     }

@@ -21,12 +21,13 @@ class history_recorder {
  public:
   history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all, const serving_options& o);
 
-  /// A request has ended. Requires that it has not before.
+  /// A request has ended; how.end_s is on the run's clock. Requires that it has not before.
   void end(request_number r, const request& what, const request_record& how, double latency_s);
   /// In order of arrival.
   void entered(const request& what) {
     ++history_.servers[what.server.index()].entered;
-    if (at_most(offered_until_s_, what.arrival_s)) open_offered(what.arrival_s);
+    const double arrival_s = all_->since_first_s(what.arrival_s);
+    if (at_most(offered_until_s_, arrival_s)) open_offered(arrival_s);
     history_.offered.back()[what.service.index()] += asked(what);
   }
   void passed_on(server_id from, server_id to) {
@@ -35,7 +36,7 @@ class history_recorder {
   }
   /// Is this the first publication of a bin? Then `waiting` of every server is to be told.
   [[nodiscard]] bool wants_waiting(double now_s) const {
-    return detailed_ && at_most(next_waiting_s_, now_s) && at_most(now_s, last_arrival_s_ + bin_s_);
+    return detailed_ && at_most(next_waiting_s_, now_s) && at_most(now_s, span_s_ + bin_s_);
   }
   void waiting(std::vector<std::uint32_t> by_server, double now_s);
 
@@ -53,8 +54,9 @@ class history_recorder {
 
   service_history history_;
   const std::vector<service>* services_;
+  const request_stream* all_;
   double bin_s_ = 1;
-  double last_arrival_s_ = 0;
+  double span_s_ = 0;  ///< until the last arrival
   double next_waiting_s_ = 0;
   double offered_until_s_ = 0;  ///< the end of the last bin of `offered`
   double last_end_s_ = 0;

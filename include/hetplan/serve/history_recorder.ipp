@@ -14,13 +14,14 @@ namespace HETPLAN_NAMESPACE::serve {
 
 HETPLAN_INLINE history_recorder::history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all,
                                                   const serving_options& o)
-    : services_(&services), last_arrival_s_(all.last_arrival().value()), has_ended_(all.size()), detailed_(cloud.size() <= most_detailed) {
-  bin_s_ = o.bin.value() > 0 ? o.bin.value() : std::max(last_arrival_s_ / 100, 1e-9);
+    : services_(&services), all_(&all), span_s_(all.span().value()), has_ended_(all.size()), detailed_(cloud.size() <= most_detailed) {
+  bin_s_ = o.bin.value() > 0 ? o.bin.value() : std::max(span_s_ / 100, 1e-9);
   history_.bin = seconds(bin_s_);
+  history_.begin = all.first_arrival();
   history_.services.resize(services.size());
   history_.servers.resize(cloud.size());
   history_.offloads.resize(8);
-  history_.offered.reserve(static_cast<std::size_t>(last_arrival_s_ / bin_s_) + 2);
+  history_.offered.reserve(static_cast<std::size_t>(span_s_ / bin_s_) + 2);
   if (detailed_) by_server_.resize(cloud.size() * services.size());
   if (o.detail == history_detail::records) history_.records.resize(all.size());
 }
@@ -45,7 +46,7 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   ++history_.offloads[hops];
   if (how.credit > 0) {
     // The last bin holds all that is later: a long stream must not make millions of bins.
-    const auto bin = std::min(bin_of(how.end_s), static_cast<std::size_t>(2 * last_arrival_s_ / bin_s_ + 100));
+    const auto bin = std::min(bin_of(how.end_s), static_cast<std::size_t>(2 * span_s_ / bin_s_ + 100));
     if (bin >= history_.goodput.size()) history_.goodput.resize(bin + 1, std::vector<double>(history_.services.size()));
     history_.goodput[bin][what.service.index()] += how.credit;
   }
@@ -54,7 +55,9 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   ++ended_;
   HETPLAN_ASSERT(!has_ended_[r]);
   has_ended_[r] = true;
-  if (!history_.records.empty()) history_.records[r] = how;
+  if (history_.records.empty()) return;
+  history_.records[r] = how;
+  history_.records[r].end_s = std::max(what.arrival_s, history_.begin.value() + how.end_s);  // the sum may be rounded down
 }
 
 HETPLAN_INLINE void history_recorder::open_offered(double arrival_s) {
@@ -78,7 +81,7 @@ HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
                     [](const offload_flow& a, const offload_flow& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
   const auto width = static_cast<std::ptrdiff_t>(history_.services.size());
   for (auto row = by_server_.begin(); row != by_server_.end(); row += width) history_.credit_by_server.emplace_back(row, row + width);
-  history_.duration = seconds(std::max(last_end_s_, last_arrival_s_));
+  history_.duration = seconds(std::max(last_end_s_, span_s_));
   while (history_.offloads.size() > 1 && history_.offloads.back() == 0) history_.offloads.pop_back();
   // The promise that every request ends exactly once.
   HETPLAN_ASSERT(history_.result.result == outcome::stopped || ended_ == requests);

@@ -78,10 +78,16 @@ struct alignas(64) instance_state {
     const auto* s = std::get_if<stream_set>(&work);
     return s != nullptr && s->has_whole_rate(now_s);
   }
-  [[nodiscard]] double done(double now_s) const {
+  /// Requests that it has computed, without streams.
+  [[nodiscard]] double done() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->done();
     if (const auto* set = std::get_if<running_set>(&work)) return set->done();
-    return std::get<stream_set>(work).done(now_s);
+    return 0;
+  }
+  /// Frames a second of its streams.
+  [[nodiscard]] double rate() const {
+    const auto* s = std::get_if<stream_set>(&work);
+    return s != nullptr ? s->rate() : 0;
   }
   [[nodiscard]] std::size_t waiting() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->waiting();

@@ -12,20 +12,24 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-/// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time; none if
-/// nobody is idle.
+/// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time. Where
+/// none of these is idle, by capacity among them: a queue that is short enough serves whoever waits in it. None if nobody would.
 /// Complexity  O(holders of the service in the ring).
-/// Source  EPARA, eq. 1. Deviation: an idle goodput below 0 counts as 0.
+/// Source  EPARA, eq. 1. Deviation: an idle goodput below 0 counts as 0; what the paper leaves open, the case that all are 0, is ours.
 [[nodiscard]] std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw);
 
 /// A request_handler: timed out; served by its own capacity; passed on too often; passed on; no resources.
 ///
+/// Whom it passes on to is drawn by idle goodput, mostly without a look at all of them (rejection sampling): a server is drawn by its
+/// capacity, and taken with the probability that is the idle part of it; after `attempts` in vain all are looked at.
+/// Complexity  O(log holders) where much is idle, O(holders of the service in the ring) where little is.
 /// Source  EPARA, section 3.2 and figure 6; semantics, section 11 (handling).
 struct offload_by_idle_goodput {
   const std::vector<service>* services =
       nullptr;  ///< whose SLOs bound how long a queue may be; without them, or with too few, it throws invalid_input
   std::uint64_t seed = 1;
   int most_offloads = 5;  ///< section 4.1
+  static constexpr int attempts = 8;
 
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here) const;
 };

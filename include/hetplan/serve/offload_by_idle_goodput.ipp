@@ -10,15 +10,28 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
+namespace detail {
+
+HETPLAN_INLINE bool begins_in_time(const known_server& o, seconds latency) {
+  return at_most(o.wait.value(), (o.age + latency).value(), latency.value());
+}
+HETPLAN_INLINE double idle_in_time(const known_server& o, seconds latency) {
+  return begins_in_time(o, latency) && o.idle > relative_tolerance * o.capacity ? o.idle : 0;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw) {
-  const auto weight = [&](const known_server& o) {
-    const bool begins_in_time = at_most(o.wait.value(), (o.age + latency).value(), latency.value());
-    return !begins_in_time || o.idle <= relative_tolerance * o.capacity ? 0 : o.idle;
+  const auto sum_of = [&](const auto& weight) {
+    double sum = 0;
+    for (const auto& o : others) sum += weight(o);
+    return sum;
   };
-  double sum = 0;
-  for (const auto& o : others) sum += weight(o);
-  if (!(sum > 0)) return std::nullopt;
-  const double limit = draw * sum;
+  const auto idle = [&](const known_server& o) { return detail::idle_in_time(o, latency); };
+  const auto able = [&](const known_server& o) { return detail::begins_in_time(o, latency) ? o.capacity : 0; };
+  const double all_idle = sum_of(idle);
+  const auto weight = [&](const known_server& o) { return all_idle > 0 ? idle(o) : able(o); };
+  const double limit = draw * (all_idle > 0 ? all_idle : sum_of(able));
   double so_far = 0;
   std::optional<server_id> last;
   for (const auto& o : others) {
@@ -44,7 +57,12 @@ HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r
   if (const auto i = own_capacity(r, here)) return decision::serve(*i);
   if (r.offloads() >= most_offloads) return in_part_or(request_outcome::too_many_offloads, r, here);
   const auto latency = (*services)[r.what.index()].latency;
-  if (const auto to = draw_by_idle_goodput(here.others(), latency, draw(seed, r.number, r.offloads()))) return decision::pass_on(*to);
+  for (int n = 0; n < attempts; ++n) {
+    const auto o = here.other_at(draw(seed, r.number, r.offloads(), n));
+    if (o && o->into < detail::idle_in_time(o->known, latency)) return decision::pass_on(o->known.server);
+  }
+  const double last = draw(seed, r.number, r.offloads(), attempts);
+  if (const auto to = draw_by_idle_goodput(here.others(), latency, last)) return decision::pass_on(*to);
   return in_part_or(request_outcome::no_resources, r, here);
 }
 

@@ -42,6 +42,12 @@ struct known_server {
   seconds age;          ///< of all this
 };
 
+/// One of those that lead instances of a service, drawn by a share of what they can do together.
+struct server_at_share {
+  known_server known;
+  double into = 0;  ///< how far the share reaches into what this one can do, a second
+};
+
 /// What becomes of a request.
 struct decision {
   enum class what : std::uint8_t { serve, pass_on, turn_down, ask_again };

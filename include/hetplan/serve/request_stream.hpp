@@ -2,6 +2,7 @@
 #pragma once
 /// The noun for what users ask over time.
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,7 +26,7 @@ struct request {
   friend bool operator==(const request&, const request&) = default;
 };
 
-/// Requests in order of arrival, numbered from 0: the number settles ties.
+/// Requests in order of arrival, numbered from 0: the number settles ties. A run begins with the first of them, whatever the clock says then.
 /// Source  EPARA, section 3.3 (R); semantics, section 11.
 class request_stream {
  public:
@@ -42,10 +43,22 @@ class request_stream {
   [[nodiscard]] auto begin() const { return requests_.begin(); }
   [[nodiscard]] auto end() const { return requests_.end(); }
   /// 0 where there is none.
+  [[nodiscard]] seconds first_arrival() const { return seconds(empty() ? 0 : requests_.front().arrival_s); }
   [[nodiscard]] seconds last_arrival() const { return seconds(empty() ? 0 : requests_.back().arrival_s); }
-  /// The time that they are taken to have come in: until the last arrival, a second where that is 0.
-  [[nodiscard]] seconds window() const { return last_arrival().value() > 0 ? last_arrival() : seconds(1); }
-  /// Those that arrive in [from, to).
+  /// How long after the first arrival a clock says that time. A clock that began more than a day before is read to a microsecond: one of
+  /// 2026 that counts from 1970 in a double tells no more.
+  [[nodiscard]] double since_first_s(double clock_s) const {
+    const double since_s = clock_s - first_arrival().value();
+    constexpr double day_s = 86'400;
+    return first_arrival().value() > day_s ? std::round(since_s * 1e6) / 1e6 : since_s;
+  }
+  /// Of request i, after the first one.
+  [[nodiscard]] double arrival_s(std::size_t i) const { return since_first_s(requests_[i].arrival_s); }
+  /// From the first arrival to the last.
+  [[nodiscard]] seconds span() const { return seconds(since_first_s(last_arrival().value())); }
+  /// The time that they are taken to have come in: their span, a second where that is 0.
+  [[nodiscard]] seconds window() const { return span().value() > 0 ? span() : seconds(1); }
+  /// Those that arrive in [from, to) after the first.
   [[nodiscard]] std::span<const request> between(seconds from, seconds to) const;
 
   friend bool operator==(const request_stream&, const request_stream&) = default;

@@ -30,8 +30,9 @@ HETPLAN_INLINE request_stream::request_stream(std::vector<request> requests) : r
 }
 
 HETPLAN_INLINE std::span<const request> request_stream::between(seconds from, seconds to) const {
-  const auto first = std::ranges::lower_bound(requests_, from.value(), {}, &request::arrival_s);
-  const auto last = std::ranges::lower_bound(first, requests_.end(), to.value(), {}, &request::arrival_s);
+  const auto since_s = [this](const request& r) { return since_first_s(r.arrival_s); };
+  const auto first = std::ranges::lower_bound(requests_, from.value(), {}, since_s);
+  const auto last = std::ranges::lower_bound(first, requests_.end(), to.value(), {}, since_s);
   return {first, last};
 }
 

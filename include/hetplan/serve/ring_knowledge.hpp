@@ -18,7 +18,7 @@ namespace HETPLAN_NAMESPACE::serve {
 
 /// The rings with their faults, and what has been published on them.
 ///
-/// Complexity  O(holders of the service in the ring) a question.
+/// Complexity  O(holders of the service in the ring) for all of them, O(log holders) for one that is drawn.
 /// Source      EPARA, sections 3.2, 3.4 and 5.3.3; semantics, section 11 (what servers know of each other, faults).
 class ring_knowledge {
  public:
@@ -35,7 +35,7 @@ class ring_knowledge {
   /// Goes on to the next period and publishes; `publish` is then called for each holder that is there.
   void open_period();
   void fetch(std::size_t holder) const { published_->fetch(holder); }
-  void publish(std::size_t holder, server_id server, const publication& state);
+  void publish(std::size_t holder, server_id server, const holder_state& state);
   /// Leaves out periods before that time in which nothing changes, but for the last ones that are remembered.
   void skip_until(double next_s);
 
@@ -47,8 +47,13 @@ class ring_knowledge {
 
   /// See server_view::others. Good until the next call.
   [[nodiscard]] std::span<const known_server> known(const pending_request& r, const service_holders& holders);
+  /// See server_view::other_at.
+  [[nodiscard]] std::optional<server_at_share> at_share(const pending_request& r, const service_holders& holders, double share) const;
 
  private:
+  /// The period whose publication of this holder the request's server knows, if the holder may be asked.
+  [[nodiscard]] std::optional<std::int64_t> period_heard_of(const pending_request& r, const holder& h) const;
+  [[nodiscard]] known_server what_is_known(server_id s, std::size_t holder, std::int64_t period) const;
   struct seen_holder {
     server_id server;
     std::size_t number;
@@ -61,6 +66,7 @@ class ring_knowledge {
   std::int64_t kept_;  ///< publications of a holder
   std::int64_t next_ = 0;
   std::optional<publications> published_;
+  std::vector<double> capacity_up_to_;  ///< by holder: of the holders of its ring and service up to this one, together
   std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
   bool any_failed_ = false;
   std::vector<int> wrong_;  ///< by server: silent errors at a time

@@ -52,7 +52,7 @@ class ring_sync {
   /// Hops between two servers in a period; none where no way is left.
   [[nodiscard]] std::optional<std::int64_t> distance(server_id a, server_id b, std::int64_t k) const;
 
-  /// Periods that must be remembered: twice the oldest that is believed, and now.
+  /// Periods that must be remembered: the oldest that is believed, and all since.
   [[nodiscard]] std::int64_t history() const { return history_; }
   /// As long as nothing happens to a ring: no way is longer than half of it.
   [[nodiscard]] std::int64_t history_when_whole() const { return history_when_whole_; }

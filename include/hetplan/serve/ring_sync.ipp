@@ -14,8 +14,8 @@ HETPLAN_INLINE ring_sync::ring_sync(const edge_cloud& cloud)
     const auto count = std::min(group_, cloud.size() - first);
     rings_.push_back({{static_cast<std::int32_t>(first), static_cast<std::int32_t>(count)}, {}});
     const auto oldest = max_age(rings_.back());
-    history_ = std::max(history_, 2 * oldest + 1);
-    history_when_whole_ = std::max(history_when_whole_, 2 * std::min<std::int64_t>(oldest, rings_.back().where.count / 2) + 1);
+    history_ = std::max(history_, oldest + 1);
+    history_when_whole_ = std::max(history_when_whole_, std::min<std::int64_t>(oldest, rings_.back().where.count / 2) + 1);
   }
 }
 

@@ -54,9 +54,9 @@ class running_deployment {
   [[nodiscard]] std::vector<instance_id> on_device(gpu_slot d) const;
 
   /// What the instances of each holder can do together, a second.
-  [[nodiscard]] std::vector<double> capacities() const;
+  [[nodiscard]] std::vector<holder_capacity> capacities() const;
   /// What a holder has to publish; its instances have been advanced to now.
-  [[nodiscard]] publication state_of(const holder& h, double now_s) const;
+  [[nodiscard]] holder_state state_of(const holder& h, double now_s) const;
 
  private:
   template <class Is>

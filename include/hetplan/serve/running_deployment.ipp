@@ -117,22 +117,30 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d
   return those([&](const instance& i) { return i.device == d; });
 }
 
-HETPLAN_INLINE std::vector<double> running_deployment::capacities() const {
-  std::vector<double> sums;
+HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() const {
+  constexpr double batches = 4;  // that a mean is taken over: fewer would show who has just ended, not who is busy
+  std::vector<holder_capacity> sums;
   sums.reserve(holders_->holders().size());
   for (const auto& h : holders_->holders()) {
-    double sum = 0;
-    for (const auto i : holders_->led(h)) sum += (*this)[i].times().capacity();
+    holder_capacity sum;
+    double at_a_time = 0;
+    for (const auto i : holders_->led(h)) {
+      const auto& times = (*this)[i].times();
+      sum.per_s += times.capacity();
+      at_a_time += times.batch();
+    }
+    if (!(*services_)[h.what.index()].is_stream()) sum.horizon_s = batches * at_a_time / sum.per_s;
     sums.push_back(sum);
   }
   return sums;
 }
 
-HETPLAN_INLINE publication running_deployment::state_of(const holder& h, double now_s) const {
-  publication p{0, std::numeric_limits<double>::infinity(), 0};
+HETPLAN_INLINE holder_state running_deployment::state_of(const holder& h, double now_s) const {
+  holder_state p{.wait_s = std::numeric_limits<double>::infinity()};
   for (const auto i : holders_->led(h)) {
     const auto& state = (*this)[i];
-    p.done += state.done(now_s);
+    p.done += state.done();
+    p.rate += state.rate();
     if (state.life != instance_life::works) continue;
     p.wait_s = std::min(p.wait_s, std::max(0.0, state.expected_start_s(now_s, now_s) - now_s));
     if (at_most(state.ready_s, now_s, state.times().latency_s())) p.capacity += state.times().capacity();

@@ -66,7 +66,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (is_over(r.arrival_s + times_->latency_s(), boundary_s_)) {
+    if (is_over(all.arrival_s(number) + times_->latency_s(), boundary_s_)) {
       out.emplace_back(number, ended_request::how::timed_out, boundary_s_, 0);
       continue;
     }

@@ -43,9 +43,9 @@ template <observer<serving_progress>... Observers>
     throw invalid_input("serve_with: the options say how deployments change; expected none, since the system " + system.name + " does");
   if (!system.placement || !system.handler)
     throw invalid_input("serve_with: the system \"" + system.name + "\" has no placement policy, or no request handler");
-  if (expected.last_arrival() > window)
+  if (!at_most(expected.span(), window))
     throw invalid_input("serve_with: window = " + to_text(window.value()) + " s; expected at least the " +
-                        to_text(expected.last_arrival().value()) + " s at which the last of the expected requests arrives");
+                        to_text(expected.span().value()) + " s from the first to the last of the expected requests");
   validate(cloud);
   validate(services);
   validate_fit(cloud, services);
@@ -53,7 +53,7 @@ template <observer<serving_progress>... Observers>
   validate(requests, cloud, services);
   validate(options.faults, cloud);
   if (cycle != seconds()) options.changes = {.cycle = cycle, .policy = system.placement};
-  validate(options, requests.last_arrival());
+  validate(options, requests);
   cloud_damage damage;
   damage.absent = absent_at_first(options.faults, cloud);
   const deployment nothing;

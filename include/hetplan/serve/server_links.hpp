@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <hetplan/serve/edge_cloud.hpp>
+#include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -14,8 +15,9 @@ namespace HETPLAN_NAMESPACE::serve {
 /// Source  semantics, section 11 (the way).
 class server_links {
  public:
+  /// @param clock   whose first arrival is 0 here.
   /// @param span_s  what the tolerance is a part of with which a transfer begins in the time of a fault.
-  server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double span_s);
+  server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, const request_stream& clock, double span_s);
 
   /// When the last byte of a request that leaves `from` has come to the downlink of `to`, if it is sent now.
   [[nodiscard]] double send_s(server_id from, server_id to, double now_s, double size_b);

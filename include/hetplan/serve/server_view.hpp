@@ -30,6 +30,11 @@ class server_view {
   /// those known to be out, and those of which all that is known is too old. Good until the next call.
   [[nodiscard]] std::span<const known_server> others() const { return run_->known(*request_); }
 
+  /// One of them without a look at all: that at which the capacities of the ring's holders by the deployment, in the order of the cloud,
+  /// reach beyond this share (0 <= share < 1) of their sum; none where it is none of the others. Who draws a share at random, and takes
+  /// what comes if `into` is below `idle`, draws by idle goodput. Complexity  O(log holders).
+  [[nodiscard]] std::optional<server_at_share> other_at(double share) const { return run_->known_at(*request_, share); }
+
   /// The numbers of the servers in its ring.
   [[nodiscard]] ring_sync::ring ring() const { return run_->rings()[run_->rings().ring_of(request_->here)]; }
   /// What nobody can know in time, for handlers that are told everything: when any server of the ring would have it answered if it were

@@ -36,7 +36,7 @@ inline constexpr std::size_t request_outcomes = 8;
 /// One request, where they are asked for. In a run that was stopped, one that has not ended has no server.
 struct request_record {
   request_outcome outcome = request_outcome::lost;
-  double end_s = 0;
+  double end_s = 0;  ///< by the clock of the requests
   server_id server;  ///< where it was handled last
   int offloads = 0;
   double credit = 0;
@@ -90,7 +90,8 @@ inline constexpr std::size_t most_detailed = 1000;
 /// Source  EPARA, eq. 2; semantics, section 11 (what counts).
 struct service_history {
   status result;     ///< stopped where an observer said so, or after most_periods: then totals are of the requests that have ended
-  seconds duration;  ///< from 0 to the last arrival, or the last end with a credit if that is later
+  seconds begin;     ///< the first arrival: bins and the duration count from then
+  seconds duration;  ///< to the last arrival, or the last end with a credit if that is later
   seconds bin;       ///< width of a bin of time; the last one holds all that is later
   std::vector<service_totals> services;
   std::vector<server_totals> servers;

@@ -7,6 +7,7 @@
 
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/any_placement_policy.hpp>
+#include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -25,14 +26,14 @@ struct serving_options {
   std::vector<serving_fault> faults = {};
   replacement changes = {};
   history_detail detail = history_detail::totals;
-  seconds bin = {};                        ///< of goodput over time; 0: a hundredth of the time until the last arrival
+  seconds bin = {};                        ///< of goodput over time; 0: a hundredth of the time from the first arrival to the last
   std::int64_t most_periods = 20'000'000;  ///< publications and changes after which the run is stopped
 };
 
 /// Throws invalid_input: changes at times that are not finite, above 0 and ascending, times and a cycle, either without a policy, a cycle
-/// or bin that is negative or not finite, a cycle of which more than 100 000 fit before the last arrival, a bin of which more than 10 000
-/// do.
-void validate(const serving_options& options, seconds last_arrival);
+/// or bin that is negative or not finite, a cycle of which more than 100 000 fit between the first arrival and the last, a bin of which more
+/// than 10 000 do.
+void validate(const serving_options& options, const request_stream& requests);
 
 /// What an observer of a run is told from time to time.
 struct serving_progress {

@@ -10,7 +10,7 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE void validate(const serving_options& options, seconds last_arrival) {
+HETPLAN_INLINE void validate(const serving_options& options, const request_stream& requests) {
   const auto refuse = [](const std::string& what) { throw invalid_input("serving_options: " + what); };
   const auto amount = [&](const char* what, double v) {
     if (!std::isfinite(v) || v < 0) refuse(std::string(what) + " = " + to_text(v) + " s; expected a finite time >= 0");
@@ -28,9 +28,9 @@ HETPLAN_INLINE void validate(const serving_options& options, seconds last_arriva
   if ((!c.at.empty() || in_cycles) && !c.policy) refuse("changes without a policy that says which");
   amount("bin", options.bin.value());
   const auto few = [&](const char* what, seconds width, int most) {
-    if (width.value() > 0 && width.value() * most < last_arrival.value())
-      refuse(std::string(what) + " = " + to_text(width.value()) + " s; expected at least " + to_text(last_arrival.value() / most) +
-             " s, so that " + std::to_string(most) + " reach the last arrival");
+    if (width.value() > 0 && width.value() * most < requests.span().value())
+      refuse(std::string(what) + " = " + to_text(width.value()) + " s; expected at least " + to_text(requests.span().value() / most) +
+             " s, so that " + std::to_string(most) + " reach from the first arrival to the last");
   };
   few("changes.cycle", c.cycle, 100'000);
   few("bin", options.bin, 10'000);

@@ -3,6 +3,7 @@
 /// The simulator of requests, without the handler: it says who is to be handled next, and does what was decided.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -68,6 +69,9 @@ class serving_run {
   [[nodiscard]] double free_rate(instance_id i) { return touch(i, now_s_).free_rate(now_s_); }
   [[nodiscard]] bool has_whole_rate(instance_id i) { return touch(i, now_s_).has_whole_rate(now_s_); }
   [[nodiscard]] std::span<const known_server> known(const pending_request& r) { return knowledge_.known(r, instances_.holders()); }
+  [[nodiscard]] std::optional<server_at_share> known_at(const pending_request& r, double share) const {
+    return knowledge_.at_share(r, instances_.holders(), share);
+  }
   [[nodiscard]] const ring_sync& rings() const { return knowledge_.rings(); }
 
  private:
@@ -108,7 +112,7 @@ class serving_run {
   void settle(const ended_request& e, const instance_state& i);
   [[nodiscard]] double size_b(const request& r) const;
   [[nodiscard]] const service& service_of(const request& r) const { return (*services_)[r.service.index()]; }
-  [[nodiscard]] double deadline_s(const request& r) const { return r.arrival_s + service_of(r).latency.value(); }
+  [[nodiscard]] double deadline_s(request_number r) const { return all_->arrival_s(r) + service_of((*all_)[r]).latency.value(); }
   [[nodiscard]] bool is_there(server_id s) const { return !knowledge_.has_failed(s) && !damage_.is_absent(s); }
 
   /// Has a time come at an instant?
@@ -120,6 +124,7 @@ class serving_run {
   const request_stream* all_;
   serving_options options_;
 
+  // Times from here on are the run's own: 0 is the first arrival.
   double span_s_;  ///< the shortest SLO: the tolerance of an instant is a part of it
   double now_s_ = 0;
   std::size_t next_arrival_ = 0;

@@ -23,9 +23,9 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
                                         const request_stream& requests, deployment first, const serving_options& options)
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
-      options_((validate(options.faults, cloud), validate(options, requests.last_arrival()), options)),
+      options_((validate(options.faults, cloud), validate(options, requests), options)),
       span_s_(shortest_latency(services).value()), flights_(span_s_), instances_(cloud, services, std::move(times)),
-      knowledge_(cloud, options.faults), links_(cloud, options.faults, span_s_), tracks_(requests.size()),
+      knowledge_(cloud, options.faults), links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()),
       recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_.absent = absent_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
@@ -35,11 +35,12 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
   set_clock();
 }
 
-HETPLAN_INLINE double serving_run::next_fault_s() const { return next_turn_ < turns_.size() ? turns_[next_turn_].at_s : detail::never_s; }
+HETPLAN_INLINE double serving_run::next_fault_s() const { return next_turn_ < turns_.size() ? all_->since_first_s(turns_[next_turn_].at_s) : detail::never_s; }
 
 HETPLAN_INLINE double serving_run::next_change_s() const {
   const auto& c = options_.changes;
-  if (static_cast<std::size_t>(changes_) < c.at.size()) return c.at[static_cast<std::size_t>(changes_)].value();
+  if (static_cast<std::size_t>(changes_) < c.at.size())
+    return all_->since_first_s(c.at[static_cast<std::size_t>(changes_)].value());
   if (!(c.cycle.value() > 0) || next_arrival_ == all_->size()) return detail::never_s;
   return static_cast<double>(changes_ + 1) * c.cycle.value();
 }
@@ -171,7 +172,7 @@ HETPLAN_INLINE void serving_run::send_back(instance_id i) {
 
 HETPLAN_INLINE const pending_request* serving_run::next() {
   for (;;) {
-    const double arrival_s = next_arrival_ < all_->size() ? (*all_)[next_arrival_].arrival_s : detail::never_s;
+    const double arrival_s = next_arrival_ < all_->size() ? all_->arrival_s(next_arrival_) : detail::never_s;
     const double flight_s = flights_.next_s();
     const double request_s = std::min(arrival_s, flight_s);
     if (has_come(clock_s_, request_s)) {
@@ -211,7 +212,7 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
   coming(12, [&](const request& r) { holders.fetch_ids(r.server, r.service); });
   own_of_coming(8, [&](instance_id i, const request&) { instances_.fetch(i); });
   own_of_coming(5, [&](instance_id i, const request&) { instances_[i].fetch(); });
-  own_of_coming(2, [&](instance_id i, const request& r) { fetch_due(i, r.arrival_s); });
+  own_of_coming(2, [&](instance_id i, const request& r) { fetch_due(i, all_->since_first_s(r.arrival_s)); });
 }
 
 HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {
@@ -239,7 +240,7 @@ HETPLAN_INLINE const pending_request* serving_run::handle(request_number number,
     end(number, request_outcome::lost, now_s_);
     return nullptr;
   }
-  pending_ = {number, r.service, r.server, here, seconds(now_s_), service_of(r).latency, seconds(deadline_s(r)), service_of(r).is_stream(),
+  pending_ = {number, r.service, r.server, here, seconds(now_s_), service_of(r).latency, seconds(deadline_s(number)), service_of(r).is_stream(),
               path};
   return &pending_;
 }
@@ -318,8 +319,8 @@ HETPLAN_INLINE void serving_run::settle(const ended_request& e, const instance_s
   const double answer_b = service_of(r).response_size.value();
   double at_s = e.at_s + links_.device_s(i.leader, i.device, answer_b);
   at_s += links_.answer_s(tracks_.here(e.number, r.server), r.server, answer_b, at_s);
-  const bool in_time = at_most(at_s, deadline_s(r), service_of(r).latency.value());
-  end(e.number, in_time ? request_outcome::served : request_outcome::late, at_s, in_time ? 1 : 0, at_s - r.arrival_s);
+  const bool in_time = at_most(at_s, deadline_s(e.number), service_of(r).latency.value());
+  end(e.number, in_time ? request_outcome::served : request_outcome::late, at_s, in_time ? 1 : 0, at_s - all_->arrival_s(e.number));
 }
 
 HETPLAN_INLINE double serving_run::size_b(const request& r) const {

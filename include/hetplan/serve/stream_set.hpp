@@ -27,8 +27,8 @@ class stream_set {
   [[nodiscard]] bool has_whole_rate(double now_s) const { return at_most(wanted_, free_rate(now_s)); }
   [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] bool busy() const { return !under_way_.empty(); }
-  /// Frames served until then: S. Requires that it has been advanced to then.
-  [[nodiscard]] double done(double now_s) const { return frames_ + held_ * (now_s - since_s_); }
+  /// Frames a second of all streams together.
+  [[nodiscard]] double rate() const { return held_; }
 
   void fail(double now_s, ended_requests& out);
 
@@ -42,17 +42,10 @@ class stream_set {
 
   /// Has a time come, but for rounding?
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
-  void count(double now_s) {
-    frames_ += held_ * (now_s - since_s_);
-    since_s_ = now_s;
-  }
-
   const instance_times* times_;
   double wanted_;
   double ready_s_;
-  double held_ = 0;    ///< rates of all streams together
-  double frames_ = 0;  ///< served until since_s_
-  double since_s_ = 0;
+  double held_ = 0;  ///< rates of all streams together
   std::vector<stream> under_way_;  ///< a heap: who ends first in front
 };
 

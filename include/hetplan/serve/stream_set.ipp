@@ -21,7 +21,6 @@ HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
     const auto s = under_way_.front();
     std::ranges::pop_heap(under_way_, detail::ends_later());
     under_way_.pop_back();
-    count(s.end_s);
     held_ = under_way_.empty() ? 0 : held_ - s.rate;
     out.emplace_back(s.number, ended_request::how::done, s.end_s, s.rate / wanted_);
   }
@@ -35,14 +34,12 @@ HETPLAN_INLINE double stream_set::free_rate(double now_s) const {
 
 HETPLAN_INLINE void stream_set::begin(request_number r, double frames, double now_s) {
   const double rate = has_whole_rate(now_s) ? wanted_ : free_rate(now_s);
-  count(now_s);
   held_ += rate;
   under_way_.push_back({now_s + frames / wanted_, r, rate, now_s});
   std::ranges::push_heap(under_way_, detail::ends_later());
 }
 
 HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
-  count(now_s);
   for (const auto& s : under_way_) {
     const double part = (now_s - s.begin_s) / (s.end_s - s.begin_s);
     out.emplace_back(s.number, ended_request::how::failed, now_s, part * s.rate / wanted_);
