@@ -54,7 +54,8 @@ double next_change_s(const serve::serving_options& run, seconds begin, seconds f
 
 }  // namespace
 
-void warn_of_the_end(const std::string& deployment, const std::string& faults, const serve::serving_options& run, seconds begin, seconds duration) {
+void warn_of_the_end(const std::string& deployment, const std::string& faults, const serve::serving_options& run, seconds begin,
+                     seconds duration) {
   const seconds end = begin + duration;
   const std::string over = "the last request has ended at " + to_text(end.value()) + " s";
   const auto& at = run.changes.at;

@@ -230,9 +230,9 @@ class WorkedByHand(unittest.TestCase):
 
     def test_the_generator(self):
         # The outputs of splitmix64 from 0 and from 1234567, as published, without their last 11 bits.
-        self.assertEqual(serving.u(0, 0, 0), (0xE220A8397B1DCDAF >> 11) * 2.0**-53)
-        self.assertEqual(serving.u(1234567, 0, 0), (6457827717110365317 >> 11) * 2.0**-53)
-        self.assertEqual(serving.u(1234567, 0, 1), (3203168211198807973 >> 11) * 2.0**-53)
+        self.assertEqual(serving.u(0, 0, 0, 0), (0xE220A8397B1DCDAF >> 11) * 2.0**-53)
+        self.assertEqual(serving.u(1234567, 0, 0, 0), (6457827717110365317 >> 11) * 2.0**-53)
+        self.assertEqual(serving.u(1234567, 0, 1, 0), (3203168211198807973 >> 11) * 2.0**-53)
 
     def test_a_draw(self):
         # B, C, D can do 1, 2, 4 a second. u(0, 0, 0) = 0.88331: U = 6.18, the sums are 1, 3, 7: D.
@@ -266,19 +266,32 @@ class WorkedByHand(unittest.TestCase):
     def at_b_and_a():
         return [request(t, "B") for t in (0.1, 1.2, 2.3)] + [request(2.5), request(3.4, "B"), request(4.5)]
 
+    def share_of_b(self, faults=()):
+        """Of 600 seeds, where C is idle: how often the one of 4.5 goes to B."""
+        instances, requests = [on("B0"), on("C0")], self.at_b_and_a()
+        records = [self.run_case(cloud("A", "B", "C"), service(), instances, requests, faults, seed=seed)[5]
+                   for seed in range(SEED, SEED + 600)]
+        self.assertTrue(all(record["outcome"] == "served" for record in records))
+        return sum(record["server"] == "B" for record in records) / len(records)
+
     def test_what_a_server_did_is_known_with_an_age(self):
-        # B is busy with its own: done 1.1, 2.2, 3.3: S_1 = 0, S_2 = 1, S_3 = 2. At 2.5 A knows S_1, and p =
-        # (S_1 - S_0) / 1 = 0: w = 1. At 4.5 it knows S_3, and p = (S_3 - S_2) / 1 = 1 is all that B can do.
-        # The one of 2.5 is at B at once, where the third runs until 3.3: 3.3-4.3. The fourth of B: 4.3-5.3.
-        records = self.run_case(cloud("A", "B"), service(), [on("B0")], self.at_b_and_a())
-        self.expect(records, ("served", 1.1), ("served", 2.2), ("served", 3.3), ("served", 4.3, "B", 1, 1),
-                    ("served", 5.3, "B", 0, 1), ("no_resources", 4.5, "A", 0, 0))
+        # B is busy with its own: done 1.1, 2.2, 3.3: S is 0, 0, 1, 2 at 0, 1, 2, 3. Four batches of 1 s: p = 0,
+        # 0, (4 * 0 + 1) / 5 = 0.2, (4 * 0.2 + 1) / 5 = 0.36. At 4.5 A knows that of 3, of B as of C: B has w =
+        # 0.64, C 1. The deviation of a share of 0.39 among 600 is 0.02.
+        self.assertAlmostEqual(self.share_of_b(), 0.64 / 1.64, delta=0.07)
 
     def test_a_wrong_state_looks_idle(self):
-        # As before, but from 1.5 on B publishes S_1 = 0 for ever: p = 0.
-        records = self.run_case(cloud("A", "B"), service(), [on("B0")], self.at_b_and_a(),
-                                [fault(1.5, "wrong_state", "B", until=9.0)])
-        self.expect(records[5:], ("served", 6.3, "B", 1, 1))
+        # As before, but from 1.5 on B says that p = 0; and from 3.5 on the truth again, known from 5 on.
+        self.assertAlmostEqual(self.share_of_b([fault(1.5, "wrong_state", "B", until=9.0)]), 0.5, delta=0.07)
+        self.assertAlmostEqual(self.share_of_b([fault(1.5, "wrong_state", "B", until=2.5)]), 0.64 / 1.64, delta=0.07)
+
+    def test_nobody_idle_is_no_refusal(self):
+        # Typical requests take 11 s, so that p^ = 1/11; those that come take 1 s: after ten of them p = (1 - (44/45)
+        # ^ 10) = 0.2 > p^: B has no idle part, and serves whoever comes.
+        what = service(step=[1.0], tokens={"in": 0, "out": 11})
+        requests = [request(n + 0.1, "B", tokens_out=1) for n in range(12)] + [request(11.5, tokens_out=1)]
+        records = self.run_case(cloud("A", "B"), what, [on("B0")], requests)
+        self.expect(records[12:], ("served", 13.1, "B", 1, 1))
 
     def test_a_known_queue_that_is_too_long(self):
         # B is busy from 0.1 to 0.1 + 1 + 40. Published at 0: Q = 0, at 1: Q = 40.1. A hears of it in period
@@ -484,6 +497,12 @@ class ProgramAgainstOracle(unittest.TestCase):
 
     def test_what_ties_is_no_matter_of_rounding(self):
         self.compare(TIES, serving_cases.tied_case, expected_of_ties)
+
+    def test_the_origin_of_time_does_not_matter(self):
+        # Whole periods of every tied case (0.1, 0.3 or 0.7 s): an hour, and a clock that began in 1970.
+        for later in 3591, 1700000001:
+            self.compare(TIES // 3, lambda seed: serving_cases.shifted(serving_cases.tied_case(seed), later),
+                         lambda seed: [{**r, "end": r["end"] + later} for r in expected_of_ties(seed)])
 
     def compare(self, cases, case_of, expected_of):
         compared, differing = 0, []

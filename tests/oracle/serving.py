@@ -15,14 +15,16 @@ import math
 
 NEARLY = 1e-9       # "One part in 10^9". "Some free rate", "w > 0" and equal free rates mean it, too.
 ANSWERS_ARE_SLOWED = True       # A slow link slows the answers that begin on it, too.
+ATTEMPTS = 8                    # at drawing a server by its capacity
+BATCHES = 4                     # that the mean of what a server does is taken over
 FAULTS_OF_A_TIME = ("ring_cut", "slow_link", "wrong_state")
 MOVES = ("server_joins", "server_leaves")
 
 
-def u(seed, i, h):
-    """The number that draws where request i goes after h times of being passed on: 0 <= u < 1."""
+def u(seed, i, h, a):
+    """The number of attempt a at drawing where request i goes after h times of being passed on: 0 <= u < 1."""
     mask = 2**64 - 1
-    z = (seed + 0x9E3779B97F4A7C15 * (64 * i + h + 1)) & mask
+    z = (seed + 0x9E3779B97F4A7C15 * (64 * i + h + 1) + 0xD1B54A32D192ED03 * a) & mask
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
     z ^= z >> 31
@@ -258,9 +260,6 @@ class Fixed(Instance):
         start = max(t, r) + q // self.batch * whole / self.variant.pipeline
         return start, start + whole
 
-    def done(self, now):
-        return self.ended
-
     def fail(self, now):
         for _, requests in self.under_way:
             for r in requests:
@@ -335,9 +334,6 @@ class Continuous(Instance):
         start = beta + (q + 1 - (b - n)) * self.whole(b) / b
         return start, start + self.whole(b)
 
-    def done(self, now):
-        return self.ended
-
     def fail(self, now):
         for r, _ in self.members():
             self.run.end(r, "failed", now)
@@ -350,7 +346,6 @@ class Streams(Instance):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.streams = []
-        self.frames_done = 0      # of streams that are over
         self.able = self.capacity(self.batch)
 
     def capacity(self, n):
@@ -385,7 +380,6 @@ class Streams(Instance):
         self.streams = [s for s in self.streams if self.end_of(s) > now]
         for begin, r, rate in over:
             end = self.end_of((begin, r, rate))
-            self.frames_done += rate * (end - begin)
             if rate == self.service.rate:
                 self.run.end(r, "served", end, r.frames)
             else:
@@ -397,12 +391,8 @@ class Streams(Instance):
     def expected(self, t):
         return t, t     # nobody waits for a stream: Q is 0
 
-    def done(self, now):
-        return self.frames_done + sum(rate * (now - begin) for begin, _, rate in self.streams)
-
     def fail(self, now):
         for begin, r, rate in self.streams:
-            self.frames_done += rate * (now - begin)
             self.run.end(r, "failed", now, rate * (now - begin))
         self.streams = []
 
@@ -465,13 +455,16 @@ class Run:
             s.present = first is None or first["kind"] == "server_leaves"
         self.agenda = []            # times at which something happens
         self.due = {}               # time -> [(number of the request, what, where)]
-        self.published = []         # per period: {server: {service: (S, Q, able)}}
+        self.published = []         # per period: {server: {service: (p, Q, able)}}
+        self.did = {}               # (server, service): (S, p) of the last period under this deployment
         self.topologies = []        # per period
         self.runs = []              # (last period, topology) of those that follow each other unchanged
         self.instances, self.others = [], []    # deployed; taken out, with something under way
         self.k0 = 0
         self.deploy(deployment["instances"], None)
-        for time in [0] + [x["at"] for x in self.faults + self.changes]:
+        first = min([r.arrival for r in self.requests] + [x["at"] for x in self.faults + self.changes], default=0)
+        self.begin = first // self.period * self.period     # of the period in which the first of all things happens
+        for time in [self.begin] + [x["at"] for x in self.faults + self.changes]:
             self.wake(time)
         for r in self.requests:
             self.later(r.arrival, r, "handle", r.entered)
@@ -502,7 +495,7 @@ class Run:
                 self.fault(faults.pop(0), now)
             while changes and changes[0]["at"] <= now:                              # 3
                 self.change(changes.pop(0), now)
-            if len(self.published) * self.period <= now:                            # 4
+            if self.begin + len(self.published) * self.period <= now:                            # 4
                 self.publish(now)
             while self.due.get(now):                                                # 5
                 # what comes up at this instant takes its turn by its number, too.
@@ -634,20 +627,39 @@ class Run:
             return "no_resources"
         if request.offloads >= self.offloads:
             return "too_many_offloads"
-        weights = []
+        known = {}      # of the candidates: idle, able
         for other in self.behind(server):
             if other not in request.handled_at:
-                weights.append((other, self.weight(server, other, request.service)))
-        total = 0
-        for _, w in weights:
-            total += w
-        drawn = u(self.seed, request.number, request.offloads) * total
-        so_far = 0
-        for other, w in weights:
-            so_far += w
-            if so_far > drawn:
+                idle, able = self.known(server, other, request.service)
+                if able > 0:
+                    known[other] = idle, able
+        whole = {}      # of all that lead an instance of the service, in the order of the list
+        if server.number in self.topologies[-1].in_ring:
+            for n in self.rings[server.ring]:
+                led = self.led(self.servers[n], request.service)
+                if led:
+                    whole[self.servers[n]] = sum(x.able for x in led)
+        draw = [u(self.seed, request.number, request.offloads, a) for a in range(ATTEMPTS + 1)]
+        for a in range(ATTEMPTS if whole else 0):
+            other, into = self.reached(whole, draw[a] * sum(whole.values()))
+            if other in known and into < known[other][0]:
                 return other
-        return "no_resources"
+        weights = {other: idle for other, (idle, _) in known.items()}
+        if not any(weights.values()):
+            weights = {other: able for other, (_, able) in known.items()}
+        if not weights:
+            return "no_resources"
+        return self.reached(weights, draw[ATTEMPTS] * sum(weights.values()))[0]
+
+    @staticmethod
+    def reached(weights, limit):
+        """The first at which the sum exceeds the limit, and how much of it is below the limit."""
+        so_far = 0
+        for other, w in weights.items():
+            if so_far + w > limit:
+                break
+            so_far += w
+        return other, limit - so_far
 
     def behind(self, server):
         """The others of the ring, in its order. who joins is in it from the next period on."""
@@ -657,26 +669,24 @@ class Run:
         at = ring.index(server.number)
         return [self.servers[n] for n in ring[at + 1:] + ring[:at] if n in members]
 
-    def weight(self, server, other, service):
-        """w of a candidate; 0 for who is none."""
-        instances = [x for x in self.instances if x.leader is other and x.service is service]
+    def led(self, server, service):
+        return [x for x in self.instances if x.leader is server and x.service is service]
+
+    def known(self, server, other, service):
+        """w and able of a candidate; 0 for who is none."""
+        instances = self.led(other, service)
         if not instances or self.known_to_be_out(server, other):
-            return 0
+            return 0, 0
         k, j = len(self.published) - 1, self.newest(server, other)
         max_age = len(self.rings[server.ring]) if self.max_age is None else self.max_age
         if k - j > max_age:
-            return 0
+            return 0, 0
         if j < self.k0:
-            return sum(x.able for x in instances)       # p = 0, Q = 0
-        done, queue, able = self.published[j][other.number][service.name]
+            return (sum(x.able for x in instances),) * 2        # p = 0, Q = 0
+        does, queue, able = self.published[j][other.number][service.name]
         if queue > (k - j) * self.period + service.slo:
-            return 0
-        before = max(self.k0, 2 * j - k)
-        did = 0
-        if before < j:
-            earlier, _, _ = self.published[before][other.number][service.name]
-            did = (done - earlier) / ((j - before) * self.period)
-        return able - did if able - did > NEARLY * able else 0
+            return 0, 0
+        return (able - does if able - does > NEARLY * able else 0), able
 
     # ------------------------------------------------------- "What servers know of each other"
 
@@ -696,22 +706,31 @@ class Run:
             if server.present and not server.failed:
                 states[server.number] = self.state(server, led.get(server, {}), now)
         self.published.append(states)
-        self.wake((k + 1) * self.period)
+        self.wake(self.begin + (k + 1) * self.period)
 
     def state(self, server, led, now):
         wrong = any(f["kind"] == "wrong_state" and f["server"] == server.name and f["at"] <= now < f["until"]
                     for f in self.windows)
-        if wrong:
-            last = self.published[-1].get(server.number, {}) if len(self.published) > self.k0 else {}
-            return {name: (last[name][0] if name in last else sum(x.done(now) for x in instances), 0,
-                           sum(x.able for x in instances)) for name, instances in led.items()}
         found = {}
         for name, instances in led.items():
+            does, whole = self.does(server, name, instances), sum(x.able for x in instances)
             going = [x for x in instances if not x.out]
             queue = min([max(0, x.expected(now)[0] - now) for x in going], default=math.inf)
             able = sum(x.able for x in going if x.ready <= now)
-            found[name] = (sum(x.done(now) for x in instances), queue, able)
+            found[name] = (0, 0, whole) if wrong else (does, queue, able)
         return found
+
+    def does(self, server, name, instances):
+        """p: of streams what they have, else the running mean of what has ended."""
+        if isinstance(instances[0], Streams):
+            return sum(rate for x in instances for _, _, rate in x.streams)
+        done, does = sum(x.ended for x in instances), 0
+        if (server, name) in self.did:
+            before, did = self.did[server, name]
+            horizon = float(BATCHES * sum(x.batch for x in instances) / sum(x.able for x in instances))
+            does = (horizon * did + done - before) / (horizon + float(self.period))
+        self.did[server, name] = done, does
+        return does
 
     def newest(self, server, other):
         """j: the newest period of `other` that `server` has heard of, max over k' <= k of k' - d of k'."""
@@ -768,6 +787,7 @@ class Run:
             self.named[event["server"]].present = event["kind"] == "server_joins"
         self.moves = []
         self.k0 = len(self.published)
+        self.did = {}
         self.deploy(deployment["instances"], now)
 
     def deploy(self, specs, now):

@@ -464,6 +464,17 @@ def tied_case(seed):
             "deployment": deployment, "faults": faults, "requests": sorted(requests, key=lambda r: r["arrival"])}
 
 
+def shifted(case, later):
+    """The same by a clock that began earlier."""
+    def moved(x, *names):
+        return {**x, **{name: x[name] + later for name in names if name in x}}
+    deployment = case["deployment"]
+    if "changes" in deployment:
+        deployment = {**deployment, "changes": [moved(c, "at") for c in deployment["changes"]]}
+    faults = case["faults"] and {**case["faults"], "events": [moved(e, "at", "until") for e in case["faults"]["events"]]}
+    return {**case, "deployment": deployment, "faults": faults, "requests": [moved(r, "arrival") for r in case["requests"]]}
+
+
 # ---------------------------------------------------------------------------------------- the table
 
 def main(count):

@@ -88,7 +88,8 @@ HETPLAN_INLINE serving_view::serving_view(const serve::service_history& h, const
     if (std::holds_alternative<serve::server_fails>(fault.what)) marks.back().lost = fault.server;
   }
   for (std::uint64_t k = 0; k < h.changes; ++k) {
-    const double at_s = k < run.changes.at.size() ? run.changes.at[k].value() - begin_s : static_cast<double>(k + 1) * run.changes.cycle.value();
+    const double at_s =
+        k < run.changes.at.size() ? run.changes.at[k].value() - begin_s : static_cast<double>(k + 1) * run.changes.cycle.value();
     if (at_s > 0 && at_s <= duration_s) marks.push_back({at_s, at_s, "deployment changes", false, {}});
   }
   std::ranges::stable_sort(marks, {}, [](const serving_mark& m) { return m.from_s; });

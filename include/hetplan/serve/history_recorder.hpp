@@ -3,7 +3,6 @@
 /// Writes the history of a run.
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include <hetplan/core/at_most.hpp>
@@ -32,7 +31,8 @@ class history_recorder {
   }
   void passed_on(server_id from, server_id to) {
     ++history_.servers[from.index()].passed_on;
-    ++flows_[(static_cast<std::uint64_t>(static_cast<std::uint32_t>(from.value)) << 32) | static_cast<std::uint32_t>(to.value)];
+    flows_.push_back({from, to, 1});
+    if (flows_.size() > 2 * flows_added_up_ + 65'536) add_up_flows();
   }
   /// Is this the first publication of a bin? Then `waiting` of every server is to be told.
   [[nodiscard]] bool wants_waiting(double now_s) const {
@@ -49,6 +49,7 @@ class history_recorder {
   /// The bin that a time is in, which is also its beginning but for rounding.
   [[nodiscard]] std::size_t bin_of(double time_s) const;
   void open_offered(double arrival_s);
+  void add_up_flows();
   /// Its credit, were it served.
   [[nodiscard]] double asked(const request& what) const { return (*services_)[what.service.index()].credit(what.length); }
 
@@ -64,8 +65,9 @@ class history_recorder {
   std::uint64_t ended_ = 0;
   std::vector<bool> has_ended_;  ///< by number: the promise that each ends once
   bool detailed_;
-  std::vector<double> by_server_;  ///< servers x services, where detailed
-  std::unordered_map<std::uint64_t, std::uint64_t> flows_;
+  std::vector<double> by_server_;    ///< servers x services, where detailed
+  std::vector<offload_flow> flows_;  ///< those of one pair added up, then one for each request since
+  std::size_t flows_added_up_ = 0;
 };
 
 }  // namespace HETPLAN_NAMESPACE::serve

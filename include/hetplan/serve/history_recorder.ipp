@@ -66,6 +66,20 @@ HETPLAN_INLINE void history_recorder::open_offered(double arrival_s) {
   offered_until_s_ = static_cast<double>(bin + 1) * bin_s_;
 }
 
+HETPLAN_INLINE void history_recorder::add_up_flows() {
+  std::ranges::sort(flows_, [](const offload_flow& a, const offload_flow& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < flows_.size(); ++k) {
+    if (kept > 0 && flows_[kept - 1].from == flows_[k].from && flows_[kept - 1].to == flows_[k].to) {
+      flows_[kept - 1].requests += flows_[k].requests;
+    } else {
+      flows_[kept++] = flows_[k];
+    }
+  }
+  flows_.resize(kept);
+  flows_added_up_ = kept;
+}
+
 HETPLAN_INLINE void history_recorder::waiting(std::vector<std::uint32_t> by_server, double now_s) {
   const auto bin = bin_of(now_s);
   while (history_.waiting.size() < bin) history_.waiting.emplace_back(history_.servers.size());
@@ -74,11 +88,8 @@ HETPLAN_INLINE void history_recorder::waiting(std::vector<std::uint32_t> by_serv
 }
 
 HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
-  for (const auto& [key, count] : flows_)
-    history_.flows.push_back(
-        {server_id(static_cast<std::int32_t>(key >> 32)), server_id(static_cast<std::int32_t>(key & 0xffffffffU)), count});
-  std::ranges::sort(history_.flows,
-                    [](const offload_flow& a, const offload_flow& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+  add_up_flows();
+  history_.flows = std::move(flows_);
   const auto width = static_cast<std::ptrdiff_t>(history_.services.size());
   for (auto row = by_server_.begin(); row != by_server_.end(); row += width) history_.credit_by_server.emplace_back(row, row + width);
   history_.duration = seconds(std::max(last_end_s_, span_s_));

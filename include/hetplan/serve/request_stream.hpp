@@ -26,8 +26,8 @@ struct request {
   friend bool operator==(const request&, const request&) = default;
 };
 
-/// Requests in order of arrival, numbered from 0: the number settles ties. A run begins with the first of them, whatever the clock says then.
-/// Source  EPARA, section 3.3 (R); semantics, section 11.
+/// Requests in order of arrival, numbered from 0: the number settles ties. A run begins with the first of them, whatever the clock says
+/// then. Source  EPARA, section 3.3 (R); semantics, section 11.
 class request_stream {
  public:
   request_stream() = default;

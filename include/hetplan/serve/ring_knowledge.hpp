@@ -23,12 +23,13 @@ namespace HETPLAN_NAMESPACE::serve {
 class ring_knowledge {
  public:
   /// Without faults, what is remembered of publications is half as old.
-  ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults);
+  /// @param first_s  of the first publication, before all that happens.
+  ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s);
 
   [[nodiscard]] const ring_sync& rings() const { return rings_; }
   /// Of the next publication.
   [[nodiscard]] std::int64_t next_period() const { return next_; }
-  [[nodiscard]] double next_publication_s() const { return static_cast<double>(next_) * period_s_; }
+  [[nodiscard]] double next_publication_s() const { return first_s_ + static_cast<double>(next_) * period_s_; }
 
   /// Another deployment holds from the next publication on.
   void begin_deployment(const running_deployment& d);
@@ -63,10 +64,11 @@ class ring_knowledge {
 
   ring_sync rings_;
   double period_s_;
+  double first_s_;     ///< of period 0
   std::int64_t kept_;  ///< publications of a holder
   std::int64_t next_ = 0;
   std::optional<publications> published_;
-  std::vector<double> capacity_up_to_;  ///< by holder: of the holders of its ring and service up to this one, together
+  std::vector<double> capacity_up_to_;     ///< by holder: of the holders of its ring and service up to this one, together
   std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
   bool any_failed_ = false;
   std::vector<int> wrong_;  ///< by server: silent errors at a time

@@ -7,9 +7,9 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults)
-    : rings_(cloud), period_s_(cloud.ring.period.value()), kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()),
-      failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
+HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s)
+    : rings_(cloud), period_s_(cloud.ring.period.value()), first_s_(first_s),
+      kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()), failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
 
 HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d) {
   auto capacities = d.capacities();
@@ -18,7 +18,8 @@ HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d
   double sum = 0;
   for (std::size_t n = 0; n < capacities.size(); ++n) {
     const auto& h = all.holders()[n];
-    const bool goes_on = n > 0 && h.what == all.holders()[n - 1].what && rings_.ring_of(h.server) == rings_.ring_of(all.holders()[n - 1].server);
+    const bool goes_on =
+        n > 0 && h.what == all.holders()[n - 1].what && rings_.ring_of(h.server) == rings_.ring_of(all.holders()[n - 1].server);
     sum = (goes_on ? sum : 0) + capacities[n].per_s;
     capacity_up_to_[n] = sum;
   }
@@ -36,7 +37,7 @@ HETPLAN_INLINE void ring_knowledge::publish(std::size_t holder, server_id server
 }
 
 HETPLAN_INLINE void ring_knowledge::skip_until(double next_s) {
-  const double periods = next_s / period_s_ - static_cast<double>(rings_.history() + 2);
+  const double periods = (next_s - first_s_) / period_s_ - static_cast<double>(rings_.history() + 2);
   if (periods > static_cast<double>(next_) && periods < 0x1p60) next_ = static_cast<std::int64_t>(periods);
 }
 

@@ -10,8 +10,8 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-HETPLAN_INLINE server_links::server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults,
-                                          const request_stream& clock, double span_s)
+HETPLAN_INLINE server_links::server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, const request_stream& clock,
+                                          double span_s)
     : cloud_(&cloud), span_s_(span_s) {
   links_.reserve(cloud.size());
   for (const auto& s : cloud.servers) links_.push_back({s.uplink.value(), s.downlink.value(), s.latency.value()});
@@ -23,7 +23,8 @@ HETPLAN_INLINE server_links::server_links(const edge_cloud& cloud, const std::ve
       l.slow = static_cast<std::int32_t>(slow_.size());
       slow_.emplace_back();
     }
-    slow_[static_cast<std::size_t>(l.slow)].push_back({clock.since_first_s(f.at.value()), clock.since_first_s(slow->until.value()), slow->factor});
+    slow_[static_cast<std::size_t>(l.slow)].push_back(
+        {clock.since_first_s(f.at.value()), clock.since_first_s(slow->until.value()), slow->factor});
   }
 }
 

@@ -31,8 +31,8 @@ struct serving_options {
 };
 
 /// Throws invalid_input: changes at times that are not finite, above 0 and ascending, times and a cycle, either without a policy, a cycle
-/// or bin that is negative or not finite, a cycle of which more than 100 000 fit between the first arrival and the last, a bin of which more
-/// than 10 000 do.
+/// or bin that is negative or not finite, a cycle of which more than 100 000 fit between the first arrival and the last, a bin of which
+/// more than 10 000 do.
 void validate(const serving_options& options, const request_stream& requests);
 
 /// What an observer of a run is told from time to time.

@@ -125,8 +125,9 @@ class serving_run {
   serving_options options_;
 
   // Times from here on are the run's own: 0 is the first arrival.
-  double span_s_;  ///< the shortest SLO: the tolerance of an instant is a part of it
-  double now_s_ = 0;
+  double span_s_;   ///< the shortest SLO: the tolerance of an instant is a part of it
+  double begin_s_;  ///< of the period in which the first of all things happens; not above 0
+  double now_s_;
   std::size_t next_arrival_ = 0;
   flight_queue flights_;
   double clock_s_ = 0;  ///< of whatever comes next without a request

@@ -4,6 +4,7 @@
 #include <hetplan/serve/serving_run.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -17,16 +18,28 @@ namespace HETPLAN_NAMESPACE::serve {
 namespace detail {
 inline constexpr double never_s = std::numeric_limits<double>::infinity();
 inline constexpr int most_offloads = 63;
+
+/// When the period begins in which the first request, fault or change comes; after the first arrival, so not above 0.
+HETPLAN_INLINE double begin_s(const request_stream& requests, const serving_options& o, seconds period) {
+  double first_s = requests.empty() ? never_s : requests.first_arrival().value();
+  if (!o.faults.empty()) first_s = std::min(first_s, o.faults.front().at.value());
+  if (!o.changes.at.empty()) first_s = std::min(first_s, o.changes.at.front().value());
+  if (first_s == never_s) return 0;
+  const double whole = std::floor(first_s / period.value());
+  const bool is_next = at_most((whole + 1) * period.value(), first_s, period.value());  // the quotient was rounded
+  return std::min(0.0, requests.since_first_s((is_next ? whole + 1 : whole) * period.value()));
+}
 }  // namespace detail
 
 HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times,
                                         const request_stream& requests, deployment first, const serving_options& options)
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
-      options_((validate(options.faults, cloud), validate(options, requests), options)),
-      span_s_(shortest_latency(services).value()), flights_(span_s_), instances_(cloud, services, std::move(times)),
-      knowledge_(cloud, options.faults), links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()),
-      recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
+      options_((validate(options.faults, cloud), validate(options, requests), options)), span_s_(shortest_latency(services).value()),
+      begin_s_(detail::begin_s(requests, options, cloud.ring.period)), now_s_(begin_s_), flights_(span_s_),
+      instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults, begin_s_),
+      links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()), recorder_(cloud, services, requests, options),
+      turns_(turns(options.faults)) {
   damage_.absent = absent_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
     if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
@@ -35,12 +48,13 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
   set_clock();
 }
 
-HETPLAN_INLINE double serving_run::next_fault_s() const { return next_turn_ < turns_.size() ? all_->since_first_s(turns_[next_turn_].at_s) : detail::never_s; }
+HETPLAN_INLINE double serving_run::next_fault_s() const {
+  return next_turn_ < turns_.size() ? all_->since_first_s(turns_[next_turn_].at_s) : detail::never_s;
+}
 
 HETPLAN_INLINE double serving_run::next_change_s() const {
   const auto& c = options_.changes;
-  if (static_cast<std::size_t>(changes_) < c.at.size())
-    return all_->since_first_s(c.at[static_cast<std::size_t>(changes_)].value());
+  if (static_cast<std::size_t>(changes_) < c.at.size()) return all_->since_first_s(c.at[static_cast<std::size_t>(changes_)].value());
   if (!(c.cycle.value() > 0) || next_arrival_ == all_->size()) return detail::never_s;
   return static_cast<double>(changes_ + 1) * c.cycle.value();
 }
@@ -208,11 +222,11 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
       for (const auto i : own(r.server, r.service, standing::local)) look(i, r);
     });
   };
-  coming(16, [&](const request& r) { holders.fetch_places(r.server, r.service); });
-  coming(12, [&](const request& r) { holders.fetch_ids(r.server, r.service); });
-  own_of_coming(8, [&](instance_id i, const request&) { instances_.fetch(i); });
-  own_of_coming(5, [&](instance_id i, const request&) { instances_[i].fetch(); });
-  own_of_coming(2, [&](instance_id i, const request& r) { fetch_due(i, all_->since_first_s(r.arrival_s)); });
+  coming(24, [&](const request& r) { holders.fetch_places(r.server, r.service); });
+  coming(18, [&](const request& r) { holders.fetch_ids(r.server, r.service); });
+  own_of_coming(12, [&](instance_id i, const request&) { instances_.fetch(i); });
+  own_of_coming(8, [&](instance_id i, const request&) { instances_[i].fetch(); });
+  own_of_coming(4, [&](instance_id i, const request& r) { fetch_due(i, all_->since_first_s(r.arrival_s)); });
 }
 
 HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {
@@ -240,8 +254,9 @@ HETPLAN_INLINE const pending_request* serving_run::handle(request_number number,
     end(number, request_outcome::lost, now_s_);
     return nullptr;
   }
-  pending_ = {number, r.service, r.server, here, seconds(now_s_), service_of(r).latency, seconds(deadline_s(number)), service_of(r).is_stream(),
-              path};
+  pending_ = {
+      number, r.service, r.server, here, seconds(now_s_), service_of(r).latency, seconds(deadline_s(number)), service_of(r).is_stream(),
+      path};
   return &pending_;
 }
 

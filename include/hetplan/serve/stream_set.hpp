@@ -45,7 +45,7 @@ class stream_set {
   const instance_times* times_;
   double wanted_;
   double ready_s_;
-  double held_ = 0;  ///< rates of all streams together
+  double held_ = 0;                ///< rates of all streams together
   std::vector<stream> under_way_;  ///< a heap: who ends first in front
 };
 
