@@ -25,10 +25,13 @@ inline void add_groups(const sections& page) {
     rows.push_back({std::to_string(servers)});
     for (const int group : {servers, 100}) {
       const auto cloud = hetplan::zoo::p100_cloud(servers, 8, hetplan::seconds(0.1), group);
-      const demand d(w, cloud, rate_of(w, 1, gpus_of(cloud)), page.quick() ? 5 : 60);
-      const auto h = play("epara", w, cloud, d).history;
-      rows.back().push_back(number("%.1f", h.credit() / d.duration_s / servers));
-      rows.back().push_back(number("%.2f", h.mean_offloads()));
+      const auto figures = over_seed_pairs(page, [&](seed_pair seeds) {
+        const demand d(w, cloud, rate_of(w, 1, gpus_of(cloud)), page.quick() ? 5 : 30, seeds);
+        const auto h = play("epara", w, cloud, d).history;
+        return std::vector{h.credit() / d.duration_s / servers, h.mean_offloads()};
+      });
+      rows.back().push_back(figures[0].text("%.1f"));
+      rows.back().push_back(figures[1].text("%.2f"));
     }
   }
   page.add("groups", markdown_table(rows, 1));
@@ -65,7 +68,7 @@ inline void add_devices(const sections& page) {
   for (auto& s : services) s.variants.push_back({.name = "device", .gpu_kind = "nano", .memory = hetplan::bytes(1e9)});
   const double mean_b = (services[0].weights.value() + services[1].weights.value()) / 2;
   std::vector<row> rows{{"devices", "credit/s", "over none", "instances on devices", "loaded one after the other at 1 Gbit/s"}};
-  double none = 0;
+  spread none;
   for (const int count : counts) {
     auto cloud = hetplan::zoo::p100_cloud(1, 1);
     for (int n = 0; n < count; ++n)
@@ -73,14 +76,16 @@ inline void add_devices(const sections& page) {
                                           .unit = {"nano", hetplan::bytes(4e9)},
                                           .bandwidth = hetplan::bytes_per_second(100e6 / 8),
                                           .latency = hetplan::seconds(2e-3)});
-    const demand d(w, cloud, rate_of(w, 6, 1), page.quick() ? 1 : 10);
-    const auto p = serve_with(hetplan::recipes::epara(services), cloud, services, with_devices{w.of.times}, d.requests, d.before,
-                              hetplan::seconds(d.duration_s));
-    const double credit = p.history.credit() / d.duration_s;
-    if (count == counts.front()) none = credit;
-    const auto lent = std::ranges::count_if(p.first.instances, [](const auto& i) { return i.device.has_value(); });
-    rows.push_back({std::to_string(count), number("%.4g", credit), over(credit, none), std::to_string(lent),
-                    number("%.2g s", static_cast<double>(lent) * mean_b / 125e6)});
+    const auto figures = over_seed_pairs(page, [&](seed_pair seeds) {
+      const demand d(w, cloud, rate_of(w, 6, 1), page.quick() ? 1 : 10, seeds);
+      const auto p = serve_with(hetplan::recipes::epara(services), cloud, services, with_devices{w.of.times}, d.requests, d.before,
+                                hetplan::seconds(d.duration_s));
+      const auto lent = std::ranges::count_if(p.first.instances, [](const auto& i) { return i.device.has_value(); });
+      return std::vector{p.history.credit() / d.duration_s, static_cast<double>(lent)};
+    });
+    if (count == counts.front()) none = figures[0];
+    rows.push_back({std::to_string(count), figures[0].text("%.4g"), number("%.2f", figures[0].mean() / none.mean()),
+                    figures[1].text("%.0f"), number("%.2g s", figures[1].mean() * mean_b / 125e6)});
   }
   page.add("devices", markdown_table(rows, 1));
 }
@@ -113,8 +118,8 @@ inline void add_faults(const sections& page) {
   using namespace hetplan::serve;
   const auto cloud = hetplan::zoo::p100_cloud(page.quick() ? 2 : 10);
   const auto w = std::move(table_1().front());
-  const demand d(w, cloud, rate_of(w, 0.5, gpus_of(cloud)), page.quick() ? 20 : 300);
-  const auto from = hetplan::seconds(d.duration_s / 3), until = hetplan::seconds(d.duration_s * 2 / 3);
+  const double length_s = page.quick() ? 20 : 300;
+  const auto from = hetplan::seconds(length_s / 3), until = hetplan::seconds(length_s * 2 / 3);
   const server_id first(0), last(cloud.size() - 1);
   const std::vector<std::pair<std::string, std::vector<serving_fault>>> cases = {
       {"none", {}},
@@ -123,14 +128,23 @@ inline void add_faults(const sections& page) {
       {"a server fails", {{from, last, server_fails{}}}},
   };
   std::vector<row> rows{{"fault", "credit of the first third", "middle", "last", "offloads a request", "middle", "last", "failed or lost"}};
-  thirds sound;
-  for (const auto& [name, faults] : cases) {
-    const auto t = play_faults(w, cloud, d, faults);
-    if (faults.empty()) sound = t;
-    rows.push_back({name});
-    for (std::size_t k = 0; k < 3; ++k) rows.back().push_back(percent(t.credit[k] / sound.credit[k]));
-    for (std::size_t k = 0; k < 3; ++k) rows.back().push_back(number("%.2f", t.offloads[k] / t.requests[k]));
-    rows.back().push_back(std::to_string(t.failed));
+  const auto figures = over_seed_pairs(page, [&](seed_pair seeds) {
+    const demand d(w, cloud, rate_of(w, 0.5, gpus_of(cloud)), length_s, seeds);
+    std::vector<double> all;
+    thirds sound;
+    for (const auto& [name, faults] : cases) {
+      const auto t = play_faults(w, cloud, d, faults);
+      if (faults.empty()) sound = t;
+      for (std::size_t k = 0; k < 3; ++k) all.push_back(t.credit[k] / sound.credit[k]);
+      for (std::size_t k = 0; k < 3; ++k) all.push_back(t.offloads[k] / t.requests[k]);
+      all.push_back(static_cast<double>(t.failed));
+    }
+    return all;
+  });
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    const spread* f = &figures[7 * c];
+    rows.push_back({cases[c].first, f[0].percent(), f[1].percent(), f[2].percent(), f[3].text("%.2f"), f[4].text("%.2f"), f[5].text("%.2f"),
+                    f[6].text("%.0f")});
   }
   page.add("faults", markdown_table(rows, 1));
 }

@@ -14,6 +14,8 @@
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/zoo/edge_services.hpp>
 
+#include "seed_pairs.hpp"
+
 namespace bench {
 
 using hetplan::serve::service_id;
@@ -110,9 +112,9 @@ struct demand {
   hetplan::serve::request_stream requests, before;
   double duration_s;
 
-  demand(const workload& w, const hetplan::serve::edge_cloud& c, double per_s, double length_s, double cv = burstiness)
-      : requests(draw_requests(arrivals(w, c, per_s, length_s, cv), c, w.services(), 1)),
-        before(draw_requests(arrivals(w, c, per_s, length_s, cv), c, w.services(), 2)), duration_s(length_s) {}
+  demand(const workload& w, const hetplan::serve::edge_cloud& c, double per_s, double length_s, seed_pair seeds, double cv = burstiness)
+      : requests(draw_requests(arrivals(w, c, per_s, length_s, cv), c, w.services(), seeds.played)),
+        before(draw_requests(arrivals(w, c, per_s, length_s, cv), c, w.services(), seeds.before)), duration_s(length_s) {}
 };
 
 inline hetplan::serve::served play(std::string_view system, const workload& w, const hetplan::serve::edge_cloud& c, const demand& d,

@@ -80,9 +80,15 @@ void print(const serve::service_history& h, const std::vector<serve::service>& s
                 static_cast<unsigned long long>(t[serve::request_outcome::late]), timed ? readable(t.latency.quantile(0.5)).c_str() : "-",
                 timed ? readable(t.latency.quantile(0.99)).c_str() : "-");
   }
-  std::printf("\n%llu requests%s in %s: %.2f %% of what %s asked, %.4g a second; passed on %.3f times each\n",
-              static_cast<unsigned long long>(h.requests()), h.result.ok() ? "" : " ended", readable(h.duration).c_str(),
-              100 * h.attainment(), h.result.ok() ? "was" : "they", h.goodput_per_s(), h.mean_offloads());
+  std::printf("p50 and p99: exact, or at most %.1f %% above\n\n", 100 * serve::latency_histogram::resolution);
+  std::printf("%llu requests%s in %s, passed on %.3f times each\n", static_cast<unsigned long long>(h.requests()),
+              h.result.ok() ? "" : " ended", readable(h.duration).c_str(), h.mean_offloads());
+  for (const bool streams : {false, true}) {
+    const auto part = h.attained_by(services, streams);
+    if (part.asked > 0 && h.duration.value() > 0)
+      std::printf("  %.2f %% of the %s served, %.4g a second\n", 100 * part.share(),
+                  streams ? "frames of streams" : "requests with a latency", part.credit / h.duration.value());
+  }
   for (std::size_t k = 0; k < serve::request_outcomes; ++k) {
     const auto o = static_cast<serve::request_outcome>(k);
     if (o == serve::request_outcome::served || h.count(o) == 0) continue;
@@ -198,7 +204,9 @@ void print_quality(const serving_inputs& in) {
       serve::place_submodular({in.cloud, in.services, in.times, {}, expected.window(), damage, nothing},
                               serve::service_demand(in.cloud, in.services, {expected.begin(), expected.end()}, expected.window()));
   std::printf(
-      "by the fluid estimate %.4g a second, no placement more than %.4g; greedy's guarantee is 1/(1+P) = %.3g of the optimum\n"
+      "by the fluid estimate %.4g a second, no placement more than %.4g\n"
+      "greedy's guarantee, 1/(1+P) = %.3g of the optimum, is for a submodular estimate, no service across servers, and at most one GPU of "
+      "a server that cannot be filled\n"
       "placed from the list %zu, within servers %zu, across servers %zu, for arrivals by chance %zu; %llu gains worked out\n\n",
       r.value, r.bound, r.guarantee, r.stages[0], r.stages[1], r.stages[2], r.stages[3], static_cast<unsigned long long>(r.evaluated));
 }

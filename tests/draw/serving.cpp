@@ -56,10 +56,15 @@ TEST_CASE("the page says what the history says") {
     CHECK(markup_fault(text).empty());
     CHECK(page == page_of(s, h, run));
 
-    const auto fact = [&](const char* id) { return between(text, std::string("id=\"") + id + "\"", "<b>", "</b>"); };
+    const auto fact = [&](const std::string& id) { return between(text, "id=\"" + id + "\"", "<b>", "</b>"); };
     CHECK(fact("fact-requests") == "800");
-    CHECK(fact("fact-attainment") == draw::detail::percent(h.attainment()));
-    CHECK(fact("fact-goodput") == draw::detail::short_number(h.goodput_per_s()) + "/s");
+    for (const bool streams : {false, true}) {
+      const auto part = h.attained_by(s.services, streams);
+      const std::string of = streams ? "-frames" : "";
+      REQUIRE(part.asked > 0);
+      CHECK(fact("fact-attainment" + of) == draw::detail::percent(part.share()));
+      CHECK(fact("fact-goodput" + of) == draw::detail::short_number(part.credit / h.duration.value()) + "/s");
+    }
     CHECK(fact("fact-offloads") == draw::fixed(h.mean_offloads(), 3));
     for (std::size_t k = 0; k < request_outcomes; ++k) {
       const auto n = h.count(static_cast<request_outcome>(k));
@@ -85,8 +90,8 @@ TEST_CASE("the page says what the history says") {
     for (const auto& f : h.flows)
       CHECK(has(text, "<title>" + s.cloud[f.from].name + " → " + s.cloud[f.to].name + "&#10;" +
                           draw::detail::grouped(static_cast<long long>(f.requests)) + " requests</title>"));
-    CHECK(has(text, s.cloud[who].name + " fails") == (h.duration >= 0.3_s));
-    CHECK(has(text, "link of " + s.cloud[who].name + " at 50 %") == (h.duration >= 0.1_s));
+    CHECK(has(text, s.cloud[who].name + " fails") == (h.begin + h.duration >= 0.3_s));
+    CHECK(has(text, "link of " + s.cloud[who].name + " at 50 %") == (h.begin + h.duration >= 0.1_s));
   }
 }
 

@@ -366,6 +366,23 @@ class WorkedByHand(unittest.TestCase):
                                 [fault(1.0, "server_fails", "A")])
         self.expect(records, ("failed", 1.0, "A", 0, 0), ("lost", 1.0, "A", 0, 0), ("lost", 1.5, "A", 0, 0))
 
+    def test_who_waits_on_a_spanning_instance_is_where_it_was_handled(self):
+        # A leads v on A0 and B0. A fails at 2: r0 is under way, r1 waits, but was handled at B: there it is handled
+        # again, and finds nothing.
+        what = service(seconds=[5.0], latency=20.0)
+        what["variants"][0].update({"tensor_parallel": 2, "across_servers": True})
+        records = self.run_case(cloud("A", "B"), what, [on("A0", "B0")], [request(0.0), request(1.0, "B")],
+                                [fault(2.0, "server_fails", "A")])
+        self.expect(records, ("failed", 2.0, "A", 0, 0), ("no_resources", 2.0, "B", 0, 0))
+
+    def test_an_answer_of_a_device_leaves_when_it_has_come_to_its_server(self):
+        # Entered at B, to A at once, on A's device 0-1, at A 2. A's link has a tenth of 1000 B/s from 1.5 on: 10 s.
+        the_cloud = cloud(("A", {"uplink": 1000, "devices": [{"name": "d", "kind": "g", "memory": 10, "bandwidth": 1000}]}),
+                          ("B", {"uplink": 1000}), period=10.0)
+        records = self.run_case(the_cloud, service(response_bytes=1000), [on_device("A", "d")], [request(0.0, "B")],
+                                [fault(1.5, "slow_link", "A", until=9.0, factor=0.1)])
+        self.expect(records, ("served", 12.0, "A", 1, 1))
+
     def test_a_failing_stream_has_its_frames(self):
         # 30 of 60 fps for one second.
         records = self.run_case(cloud("A"), service(seconds=[1 / 30], rate=60.0, frames=120), [on("A0")],

@@ -646,9 +646,9 @@ class Run:
                 return other
         weights = {other: idle for other, (idle, _) in known.items()}
         if not any(weights.values()):
+            if not known or request.service.rate is not None:   # a stream waits nowhere
+                return "no_resources"
             weights = {other: able for other, (_, able) in known.items()}
-        if not weights:
-            return "no_resources"
         return self.reached(weights, draw[ATTEMPTS] * sum(weights.values()))[0]
 
     @staticmethod

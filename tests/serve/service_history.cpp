@@ -27,8 +27,7 @@ TEST_CASE("what was asked for adds up by bin of arrival, and credit by server an
     std::vector<std::vector<double>> asked(h.offered.size(), std::vector<double>(3)), credit(s.cloud.size(), std::vector<double>(3));
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const auto& r = requests[i];
-      auto bin = static_cast<std::size_t>(r.arrival_s / h.bin.value());
-      if (r.arrival_s < static_cast<double>(bin) * h.bin.value()) --bin;  // the quotient was rounded up
+      const auto bin = static_cast<std::size_t>((r.arrival_s - h.begin.value()) / h.bin.value() * (1 + 1e-9));  // an edge but for rounding
       REQUIRE(bin < asked.size());
       asked[bin][r.service.index()] += s.services[r.service.index()].is_stream() ? r.length : 1;
       credit[h.records[i].server.index()][r.service.index()] += h.records[i].credit;
@@ -53,6 +52,32 @@ TEST_CASE("a cloud of more servers than are told of keeps its totals alone") {
   CHECK(h.waiting.empty());
   CHECK(h.offered.size() > 1);
   CHECK(h.credit() == 2);
+}
+
+TEST_CASE("a quantile is one of the times, the exact one or at most a bin above") {
+  latency_histogram few;
+  for (int i = 0; i < 9; ++i) few.add(0.129);
+  few.add(1);
+  CHECK(few.quantile(0.5) == 0.129_s);
+  CHECK(few.quantile(0.9) == 0.129_s);
+  CHECK(few.quantile(0.91) == 1_s);
+
+  const auto seed = test::first_seed();
+  CAPTURE(seed);
+  test::random_source random(seed);
+  latency_histogram all;
+  std::vector<double> times;
+  for (int i = 0; i < 1000; ++i) {
+    times.push_back(std::exp(random.between(-9, 3)));
+    all.add(times.back());
+  }
+  std::ranges::sort(times);
+  for (const int percent : {1, 10, 50, 90, 99, 100}) {
+    const double exact = times[static_cast<std::size_t>(10 * percent - 1)], told = all.quantile(percent / 100.0).value();
+    CHECK(std::ranges::binary_search(times, told));
+    CHECK(told >= exact);
+    CHECK(told <= exact * (1 + latency_histogram::resolution));
+  }
 }
 
 TEST_CASE("how many took at most so long is known to a bin, and whole beyond the longest") {

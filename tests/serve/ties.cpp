@@ -63,6 +63,25 @@ TEST_CASE("so many passes as an SLO takes are served within it, whenever they be
   }
 }
 
+TEST_CASE("a clock that began in 1970 changes nothing") {
+  for (const double begin : {0.0, 3600.0, 1.7e9}) {
+    CAPTURE(begin);
+    tenths x(2);
+    x.services[0].latency = 3_s;
+    x.times = service_time_table{{{{.pass = {{1}, {0.15}}}}}};
+    x.placed.instances.pop_back();
+    std::vector<request> all;
+    for (int i = 0; i < 20; ++i) all.push_back(at(begin));
+    for (int i = 0; i < 9; ++i) all.push_back(at(begin + 3.1 + 0.1 * i, 1));
+    const service_history h = x.play(all, x.usual());
+    CHECK(h.count(request_outcome::served) == 29);
+    CHECK(h.begin.value() == begin);
+    CHECK(h.duration.value() == Approx(3.1 + 9 * 0.15));
+    CHECK(h.services[0].latency.quantile(1) == h.services[0].latency.largest());
+    CHECK(h.services[0].latency.largest().value() == Approx(3));
+  }
+}
+
 TEST_CASE("who comes when a pass ends finds the instance idle, and is handled when its SLO is over as too late") {
   tenths x(1);
   x.services[0].latency = 1_s;

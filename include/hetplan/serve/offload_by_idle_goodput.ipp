@@ -21,14 +21,15 @@ HETPLAN_INLINE double idle_in_time(const known_server& o, seconds latency) {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, double draw) {
+HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, bool waits,
+                                                             double draw) {
   const auto sum_of = [&](const auto& weight) {
     double sum = 0;
     for (const auto& o : others) sum += weight(o);
     return sum;
   };
   const auto idle = [&](const known_server& o) { return detail::idle_in_time(o, latency); };
-  const auto able = [&](const known_server& o) { return detail::begins_in_time(o, latency) ? o.capacity : 0; };
+  const auto able = [&](const known_server& o) { return waits && detail::begins_in_time(o, latency) ? o.capacity : 0; };
   const double all_idle = sum_of(idle);
   const auto weight = [&](const known_server& o) { return all_idle > 0 ? idle(o) : able(o); };
   const double limit = draw * (all_idle > 0 ? all_idle : sum_of(able));
@@ -62,7 +63,7 @@ HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r
     if (o && o->into < detail::idle_in_time(o->known, latency)) return decision::pass_on(o->known.server);
   }
   const double last = draw(seed, r.number, r.offloads(), attempts);
-  if (const auto to = draw_by_idle_goodput(here.others(), latency, last)) return decision::pass_on(*to);
+  if (const auto to = draw_by_idle_goodput(here.others(), latency, !r.is_stream, last)) return decision::pass_on(*to);
   return in_part_or(request_outcome::no_resources, r, here);
 }
 

@@ -81,6 +81,14 @@ struct offload_flow {
 /// Servers up to which a history holds how many requests waited where.
 inline constexpr std::size_t most_detailed = 1000;
 
+/// What was asked and what was served: requests, or frames.
+struct attained {
+  double asked = 0;
+  double credit = 0;
+  /// Share of what was asked that was served.
+  [[nodiscard]] double share() const { return asked > 0 ? credit / asked : 1; }
+};
+
 /// What became of a stream of requests.
 ///
 /// Shapes  goodput: bins x services (credit of requests that ended then); offered: bins x services (credit of requests that arrived then,
@@ -110,7 +118,9 @@ struct service_history {
   [[nodiscard]] double credit() const;
   /// Share of what was asked that was served.
   [[nodiscard]] double attainment() const;
-  /// Requests (frames of streams) a second that were served within their SLO.
+  /// Of the services whose requests are to be answered within a latency (in requests), or of the streams (in frames).
+  [[nodiscard]] attained attained_by(const std::vector<service>& services, bool streams) const;
+  /// Requests (frames of streams) a second that were served within their SLO: eq. 2 adds both.
   [[nodiscard]] double goodput_per_s() const { return duration.value() > 0 ? credit() / duration.value() : 0; }
   [[nodiscard]] double mean_offloads() const;
   [[nodiscard]] std::uint64_t count(request_outcome o) const;

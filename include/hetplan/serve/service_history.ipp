@@ -23,6 +23,16 @@ HETPLAN_INLINE double service_history::attainment() const {
   return asked > 0 ? credit() / asked : 1;
 }
 
+HETPLAN_INLINE attained service_history::attained_by(const std::vector<service>& all, bool streams) const {
+  attained sum;
+  for (std::size_t l = 0; l < all.size(); ++l) {
+    if (all[l].is_stream() != streams) continue;
+    sum.asked += services[l].asked;
+    sum.credit += services[l].credit;
+  }
+  return sum;
+}
+
 HETPLAN_INLINE double service_history::mean_offloads() const {
   double sum = 0;
   double count = 0;

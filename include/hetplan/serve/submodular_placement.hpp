@@ -30,7 +30,7 @@ struct submodular_report {
   deployment placed = {};
   double value = 0;                        ///< phi: requests (frames) a second by the fluid estimate
   double bound = 0;                        ///< no placement with these allocations has more
-  double guarantee = 0;                    ///< 1 / (1 + P), of the optimum (eq. 3)
+  double guarantee = 0;                    ///< 1 / (1 + P), of the optimum (eq. 3), if what the paper takes for granted holds
   std::array<std::size_t, 4> stages = {};  ///< instances placed by S1, S2, S3, and then for arrivals by chance
   std::uint64_t evaluated = 0;             ///< gains that were worked out
 };
@@ -38,7 +38,9 @@ struct submodular_report {
 /// Places what serves most of a demand: S1 the list, S2 within servers, S3 across servers. Where arrivals are not even, both by them and as
 /// if they were, going on after that with what GPUs are left; what serves more is taken.
 ///
-/// The bound is that of a knapsack: as if GPUs were one and instances could be split, each service by its best allocation.
+/// The bound is that of a knapsack: as if GPUs were one and instances could be split, each service by its best allocation. The guarantee
+/// takes for granted that phi is submodular (not proven for the fluid estimate), that no service spans servers, and that each server has at
+/// most one GPU that cannot be filled.
 /// Complexity   see greedy_placement. Throws  invalid_model where a service time is not finite and above 0; invalid_input where the list
 ///              names what is not there.
 /// Determinism  see greedy_placement.
