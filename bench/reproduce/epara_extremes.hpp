@@ -30,8 +30,8 @@ inline void add_groups(const sections& page) {
         const auto h = play("epara", w, cloud, d).history;
         return std::vector{h.credit() / d.duration_s / servers, h.mean_offloads()};
       });
-      rows.back().push_back(figures[0].text("%.1f"));
-      rows.back().push_back(figures[1].text("%.2f"));
+      rows.back().push_back(figures[0].text(1));
+      rows.back().push_back(figures[1].text(2));
     }
   }
   page.add("groups", markdown_table(rows, 1));
@@ -84,8 +84,8 @@ inline void add_devices(const sections& page) {
       return std::vector{p.history.credit() / d.duration_s, static_cast<double>(lent)};
     });
     if (count == counts.front()) none = figures[0];
-    rows.push_back({std::to_string(count), figures[0].text("%.4g"), number("%.2f", figures[0].mean() / none.mean()),
-                    figures[1].text("%.0f"), number("%.2g s", figures[1].mean() * mean_b / 125e6)});
+    rows.push_back({std::to_string(count), figures[0].text(3), number("%.2f", figures[0].mean() / none.mean()), figures[1].text(0),
+                    number("%.2g s", figures[1].mean() * mean_b / 125e6)});
   }
   page.add("devices", markdown_table(rows, 1));
 }
@@ -143,8 +143,8 @@ inline void add_faults(const sections& page) {
   });
   for (std::size_t c = 0; c < cases.size(); ++c) {
     const spread* f = &figures[7 * c];
-    rows.push_back({cases[c].first, f[0].percent(), f[1].percent(), f[2].percent(), f[3].text("%.2f"), f[4].text("%.2f"), f[5].text("%.2f"),
-                    f[6].text("%.0f")});
+    rows.push_back(
+        {cases[c].first, f[0].percent(), f[1].percent(), f[2].percent(), f[3].text(2), f[4].text(2), f[5].text(2), f[6].text(0)});
   }
   page.add("faults", markdown_table(rows, 1));
 }

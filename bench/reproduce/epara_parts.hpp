@@ -153,8 +153,8 @@ inline void add_handling(const sections& page) {
         }
         return ratios;
       });
-      rows.back().push_back(figures[0].text("%.2f"));
-      if (load == 1) placed_for_it = figures[1].text("%.2f");
+      rows.back().push_back(figures[0].text(2));
+      if (load == 1) placed_for_it = figures[1].text(2);
     }
     rows.back().push_back(placed_for_it);
   }
@@ -170,8 +170,8 @@ inline void add_placement(const sections& page) {
       const auto figures = over_seed_pairs(page, [&](seed_pair seeds) {
         return beside(std::array<std::string_view, 3>{"lru", "lfu", "mfu"}, w, cloud, demand_of(w, cloud, load, page.quick(), seeds));
       });
-      rows.push_back({w.name, number("%g", load), figures[0].text("%.4g")});
-      for (std::size_t k = 2; k < figures.size(); ++k) rows.back().push_back(figures[k].text("%.2f"));
+      rows.push_back({w.name, number("%g", load), figures[0].text(3)});
+      for (std::size_t k = 2; k < figures.size(); ++k) rows.back().push_back(figures[k].text(2));
     }
   }
   page.add("placement", markdown_table(rows));
@@ -232,7 +232,7 @@ inline void add_staleness(const sections& page) {
         const auto h = play("epara", w, cloud, demand_of(w, cloud, load, page.quick(), seeds)).history;
         return std::vector{h.mean_offloads(), h.attainment()};
       });
-      rows.back().push_back(figures[0].text("%.2f"));
+      rows.back().push_back(figures[0].text(2));
       rows.back().push_back(figures[1].percent());
     }
   }

@@ -65,18 +65,18 @@ inline void add_testbed(const sections& page) {
     double kept = 1;
     for (std::size_t k = 0; k < loads.size(); ++k) {
       const auto& figures = by_load[k];
-      rows.push_back({w.name, number("%g", loads[k]), number("%.3g s", duration_s(w, cloud, loads[k], page.quick())),
-                      figures[0].text("%.4g"), figures[1].percent()});
+      rows.push_back({w.name, number("%g", loads[k]), number("%.4g s", duration_s(w, cloud, loads[k], page.quick())), figures[0].text(3),
+                      figures[1].percent()});
       for (std::size_t b = 0; b < best.size(); ++b) {
         const spread& ratio = figures[2 + b];
-        rows.back().push_back(ratio.text("%.2f"));
+        rows.back().push_back(ratio.text(2));
         if (best[b] == nullptr || ratio.mean() > best[b]->mean()) best[b] = &ratio;
       }
       if (maximum > 0) kept = std::min(kept, figures[0].mean() / maximum);
       maximum = std::max(maximum, figures[0].mean());
     }
     most.push_back({w.name, std::string(printed.at(n++))});
-    for (const spread* b : best) most.back().push_back(b->text("%.2f"));
+    for (const spread* b : best) most.back().push_back(b->text(2));
     most.back().push_back(percent(kept));
   }
   page.add("testbed", markdown_table(rows, 1));
@@ -90,7 +90,7 @@ inline void add_burstiness(const sections& page) {
   std::vector<row> rows{{"workload, load", "run", "evenly spaced", "Poisson", "coefficient of variation 3"}};
   for (const auto& w : testbed_workloads()) {
     for (const double load : {0.1, 0.25}) {
-      rows.push_back({w.name + number(", %g", load), number("%.3g s", duration_s(w, cloud, load, page.quick()))});
+      rows.push_back({w.name + number(", %g", load), number("%.4g s", duration_s(w, cloud, load, page.quick()))});
       for (const double cv : cvs)
         rows.back().push_back(over_seed_pairs(page,
                                               [&](seed_pair seeds) {
@@ -149,9 +149,9 @@ inline void add_many_servers(const sections& page) {
       const auto cloud = hetplan::zoo::p100_cloud(servers);
       const auto figures = over_seed_pairs(
           page, [&](seed_pair seeds) { return beside(all_baselines, w, cloud, demand_of(w, cloud, 1, page.quick(), seeds)); });
-      rows.push_back({w.name, std::string(printed.at(n)), std::to_string(servers), number("%.3g s", duration_s(w, cloud, 1, page.quick())),
-                      figures[0].text("%.4g"), figures[1].percent()});
-      for (std::size_t k = 2; k < figures.size(); ++k) rows.back().push_back(figures[k].text("%.2f"));
+      rows.push_back({w.name, std::string(printed.at(n)), std::to_string(servers), number("%.4g s", duration_s(w, cloud, 1, page.quick())),
+                      figures[0].text(3), figures[1].percent()});
+      for (std::size_t k = 2; k < figures.size(); ++k) rows.back().push_back(figures[k].text(2));
     }
     ++n;
   }
@@ -204,8 +204,8 @@ inline void add_sizes(const sections& page) {
       for (const auto b : all_baselines) page.quick() ? used.push_back(used.front()) : add(b);
       return used;
     });
-    rows.push_back({w.name, number("%.3g s", duration_s(w, cloud, 0.5, page.quick()))});
-    for (const spread& f : figures) rows.back().push_back(f.text("%.0f"));
+    rows.push_back({w.name, number("%.4g s", duration_s(w, cloud, 0.5, page.quick()))});
+    for (const spread& f : figures) rows.back().push_back(f.text(0, "more"));
     if (page.quick()) break;
   }
   page.add("sizes", markdown_table(rows, 1));

@@ -31,18 +31,22 @@ class spread {
     for (const double x : all_) sum += (x - mean()) * (x - mean());
     return all_.size() > 1 ? std::sqrt(sum / static_cast<double>(all_.size() - 1)) : 0;
   }
-  /// Mean and standard deviation, such as "1.02 ± 0.01"; how many pairs have a number where not all do.
-  [[nodiscard]] std::string text(const char* format, double unit = 1) const {
+  /// Mean and standard deviation, such as "1.02 ± 0.01", with no more decimals than the deviation is worth; how many pairs have a number
+  /// where not all do.
+  [[nodiscard]] std::string text(int most_decimals, const std::string& without = "serves none", double unit = 1) const {
     spread known;
     for (const double x : all_) {
       if (!std::isnan(x)) known.add(x * unit);
     }
-    if (known.all_.empty()) return "none";
-    std::string words = number(format, known.mean()) + " ± " + number(format, known.deviation());
+    if (known.all_.empty()) return without;
+    int decimals = 0;
+    for (double worth = known.deviation(); decimals < most_decimals && worth < 3; worth *= 10) ++decimals;
+    const std::string format = "%." + std::to_string(decimals) + "f";
+    std::string words = number(format.c_str(), known.mean()) + " ± " + number(format.c_str(), known.deviation());
     if (known.all_.size() < all_.size()) words += " (" + std::to_string(known.all_.size()) + " of " + std::to_string(all_.size()) + ")";
     return words;
   }
-  [[nodiscard]] std::string percent() const { return text("%.1f", 100) + " %"; }
+  [[nodiscard]] std::string percent() const { return text(1, "", 100) + " %"; }
 
  private:
   std::vector<double> all_;
