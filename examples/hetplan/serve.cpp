@@ -197,8 +197,7 @@ void check_options(const common_options& options, const serve_options& o) {
 /// How good EPARA's placement is known to be.
 void print_quality(const serving_inputs& in) {
   const auto& expected = in.expected ? *in.expected : in.requests;
-  serve::cloud_damage damage;
-  damage.absent = serve::absent_at_first(in.run.faults, in.cloud);
+  const serve::cloud_damage damage = serve::damage_at_first(in.run.faults, in.cloud);
   const serve::deployment nothing;
   const auto r =
       serve::place_submodular({in.cloud, in.services, in.times, {}, expected.window(), damage, nothing},

@@ -70,10 +70,12 @@ void warn_of_the_end(const std::string& deployment, const std::string& faults, c
       warn(where + over + "; not used, nor is what follows");
       return;
     }
-    const bool joins = std::holds_alternative<serve::server_joins>(f.what);
-    if (!joins && !std::holds_alternative<serve::server_leaves>(f.what)) continue;
-    if (next_change_s(run, begin, f.at) > end.value())
-      warn(where + "the server would " + (joins ? "join" : "leave") + " with a change of the deployment, and none comes; not used");
+    const char* would = std::holds_alternative<serve::server_joins>(f.what)       ? "the server would join"
+                        : std::holds_alternative<serve::server_leaves>(f.what)    ? "the server would leave"
+                        : std::holds_alternative<serve::device_registers>(f.what) ? "the device would be used"
+                                                                                  : nullptr;
+    if (would != nullptr && next_change_s(run, begin, f.at) > end.value())
+      warn(where + would + " with a change of the deployment, and none comes; not used");
   }
 }
 

@@ -367,13 +367,16 @@ class WorkedByHand(unittest.TestCase):
         self.expect(records, ("failed", 1.0, "A", 0, 0), ("lost", 1.0, "A", 0, 0), ("lost", 1.5, "A", 0, 0))
 
     def test_who_waits_on_a_spanning_instance_is_where_it_was_handled(self):
-        # A leads v on A0 and B0. A fails at 2: r0 is under way, r1 waits, but was handled at B: there it is handled
-        # again, and finds nothing.
+        # A leads v on A0 and B0. A fails at 2: r0 is under way. r1 waits, but was handled at B, and is handled there
+        # again: it goes to A, of whose failure B hears in period 3, and is lost there; or stays, where it may not go.
         what = service(seconds=[5.0], latency=20.0)
         what["variants"][0].update({"tensor_parallel": 2, "across_servers": True})
         records = self.run_case(cloud("A", "B"), what, [on("A0", "B0")], [request(0.0), request(1.0, "B")],
                                 [fault(2.0, "server_fails", "A")])
-        self.expect(records, ("failed", 2.0, "A", 0, 0), ("no_resources", 2.0, "B", 0, 0))
+        self.expect(records, ("failed", 2.0, "A", 0, 0), ("lost", 2.0, "A", 1, 0))
+        records = self.run_case(cloud("A", "B"), what, [on("A0", "B0")], [request(0.0), request(1.0, "B")],
+                                [fault(2.0, "server_fails", "A")], offloads=0)
+        self.expect(records, ("failed", 2.0, "A", 0, 0), ("too_many_offloads", 2.0, "B", 0, 0))
 
     def test_an_answer_of_a_device_leaves_when_it_has_come_to_its_server(self):
         # Entered at B, to A at once, on A's device 0-1, at A 2. A's link has a tenth of 1000 B/s from 1.5 on: 10 s.
@@ -395,6 +398,12 @@ class WorkedByHand(unittest.TestCase):
                                 [on_device("A", "d")], at(0.0, 1.4),
                                 [fault(1.5, "device_leaves", "A", device="d")])
         self.expect(records, ("failed", 1.5, "A", 0, 0), ("no_resources", 2.5, "A", 0, 0))
+
+    def test_a_device_that_registers(self):
+        # d is there from 1.5 on, and used by the deployment that begins at 2; the instance of the first one is out.
+        records = self.run_case(self.with_device(), service(), [on_device("A", "d")], at(1.0, 1.8, 3.0),
+                                [fault(1.5, "device_registers", "A", device="d")], change=(2.0, [on_device("A", "d")]))
+        self.assertEqual([r["outcome"] for r in records], ["no_resources", "no_resources", "served"])
 
     def test_a_change_of_deployment(self):
         # r0 goes on to its end at 1.5; r1 is sent back at 1 and waits for the new one, which has loaded 10
@@ -464,7 +473,7 @@ class RandomCases(unittest.TestCase):
             kinds |= {event["kind"] for event in case["faults"]["events"]} if case["faults"] else set()
         if CASES >= 100:
             self.assertEqual(outcomes, set(serving.OUTCOMES))
-            self.assertEqual(len(kinds), 8, kinds)
+            self.assertEqual(len(kinds), 9, kinds)
 
     def test_a_seed_gives_one_case(self):
         self.assertEqual(json.dumps(serving_cases.case(SEED)), json.dumps(serving_cases.case(SEED)))

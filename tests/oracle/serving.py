@@ -449,6 +449,12 @@ class Run:
         self.windows = [f for f in self.faults if f["kind"] in FAULTS_OF_A_TIME]
         self.changes = list(deployment.get("changes", []))
         self.failed_gpus, self.gone_devices = set(), set()
+        heard = set()
+        for f in self.faults:       # who registers is not there before
+            if "device" in f and (f["server"], f["device"]) not in heard:
+                heard.add((f["server"], f["device"]))
+                if f["kind"] == "device_registers":
+                    self.gone_devices.add((f["server"], f["device"]))
         self.moves = []             # joins and leaves that wait for a change
         for s in self.servers:      # who joins is absent before
             first = next((f for f in self.faults if f["kind"] in MOVES and f["server"] == s.name), None)
@@ -759,6 +765,8 @@ class Run:
             self.failed_gpus.add((server.name, event["gpu"]))
         elif kind == "device_leaves":
             self.gone_devices.add((server.name, event["device"]))
+        elif kind == "device_registers":
+            self.gone_devices.discard((server.name, event["device"]))
         elif kind in MOVES:
             self.moves.append(event)
         for instance in self.instances + self.others:
@@ -795,7 +803,7 @@ class Run:
         self.check(specs)
         before, self.instances = self.instances, []
         for spec in specs:
-            instance = next((x for x in before if x.key == self.key_of(spec)), None)
+            instance = next((x for x in before if x.key == self.key_of(spec) and not x.out), None)
             if instance:
                 before.remove(instance)
             else:

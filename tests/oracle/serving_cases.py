@@ -310,6 +310,13 @@ def faults_of(rng, cloud, horizon, times, movers, number, specs):
             devices = [p for p in used if isinstance(p[1], str)]
             if devices and rng.random() < 0.8:
                 event["server"], event["device"] = rng.choice(devices)
+            same = [e for e in events if (e["server"], e.get("device")) == (event["server"], event["device"])]
+            if rng.random() < 0.5 and not same:      # there from then on, or back again
+                event["kind"] = "device_registers"
+                if rng.random() < 0.5:
+                    events.append({**event, "kind": "device_leaves", "at": event["at"] * rng.uniform(0.3, 0.9)})
+            elif any(e["kind"] == "device_registers" for e in same):
+                continue
         else:
             event["until"] = event["at"] + horizon * log_uniform(rng, 0.05, 0.6)
             if kind == "slow_link":

@@ -64,6 +64,8 @@ HETPLAN_INLINE std::vector<server_slots::label> server_slots::labels(double room
   if (const auto* g = std::get_if<serve::gpu_fails>(&f.what)) return "GPU " + std::to_string(g->gpu) + " of " + server.name + " fails";
   if (const auto* d = std::get_if<serve::device_leaves>(&f.what))
     return server.devices[static_cast<std::size_t>(d->device)].name + " of " + server.name + " leaves";
+  if (const auto* d = std::get_if<serve::device_registers>(&f.what))
+    return server.devices[static_cast<std::size_t>(d->device)].name + " registers at " + server.name;
   if (std::holds_alternative<serve::ring_cut>(f.what)) return "ring cut behind " + server.name;
   if (const auto* l = std::get_if<serve::slow_link>(&f.what)) return "link of " + server.name + " at " + fixed(100 * l->factor, 1) + " %";
   if (std::holds_alternative<serve::wrong_state>(f.what)) return server.name + " tells wrong states";

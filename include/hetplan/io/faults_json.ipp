@@ -14,10 +14,21 @@ namespace HETPLAN_NAMESPACE::io {
 
 namespace detail {
 
-enum class fault_kind { server_fails, gpu_fails, device_leaves, ring_cut, slow_link, wrong_state, server_joins, server_leaves };
-inline constexpr std::array<std::pair<std::string_view, fault_kind>, 8> fault_kinds{{{"server_fails", fault_kind::server_fails},
+enum class fault_kind {
+  server_fails,
+  gpu_fails,
+  device_leaves,
+  device_registers,
+  ring_cut,
+  slow_link,
+  wrong_state,
+  server_joins,
+  server_leaves
+};
+inline constexpr std::array<std::pair<std::string_view, fault_kind>, 9> fault_kinds{{{"server_fails", fault_kind::server_fails},
                                                                                      {"gpu_fails", fault_kind::gpu_fails},
                                                                                      {"device_leaves", fault_kind::device_leaves},
+                                                                                     {"device_registers", fault_kind::device_registers},
                                                                                      {"ring_cut", fault_kind::ring_cut},
                                                                                      {"slow_link", fault_kind::slow_link},
                                                                                      {"wrong_state", fault_kind::wrong_state},
@@ -35,10 +46,12 @@ class fault_reader {
     const auto kind = o.one_of("kind", fault_kinds);
     only(o, kind);
     const auto until = [&] { return o.required_amount<seconds>("until", range::above_zero); };
+    const auto device = [&] { return names_.device(f.server, o.at("device", "the name of a device")); };
     switch (kind) {
       case fault_kind::server_fails: f.what = serve::server_fails{}; break;
       case fault_kind::gpu_fails: f.what = serve::gpu_fails{o.required_integer("gpu", 0)}; break;
-      case fault_kind::device_leaves: f.what = serve::device_leaves{names_.device(f.server, o.at("device", "the name of a device"))}; break;
+      case fault_kind::device_leaves: f.what = serve::device_leaves{device()}; break;
+      case fault_kind::device_registers: f.what = serve::device_registers{device()}; break;
       case fault_kind::ring_cut: f.what = serve::ring_cut{until()}; break;
       case fault_kind::slow_link: f.what = serve::slow_link{until(), o.at("factor", "a number > 0").number(range::above_zero)}; break;
       case fault_kind::wrong_state: f.what = serve::wrong_state{until()}; break;
@@ -57,7 +70,7 @@ class fault_reader {
     };
     refuse_unless("until", k == fault_kind::ring_cut || k == fault_kind::slow_link || k == fault_kind::wrong_state);
     refuse_unless("gpu", k == fault_kind::gpu_fails);
-    refuse_unless("device", k == fault_kind::device_leaves);
+    refuse_unless("device", k == fault_kind::device_leaves || k == fault_kind::device_registers);
     refuse_unless("factor", k == fault_kind::slow_link);
   }
   serving_names names_;

@@ -31,6 +31,9 @@ HETPLAN_INLINE std::vector<std::string> unused_faults(const json_node& n, const 
     } else if (const auto* d = std::get_if<serve::device_leaves>(&f.what)) {
       taken = {s, part::device, d->device};
       who = "device " + in_quotes(server.devices[static_cast<std::size_t>(d->device)].name) + " has left server " + in_quotes(server.name);
+    } else if (const auto* r = std::get_if<serve::device_registers>(&f.what)) {
+      taken = {s, part::device, r->device};
+      gone.erase(taken);
     } else if (!std::holds_alternative<serve::server_fails>(f.what)) {
       continue;
     }
@@ -38,7 +41,7 @@ HETPLAN_INLINE std::vector<std::string> unused_faults(const json_node& n, const 
     if (with_server) who = "server " + in_quotes(server.name) + " has failed";
     if (with_server || gone.contains(taken))
       lines.push_back(escaped(event.document().file()) + ": " + event.pointer() + ": " + who + " before; not used");
-    gone.insert(taken);
+    if (!std::holds_alternative<serve::device_registers>(f.what)) gone.insert(taken);
   }
   return lines;
 }

@@ -13,17 +13,9 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/serving_faults.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
-
-/// What is not to be used: by number of the server, and GPUs and devices of those that are there.
-struct cloud_damage {
-  std::vector<char> absent;  ///< by server; empty: all are there
-  std::vector<gpu_slot> broken_gpus = {};
-  std::vector<gpu_slot> gone_devices = {};
-
-  [[nodiscard]] bool is_absent(server_id s) const { return !absent.empty() && absent[s.index()] != 0; }
-};
 
 /// What a policy may look at.
 struct placement_question {

@@ -47,7 +47,9 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment ne
                                                                    const ring_sync& rings) {
   validate(next, *cloud_, *services_, times_);
   std::map<instance, std::vector<instance_id>> before;  // several may be alike
-  for (std::size_t k = ids_.size(); k > 0; --k) before[present_.instances[k - 1]].push_back(ids_[k - 1]);
+  for (std::size_t k = ids_.size(); k > 0; --k) {
+    if ((*this)[ids_[k - 1]].life != instance_life::out) before[present_.instances[k - 1]].push_back(ids_[k - 1]);
+  }
 
   const bool first = !holders_;
   std::vector<instance_id> ids;

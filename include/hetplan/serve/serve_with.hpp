@@ -54,8 +54,7 @@ template <observer<serving_progress>... Observers>
   validate(options.faults, cloud);
   if (cycle != seconds()) options.changes = {.cycle = cycle, .policy = system.placement};
   validate(options, requests);
-  cloud_damage damage;
-  damage.absent = absent_at_first(options.faults, cloud);
+  const cloud_damage damage = damage_at_first(options.faults, cloud);
   const deployment nothing;
   const auto first = system.placement.place({cloud, services, times, {expected.begin(), expected.end()}, window, damage, nothing});
   return {first, serve_requests(cloud, services, std::move(times), requests, first, system.handler, options, observers...)};

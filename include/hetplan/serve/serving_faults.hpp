@@ -24,6 +24,11 @@ struct device_leaves {
   int device = 0;
   friend bool operator==(const device_leaves&, const device_leaves&) = default;
 };
+/// It is there from then on: a deployment that begins later may use it. A device that registers first of all is not there before.
+struct device_registers {
+  int device = 0;
+  friend bool operator==(const device_registers&, const device_registers&) = default;
+};
 /// No publication passes between this server and the next of the list.
 struct ring_cut {
   seconds until;
@@ -50,8 +55,18 @@ struct server_leaves {
 struct serving_fault {
   seconds at;
   server_id server;
-  std::variant<server_fails, gpu_fails, device_leaves, ring_cut, slow_link, wrong_state, server_joins, server_leaves> what;
+  std::variant<server_fails, gpu_fails, device_leaves, device_registers, ring_cut, slow_link, wrong_state, server_joins, server_leaves>
+      what;
   friend bool operator==(const serving_fault&, const serving_fault&) = default;
+};
+
+/// What is not to be used: by number of the server, and GPUs and devices of those that are there.
+struct cloud_damage {
+  std::vector<char> absent;  ///< by server; empty: all are there
+  std::vector<gpu_slot> broken_gpus = {};
+  std::vector<gpu_slot> gone_devices = {};
+
+  [[nodiscard]] bool is_absent(server_id s) const { return !absent.empty() && absent[s.index()] != 0; }
 };
 
 /// When a fault begins, or is over.
@@ -63,11 +78,11 @@ struct fault_turn {
 /// All of them in order of time, those of one instant in list order.
 [[nodiscard]] std::vector<fault_turn> turns(const std::vector<serving_fault>& faults);
 
-/// Who is not there at the beginning: servers of which the first that is heard is that they join. By server.
-[[nodiscard]] std::vector<char> absent_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
+/// What is not there at the beginning: servers and devices of which the first that is heard is that they join, or register.
+[[nodiscard]] cloud_damage damage_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
 
 /// Throws invalid_input: times that descend or are not finite, a server, GPU or device that is not there, an end that is not after its
-/// beginning, a factor that is not above 0, a server that joins or leaves twice in a row.
+/// beginning, a factor that is not above 0, a server that joins or leaves twice in a row, a device that registers so.
 /// Source  EPARA, sections 4.2 and 5.3.3; semantics, section 11.
 void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <hetplan/core/error.hpp>
 
@@ -35,11 +37,16 @@ class fault_check {
                ? ""
                : "gpu = " + std::to_string(x.gpu) + "; server \"" + cloud_[f.server].name + "\" has " + std::to_string(has);
   }
-  [[nodiscard]] std::string wrong(const serving_fault& f, const device_leaves& x) const {
+  [[nodiscard]] std::string wrong(const serving_fault& f, const device_leaves& x) { return device(f, x.device, false); }
+  [[nodiscard]] std::string wrong(const serving_fault& f, const device_registers& x) { return device(f, x.device, true); }
+  [[nodiscard]] std::string device(const serving_fault& f, int d, bool registers) {
     const auto has = cloud_[f.server].devices.size();
-    return x.device >= 0 && static_cast<std::size_t>(x.device) < has
-               ? ""
-               : "device = " + std::to_string(x.device) + "; server \"" + cloud_[f.server].name + "\" has " + std::to_string(has);
+    if (d < 0 || static_cast<std::size_t>(d) >= has)
+      return "device = " + std::to_string(d) + "; server \"" + cloud_[f.server].name + "\" has " + std::to_string(has);
+    const auto [it, first] = registered_.try_emplace({f.server.value, d}, registers);
+    if (!first && it->second && registers) return "device " + std::to_string(d) + " registers twice in a row";
+    it->second = registers;
+    return {};
   }
   [[nodiscard]] static std::string ends(const serving_fault& f, seconds until) {
     return std::isfinite(until.value()) && until > f.at
@@ -64,6 +71,7 @@ class fault_check {
   const edge_cloud& cloud_;
   double before_s_ = 0;
   std::map<std::int32_t, bool> joined_;
+  std::map<std::pair<std::int32_t, int>, bool> registered_;
 };
 
 }  // namespace detail
@@ -82,16 +90,24 @@ HETPLAN_INLINE std::vector<fault_turn> turns(const std::vector<serving_fault>& f
   return all;
 }
 
-HETPLAN_INLINE std::vector<char> absent_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud) {
-  std::vector<char> heard(cloud.size());
-  std::vector<char> absent(cloud.size());
+HETPLAN_INLINE cloud_damage damage_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud) {
+  cloud_damage damage{std::vector<char>(cloud.size())};
+  std::vector<char> heard_of_server(cloud.size());
+  std::set<gpu_slot> heard_of_device;
   for (const auto& f : faults) {
     const bool joins = std::holds_alternative<server_joins>(f.what);
-    if (!joins && !std::holds_alternative<server_leaves>(f.what)) continue;
-    if (joins && heard[f.server.index()] == 0) absent[f.server.index()] = 1;
-    heard[f.server.index()] = 1;
+    if (joins || std::holds_alternative<server_leaves>(f.what)) {
+      auto& heard = heard_of_server[f.server.index()];
+      if (joins && heard == 0) damage.absent[f.server.index()] = 1;
+      heard = 1;
+    }
+    const auto* registers = std::get_if<device_registers>(&f.what);
+    const auto* leaves = std::get_if<device_leaves>(&f.what);
+    if (registers == nullptr && leaves == nullptr) continue;
+    const gpu_slot d{f.server, registers != nullptr ? registers->device : leaves->device};
+    if (heard_of_device.insert(d).second && registers != nullptr) damage.gone_devices.push_back(d);
   }
-  return absent;
+  return damage;
 }
 
 HETPLAN_INLINE void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud) {

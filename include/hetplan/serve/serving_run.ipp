@@ -40,7 +40,7 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
       instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults, begin_s_),
       links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()), recorder_(cloud, services, requests, options),
       turns_(turns(options.faults)) {
-  damage_.absent = absent_at_first(options_.faults, cloud);
+  damage_ = damage_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
     if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
   }
@@ -133,6 +133,8 @@ HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
   } else if (const auto* d = std::get_if<device_leaves>(&f.what)) {
     damage_.gone_devices.push_back({s, d->device});
     take_out(instances_.on_device({s, d->device}));
+  } else if (const auto* n = std::get_if<device_registers>(&f.what)) {
+    if (!knowledge_.has_failed(s)) std::erase(damage_.gone_devices, gpu_slot{s, n->device});
   } else if (std::holds_alternative<ring_cut>(f.what)) {
     knowledge_.set_cut(s, !ends);
   } else if (std::holds_alternative<wrong_state>(f.what)) {
