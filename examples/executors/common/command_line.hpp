@@ -17,7 +17,7 @@ struct options {
   std::vector<int> batches{1, 2, 4, 8};  ///< ascending
   bool quick = false, busy = false;
   std::string slow = {};  ///< "repeat", "wait"; empty: as the machine allows
-  int iterations = 5;  ///< after the warm-up
+  int iterations = 5;     ///< after the warm-up
   std::uint64_t seed = 1;
   double timeout_s = 30;  ///< of every wait
   bool paced = true;

@@ -76,9 +76,8 @@ void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std:
     }
   }
   if (busy <= cores * (1 + 1e-9)) return;
-  throw hetplan::invalid_input(file + ": /devices: the plan's devices keep " + hetplan::to_text(busy) +
-                               " cores busy; expected at most " + std::to_string(cores) +
-                               ", those of this machine (slow them: \"kind\": \"core/4\", --slow wait)");
+  throw hetplan::invalid_input(file + ": /devices: the plan's devices keep " + hetplan::to_text(busy) + " cores busy; expected at most " +
+                               std::to_string(cores) + ", those of this machine (slow them: \"kind\": \"core/4\", --slow wait)");
 }
 
 void require_layers(const hetplan::planning_graph& model, const neural_network& net, const std::string& file) {

@@ -68,7 +68,8 @@ struct embed {
   [[nodiscard]] long fan_in() const { return model; }
 
   void forward(const double* p, const std::vector<view>&, const samples& s, mutable_view y, tape&) const;
-  void backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp, const tape&) const;
+  void backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp,
+                const tape&) const;
 };
 
 /// y = x + softmax(q k' / sqrt(model), the past only) v O, with q, k, v = x Q, x K, x V.
@@ -118,7 +119,8 @@ struct square_loss {
   [[nodiscard]] long fan_in() const { return in; }
 
   void forward(const double*, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*, const tape& keep) const;
+  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*,
+                const tape& keep) const;
 };
 
 /// A sink: the loss of each sample, the mean of -log p(next token) with p = softmax(x E'), E the table of `embed`.

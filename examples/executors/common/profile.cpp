@@ -43,7 +43,8 @@ program alone(const neural_network& net, int samples) {
   p.tasks.resize(1);
   for (long first = 0; first < p.batch; first += samples) {
     for (const hetplan::phase what : {hetplan::phase::forward, hetplan::phase::backward_input})
-      p.tasks[0].push_back({.what = what, .stage = hetplan::stage_id(0), .first = first, .last = first + samples, .receives = {}, .sends = {}});
+      p.tasks[0].push_back(
+          {.what = what, .stage = hetplan::stage_id(0), .first = first, .last = first + samples, .receives = {}, .sends = {}});
   }
   return p;
 }
@@ -78,14 +79,17 @@ void measure(const neural_network& net, int samples, const pace& how, const prof
 }  // namespace
 
 kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, const profile_options& o) {
+  std::map<int, std::vector<layer_times>> measured;  // by times
   kind_times all;
   const std::vector<pace> paces = paces_of(c, o.slow);
   for (const hetplan::device& d : c.devices()) {
-    const auto [of_kind, is_new] = all.try_emplace(d.kind, net.layers.size());
-    if (!is_new) continue;
     const pace& how = paces[d.id.index()];
-    for (const int batch : o.batches) measure(net, batch, {.times = how.times}, o, of_kind->second);
-    for (layer_times& times : of_kind->second) {
+    const auto [of_times, is_new] = measured.try_emplace(how.times, net.layers.size());
+    if (is_new) {
+      for (const int batch : o.batches) measure(net, batch, {.times = how.times}, o, of_times->second);
+    }
+    all[d.kind] = of_times->second;
+    for (layer_times& times : all[d.kind]) {
       for (auto* list : {&times.forward_s, &times.backward_s}) {
         for (double& s : *list) s *= how.wait;
       }

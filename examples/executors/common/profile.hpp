@@ -38,7 +38,8 @@ struct profile_options {
 [[nodiscard]] kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, const profile_options& o);
 
 /// The network's planning graph with its profiles.
-[[nodiscard]] hetplan::planning_graph describe_measured(const neural_network& net, const kind_times& times, const std::vector<int>& batches);
+[[nodiscard]] hetplan::planning_graph describe_measured(const neural_network& net, const kind_times& times,
+                                                        const std::vector<int>& batches);
 
 /// Bytes that were sent from one device to another, and how long it took until they were there.
 struct link_sample {

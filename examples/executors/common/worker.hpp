@@ -71,8 +71,8 @@ class worker {
         gradients_[{s, l}].resize(p.batch, net.layers[l].width());
         const std::size_t t = net.tensor_of(l);
         if (parameters_[t].size() == 0) parameters_[t] = net.first_parameters(t, settings_.seed);
-        slopes_[{s, t}].resize(parameters_[t].size());
-        if (pace_.times > 1) wasted_[{s, t}].resize(parameters_[t].size());
+        slopes_[{s, t}].setZero(parameters_[t].size());
+        if (pace_.times > 1) wasted_[{s, t}] = slopes_[{s, t}];
         for (const std::size_t reader : readers_of(l)) gradients_[{reader, l}].resize(p.batch, net.layers[l].width());
       }
       for (const std::size_t l : p.stages[s].outside) {
@@ -82,19 +82,16 @@ class worker {
     }
   }
 
-  /// Everything from the first task to the last reduction; a time is when the iteration begins on the common clock.
+  /// Everything from the first task to the last reduction, on slopes that step has set to 0; a time is when the iteration begins on the common clock.
   void run_iteration(double begin_s) {
     begin_s_ = clock_s_ = begin_s;
     loss_ = 0;
-    for (auto* all : {&slopes_, &wasted_}) {
-      for (auto& [where, slope] : *all) slope.setZero();
-    }
     for (const task& t : program_.tasks[me_.index()]) run(t);
     totals_.assign(net_.layers.size(), {});
     for (std::size_t k = 0; k < program_.rings.size(); ++k) reduce(k);
     hand_out();
   }
-  /// The next parameters; those before it stay in force until commit.
+  /// The next parameters; those before it stay in force until commit. Slopes are 0 again.
   void step() {
     next_ = parameters_;
     for (const auto& [where, slope] : slopes_) {
@@ -102,6 +99,9 @@ class worker {
     }
     for (std::size_t t = 0; t < next_.size(); ++t) {
       if (totals_[t].size() > 0) next_[t] -= settings_.rate * totals_[t];
+    }
+    for (auto* all : {&slopes_, &wasted_}) {
+      for (auto& [where, slope] : *all) slope.setZero();
     }
   }
   /// Makes the next parameters those in force, and the copies that came with them.

@@ -126,9 +126,13 @@ int run(const ranks& r, const options& o, bool shaped) {
   MPI_Comm workers;
   MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, r.rank, &workers);
   if (!works) return 0;
-  run_report report{
-      .executor = "mpi", .network = in->net.name, .plan = o.plan, .predicted_s = job.predicted_s, .iterations = {}, .paced = o.paced,
-      .slow = std::string(to_string(slow))};
+  run_report report{.executor = "mpi",
+                    .network = in->net.name,
+                    .plan = o.plan,
+                    .predicted_s = job.predicted_s,
+                    .iterations = {},
+                    .paced = o.paced,
+                    .slow = std::string(to_string(slow))};
   training_settings settings{.seed = o.seed};
   if (o.paced) settings.paces = paces_of(in->cluster, slow);
   rank_links link(workers, job.work, in->cluster, shaped, o.timeout_s);

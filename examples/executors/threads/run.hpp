@@ -73,9 +73,13 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
   const thread_options threads{.shaped = o.paced, .timeout_s = o.timeout_s};
   const faults planned = read_faults(wrong, in, ready.predicted_s);
   const int iterations = 1 + o.iterations;
-  run_report report{
-      .executor = "threads", .network = in.net.name, .plan = o.plan, .predicted_s = ready.predicted_s, .iterations = {}, .paced = o.paced,
-      .slow = std::string(to_string(slow))};
+  run_report report{.executor = "threads",
+                    .network = in.net.name,
+                    .plan = o.plan,
+                    .predicted_s = ready.predicted_s,
+                    .iterations = {},
+                    .paced = o.paced,
+                    .slow = std::string(to_string(slow))};
   thread_training done;
   if (planned.kills.empty() && planned.cuts.empty() && !wrong.backups) {
     train_with_threads(in.net, ready.work, in.cluster, settings, iterations, done, threads);
