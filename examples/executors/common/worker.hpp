@@ -82,7 +82,8 @@ class worker {
     }
   }
 
-  /// Everything from the first task to the last reduction, on slopes that step has set to 0; a time is when the iteration begins on the common clock.
+  /// Everything from the first task to the last reduction, on slopes that step has set to 0; a time is when the iteration begins on the
+  /// common clock.
   void run_iteration(double begin_s) {
     begin_s_ = clock_s_ = begin_s;
     loss_ = 0;
