@@ -2,14 +2,13 @@
 """What validate.py runs: groups of plans, each on one network and one cluster, the same for every executor."""
 
 import dataclasses
+import itertools
 import statistics
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-TARGET_S = 0.7        # of an iteration that only computes: long beside a timer's jitter, short beside patience
-LEAST_TASK_S = 0.008  # of a stage's forward and backward on the fastest device
-MOST_REDUCTION_S = 1.5
+LEAST_TASK_S = 0.008  # of a stage's forward and backward on the fastest device: long beside a timer's jitter
 SIZES = (4, 8, 16, 32, 64)  # of microbatches
-QUICK = (1, 4)        # batch sizes that tell roughly how fast a device is
+QUICK = (1, 4, 16)    # batch sizes that tell roughly how fast a device is
 
 
 class Fault(Exception):
@@ -36,6 +35,7 @@ class Group:
     topology: str
     load: float  # what the chain's busiest resource has to do beside what its devices have to: 2 = network-bound
     plans: Tuple[Plan, ...]
+    seconds: float = 0.7  # of an iteration that only computes
 
 
 @dataclasses.dataclass
@@ -118,8 +118,9 @@ def split(p: Problem, devices: Sequence[dict]) -> Dict[str, int]:
     return {d["name"]: n for d, n in zip(devices, shares([1 / slowness(d["kind"]) for d in devices], p.microbatch))}
 
 
-def in_line(*sizes: int, even: bool = False, schedule: str = "1f1b") -> Callable[[Problem], dict]:
-    """A chain of stages of so many devices each, in cluster order. even: as many layers everywhere, whatever they cost."""
+def in_line(*sizes: int, even: bool = False, schedule: str = "1f1b", dearer: float = 1) -> Callable[[Problem], dict]:
+    """A chain of stages of so many devices each, in cluster order. even: as many layers everywhere, whatever they cost. dearer: balanced
+    as if the first stage took so many times its time."""
     def make(p: Problem) -> dict:
         names, groups, first = [l["name"] for l in p.model["layers"]], [], 0
         for n in sizes:
@@ -129,6 +130,7 @@ def in_line(*sizes: int, even: bool = False, schedule: str = "1f1b") -> Callable
         for group in groups:
             part = split(p, group)
             costs.append([1.0 if even else max(seconds_of(l, d["kind"], part[d["name"]]) for d in group) for l in p.model["layers"]])
+        costs[0] = [dearer * c for c in costs[0]]
         stages, first = [], 0
         for group, n in zip(groups, balanced_cuts(costs)):
             stages.append((names[first:first + n], split(p, group)))
@@ -199,6 +201,26 @@ def groups_of(executor: str) -> List[Group]:
     ]
 
 
+def sweep_of(executor: str, cores: int) -> List[Group]:
+    """Plans in which no device waits: on five cores, or on two where there are fewer. Every other load then has a device that does its
+    work twice."""
+    networks = ("transformer", "cnn" if executor == "torch" else "mlp", "towers")
+    groups = []
+    for network, topology, (i, load) in itertools.product(networks, ("shared", "star", "ring"), enumerate((0.1, 0.5, 1, 2))):
+        plans = [Plan("data parallel", data_parallel), planned("dora"), planned("dora", "--phase", "2"), planned("asteroid")]
+        if cores >= 5:
+            kinds, ones = ("core",) * 5, (1,) * 5
+            plans += [Plan("replicated, then one", in_line(2, 2, 1)),
+                      Plan("branches", side_by_side(2, 1, 2)) if network == "towers" else Plan("three, then two", in_line(3, 2))]
+        else:
+            kinds, ones = ("core", "core/2" if i % 2 else "core"), (1, 1)
+            plans += [Plan("chain, cut early", in_line(1, 1, dearer=2)), Plan("chain, cut late", in_line(1, 1, dearer=0.5))]
+        plans += [Plan("chain", in_line(*ones)), Plan("chain, even layers", in_line(*ones, even=True)),
+                  Plan("chain, gpipe", in_line(*ones, schedule="gpipe"))]
+        groups.append(Group(f"{network}-{topology}-{load:g}", network, kinds, topology, load, tuple(plans), 0.3))
+    return groups
+
+
 # --- clusters --------------------------------------------------------------------------------------------------------------------
 
 
@@ -210,21 +232,28 @@ def cluster_of(group: Group, capacity: float) -> dict:
 
 
 def sized(group: Group, model: dict) -> Tuple[int, int, float]:
-    """Microbatch size, batch and capacity with which the group's iterations take about TARGET_S of work.
+    """Microbatch size, batch and capacity with which the group's iterations take about as long as they should.
 
     The microbatch is the smallest whose tasks are long enough; the capacity is such that a chain of all devices has `load` times as
     much to send over its busiest resource as its devices have to compute, but no less than what lets the gradients of the whole
-    network go round in MOST_REDUCTION_S.
+    network go round in twice that time.
     """
     n = len(group.kinds)
     fastest = min(group.kinds, key=slowness)
     fits = (b for b in SIZES if b >= 2 * n and stage_seconds(model, fastest, b) / n >= LEAST_TASK_S)
     microbatch = next(fits, SIZES[-1])
     rate = sum(1 / stage_seconds(model, kind, microbatch) for kind in group.kinds)
-    microbatches = min(max(round(TARGET_S * rate), 4), 48)
+    microbatches = min(max(round(group.seconds * rate), 4), 48)
     work_s = microbatches / rate
     tensor = statistics.median_low([e["bytes"] for e in model["edges"]])
     crossings = {"shared": 2 * (n - 1), "star": min(n - 1, 2)}.get(group.topology, 1)  # of a star's wire, a device in the middle sends both ways
     sent = microbatch * microbatches * tensor * crossings / group.load
     reduced = 2 * (n - 1) * sum(l.get("weight", 0) for l in model["layers"]) / (1 if group.topology == "shared" else n)
-    return microbatch, microbatch * microbatches, max(sent / work_s, reduced / MOST_REDUCTION_S)
+    return microbatch, microbatch * microbatches, max(sent / work_s, reduced / (2 * group.seconds))
+
+
+def batch_sizes(group: Group, microbatch: int) -> List[int]:
+    """Where layers are profiled: at what any devices in a row get of a microbatch, and a few sizes between."""
+    rates = [1 / slowness(kind) for kind in group.kinds]
+    parts = {n for i, j in itertools.combinations(range(len(rates) + 1), 2) if j - i <= microbatch for n in shares(rates[i:j], microbatch)}
+    return sorted(parts | {1, microbatch // 4, microbatch // 2})

@@ -4,17 +4,22 @@
 
 For every group of cases (a network on a cluster): profile, plan, predict; then run, one plan at a time.
 
-usage: validate.py EXECUTOR [--case GROUP[/PLAN] ...] [--page] [--json FILE] [--out FOLDER]
+usage: validate.py EXECUTOR [--sweep] [--case GROUP[/PLAN] ...] [--busy] [--slow repeat|wait] [--anyway] [--page] [--json FILE] [--out FOLDER]
     EXECUTOR     threads, mpi or torch
-    --case       only these; all of them if not given (`--list` names them)
+    --sweep      many plans in which no device waits, instead of the cases of every kind
+    --case       only these; all of them if not given (`--list` names them, * stands for anything)
+    --busy       profiles are taken with the other devices' cores busy
+    --slow       what makes core/4 slow; the executor's own rule if not given
+    --anyway     on a busy machine, too
     --page       puts the table into docs/reproduction/executors.md
     --json       writes every number
     --out        where models, clusters, plans and results stay; a temporary folder if not given
-Exit status: 0 done; 1 a plan could not be run (the others were); 2 bad input, or an executor that is not there.
+Exit status: 0 done; 1 a plan could not be run (the others were); 2 bad input, an executor that is not there, or a busy machine.
 """
 
 import argparse
 import dataclasses
+import fnmatch
 import json
 import os
 import pathlib
@@ -25,12 +30,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from cases import QUICK, Fault, Group, Plan, Problem, cluster_of, groups_of, sized, slowness
+from cases import QUICK, Fault, Group, Plan, Problem, batch_sizes, cluster_of, groups_of, sized, slowness, sweep_of
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 0.03  # predictions that lie closer together rank nothing
+BUSY = 0.1   # of a core that others use: more, and what is measured is not the plan's
+TRIES = 3    # to find a moment without them
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------------------
@@ -130,9 +138,21 @@ def parsed(text: str, command: Sequence[str]) -> dict:
         raise Fault(f"{shlex.join(map(str, command))}: expected one JSON document on standard output, {e}") from None
 
 
+def watch() -> Callable[[], float]:
+    """Asked later: the cores that others have used since, the machine's host among them. Not this program, nor what it started and saw end."""
+    def seconds() -> float:
+        user, nice, system, _, _, _, _, stolen = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
+        return (user + nice + system + stolen) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
+
+    begun, before = time.monotonic(), seconds()
+    return lambda: max(0.0, seconds() - before) / (time.monotonic() - begun)
+
+
 class Programs:
-    def __init__(self, executor: str, programs: pathlib.Path, cli: str, command: Optional[str]):
+    def __init__(self, executor: str, programs: pathlib.Path, cli: str, command: Optional[str], busy: bool = False, slow: Optional[str] = None):
         self.cli, self.executor, self.programs, self.given = cli, executor, programs, command
+        self.slow = ("--slow", slow) if slow else ()
+        self.profiling = self.slow + ("--busy",) * busy
 
     def command(self, devices: int) -> List[str]:
         if self.given:
@@ -152,11 +172,11 @@ class Programs:
         return parsed(call(command, 300), command)
 
     def profile(self, group: Group, nominal, model, cluster, batches: Sequence[int], *options: str) -> None:
-        options = ("--batches", ",".join(map(str, sorted(set(batches))))) + options
+        options = ("--batches", ",".join(map(str, batches))) + options + self.profiling
         call(self.command(len(group.kinds)) + ["profile", group.network, nominal, "--out-model", model, "--out-cluster", cluster, *options], 900)
 
     def run(self, group: Group, model, cluster, plan, nominal, iterations: int) -> dict:
-        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json"]
+        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json", *self.slow]
         return parsed(call(command, 300), command)
 
 
@@ -199,7 +219,7 @@ def uncontrolled(plan: dict) -> dict:
 
 
 def is_slowed(plan: dict, group: Group) -> bool:
-    """Whether the plan uses a device that is slower than a core: only those are paced."""
+    """Whether the plan uses a device that is slower than a core."""
     used = {d["name"] for s in plan["stages"] for d in s["devices"]}
     return any(slowness(kind) > 1 and f"d{i}" in used for i, kind in enumerate(group.kinds))
 
@@ -209,9 +229,11 @@ def is_scheduled(plan: dict) -> bool:
 
 
 class Validation:
-    def __init__(self, programs: Programs, folder: pathlib.Path, iterations: int, tell: Callable[[str], None]):
-        self.programs, self.folder, self.iterations, self.tell = programs, folder, iterations, tell
+    def __init__(self, programs: Programs, folder: pathlib.Path, iterations: int, anyway: bool, tell: Callable[[str], None]):
+        self.programs, self.folder, self.iterations, self.anyway, self.tell = programs, folder, iterations, anyway, tell
         self.results: List[Result] = []
+        self.others = 0.0          # cores that others used, at most
+        self.quick: Dict[Tuple[str, Tuple[str, ...]], dict] = {}  # models by network and kinds: they size jobs and links
         self.faults: List[str] = []
         self.same: List[str] = []  # plans that another case had run already
 
@@ -233,16 +255,30 @@ class Validation:
         self.faults.append(f"{what}: {why}")
         self.tell(self.faults[-1])
 
+    def quietly(self, work: Callable[[], Optional[dict]]) -> Optional[dict]:
+        """Again, where others used the machine meanwhile."""
+        for _ in range(1 if self.anyway else TRIES):
+            used = watch()
+            answer = work()
+            others = used()
+            if self.anyway or others <= BUSY:
+                self.others = max(self.others, others)
+                return answer
+        raise Fault(f"the machine is busy: others used {others:.2f} cores meanwhile, more than {BUSY} in each of {TRIES} tries")
+
     def prepare(self, group: Group, folder: pathlib.Path) -> Problem:
         """Profiles twice: quickly, to size the job and the links, and then on those links."""
         folder.mkdir(parents=True, exist_ok=True)
         nominal, model, cluster = folder / "nominal.json", folder / "model.json", folder / "cluster.json"
         self.tell(f"{group.name}: {group.network} on {', '.join(group.kinds)}, {group.topology}: profiling")
-        write(nominal, cluster_of(group, 1e8))
-        self.programs.profile(group, nominal, model, cluster, QUICK, "--quick")
-        microbatch, batch, capacity = sized(group, read(model))
+        alike = group.network, group.kinds
+        if alike not in self.quick:
+            write(nominal, cluster_of(group, 1e8))
+            self.programs.profile(group, nominal, model, cluster, QUICK, "--quick")
+            self.quick[alike] = read(model)
+        microbatch, batch, capacity = sized(group, self.quick[alike])
         write(nominal, cluster_of(group, capacity))
-        self.programs.profile(group, nominal, model, cluster, (1, microbatch // 4, microbatch // 2, microbatch))
+        self.quietly(lambda: self.programs.profile(group, nominal, model, cluster, batch_sizes(group, microbatch)))
         problem = Problem(read(model), read(cluster), microbatch, batch)
         self.tell(f"{group.name}: {batch} samples per iteration in microbatches of {microbatch}, {capacity / 1e6:.3g} MB/s")
         write(folder / "job.json", {"format": "hetplan/job/1", "mode": "training", "batch": batch, "microbatch_sizes": [microbatch],
@@ -273,9 +309,9 @@ class Validation:
         model, cluster, nominal = folder / "model.json", folder / "cluster.json", folder / "nominal.json"
         said = self.programs.hetplan("simulate", model, cluster, path)
         self.tell(f"{group.name}/{name}: predicted {said['latency']:.3f} s, running")
-        ran = self.programs.run(group, model, cluster, path, nominal, self.iterations)
+        ran = self.quietly(lambda: self.programs.run(group, model, cluster, path, nominal, self.iterations))
         one = Result(group.name, name, group.network, f"{', '.join(group.kinds)}; {group.topology}", shape(read(path)),
-                     bound_by(said, read(cluster)), ran["paced"] and is_slowed(read(path), group), said["latency"],
+                     bound_by(said, read(cluster)), ran["slow"] == "wait" and is_slowed(read(path), group), said["latency"],
                      statistics.median(ran["iterations"]), ran["iterations"], ran.get("overruns", 0), pair)
         self.results.append(one)
         self.tell(f"{group.name}/{name}: measured {one.measured:.3f} s, the prediction is off by {percent(one.error)}")
@@ -294,8 +330,14 @@ def table(results: Sequence[Result]) -> str:
 
 
 def summary(results: Sequence[Result]) -> str:
+    """Apart: where no device waits, and where some do."""
+    return "\n".join(summary_of([r for r in results if r.paced == paced], "Paced" if paced else "Unpaced") for paced in (False, True))
+
+
+def summary_of(results: Sequence[Result], kind: str) -> str:
     if not results:
-        return "No plan was run.\n"
+        return f"{kind}: no plan.\n"
+    slower = sum(r.error < 0 for r in results)
     errors = [abs(r.error) for r in results]
     worst = max(results, key=lambda r: abs(r.error))
     signs, clear, by_group = [], [], []
@@ -304,9 +346,10 @@ def summary(results: Sequence[Result]) -> str:
         signs += pair_signs(pairs)
         clear += pair_signs(pairs, NEAR)
         by_group.append(f"{g} {tau_text(pair_signs(pairs))}")
-    return (f"{len(results)} plans: median |error| {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} % "
-            f"({worst.group}: {worst.plan}). Kendall's tau over the {len(signs)} pairs of plans that share network and cluster: "
-            f"{tau_text(signs)} ({', '.join(by_group)}); over the {len(clear)} whose predictions are more than {100 * NEAR:.0f} % apart: "
+    listed = f" ({', '.join(by_group)})" if len(by_group) <= 5 else ""
+    return (f"{kind}: {len(results)} plans, median |error| {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} % "
+            f"({worst.group}: {worst.plan}), {slower} slower than predicted. Kendall's tau over the {len(signs)} pairs of plans that share network and cluster: "
+            f"{tau_text(signs)}{listed}; over the {len(clear)} whose predictions are more than {100 * NEAR:.0f} % apart: "
             f"{tau_text(clear)}.\n")
 
 
@@ -322,11 +365,25 @@ def gains(results: Sequence[Result]) -> str:
     return markdown(rows, 1) if len(rows) > 1 else "No plan had a schedule of its transfers.\n"
 
 
-def report(results: Sequence[Result], same: Sequence[str], faults: Sequence[str], load: float) -> str:
-    text = f"{os.cpu_count()} cores; load of the machine before the first run: {load:.2f}.\n\n"
-    text += table(results) + "\n" + summary(results) + "\n" + gains(results)
-    text += f"\nThe same plan, run once: {'; '.join(same)}.\n" if same else ""
-    return text + "".join(f"\nNot run: {f}\n" for f in faults)
+def groups_table(results: Sequence[Result]) -> str:
+    rows = [["group", "devices, links", "plans", "median abs. error", "worst", "Kendall's tau"]]
+    for g in dict.fromkeys(r.group for r in results):
+        of_group = [r for r in results if r.group == g]
+        errors = [abs(r.error) for r in of_group]
+        rows.append([g, of_group[0].cluster, str(len(errors)), f"{100 * statistics.median(errors):.1f} %", f"{100 * max(errors):.1f} %",
+                     tau_text(pair_signs([(r.predicted, r.measured) for r in of_group]))])
+    return markdown(rows, 2)
+
+
+def sweep_report(results: Sequence[Result]) -> str:
+    """A row for each group; in full only the plans that are furthest off."""
+    worst = sorted(results, key=lambda r: -abs(r.error))[:10]
+    return summary(results) + "\n" + groups_table(results) + "\nThe ten that are furthest off:\n\n" + table(worst)
+
+
+def cases_report(results: Sequence[Result], same: Sequence[str]) -> str:
+    text = summary(results) + "\n" + table(results) + "\n" + gains(results)
+    return text + (f"\nThe same plan, run once: {'; '.join(same)}.\n" if same else "")
 
 
 def with_region(page: str, name: str, text: str) -> str:
@@ -341,6 +398,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("executor", choices=("threads", "mpi", "torch"))
     parser.add_argument("--case", action="append", default=[], metavar="GROUP[/PLAN]")
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--slow", choices=("repeat", "wait"))
+    parser.add_argument("--anyway", action="store_true")
     parser.add_argument("--list", action="store_true", help="name the cases and run nothing")
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--page", action="store_true")
@@ -353,11 +414,13 @@ def main() -> int:
     asked = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: sys.exit(128 + n))  # an exception: what runs is ended, too
-    groups = groups_of(asked.executor)
+    cores = len(os.sched_getaffinity(0))
+    groups = sweep_of(asked.executor, cores) if asked.sweep else groups_of(asked.executor)
+    region = asked.executor + " sweep" * asked.sweep
     names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
     try:
         for case in asked.case:
-            if case not in names:
+            if not fnmatch.filter(names, case):
                 raise Fault(f'--case: expected one of {", ".join(names)}; got "{case}"')
         if asked.iterations < 1:
             raise Fault(f"--iterations: expected an integer >= 1, got {asked.iterations}")
@@ -372,25 +435,30 @@ def main() -> int:
         if not pathlib.Path(cli).exists():
             raise Fault(f"{cli}: not there; build the target hetplan_cli, or name it with --cli")
         os.environ["HETPLAN_CLI"] = cli  # for executors that ask it for the task graph
-        programs = Programs(asked.executor, asked.programs, cli, asked.command)
+        programs = Programs(asked.executor, asked.programs, cli, asked.command, asked.busy, asked.slow)
         programs.command(1)
         with tempfile.TemporaryDirectory() as scratch:
             folder = asked.out or pathlib.Path(scratch)
-            load = os.getloadavg()[0]
-            if load > 0.3:
-                print(f"The machine is busy (load {load:.2f}): what is measured now will be slower than what is predicted.", file=sys.stderr)
-            work = Validation(programs, folder, asked.iterations, lambda text: print(text, file=sys.stderr, flush=True))
+            used = watch()
+            time.sleep(1)
+            others = used()
+            if others > BUSY and not asked.anyway:
+                raise Fault(f"the machine is busy: others use {others:.2f} cores; expected at most {BUSY}, or --anyway")
+            work = Validation(programs, folder, asked.iterations, asked.anyway, lambda text: print(text, file=sys.stderr, flush=True))
             for g in groups:
-                wanted = [p for p in g.plans if not asked.case or g.name in asked.case or f"{g.name}/{p.name}" in asked.case]
+                wanted = [p for p in g.plans if not asked.case or any(fnmatch.fnmatchcase(n, c) for c in asked.case for n in (g.name, f"{g.name}/{p.name}"))]
                 if wanted:
                     work.group(g, wanted)
-        text = report(work.results, work.same, work.faults, load)
+        text = (f"{cores} cores, of which others used at most {work.others:.2f}{' (--anyway)' * asked.anyway}; profiles were taken with "
+                f"{'the cores of the other devices busy' if asked.busy else 'one core busy'}.\n\n")
+        text += sweep_report(work.results) if asked.sweep else cases_report(work.results, work.same)
+        text += "".join(f"\nNot run: {f}\n" for f in work.faults)
         print(text, end="")
         if asked.json:
             results = [{**dataclasses.asdict(r), "error": r.error} for r in work.results]
-            write(asked.json, {"executor": asked.executor, "load": load, "results": results, "same": work.same, "faults": work.faults})
+            write(asked.json, {"executor": asked.executor, "cores": cores, "others": work.others, "busy": asked.busy, "results": results, "same": work.same, "faults": work.faults})
         if asked.page:
-            page.write_text(with_region(page.read_text(), asked.executor, text))
+            page.write_text(with_region(page.read_text(), region, text))
         return 1 if work.faults else 0
     except Fault as e:
         print(f"validate.py: {e}", file=sys.stderr)

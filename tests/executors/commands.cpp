@@ -41,8 +41,9 @@ class files {
 
   static const hetplan::planning_graph& model() {
     const neural_network net = find_network("mlp");
-    const std::vector<layer_times> times(net.layers.size(), {{1e-4, 2e-4}, {2e-4, 4e-4}});
-    static const hetplan::planning_graph m = describe_measured(net, times, {1, 2}, three());
+    const auto times = [&](double s) { return std::vector<layer_times>(net.layers.size(), {{s, 2 * s}, {2 * s, 4 * s}}); };
+    static const hetplan::planning_graph m =
+        describe_measured(net, {{"core/2", times(2e-4)}, {"core/4", times(4e-4)}, {"core/8", times(8e-4)}}, {1, 2});
     return m;
   }
   static hetplan::cluster three() {
@@ -200,17 +201,37 @@ TEST_CASE("Devices together faster than the machine are refused, and kinds that 
   for (const char* kind : {"", "cores", "core/", "core/0", "core/0.5", "core/-2", "core/2x", "gpu", "core/nan"})
     CHECK_FALSE(slowness_of(kind));
   const hetplan::plan p = files::two_stages();  // 1/2 + 1/4 + 1/8 of a core
-  CHECK_NOTHROW(require_cores(files::three(), p, "home.json", 1));
+  CHECK_NOTHROW(require_cores(files::three(), p, "home.json", slowing::wait, 1));
   const hetplan::cluster three = files::three();
   std::vector<hetplan::device> fast(three.devices().begin(), three.devices().end());
   fast[1].kind = "core";
   const hetplan::cluster faster = files::three().with_devices(fast);
-  const std::string too_fast = refusal([&] { require_cores(faster, p, "home.json", 1); });
+  const std::string too_fast = refusal([&] { require_cores(faster, p, "home.json", slowing::wait, 1); });
   CHECK_THAT(too_fast, Contains("home.json: /devices") && Contains("1.625") && Contains("at most 1,"));
-  CHECK_NOTHROW(require_cores(faster, p, "home.json", 2));
+  CHECK_NOTHROW(require_cores(faster, p, "home.json", slowing::wait, 2));
+  CHECK_THAT(refusal([&] { require_cores(files::three(), p, "home.json", slowing::repeat, 2); }), Contains("keep 3 cores busy"));
   fast[2].kind = "phone";
   const std::string unknown = refusal([&] { require_known_kinds(three.with_devices(fast), "home.json"); });
   CHECK_THAT(unknown, Contains("home.json: /devices/2/kind") && Contains("phone"));
+}
+
+TEST_CASE("Slower devices repeat their work where each has a core and all do it a whole number of times, and wait elsewhere") {
+  const hetplan::cluster c = files::three();
+  CHECK(choose_slowing("", c, "c.json", 3) == slowing::repeat);
+  CHECK(choose_slowing("", c, "c.json", 2) == slowing::wait);
+  CHECK(choose_slowing("repeat", c, "c.json", 1) == slowing::repeat);
+  CHECK(choose_slowing("wait", c, "c.json", 3) == slowing::wait);
+  std::vector<hetplan::device> all(c.devices().begin(), c.devices().end());
+  all[1].kind = "core/2.5";
+  const hetplan::cluster odd = c.with_devices(all);
+  CHECK(choose_slowing("", odd, "c.json", 3) == slowing::wait);
+  CHECK_THAT(refusal([&] { static_cast<void>(choose_slowing("repeat", odd, "c.json", 3)); }),
+             Contains("c.json: /devices/1/kind: got \"core/2.5\"; expected a whole number"));
+  CHECK(paces_of(c, slowing::repeat)[2].times == 8);
+  CHECK(paces_of(c, slowing::repeat)[2].wait == 1);
+  CHECK(paces_of(odd, slowing::wait)[1].times == 1);
+  CHECK(paces_of(odd, slowing::wait)[1].wait == 2.5);
+  CHECK(own_cores() >= 1);
 }
 
 TEST_CASE("Replicated stages that share a tensor and their first device are refused") {
@@ -269,12 +290,17 @@ TEST_CASE("A measured cluster has the capacities and latencies that its flows fo
 
 TEST_CASE("A profile has every layer and kind, and slower kinds take as many times longer") {
   const neural_network net = small_mlp();
-  const auto times = measure_layers(net, {1, 4}, 2);
-  const hetplan::planning_graph g = describe_measured(net, times, {1, 4}, files::three());
+  const slowing how = GENERATE(slowing::wait, slowing::repeat);
+  const unsigned busy = GENERATE(0, 1);
+  const hetplan::planning_graph g =
+      describe_measured(net, measure_layers(net, files::three(), {.batches = {1, 4}, .runs = 2, .slow = how, .busy = busy}), {1, 4});
+  double fast_s = 0, slow_s = 0;
   for (const hetplan::layer& l : g.layers()) {
     REQUIRE(l.profile_for("core/2") != nullptr);
     CHECK(l.profile_for("core/2")->batch == std::vector<double>{1, 4});
     CHECK(l.profile_for("core/2")->forward_s[1] > 0);
-    CHECK(l.profile_for("core/8")->backward_s[1] == Approx(4 * l.profile_for("core/2")->backward_s[1]));
+    fast_s += l.profile_for("core/2")->backward_s[1];
+    slow_s += l.profile_for("core/8")->backward_s[1];
   }
+  CHECK(slow_s > fast_s);
 }

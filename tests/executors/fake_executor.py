@@ -49,6 +49,7 @@ else:
     if fails and "data-parallel" in plan:
         print("fake: line that nobody wants\nfake: out of order", file=sys.stderr)
         sys.exit(1)
+    slow = option("--slow") if "--slow" in arguments else "wait"
     one = factor * said["latency"]
-    print(json.dumps({"executor": "fake", "predicted": said["latency"], "iterations": [one, 0.99 * one, 1.01 * one], "measured": one, "paced": True,
+    print(json.dumps({"executor": "fake", "predicted": said["latency"], "iterations": [one, 0.99 * one, 1.01 * one], "measured": one, "paced": True, "slow": slow,
                       "overruns": 2}))

@@ -61,9 +61,9 @@ inline tensors changes(tensors held, const neural_network& net, std::uint64_t se
   return held;
 }
 
-/// Trains as planned, at full speed, and alone: the largest relative difference of losses and of what changed.
-inline double difference_of(const plan& p, const neural_network& net, const cluster& c, int iterations = 4) {
-  training_settings settings{.seed = 3, .rate = 0.2, .paced = std::vector<char>(c.size(), 0)};
+/// Trains as planned, at full speed unless told otherwise, and alone: the largest relative difference of losses and of what changed.
+inline double difference_of(const plan& p, const neural_network& net, const cluster& c, std::vector<pace> paces = {}, int iterations = 4) {
+  const training_settings settings{.seed = 3, .rate = 0.2, .paces = std::move(paces)};
   const program work = program_of(p, net, c);
   thread_training got;
   train_with_threads(net, work, c, settings, iterations, got, {.shaped = false, .timeout_s = 20});

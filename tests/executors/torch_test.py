@@ -123,7 +123,7 @@ class executor_test(unittest.TestCase):
         if network not in cls.models:
             model = cls.path / f"{network}.json"
             done = execute("profile", network, cls.cluster, "--out-model", model, "--out-cluster", cls.path / "measured.json",
-                           "--batches", "1,4", "--quick", "--links", "paced")
+                           "--batches", "1,4", "--quick", "--links", "paced", "--busy")
             assert done.returncode == 0, done.stderr
             cls.models[network] = model
         return cls.models[network]
@@ -153,6 +153,21 @@ class learns_what_one_device_would(executor_test):
         self.assertEqual((report["executor"], report["network"], report["paced"]), ("torch", "transformer-small", True))
         self.assertGreater(report["predicted"], 0)
         self.assertEqual(drawn.read_text().count("<title>"), 2 * 3 * 4 * 2)  # F and B, stages, microbatches, predicted and measured
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core")
+    def test_with_work_that_is_repeated(self):
+        report = self.trained(chain("transformer-tied-small", "a", "c"), "--slow", "repeat")
+        self.assertEqual(report["slow"], "repeat")
+
+    def test_on_devices_that_wait_as_many_times_the_processor_time_of_their_work(self):
+        trace = self.path / "trace.json"
+        report = self.trained(chain("transformer-small", "a", "b", "c"), "--slow", "wait", "--trace", trace)
+        self.assertEqual(report["slow"], "wait")
+        for task in json.loads(trace.read_text())["tasks"]:
+            if task["phase"] != "U":
+                begun, ended, worked = task["measured"]
+                self.assertGreater(worked, 0)
+                self.assertGreaterEqual(ended - begun, 0.999 * {"a": 2, "b": 2, "c": 4}[task["device"]] * worked)
 
     def test_on_replicated_stages_with_uneven_shares(self):
         layers = LAYERS["transformer-small"]
@@ -575,6 +590,16 @@ class parts(unittest.TestCase):
         for kind in ("phone", "core/", "core/0.5", "core/nan", "core/inf", "core/-2"):
             with self.subTest(kind=kind), self.assertRaises(documents.BadInput):
                 documents.slowness(kind, "a")
+
+    def test_slower_devices_repeat_where_each_has_a_core_and_wait_elsewhere(self):
+        kinds, odd = {"a": "core", "b": "core/4"}, {"a": "core", "b": "core/2.5"}
+        for asked, devices, cores, expected in ((None, kinds, 2, "repeat"), (None, kinds, 1, "wait"), (None, odd, 2, "wait"),
+                                                ("repeat", kinds, 1, "repeat"), ("wait", kinds, 2, "wait")):
+            self.assertEqual(documents.paces(asked, devices, cores)[0], expected)
+        self.assertEqual(documents.paces(None, kinds, 2)[1]["b"], documents.Pace(times=4))
+        self.assertEqual(documents.paces("wait", odd, 2)[1]["b"], documents.Pace(wait=2.5))
+        with self.assertRaisesRegex(documents.BadInput, 'device "b": expected a whole number'):
+            documents.paces("repeat", odd, 2)
 
     def test_chunks_cover_what_is_sent(self):
         chunks = [documents.Chunk(10.0, 0.5 * k, k) for k in range(3)]

@@ -2,6 +2,8 @@
 // Whatever the plan, it trains what one device alone trains.
 #include <catch2/catch.hpp>
 
+#include <mutex>
+
 #include "executors/support.hpp"
 
 using namespace executors;
@@ -73,6 +75,52 @@ TEST_CASE("A device with two stages trains what one device trains") {
   CHECK(difference_of(p, net, c) < rounding);
 }
 
+TEST_CASE("Devices that do their work several times train what those train that do it once") {
+  const std::vector<pace> paces{{.times = 3}, {.times = 1}, {.times = 2}};
+  SECTION("a chain, a tensor in two stages, and a layer whose tape is its result") {
+    const neural_network net = small_transformer();
+    const plan p = plan_of(net, devices(3), {stage_of(0, 2, {{1, 2}}), stage_of(2, 4, {{2, 2}}), stage_of(4, 6, {{0, 2}})}, 2, 4);
+    CHECK(difference_of(p, net, devices(3), paces) < rounding);
+  }
+  SECTION("replicas of a graph of stages") {
+    const neural_network net = small_towers();
+    const plan p = plan_of(net, devices(3), {stage_of(0, 5, {{0, 2}, {1, 2}}), stage_of(5, 8, {{2, 4}})}, 4, 3);
+    CHECK(difference_of(p, net, devices(3), paces) < rounding);
+  }
+}
+
+TEST_CASE("Work that is done several times is done so often") {
+  const neural_network net = small_mlp();
+  std::vector<int> forwards(2, 0), backwards(2, 0);  // of a layer on the first and on the second device
+  const plan p = plan_of(net, devices(2), {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 2);
+  std::mutex lock;
+  training_settings settings{.paces = {{.times = 3}, {.times = 1}}};
+  settings.timer = [&](std::size_t layer, hetplan::phase what, double) {
+    const std::lock_guard hold(lock);
+    if (layer != 1 && layer != 4) return;
+    ++(what == phase::forward ? forwards : backwards)[layer == 1 ? 0 : 1];
+  };
+  thread_training got;
+  train_with_threads(net, program_of(p, net, devices(2)), devices(2), settings, 1, got, {.shaped = false, .timeout_s = 20});
+  CHECK(forwards == std::vector<int>{6, 2});    // of two microbatches
+  CHECK(backwards == std::vector<int>{12, 4});  // which are told of twice: gradients are set to 0 first
+}
+
+TEST_CASE("A device that waits lasts as many times the processor time of its work") {
+  const neural_network net = small_mlp();
+  const cluster c = devices(1);
+  const plan p = plan_of(net, c, {stage_of(0, 7, {{0, 8}})}, 8, 2);
+  double worked_s = 0;
+  training_settings settings{.paces = {{.wait = 300}}};
+  settings.timer = [&](std::size_t, hetplan::phase, double s) { worked_s += s; };
+  thread_training got;
+  train_with_threads(net, program_of(p, net, c), c, settings, 3, got, {.shaped = false, .timeout_s = 20});
+  double lasted_s = 0;
+  for (const iteration_record& i : got.iterations) lasted_s += i.seconds;
+  CHECK(lasted_s > 300 * worked_s);  // the rest of a task is not told of: looking up layers, looking at the clock
+  CHECK(difference_of(p, net, c, {{.wait = 300}}) < rounding);
+}
+
 TEST_CASE("Chunks arrive whole and in order over shaped links") {
   const neural_network net = small_mlp();
   const cluster c = devices(2, 3e5);
@@ -89,7 +137,7 @@ TEST_CASE("Chunks arrive whole and in order over shaped links") {
                                     .release = seconds(0.001 * chunk),
                                     .priority = 1});
   }
-  const training_settings settings{.seed = 3, .rate = 0.2, .paced = {1, 1}};
+  const training_settings settings{.seed = 3, .rate = 0.2};
   const program work = program_of(p, net, c);
   REQUIRE(work.messages.front().flows.size() == 3);
   thread_training got;

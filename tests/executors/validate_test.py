@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR") or pathlib.Path(__file__).resolve().parents[2])
 CLI = os.environ.get("HETPLAN_CLI", "")
@@ -22,8 +23,8 @@ import cases  # noqa: E402
 import validate  # noqa: E402
 
 
-def result(group, plan, predicted, measured, **more):
-    return validate.Result(group, plan, "net", "core; shared", "1:d0", "both", True, predicted, measured, [measured], 0, **more)
+def result(group, plan, predicted, measured, paced=True, **more):
+    return validate.Result(group, plan, "net", "core; shared", "1:d0", "both", paced, predicted, measured, [measured], 0, **more)
 
 
 class numbers(unittest.TestCase):
@@ -50,7 +51,24 @@ class numbers(unittest.TestCase):
 
     def test_summary_has_the_median_and_names_the_worst(self):
         text = validate.summary([result("a", "p", 1.1, 1), result("a", "q", 2.6, 2), result("a", "r", 2.94, 3)])
-        self.assertIn("3 plans: median |error| 10.0 %, worst 30.0 % (a: q)", text)
+        self.assertIn("Paced: 3 plans, median |error| 10.0 %, worst 30.0 % (a: q), 1 slower than predicted", text)
+
+    def test_summaries_of_unpaced_and_paced_plans_are_apart_and_no_pair_has_one_of_each(self):
+        text = validate.summary([result("a", "p", 1.1, 1), result("a", "q", 2, 1, paced=False), result("a", "r", 1.2, 1, paced=False)])
+        unpaced, paced = text.split("\n\n")
+        self.assertIn("Unpaced: 2 plans, median |error| 60.0 %, worst 100.0 % (a: q)", unpaced)
+        self.assertIn("over the 1 pairs", unpaced)
+        self.assertIn("Paced: 1 plans, median |error| 10.0 %, worst 10.0 % (a: p)", paced)
+        self.assertIn("over the 0 pairs", paced)
+        self.assertTrue(validate.summary([result("a", "p", 1, 1)]).startswith("Unpaced: no plan.\n"))
+
+    def test_a_sweep_has_a_row_for_each_group_and_the_worst_ten_in_full(self):
+        rows = [result(g, str(i), 1 + i / 100, 1, paced=False) for g in "ab" for i in range(8)]
+        text = validate.sweep_report(rows)
+        self.assertIn("| a | core; shared | 8 | 3.5 % | 7.0 % | 0.00 |", text)
+        self.assertEqual(sum(line.startswith(("| a: ", "| b: ")) for line in text.splitlines()), 10)
+        self.assertIn("| b: 7 |", text)
+        self.assertNotIn("| b: 1 |", text)
 
     def test_table(self):
         text = validate.table([result("a", "p", 1.1, 1)])
@@ -81,8 +99,8 @@ class numbers(unittest.TestCase):
 
     def test_the_page_has_the_region_of_every_executor(self):
         page = (SOURCE / "docs/reproduction/executors.md").read_text()
-        for executor in ("threads", "mpi", "torch"):
-            validate.with_region(page, executor, "")
+        for region in ("threads", "mpi", "torch", "threads sweep"):
+            validate.with_region(page, region, "")
 
 
 class plans(unittest.TestCase):
@@ -147,6 +165,52 @@ class plans(unittest.TestCase):
                 self.assertLessEqual(sum(1 / cases.slowness(k) for k in g.kinds), 2)
 
 
+    def test_a_sweep_has_every_network_topology_and_load_and_a_core_for_each_device(self):
+        for executor, cores in itertools.product(("threads", "mpi", "torch"), (2, 4, 5, 16)):
+            groups = cases.sweep_of(executor, cores)
+            self.assertEqual(len({g.name for g in groups}), 36)
+            self.assertEqual(len({(g.network, g.topology, g.load) for g in groups}), 3 * 3 * 4)
+            for g in groups:
+                self.assertEqual(len(g.kinds), 5 if cores >= 5 else 2)
+                self.assertEqual(len({p.name for p in g.plans}), len(g.plans))
+            self.assertEqual({k for g in groups for k in g.kinds}, {"core"} if cores >= 5 else {"core", "core/2"})
+
+    def test_layers_are_profiled_at_the_batch_sizes_of_plans_by_hand(self):
+        for kinds, microbatch, expected in ((("core",) * 2, 8, [1, 2, 4, 8]), (("core",) * 5, 16, [1, 3, 4, 5, 6, 8, 16]),
+                                            (("core", "core/2"), 9, [1, 2, 3, 4, 6, 9])):
+            group = cases.Group("g", "mlp", kinds, "star", 1, ())
+            self.assertEqual(cases.batch_sizes(group, microbatch), expected)
+
+
+class a_busy_machine(unittest.TestCase):
+    def run_beside(self, *others):
+        """What a run answers while others use so many cores, in the first try, the second ..."""
+        used = iter(others)
+        work = validate.Validation(None, pathlib.Path(), 1, False, lambda text: None)
+        with unittest.mock.patch.object(validate, "watch", lambda: lambda: next(used)):
+            return work.quietly(lambda: {"done": True}), work.others
+
+    def test_a_run_is_done_again_where_others_used_the_machine_and_given_up_in_the_end(self):
+        self.assertEqual(self.run_beside(0.02), ({"done": True}, 0.02))
+        self.assertEqual(self.run_beside(0.5, 0.01), ({"done": True}, 0.01))
+        with self.assertRaisesRegex(cases.Fault, "the machine is busy: others used 0.30 cores"):
+            self.run_beside(0.5, 0.4, 0.3)
+
+    def test_a_process_that_is_not_its_own_is_seen(self):
+        burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            used = validate.watch()
+            time.sleep(1)
+            self.assertGreater(used(), 0.2)
+            done = subprocess.run([sys.executable, "-B", FOLDER / "validate.py", "threads", "--cli", "/bin/true", "--command", "/bin/true"],
+                                  capture_output=True, text=True, timeout=60)
+        finally:
+            burner.kill()
+            burner.wait()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^validate.py: the machine is busy: others use [0-9.]+ cores; expected at most 0.1, or --anyway\n$")
+
+
 class programs(unittest.TestCase):
     def test_a_program_that_hangs_is_ended_with_what_it_started(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +233,7 @@ class programs(unittest.TestCase):
             fake = pathlib.Path(folder) / "hangs"
             fake.write_text(f"#!/bin/sh\nwhile :; do touch {mark}; sleep 0.1; done\n")
             fake.chmod(0o755)
-            process = subprocess.Popen([sys.executable, "-B", FOLDER / "validate.py", "threads", "--cli", "/bin/true", "--command", str(fake)],
+            process = subprocess.Popen([sys.executable, "-B", FOLDER / "validate.py", "threads", "--anyway", "--cli", "/bin/true", "--command", str(fake)],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + 30
             while not mark.exists() and time.monotonic() < deadline:
@@ -210,7 +274,7 @@ class a_run(unittest.TestCase):
     def run_with(self, factor, *arguments):
         fake = f"{sys.executable} -B {pathlib.Path(__file__).parent / 'fake_executor.py'} {CLI} {factor}"
         command = [sys.executable, "-B", FOLDER / "validate.py", "threads", "--cli", CLI, "--command", fake, "--json", self.path / "r.json",
-                   "--out", self.path / "out", *arguments]
+                   "--out", self.path / "out", "--anyway", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def test_a_made_up_executor_that_is_five_percent_slow(self):
@@ -228,7 +292,9 @@ class a_run(unittest.TestCase):
         self.assertEqual({r["bound"] for r in results}, {"network", "compute", "both"})
         self.assertTrue(any("+" in r["shape"] for r in results))
         self.assertEqual({r["group"] for r in results if not r["paced"]}, {"two"})
-        self.assertIn("median |error| 4.8 %, worst 4.8 %", done.stdout)
+        self.assertIn("Unpaced: 3 plans, median |error| 4.8 %, worst 4.8 %", done.stdout)
+        self.assertIn(f"Paced: {len(results) - 3} plans, median |error| 4.8 %, worst 4.8 %", done.stdout)
+        self.assertIn("(--anyway); profiles were taken with one core busy.", done.stdout)
         self.assertIn("share network and cluster: 1.00", done.stdout)
         self.assertIn("apart: 1.00", done.stdout)
         self.assertIn(done.stdout, (self.path / "reproduction/executors.md").read_text())
@@ -242,7 +308,22 @@ class a_run(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("Not run: two/data parallel: ", done.stdout)
         self.assertIn("exit status 1: fake: out of order", done.stdout)
-        self.assertIn("1 plans: ", done.stdout)
+        self.assertIn("1 plans, ", done.stdout)
+
+    def test_where_slower_devices_repeat_their_work_nothing_is_paced(self):
+        done = self.run_with(1.0, "--slow", "repeat", "--busy", "--case", "four/chain")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Unpaced: 1 plans", done.stdout)
+        self.assertIn("Paced: no plan.", done.stdout)
+        self.assertIn("with the cores of the other devices busy.", done.stdout)
+
+    def test_a_sweep(self):
+        done = self.run_with(1.05, "--sweep", "--case", "towers-*-2", "--case", "mlp-star-0.1/chain")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((self.path / "r.json").read_text())["results"]
+        self.assertEqual({r["group"] for r in results}, {"towers-shared-2", "towers-star-2", "towers-ring-2", "mlp-star-0.1"})
+        self.assertGreaterEqual(len(results), 3 * 4 + 1)
+        self.assertIn("| mlp-star-0.1 |", done.stdout)
 
 
 if __name__ == "__main__":

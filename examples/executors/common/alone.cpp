@@ -10,8 +10,7 @@
 
 namespace executors {
 
-double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed, tensors* slopes,
-               const layer_timer& timer) {
+double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed, tensors* slopes) {
   const std::size_t n = net.layers.size();
   const samples all{0, batch, seed};
   std::vector<matrix> outputs(n), gradients(n);
@@ -28,9 +27,7 @@ double loss_of(const neural_network& net, const tensors& parameters, long batch,
     gradients[l].setZero(batch, net.layers[l].width());
     const double* p = parameters[net.tensor_of(l)].data();
     const mutable_view out = rows_of(outputs[l], 0, batch);
-    const double begin_s = steady_s();
     std::visit([&](const auto& work) { work.forward(p, inputs_of(l), all, out, tapes[l]); }, net.layers[l].work);
-    if (timer) timer(l, hetplan::phase::forward, steady_s() - begin_s);
     for (const std::size_t from : net.layers[l].inputs) read[from] = 1;
   }
   for (std::size_t l = 0; l < n; ++l) {
@@ -45,13 +42,11 @@ double loss_of(const neural_network& net, const tensors& parameters, long batch,
     for (const std::size_t from : net.layers[l].inputs) of_inputs.push_back(rows_of(gradients[from], 0, batch));
     const std::size_t t = net.tensor_of(l);
     const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
-    const double begin_s = steady_s();
     std::visit(
         [&](const auto& work) {
           work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
         },
         net.layers[l].work);
-    if (timer) timer(l, hetplan::phase::backward_input, steady_s() - begin_s);
   }
   return loss;
 }

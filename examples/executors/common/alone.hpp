@@ -3,7 +3,6 @@
 /// The same training on one device, without plans, links or microbatches: what every plan has to agree with.
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "worker.hpp"
@@ -15,14 +14,11 @@ struct training_alone {
   tensors parameters;          ///< after the last step
 };
 
-/// Told of each layer's forward and backward: the layer, which of them, and its seconds.
-using layer_timer = std::function<void(std::size_t, hetplan::phase, double)>;
-
 /// The loss of a batch, and its slopes by tensor where they are asked for.
 ///
 /// Complexity  all layers forward and, for the slopes, backward, on the whole batch at once.
 [[nodiscard]] double loss_of(const neural_network& net, const tensors& parameters, long batch, std::uint64_t seed,
-                             tensors* slopes = nullptr, const layer_timer& timer = {});
+                             tensors* slopes = nullptr);
 
 /// The parameters of all tensors that training starts with.
 [[nodiscard]] tensors first_tensors(const neural_network& net, std::uint64_t seed);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command_line.hpp"
 
+#include <algorithm>
 #include <cstdio>
+
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 
@@ -15,6 +18,11 @@
 
 namespace executors {
 
+void keep_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 25);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 struct command_line::parser {
   CLI::App app;
   CLI::App *profile = nullptr, *run = nullptr;
@@ -24,6 +32,10 @@ command_line::command_line(const std::string& name, const std::string& what) : p
   CLI::App& app = parser_->app;
   app.require_subcommand(1);
   app.fallthrough();
+  add_choice("--slow", given_.slow,
+             "how core/N gets N times slower: repeat the work of each task N times, or wait until N times its processor time has passed "
+             "(repeat where there is a core for every device)",
+             {"repeat", "wait"});
   app.add_option("--timeout", given_.timeout_s, "seconds that any wait may take")->check(CLI::PositiveNumber)->capture_default_str();
 
   CLI::App* profile = parser_->profile = app.add_subcommand("profile", "measure a built-in network and the links of a cluster");
@@ -38,6 +50,7 @@ command_line::command_line(const std::string& name, const std::string& what) : p
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   profile->add_flag("--quick", given_.quick, "fewer runs");
+  profile->add_flag("--busy", given_.busy, "with the other devices' cores busy: they train the same network at the same time");
 
   CLI::App* run = parser_->run = app.add_subcommand("run", "train a plan, and compare with what was predicted");
   run->add_option("model", given_.model, "model file, as profile writes it")->required()->type_name("MODEL");
@@ -83,8 +96,16 @@ std::optional<int> command_line::parse(int argc, char** argv, bool quiet) {
 
 bool command_line::profiles() const { return parser_->profile->parsed(); }
 
-void write_profile(const options& o, const neural_network& net, const std::vector<layer_times>& times, const hetplan::cluster& measured) {
-  hetplan::io::write_atomically(o.out_model, hetplan::io::write_model(describe_measured(net, times, o.batches, measured)));
+kind_times profile_layers(const options& o, const profile_inputs& in, unsigned cores) {
+  const slowing slow = choose_slowing(o.slow, in.nominal, o.cluster, cores);
+  const auto others = static_cast<unsigned>(in.nominal.size()) - 1;
+  const unsigned busy = o.busy ? std::min(others, cores - 1) : 0;
+  std::printf("slower devices %s; %u other cores busy\n", std::string(to_string(slow)).c_str(), busy);
+  return measure_layers(in.net, in.nominal, {o.batches, o.quick ? 1 : 3, slow, busy});
+}
+
+void write_profile(const options& o, const neural_network& net, const kind_times& times, const hetplan::cluster& measured) {
+  hetplan::io::write_atomically(o.out_model, hetplan::io::write_model(describe_measured(net, times, o.batches)));
   hetplan::io::write_atomically(o.out_cluster, hetplan::io::write_cluster(measured));
   for (const hetplan::resource& x : measured.network().resources()) {
     std::printf("%-24s %s/s\n", x.name.c_str(), readable(hetplan::bytes(x.capacity.value())).c_str());

@@ -15,16 +15,19 @@ namespace executors {
 struct options {
   std::string network = {}, model = {}, cluster = {}, plan = {}, nominal = {}, out_model = {}, out_cluster = {};
   std::vector<int> batches{1, 2, 4, 8};  ///< ascending
-  bool quick = false;
-  int iterations = 5;  ///< after the warm-up
+  bool quick = false, busy = false;
+  std::string slow = {};  ///< "repeat", "wait"; empty: as the machine allows
+  int iterations = 5;     ///< after the warm-up
   std::uint64_t seed = 1;
   double timeout_s = 30;  ///< of every wait
   bool paced = true;
   bool check = false, json = false;
 
-  [[nodiscard]] int layer_runs() const { return quick ? 5 : 21; }
   [[nodiscard]] int link_runs() const { return quick ? 3 : 9; }
 };
+
+/// Makes the allocator keep what it has: to have large tensors from the system anew costs more than some layers.
+void keep_memory();
 
 class command_line {
  public:
@@ -50,7 +53,10 @@ class command_line {
   std::string pace_ = "measured";
 };
 
+/// What `profile` does with layers: on so many cores, for a cluster of that file. Says how it is done.
+[[nodiscard]] kind_times profile_layers(const options& o, const profile_inputs& in, unsigned cores);
+
 /// Writes what `profile` has measured.
-void write_profile(const options& o, const neural_network& net, const std::vector<layer_times>& times, const hetplan::cluster& measured);
+void write_profile(const options& o, const neural_network& net, const kind_times& times, const hetplan::cluster& measured);
 
 }  // namespace executors

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <thread>
 #include <utility>
+
+#include <sched.h>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/profiled.hpp>
@@ -31,18 +35,49 @@ void require_known_kinds(const hetplan::cluster& c, const std::string& file) {
   }
 }
 
-void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file, unsigned cores) {
+std::string_view to_string(slowing s) { return s == slowing::repeat ? "repeat" : "wait"; }
+
+slowing choose_slowing(const std::string& asked, const hetplan::cluster& c, const std::string& file, unsigned cores) {
+  if (asked == "wait") return slowing::wait;
+  const auto is_whole = [](const hetplan::device& d) {
+    const double n = slowness_of(d.kind).value_or(1);
+    return n == std::floor(n);
+  };
+  const auto odd = std::find_if_not(c.devices().begin(), c.devices().end(), is_whole);
+  if (odd == c.devices().end()) return asked == "repeat" || c.size() <= cores ? slowing::repeat : slowing::wait;
+  if (asked.empty()) return slowing::wait;
+  throw hetplan::invalid_input(file + ": /devices/" + std::to_string(odd->id.value) + "/kind: got \"" + odd->kind +
+                               "\"; expected a whole number of times with --slow repeat");
+}
+
+std::vector<pace> paces_of(const hetplan::cluster& c, slowing how) {
+  std::vector<pace> paces;
+  for (const hetplan::device& d : c.devices()) {
+    const double n = slowness_of(d.kind).value_or(1);
+    paces.push_back(how == slowing::repeat ? pace{.times = static_cast<int>(n)} : pace{.wait = n});
+  }
+  return paces;
+}
+
+unsigned own_cores() {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return std::thread::hardware_concurrency();
+  return static_cast<unsigned>(CPU_COUNT(&mine));
+}
+
+void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file, slowing how, unsigned cores) {
   double busy = 0;
   std::vector<char> seen(c.size(), 0);
   for (const hetplan::stage& s : p.stages) {
     for (const hetplan::assignment& a : s.devices) {
-      if (std::exchange(seen[a.device.index()], 1) == 0) busy += 1 / slowness_of(c[a.device].kind).value_or(1);
+      if (std::exchange(seen[a.device.index()], 1) != 0) continue;
+      busy += how == slowing::repeat ? 1 : 1 / slowness_of(c[a.device].kind).value_or(1);
     }
   }
   if (busy <= cores * (1 + 1e-9)) return;
-  throw hetplan::invalid_input(file + ": /devices: the plan's devices are as fast as " + hetplan::to_text(busy) +
-                               " cores; expected at most " + std::to_string(cores) +
-                               ", those of this machine (slow them: \"kind\": \"core/4\")");
+  throw hetplan::invalid_input(file + ": /devices: the plan's devices keep " + hetplan::to_text(busy) + " cores busy; expected at most " +
+                               std::to_string(cores) + ", those of this machine (slow them: \"kind\": \"core/4\", --slow wait)");
 }
 
 void require_layers(const hetplan::planning_graph& model, const neural_network& net, const std::string& file) {
@@ -120,12 +155,6 @@ run_inputs read_run(const std::string& model_file, const std::string& cluster_fi
 prepared_run prepare(const run_inputs& in) {
   const hetplan::judgement j = hetplan::judge(in.plan, in.model, in.cluster, hetplan::profiled_or_roofline{});
   return {make_program(in.plan, in.net, in.model, in.cluster, in.nominal, j.graph), j.evaluation.latency.value()};
-}
-
-std::vector<char> paced_devices(const hetplan::cluster& c) {
-  std::vector<char> paced;
-  for (const hetplan::device& d : c.devices()) paced.push_back(slowness_of(d.kind).value_or(1) > 1 ? 1 : 0);
-  return paced;
 }
 
 }  // namespace executors

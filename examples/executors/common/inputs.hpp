@@ -5,10 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
-#include "program.hpp"
+#include "worker.hpp"
 
 namespace executors {
 
@@ -18,9 +17,24 @@ namespace executors {
 /// Throws invalid_input for a device whose kind says nothing about its speed.
 void require_known_kinds(const hetplan::cluster& c, const std::string& file);
 
+/// How a device of kind core/N gets N times slower: it does the work of each task N times, which takes a core for every device, or it
+/// waits after the work until N times its processor time has passed.
+enum class slowing { repeat, wait };
+[[nodiscard]] std::string_view to_string(slowing s);
+
+/// What was asked for ("repeat", "wait"); if nothing was, to repeat where there is a core for every device and every N is whole.
+///
+/// Throws  invalid_input: to repeat N times, N not whole.
+[[nodiscard]] slowing choose_slowing(const std::string& asked, const hetplan::cluster& c, const std::string& file, unsigned cores);
+
+/// By device.
+[[nodiscard]] std::vector<pace> paces_of(const hetplan::cluster& c, slowing how);
+
+/// The cores that this process may use.
+[[nodiscard]] unsigned own_cores();
+
 /// Throws invalid_input where the devices that work keep more cores busy than there are.
-void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file,
-                   unsigned cores = std::thread::hardware_concurrency());
+void require_cores(const hetplan::cluster& c, const hetplan::plan& p, const std::string& file, slowing how, unsigned cores);
 
 /// Throws invalid_input that names the first layer of a model that is not the network's.
 void require_layers(const hetplan::planning_graph& model, const neural_network& net, const std::string& file);
@@ -38,7 +52,7 @@ struct profile_inputs {
 struct run_inputs {
   neural_network net;
   hetplan::planning_graph model;
-  hetplan::cluster cluster;  ///< as measured: predictions and paces
+  hetplan::cluster cluster;  ///< as measured: predictions
   hetplan::cluster nominal;  ///< as it should be: shapes the links
   hetplan::plan plan;
 };
@@ -56,8 +70,5 @@ struct prepared_run {
   double predicted_s = 0;
 };
 [[nodiscard]] prepared_run prepare(const run_inputs& in);
-
-/// Which devices wait after their work: those slower than a core.
-[[nodiscard]] std::vector<char> paced_devices(const hetplan::cluster& c);
 
 }  // namespace executors

@@ -56,7 +56,7 @@ void dense::forward(const double* p, const std::vector<view>& inputs, const samp
 }
 
 void dense::backward(const double* p, const std::vector<view>& inputs, const samples&, view dy, std::vector<mutable_view>& dx, double* dp,
-                     tape& keep) const {
+                     const tape& keep) const {
   const matrix dz = dy.array() * (1 - keep.back().array().square());
   Eigen::Map<Eigen::RowVectorXd>(dp + in * out, out) += dz.colwise().sum();
   long at = 0;
@@ -80,7 +80,7 @@ void embed::forward(const double* p, const std::vector<view>&, const samples& s,
 }
 
 void embed::backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp,
-                     tape&) const {
+                     const tape&) const {
   for (long i = 0; i < s.count(); ++i) {
     for (long t = 0; t < tokens; ++t) {
       mutable_view(dp, vocabulary, model).row(token_at(s, s.first + i, t, tokens, vocabulary)) += dy.row(i).segment(t * model, model);
@@ -111,7 +111,7 @@ void attention::forward(const double* p, const std::vector<view>& inputs, const 
 }
 
 void attention::backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs,
-                         double* dp, tape& keep) const {
+                         double* dp, const tape& keep) const {
   const long n = s.count() * tokens;
   const view x(inputs[0].data(), n, model), dout(dy.data(), n, model);
   const matrix &q = keep[0], &k = keep[1], &v = keep[2], &mixed = keep[3], &share = keep[4];
@@ -149,7 +149,7 @@ void feed_forward::forward(const double* p, const std::vector<view>& inputs, con
 }
 
 void feed_forward::backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs,
-                            double* dp, tape& keep) const {
+                            double* dp, const tape& keep) const {
   const long n = s.count() * tokens;
   const view x(inputs[0].data(), n, model), dout(dy.data(), n, model);
   const matrix& h = keep[0];
@@ -168,7 +168,7 @@ void square_loss::forward(const double*, const std::vector<view>& x, const sampl
 }
 
 void square_loss::backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*,
-                           tape& keep) const {
+                           const tape& keep) const {
   dx[0] += (dy.col(0) / static_cast<double>(in)).asDiagonal() * keep[0];
 }
 
@@ -185,8 +185,8 @@ void next_token_loss::forward(const double* p, const std::vector<view>& x, const
 }
 
 void next_token_loss::backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx,
-                               double* dp, tape& keep) const {
-  matrix& d = keep[0];
+                               double* dp, const tape& keep) const {
+  matrix d = keep[0];
   for (long r = 0; r < d.rows(); ++r) {
     d(r, target(s, r)) -= 1;
     d.row(r) *= dy(r / tokens, 0) / static_cast<double>(tokens);

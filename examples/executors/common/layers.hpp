@@ -38,7 +38,7 @@ using tape = std::vector<matrix>;
 /// y = tanh(x W + b) of all its inputs side by side; without an input it reads the data of the samples.
 ///
 /// Every operation has: width of its output and parameters (numbers), FLOP of a forward and numbers that it keeps (per
-/// sample); forward writes `out`; backward adds to the gradients of its inputs and of its parameters.
+/// sample); forward writes `out` and appends to an empty tape; backward adds to the gradients of its inputs and of its parameters.
 struct dense {
   long in = 0;
   long out = 0;
@@ -52,7 +52,7 @@ struct dense {
 
   void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const;
   void backward(const double* p, const std::vector<view>& inputs, const samples&, view dy, std::vector<mutable_view>& dx, double* dp,
-                tape& keep) const;
+                const tape& keep) const;
 };
 
 /// A table with a row of `model` numbers for each token: a sample becomes tokens x model.
@@ -68,7 +68,8 @@ struct embed {
   [[nodiscard]] long fan_in() const { return model; }
 
   void forward(const double* p, const std::vector<view>&, const samples& s, mutable_view y, tape&) const;
-  void backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp, tape&) const;
+  void backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp,
+                const tape&) const;
 };
 
 /// y = x + softmax(q k' / sqrt(model), the past only) v O, with q, k, v = x Q, x K, x V.
@@ -84,7 +85,7 @@ struct attention {
 
   void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const;
   void backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs, double* dp,
-                tape& keep) const;
+                const tape& keep) const;
 
  private:
   [[nodiscard]] view weight(const double* p, int i) const { return {p + i * model * model, model, model}; }
@@ -104,7 +105,7 @@ struct feed_forward {
 
   void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const;
   void backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs, double* dp,
-                tape& keep) const;
+                const tape& keep) const;
 };
 
 /// A sink: the loss of each sample, half the mean square of its input's distance from the sample's target.
@@ -118,7 +119,8 @@ struct square_loss {
   [[nodiscard]] long fan_in() const { return in; }
 
   void forward(const double*, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*, tape& keep) const;
+  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*,
+                const tape& keep) const;
 };
 
 /// A sink: the loss of each sample, the mean of -log p(next token) with p = softmax(x E'), E the table of `embed`.
@@ -135,7 +137,7 @@ struct next_token_loss {
 
   void forward(const double* p, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const;
   void backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx, double* dp,
-                tape& keep) const;
+                const tape& keep) const;
 
  private:
   [[nodiscard]] long target(const samples& s, long row) const;

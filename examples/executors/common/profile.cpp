@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <string>
+#include <thread>
 
 #include <range/v3/view/cartesian_product.hpp>
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/cluster/topology.hpp>
 
-#include "alone.hpp"
-#include "inputs.hpp"
+#include "worker.hpp"
 
 namespace executors {
 
@@ -22,39 +21,88 @@ double median(std::vector<double> all) {
   return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
 }
 
-std::vector<layer_times> measure_layers(const neural_network& net, const std::vector<int>& batches, int runs) {
-  const std::size_t n = net.layers.size();
-  std::vector<layer_times> all(n);
-  const tensors parameters = first_tensors(net, 1);
-  for (const int batch : batches) {
-    std::vector<std::vector<double>> forward(n), backward(n);
-    for (int run = 0; run <= runs; ++run) {
-      tensors slopes;
-      static_cast<void>(loss_of(net, parameters, batch, 1, &slopes, [&](std::size_t l, hetplan::phase what, double s) {
-        if (run > 0) (what == hetplan::phase::forward ? forward : backward)[l].push_back(s);
-      }));
+namespace {
+
+/// One device reaches nobody.
+struct no_links {
+  void send(const std::vector<parcel>&) {}
+  parcel receive(std::size_t, int) { return {}; }
+  [[nodiscard]] double now_s() const { return steady_s(); }
+  void wait_until(double) {}
+  meeting meet(double) { return {}; }
+};
+
+/// Seven microbatches of so many samples in all layers on one device.
+program alone(const neural_network& net, int samples) {
+  constexpr int microbatches = 7;
+  program p;
+  p.batch = long{samples} * microbatches;
+  p.stage_of.assign(net.layers.size(), 0);
+  p.stages = {{.layers = {}, .outside = {}, .devices = {hetplan::device_id(0)}}};
+  for (std::size_t l = 0; l < net.layers.size(); ++l) p.stages[0].layers.push_back(l);
+  p.tasks.resize(1);
+  for (long first = 0; first < p.batch; first += samples) {
+    for (const hetplan::phase what : {hetplan::phase::forward, hetplan::phase::backward_input})
+      p.tasks[0].push_back(
+          {.what = what, .stage = hetplan::stage_id(0), .first = first, .last = first + samples, .receives = {}, .sends = {}});
+  }
+  return p;
+}
+
+/// Adds seconds of each layer at a batch size, of a device of some pace.
+void measure(const neural_network& net, int samples, const pace& how, const profile_options& o, std::vector<layer_times>& to) {
+  const program p = alone(net, samples);
+  for (layer_times& times : to) {
+    times.forward_s.push_back(0);
+    times.backward_s.push_back(0);
+  }
+  bool counts = false;
+  const double each = 1.0 / (o.runs * static_cast<double>(p.batch / samples));
+  const layer_timer timer = [&](std::size_t l, hetplan::phase what, double s) {
+    if (counts) (what == hetplan::phase::forward ? to[l].forward_s : to[l].backward_s).back() += s * each;
+  };
+  const auto train = [&](const layer_timer& told, const auto& goes_on) {
+    no_links link;
+    worker w(net, p, hetplan::device_id(0), {.paces = {how}, .timer = told}, link);
+    for (int run = 0; goes_on(run); ++run) w.run_iteration(0);
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 0; i < o.busy; ++i) {
+    others.emplace_back([&](const std::stop_token& stop) { train([](auto...) {}, [&](int) { return !stop.stop_requested(); }); });
+  }
+  train(timer, [&](int run) {
+    counts = run > 0;
+    return run <= o.runs;
+  });
+}
+
+}  // namespace
+
+kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, const profile_options& o) {
+  std::map<int, std::vector<layer_times>> measured;  // by times
+  kind_times all;
+  const std::vector<pace> paces = paces_of(c, o.slow);
+  for (const hetplan::device& d : c.devices()) {
+    const pace& how = paces[d.id.index()];
+    const auto [of_times, is_new] = measured.try_emplace(how.times, net.layers.size());
+    if (is_new) {
+      for (const int batch : o.batches) measure(net, batch, {.times = how.times}, o, of_times->second);
     }
-    for (auto&& [times, there, back] : ranges::views::zip(all, forward, backward)) {
-      times.forward_s.push_back(median(there));
-      times.backward_s.push_back(median(back));
+    all[d.kind] = of_times->second;
+    for (layer_times& times : all[d.kind]) {
+      for (auto* list : {&times.forward_s, &times.backward_s}) {
+        for (double& s : *list) s *= how.wait;
+      }
     }
   }
   return all;
 }
 
-hetplan::planning_graph describe_measured(const neural_network& net, const std::vector<layer_times>& times, const std::vector<int>& batches,
-                                          const hetplan::cluster& c) {
-  std::set<std::string> kinds;
-  for (const hetplan::device& d : c.devices()) kinds.insert(d.kind);
+hetplan::planning_graph describe_measured(const neural_network& net, const kind_times& times, const std::vector<int>& batches) {
   std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size());
-  for (auto&& [of_layer, measured] : ranges::views::zip(profiles, times)) {
-    for (const std::string& kind : kinds) {
-      const auto slowed = [&](std::vector<double> s) {
-        for (double& x : s) x *= slowness_of(kind).value_or(1);
-        return s;
-      };
-      of_layer.push_back({kind, {batches.begin(), batches.end()}, slowed(measured.forward_s), slowed(measured.backward_s)});
-    }
+  for (const auto& [kind, layers] : times) {
+    for (auto&& [of_layer, measured] : ranges::views::zip(profiles, layers))
+      of_layer.push_back({kind, {batches.begin(), batches.end()}, measured.forward_s, measured.backward_s});
   }
   return describe(net, profiles);
 }

@@ -4,31 +4,42 @@
 
 #include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/exchange.hpp>
 
-#include "program.hpp"
+#include "inputs.hpp"
 
 namespace executors {
 
 [[nodiscard]] double median(std::vector<double> all);
 
-/// Seconds of a layer's forward and backward on this core, by batch size.
+/// Seconds of a layer's forward and backward, by batch size.
 struct layer_times {
   std::vector<double> forward_s, backward_s;
 };
+/// By kind of device, then by layer.
+using kind_times = std::map<std::string, std::vector<layer_times>>;
 
-/// Runs the whole network forward and backward for each batch size, so that every layer finds the caches as in training.
+struct profile_options {
+  std::vector<int> batches;  ///< ascending
+  int runs = 3;              ///< of seven microbatches, after one that is not counted
+  slowing slow = slowing::wait;
+  unsigned busy = 0;  ///< cores on which the network is trained at the same time
+};
+
+/// Trains the whole network on one device, by the worker that trains plans, so that layers do what they do in training: memory, caches,
+/// what comes before and behind. A kind that repeats its work is measured so; one that waits takes N times what a core takes.
 ///
-/// @return     by layer; medians over `runs` runs after one that is not counted.
+/// @return     means of processor time: a run adds up tasks, and what else the machine does is no part of a layer.
 /// Source      Asteroid, section 3.3 (times over batch sizes).
-[[nodiscard]] std::vector<layer_times> measure_layers(const neural_network& net, const std::vector<int>& batches, int runs);
+[[nodiscard]] kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, const profile_options& o);
 
-/// The network's planning graph with a profile for every kind of device in a cluster.
-[[nodiscard]] hetplan::planning_graph describe_measured(const neural_network& net, const std::vector<layer_times>& times,
-                                                        const std::vector<int>& batches, const hetplan::cluster& c);
+/// The network's planning graph with its profiles.
+[[nodiscard]] hetplan::planning_graph describe_measured(const neural_network& net, const kind_times& times,
+                                                        const std::vector<int>& batches);
 
 /// Bytes that were sent from one device to another, and how long it took until they were there.
 struct link_sample {

@@ -199,7 +199,6 @@ class program_maker {
                      .stage = t.stage,
                      .first = static_cast<long>(t.first_sample),
                      .last = static_cast<long>(t.last_sample),
-                     .duration_s = t.duration_s,
                      .receives = {},
                      .sends = {}});
     }

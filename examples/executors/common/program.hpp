@@ -37,7 +37,6 @@ struct task {
   hetplan::phase what;
   hetplan::stage_id stage;
   long first = 0, last = 0;
-  double duration_s = 0;
   std::vector<std::size_t> receives, sends;
 };
 
@@ -98,7 +97,7 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c);
 ///
 /// @param model    describe(net), with profiles.   @param c  the cluster that the plan speaks of, devices and routes.
 /// @param nominal  shapes the links: the same devices and resources, other capacities and latencies perhaps.
-/// @param graph    tasks::expand of them: durations are its.
+/// @param graph    tasks::expand of them.
 /// Throws          invalid_input (see require_executable; a cluster with other devices or resources).
 [[nodiscard]] program make_program(const hetplan::plan& p, const neural_network& net, const hetplan::planning_graph& model,
                                    const hetplan::cluster& c, const hetplan::cluster& nominal, const hetplan::tasks::task_graph& graph);

@@ -31,6 +31,7 @@ std::string report_json(const run_report& r) {
   o["losses"] = json::array();
   for (const iteration_record& i : r.iterations) o["losses"].push_back(i.loss);
   o["paced"] = r.paced;
+  o["slow"] = r.slow;
   o["overruns"] = r.overruns;
   o["recoveries"] = json::array();
   for (const recovery& x : r.recoveries) {
@@ -58,9 +59,9 @@ std::string report_text(const run_report& r) {
   add("%s  %s  %s\n", r.executor.c_str(), r.network.c_str(), r.plan.c_str());
   add("  predicted %9.4f s an iteration\n", r.predicted_s);
   add("  measured  %9.4f s (%+.1f %%), median of %zu%s\n", r.measured_s(), 100 * (r.measured_s() / r.predicted_s - 1),
-      r.iterations.size() - 1, r.paced ? "" : ", not paced");
+      r.iterations.size() - 1, r.paced ? (", slower devices " + r.slow).c_str() : ", not paced");
   add("  loss      %9.6f, then %.6f\n", r.iterations.front().loss, r.iterations.back().loss);
-  if (r.overruns > 0) add("  %d tasks took longer than their pace\n", r.overruns);
+  if (r.overruns > 0) add("  %d tasks lasted longer than their pace\n", r.overruns);
   for (const recovery& x : r.recoveries) {
     add("  lost %s in iteration %d: noticed after %.2f s, a new plan in %.3f s, %.1f kB moved in %.2f s; predicted then %.4f s\n",
         x.lost.c_str(), x.iteration, x.noticed_s, x.replanned_s, 1e-3 * x.moved_bytes, x.moved_s, x.predicted_s);

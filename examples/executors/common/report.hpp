@@ -26,6 +26,7 @@ struct run_report {
   double predicted_s = 0;
   std::vector<iteration_record> iterations;  ///< the warm-up first, which counts in no time
   bool paced = true;
+  std::string slow = {};  ///< how slower devices are slow: "repeat" or "wait"
   int overruns = 0;
   std::vector<recovery> recoveries = {};
   std::optional<double> difference = {};  ///< from training on one device

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <concepts>
 #include <condition_variable>
+#include <ctime>
 #include <functional>
 #include <mutex>
 #include <stdexcept>
@@ -18,7 +19,7 @@
 
 namespace executors {
 
-/// What crosses the network: part `part` of a flow (a round of a reduction; 0 otherwise).
+/// What crosses the network: part `part` of a flow (a round of a reduction, those without numbers < 0; 0 otherwise).
 struct parcel {
   std::size_t flow = 0;
   int part = 0;
@@ -51,6 +52,12 @@ concept transport = requires(T& link, std::vector<parcel> parcels, std::size_t f
 /// Seconds of the machine's steady clock, which its processes share.
 [[nodiscard]] inline double steady_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+/// Seconds of processor time that this thread has had.
+[[nodiscard]] inline double thread_s() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 [[nodiscard]] inline std::chrono::steady_clock::time_point steady_time(double s) {
   return std::chrono::steady_clock::time_point(

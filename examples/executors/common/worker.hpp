@@ -22,11 +22,21 @@
 
 namespace executors {
 
+/// How slow a device is beside a core, and by what means.
+struct pace {
+  int times = 1;    ///< it does the work of a task so many times; all but the last go to waste
+  double wait = 1;  ///< a task lasts so many times the processor time of its work: the device waits until then
+};
+
+/// Told of what a layer has done: the layer, in which phase, and the seconds of processor time. Several times a task.
+using layer_timer = std::function<void(std::size_t, hetplan::phase, double)>;
+
 /// How to train; the same on all devices.
 struct training_settings {
   std::uint64_t seed = 1;
   double rate = 0.05;            ///< of plain stochastic gradient descent
-  std::vector<char> paced = {};  ///< by device: a task takes its duration, however short its work
+  std::vector<pace> paces = {};  ///< by device; none: all are as fast as a core
+  layer_timer timer = {};
 };
 
 /// The parameters of each tensor that a device holds; empty for the others. By layer: see neural_network::tensor_of.
@@ -37,14 +47,13 @@ using tensors = std::vector<Eigen::VectorXd>;
 /// Puts them back.
 void unpack(const std::vector<double>& all, const std::vector<std::size_t>& which, const neural_network& net, tensors& to);
 
-/// Runs one device. A paced device has a clock of its own, which adds up durations and arrivals: its tasks end when that clock
-/// says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with
+/// Runs one device. One that waits has a clock of its own, which adds up what its tasks last and arrivals: its tasks end when that
+/// clock says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with
 /// time to spare let it catch up, so that a delay of a millisecond does not become one per task; what it has not made up for at
 /// the end of an iteration counts, because iterations are timed by the common clock.
 ///
-/// Source  semantics, section 6. Deviations: a member of a ring starts when it is done itself, not when all of them are; a
-///         device with several stages takes part in rings when all its tasks are done; what a sum across stages costs the
-///         other devices of those stages (program.hpp, handout).
+/// Source  semantics, section 6. Deviations: a device with several stages takes part in rings when all its tasks are done; what a
+///         sum across stages costs the other devices of those stages (program.hpp, handout).
 template <transport Link>
 class worker {
  public:
@@ -52,6 +61,7 @@ class worker {
   worker(const neural_network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
       : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()),
         parameters_(net.layers.size()) {
+    if (me.index() < settings_.paces.size()) pace_ = settings_.paces[me.index()];
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const auto& devices = p.stages[s].devices;
       if (std::find(devices.begin(), devices.end(), me) == devices.end()) continue;
@@ -61,7 +71,8 @@ class worker {
         gradients_[{s, l}].resize(p.batch, net.layers[l].width());
         const std::size_t t = net.tensor_of(l);
         if (parameters_[t].size() == 0) parameters_[t] = net.first_parameters(t, settings_.seed);
-        slopes_[{s, t}].resize(parameters_[t].size());
+        slopes_[{s, t}].setZero(parameters_[t].size());
+        if (pace_.times > 1) wasted_[{s, t}] = slopes_[{s, t}];
         for (const std::size_t reader : readers_of(l)) gradients_[{reader, l}].resize(p.batch, net.layers[l].width());
       }
       for (const std::size_t l : p.stages[s].outside) {
@@ -71,17 +82,17 @@ class worker {
     }
   }
 
-  /// Everything from the first task to the last reduction; a time is when the iteration begins on the common clock.
+  /// Everything from the first task to the last reduction, on slopes that step has set to 0; a time is when the iteration begins on the
+  /// common clock.
   void run_iteration(double begin_s) {
     begin_s_ = clock_s_ = begin_s;
     loss_ = 0;
-    for (auto& [where, slope] : slopes_) slope.setZero();
     for (const task& t : program_.tasks[me_.index()]) run(t);
     totals_.assign(net_.layers.size(), {});
     for (std::size_t k = 0; k < program_.rings.size(); ++k) reduce(k);
     hand_out();
   }
-  /// The next parameters; those before it stay in force until commit.
+  /// The next parameters; those before it stay in force until commit. Slopes are 0 again.
   void step() {
     next_ = parameters_;
     for (const auto& [where, slope] : slopes_) {
@@ -89,6 +100,9 @@ class worker {
     }
     for (std::size_t t = 0; t < next_.size(); ++t) {
       if (totals_[t].size() > 0) next_[t] -= settings_.rate * totals_[t];
+    }
+    for (auto* all : {&slopes_, &wasted_}) {
+      for (auto& [where, slope] : *all) slope.setZero();
     }
   }
   /// Makes the next parameters those in force, and the copies that came with them.
@@ -125,7 +139,7 @@ class worker {
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const tensors& parameters() const { return parameters_; }
   [[nodiscard]] const tensors& copies() const { return copies_; }  ///< of what others hold, as of the last commit
-  [[nodiscard]] int overruns() const { return overruns_; }         ///< tasks whose work took longer than their duration
+  [[nodiscard]] int overruns() const { return overruns_; }         ///< tasks that lasted longer than their device's pace allows
 
  private:
   using key = std::pair<std::size_t, std::size_t>;
@@ -141,13 +155,16 @@ class worker {
 
   void run(const task& t) {
     for (const std::size_t m : t.receives) receive(program_.messages[m]);
-    const double begin_s = link_.now_s();
-    if (t.what == hetplan::phase::forward) forward(t);
-    if (t.what == hetplan::phase::backward_input) backward(t);
+    const double begin_s = link_.now_s(), worked_before_s = thread_s();
+    for (int left = pace_.times; left-- > 0;) {
+      if (t.what == hetplan::phase::forward) forward(t, left == 0);
+      if (t.what == hetplan::phase::backward_input) backward(t, left == 0);
+    }
     const double end_s = link_.now_s();
-    if (settings_.paced[me_.index()] != 0) {
-      clock_s_ += t.duration_s;
-      if (end_s - begin_s > t.duration_s) ++overruns_;
+    if (pace_.wait > 1) {
+      const double lasts_s = pace_.wait * (thread_s() - worked_before_s);
+      clock_s_ += lasts_s;
+      if (end_s - begin_s > lasts_s) ++overruns_;
       link_.wait_until(clock_s_);
     } else {
       clock_s_ = end_s;
@@ -162,39 +179,52 @@ class worker {
   }
   [[nodiscard]] samples samples_of(const task& t) const { return {t.first, t.last, settings_.seed}; }
 
-  void forward(const task& t) {
+  template <class Work>
+  void timed(std::size_t layer, hetplan::phase what, Work&& work) {
+    if (!settings_.timer) return work();
+    const double begin_s = thread_s();
+    work();
+    settings_.timer(layer, what, thread_s() - begin_s);
+  }
+
+  /// What is not the last time of a task has the same results, or results that go to waste.
+  void forward(const task& t, bool is_last) {
     for (const std::size_t l : program_.stages[t.stage.index()].layers) {
-      const double* p = parameters_[net_.tensor_of(l)].data();
-      tape& kept = tapes_[{l, static_cast<std::size_t>(t.first)}];
-      kept.clear();
-      const mutable_view out = rows_of(activations_[l], t.first, t.last);
-      std::visit([&](const auto& work) { work.forward(p, inputs_of(l, t), samples_of(t), out, kept); }, net_.layers[l].work);
-      if (is_loss(l)) loss_ += out.sum() / static_cast<double>(program_.batch);
+      timed(l, t.what, [&] {
+        const double* p = parameters_[net_.tensor_of(l)].data();
+        tape& kept = tapes_[{l, static_cast<std::size_t>(t.first)}];
+        kept.clear();
+        const mutable_view out = rows_of(activations_[l], t.first, t.last);
+        std::visit([&](const auto& work) { work.forward(p, inputs_of(l, t), samples_of(t), out, kept); }, net_.layers[l].work);
+        if (is_loss(l) && is_last) loss_ += out.sum() / static_cast<double>(program_.batch);
+      });
     }
   }
   /// Gradients come from the readers in this stage and in others, each stage's in rows of its own; sums go the same way on.
-  void backward(const task& t) {
+  void backward(const task& t, bool is_last) {
     const std::size_t s = t.stage.index();
     const stage_part& stage = program_.stages[s];
     for (const auto* list : {&stage.layers, &stage.outside}) {
-      for (const std::size_t l : *list) rows_of(gradients_.at({s, l}), t.first, t.last).setZero();
+      for (const std::size_t l : *list) timed(l, t.what, [&] { rows_of(gradients_.at({s, l}), t.first, t.last).setZero(); });
     }
-    for (auto l = stage.layers.rbegin(); l != stage.layers.rend(); ++l) {
-      mutable_view gradient = rows_of(gradients_.at({s, *l}), t.first, t.last);
-      if (is_loss(*l)) gradient.setConstant(1 / static_cast<double>(program_.batch));
-      for (const std::size_t reader : readers_of(*l)) gradient += rows_of(gradients_.at({reader, *l}), t.first, t.last);
-      std::vector<mutable_view> of_inputs;
-      for (const std::size_t from : net_.layers[*l].inputs) of_inputs.push_back(rows_of(gradients_.at({s, from}), t.first, t.last));
-      const std::size_t tensor = net_.tensor_of(*l);
-      const view done(gradient.data(), gradient.rows(), gradient.cols());
-      auto kept = tapes_.extract({*l, static_cast<std::size_t>(t.first)});
-      std::visit(
-          [&](const auto& work) {
-            work.backward(parameters_[tensor].data(), inputs_of(*l, t), samples_of(t), done, of_inputs, slopes_.at({s, tensor}).data(),
-                          kept.mapped());
-          },
-          net_.layers[*l].work);
-    }
+    for (auto l = stage.layers.rbegin(); l != stage.layers.rend(); ++l) timed(*l, t.what, [&] { backward(*l, t, is_last); });
+  }
+  void backward(std::size_t l, const task& t, bool is_last) {
+    const std::size_t s = t.stage.index(), tensor = net_.tensor_of(l);
+    mutable_view gradient = rows_of(gradients_.at({s, l}), t.first, t.last);
+    if (is_loss(l)) gradient.setConstant(1 / static_cast<double>(program_.batch));
+    for (const std::size_t reader : readers_of(l)) gradient += rows_of(gradients_.at({reader, l}), t.first, t.last);
+    std::vector<mutable_view> of_inputs;
+    for (const std::size_t from : net_.layers[l].inputs) of_inputs.push_back(rows_of(gradients_.at({s, from}), t.first, t.last));
+    const view done(gradient.data(), gradient.rows(), gradient.cols());
+    const auto kept = tapes_.find({l, static_cast<std::size_t>(t.first)});
+    double* slope = (is_last ? slopes_ : wasted_).at({s, tensor}).data();
+    std::visit(
+        [&](const auto& work) {
+          work.backward(parameters_[tensor].data(), inputs_of(l, t), samples_of(t), done, of_inputs, slope, kept->second);
+        },
+        net_.layers[l].work);
+    if (is_last) tapes_.erase(kept);
   }
   [[nodiscard]] bool is_loss(std::size_t layer) const {
     return std::none_of(net_.layers.begin(), net_.layers.end(),
@@ -211,6 +241,7 @@ class worker {
       const mutable_view rows = rows_of_message(m, l);
       all.insert(all.end(), rows.data(), rows.data() + rows.size());
     }
+    if (m.flows.size() == 1) return link_.send({{m.flows[0], 0, std::move(all), may_leave_s(m.flows[0])}});
     std::vector<parcel> chunks;
     for (std::size_t i = 0; i < m.flows.size(); ++i) {
       const auto at = [&](std::size_t chunk) { return all.begin() + static_cast<std::ptrdiff_t>(all.size() * chunk / m.flows.size()); };
@@ -219,9 +250,9 @@ class worker {
     link_.send(std::move(chunks));
   }
   void receive(const message& m) {
-    std::vector<double> all;
-    for (const std::size_t f : m.flows) {
-      const parcel chunk = arrive(f, 0);
+    std::vector<double> all = arrive(m.flows[0], 0).data;
+    for (std::size_t i = 1; i < m.flows.size(); ++i) {
+      const parcel chunk = arrive(m.flows[i], 0);
       all.insert(all.end(), chunk.data.begin(), chunk.data.end());
     }
     const double* next = all.data();
@@ -248,24 +279,34 @@ class worker {
     for (const hetplan::stage_id s : r.what.holders) {
       if (!r.what.is_across_stages() || program_.stages[s.index()].devices.front() == me_) mine.push_back(s.index());
     }
-    tensors sum(net_.layers.size());
+    std::vector<double>& all = sums_[k];
+    all.clear();
     for (const std::size_t t : r.tensors) {
-      sum[t].setZero(net_.layers[t].parameters());
-      for (const std::size_t s : mine) sum[t] += slopes_.at({s, t});
+      const Eigen::VectorXd& first = slopes_.at({mine.front(), t});
+      Eigen::Map<Eigen::VectorXd> sum(&*all.insert(all.end(), first.begin(), first.end()), first.size());
+      for (std::size_t i = 1; i < mine.size(); ++i) sum += slopes_.at({mine[i], t});
     }
-    std::vector<double> all = pack(sum, r.tensors);
     all_reduce({all.data(), static_cast<long>(all.size())}, r, static_cast<std::size_t>(me - members.begin()));
-    unpack(all, r.tensors, net_, sum);
-    for (const std::size_t t : r.tensors) (r.what.is_across_stages() ? totals_[t] : slopes_.at({mine.front(), t})) = sum[t];
+    const double* next = all.data();
+    for (const std::size_t t : r.tensors) {
+      Eigen::VectorXd& to = r.what.is_across_stages() ? totals_[t] : slopes_.at({mine.front(), t});
+      to = Eigen::Map<const Eigen::VectorXd>(next, net_.layers[t].parameters());
+      next += to.size();
+    }
   }
   /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on: as many
-  /// bytes as the task graph's transfers between neighbours, whose latency the first round waits.
+  /// bytes as the task graph's transfers between neighbours, whose latency the first round waits. n - 1 rounds without numbers come
+  /// before them, in which a member learns that all are done.
   void all_reduce(Eigen::Map<Eigen::VectorXd> sum, const ring_sum& r, std::size_t i) {
     const std::size_t n = r.flows.size();
     const auto part = [&](std::size_t c) {
       const auto at = [&](std::size_t x) { return sum.size() * static_cast<long>(x) / static_cast<long>(n); };
       return sum.segment(at(c % n), at(c % n + 1) - at(c % n));
     };
+    for (int round = 1 - static_cast<int>(n); round < 0; ++round) {
+      link_.send({{r.flows[i], round, {}, clock_s_}});
+      arrive(r.flows[(i + n - 1) % n], round);
+    }
     for (std::size_t round = 0; round < 2 * (n - 1); ++round) {
       const auto mine = part(i + 2 * n - round);
       link_.send({{r.flows[i], static_cast<int>(round), {mine.begin(), mine.end()}, may_leave_s(r.flows[i])}});
@@ -288,15 +329,18 @@ class worker {
   const program& program_;
   hetplan::device_id me_;
   training_settings settings_;
+  pace pace_;
   Link& link_;
   std::vector<std::size_t> stages_;        ///< of this device
   std::vector<matrix> activations_;        ///< by layer: rows of the global batch, filled where this device has or gets them
   std::map<key, matrix> gradients_;        ///< by (stage that reads, layer): the loss by the layer's output
   std::map<key, tape> tapes_;              ///< by (layer, first sample)
   std::map<key, Eigen::VectorXd> slopes_;  ///< by (stage, tensor): the loss by the tensor, this iteration
+  std::map<key, Eigen::VectorXd> wasted_;  ///< the same of work that is done more than once
   tensors parameters_, next_;              ///< in force, and after the next commit
   tensors copies_, next_copies_;
-  tensors totals_;  ///< the sums across stages
+  tensors totals_;                                   ///< the sums across stages
+  std::map<std::size_t, std::vector<double>> sums_;  ///< by ring: its numbers one after the other
   double begin_s_ = 0, clock_s_ = 0, loss_ = 0;
   int overruns_ = 0;
 };

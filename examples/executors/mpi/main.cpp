@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <mpi.h>
+#include <sched.h>
 
 #include <hetplan/problem/job.hpp>
 
@@ -34,6 +35,7 @@ using namespace executors;
 struct ranks {
   int rank = 0, size = 1;
   bool on_one_machine = true;
+  unsigned cores = 0;  ///< that they may use together; where each machine has its own, as many as it takes
 };
 
 ranks find_ranks() {
@@ -49,6 +51,11 @@ ranks find_ranks() {
   int all = 0;
   MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   r.on_one_machine = all == 1;
+  cpu_set_t own, together;
+  CPU_ZERO(&own);
+  ::sched_getaffinity(0, sizeof own, &own);
+  MPI_Allreduce(&own, &together, sizeof own, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+  r.cores = r.on_one_machine ? static_cast<unsigned>(CPU_COUNT(&together)) : static_cast<unsigned>(r.size);
   return r;
 }
 
@@ -97,10 +104,12 @@ int run(const ranks& r, const options& o, bool shaped) {
   std::optional<run_inputs> in;
   prepared_run job;
   std::vector<std::size_t> used;
+  slowing slow = slowing::wait;
   const auto read = [&] {
     in = read_run(o.model, o.cluster, o.plan, o.nominal);
     if (o.paced) require_known_kinds(in->cluster, o.cluster);
-    if (o.paced && r.on_one_machine) require_cores(in->cluster, in->plan, o.cluster);
+    slow = choose_slowing(o.slow, in->cluster, o.cluster, r.cores);
+    if (o.paced) require_cores(in->cluster, in->plan, o.cluster, slow, r.cores);
     job = prepare(*in);
     for (std::size_t d = 0; d < in->cluster.size(); ++d) {
       if (job.work.uses(hetplan::device_id(d))) used.push_back(d);
@@ -117,10 +126,15 @@ int run(const ranks& r, const options& o, bool shaped) {
   MPI_Comm workers;
   MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, r.rank, &workers);
   if (!works) return 0;
-  run_report report{
-      .executor = "mpi", .network = in->net.name, .plan = o.plan, .predicted_s = job.predicted_s, .iterations = {}, .paced = o.paced};
+  run_report report{.executor = "mpi",
+                    .network = in->net.name,
+                    .plan = o.plan,
+                    .predicted_s = job.predicted_s,
+                    .iterations = {},
+                    .paced = o.paced,
+                    .slow = std::string(to_string(slow))};
   training_settings settings{.seed = o.seed};
-  settings.paced = o.paced ? paced_devices(in->cluster) : std::vector<char>(in->cluster.size(), 0);
+  if (o.paced) settings.paces = paces_of(in->cluster, slow);
   rank_links link(workers, job.work, in->cluster, shaped, o.timeout_s);
   worker w(in->net, job.work, link.device(), settings, link);
   train(w, link, 1 + o.iterations, report.iterations);
@@ -149,8 +163,8 @@ int profile(const ranks& r, const options& o, bool shaped) {
     require_links(r, shaped);
   };
   if (!all_agree(r.rank, o.timeout_s, read)) return 2;
-  std::vector<layer_times> times;
-  if (r.rank == 0) times = measure_layers(in->net, o.batches, o.layer_runs());
+  kind_times times;
+  if (r.rank == 0) times = profile_layers(o, *in, r.cores);
   wait_for_all(MPI_COMM_WORLD, std::max(o.timeout_s, 600.0));
 
   const pair_flows pairs = flows_between_all(in->nominal);
@@ -175,6 +189,7 @@ int profile(const ranks& r, const options& o, bool shaped) {
 int work(int argc, char** argv) {
   command_line line("executor_mpi", "Trains plans for real over MPI ranks, one per device, and says whether the prediction was true.");
   std::string links;
+  keep_memory();
   line.add_choice("--links", links, "shaped: as the cluster says, on one machine (so where devices are paced); real: as fast as they are",
                   {"shaped", "real"});
   const ranks r = find_ranks();

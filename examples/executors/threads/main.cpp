@@ -14,16 +14,14 @@ namespace {
 using namespace executors;
 
 void profile(const options& o) {
-  const auto [net, nominal] = read_profile(o.network, o.cluster);
-  write_profile(o, net, measure_layers(net, o.batches, o.layer_runs()), measure_links(nominal, o.link_runs()));
+  const profile_inputs in = read_profile(o.network, o.cluster);
+  const kind_times layers = profile_layers(o, in, own_cores());
+  write_profile(o, in.net, layers, measure_links(in.nominal, o.link_runs()));
 }
 
 void run(const options& o, const fault_options& wrong) {
   const run_inputs in = read_run(o.model, o.cluster, o.plan, o.nominal);
-  if (o.paced) {
-    require_known_kinds(in.cluster, o.cluster);
-    require_cores(in.cluster, in.plan, o.cluster);
-  }
+  if (o.paced) require_known_kinds(in.cluster, o.cluster);
   const run_report report = run_plan(in, o, wrong);
   std::cout << (o.json ? report_json(report) : report_text(report));
 }
@@ -31,6 +29,7 @@ void run(const options& o, const fault_options& wrong) {
 int work(int argc, char** argv) {
   command_line line("executor_threads", "Trains plans for real with a thread per device, and says whether the prediction was true.");
   fault_options wrong;
+  keep_memory();
   line.add_run_option("--kill", wrong.kills, "switch a device off: DEVICE@ITERATION[+SECONDS]", "FAULT");
   line.add_run_option("--cut", wrong.cuts, "let nothing through a resource: RESOURCE@ITERATION:SECONDS", "FAULT");
   line.add_run_flag("--backups", wrong.backups, "copies after every iteration, as with --kill");

@@ -66,13 +66,20 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
 ///
 /// Throws  invalid_input before anything runs; timed_out, cannot_go_on.
 [[nodiscard]] inline run_report run_plan(const run_inputs& in, const options& o, const fault_options& wrong = {}) {
+  const slowing slow = choose_slowing(o.slow, in.cluster, o.cluster, own_cores());
+  if (o.paced) require_cores(in.cluster, in.plan, o.cluster, slow, own_cores());
   const prepared_run ready = prepare(in);
-  const training_settings settings{.seed = o.seed, .paced = o.paced ? paced_devices(in.cluster) : std::vector<char>(in.cluster.size(), 0)};
+  const training_settings settings{.seed = o.seed, .paces = o.paced ? paces_of(in.cluster, slow) : std::vector<pace>{}};
   const thread_options threads{.shaped = o.paced, .timeout_s = o.timeout_s};
   const faults planned = read_faults(wrong, in, ready.predicted_s);
   const int iterations = 1 + o.iterations;
-  run_report report{
-      .executor = "threads", .network = in.net.name, .plan = o.plan, .predicted_s = ready.predicted_s, .iterations = {}, .paced = o.paced};
+  run_report report{.executor = "threads",
+                    .network = in.net.name,
+                    .plan = o.plan,
+                    .predicted_s = ready.predicted_s,
+                    .iterations = {},
+                    .paced = o.paced,
+                    .slow = std::string(to_string(slow))};
   thread_training done;
   if (planned.kills.empty() && planned.cuts.empty() && !wrong.backups) {
     train_with_threads(in.net, ready.work, in.cluster, settings, iterations, done, threads);

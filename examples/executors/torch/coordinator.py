@@ -163,7 +163,7 @@ class Coordinator:
     def report(self) -> Dict[str, Any]:
         return {"executor": "torch", "network": self.settings.network.name, "plan": self.graph.planner, "links": self.fabric.name,
                 "predicted": self.graph.latency, "iterations": self.times, "measured": statistics.median(self.times) if self.times else None,
-                "losses": self.losses, "paced": bool(self.settings.slowness), "overruns": self.overruns, "recoveries": self.recoveries}
+                "losses": self.losses, "paced": bool(self.settings.paces), "overruns": self.overruns, "recoveries": self.recoveries}
 
     def check(self) -> Dict[str, float]:
         """Against plain training on one device: the largest relative difference of losses and of each layer's weights on each

@@ -41,6 +41,23 @@ def slowness(kind: str, device: str) -> float:
     return value
 
 
+class Pace(NamedTuple):
+    """How slow a device is beside a core, and by what means."""
+    times: int = 1     # it does the work of a task so often; all but the last go to waste
+    wait: float = 1.0  # a task lasts so many times the processor time of its work: the device waits until then
+
+
+def paces(asked: Optional[str], kinds: Dict[str, str], cores: int) -> Tuple[str, Dict[str, Pace]]:
+    """By device, what makes core/N slow: "repeat" or "wait". Not told: repeat where there is a core for every device and every N is whole."""
+    slow = {d: slowness(kind, d) for d, kind in kinds.items()}
+    odd = [d for d, s in slow.items() if s != int(s)]
+    if asked == "repeat" and odd:
+        raise BadInput(f'device "{odd[0]}": expected a whole number of times with --slow repeat, got kind "{kinds[odd[0]]}"')
+    if asked == "repeat" or (asked is None and not odd and len(kinds) <= cores):
+        return "repeat", {d: Pace(times=int(s)) for d, s in slow.items()}
+    return "wait", {d: Pace(wait=s) for d, s in slow.items()}
+
+
 class Chunk(NamedTuple):
     bytes: float
     release: float  # not before so many seconds of the iteration

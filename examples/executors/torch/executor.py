@@ -27,7 +27,7 @@ except ImportError:
     sys.exit(2)
 
 from coordinator import Coordinator, Files, Trouble
-from documents import Cluster, Program, TaskGraph, require_writable, slowness, write
+from documents import Cluster, Pace, Program, TaskGraph, paces, require_writable, write
 from fabrics import make_fabric
 from fleet import Lost
 from models import network_named
@@ -37,13 +37,12 @@ from profiler import profile
 from worker import Settings, use_one_core
 
 
-def paces(graph: TaskGraph) -> Dict[str, float]:
-    """How many times slower than a core each device is. Their real work together has to fit on this machine."""
-    slow, cores = {d: slowness(graph.kinds[d], d) for d in graph.used}, len(os.sched_getaffinity(0))
-    busy = sum(1 / s for s in slow.values())
+def require_cores(graph: TaskGraph, pace: Dict[str, Pace], cores: int) -> None:
+    """The devices' real work together has to fit on this machine."""
+    busy = sum(1 / pace[d].wait for d in graph.used)
     if busy > cores + 1e-9:
-        raise BadInput(f"{graph.file}: /devices: need {busy:.2f} cores at once, this machine has {cores}; expected slower kinds, or --pace none")
-    return slow
+        raise BadInput(f"{graph.file}: /devices: need {busy:.2f} cores at once, this machine has {cores}; "
+                       "expected slower kinds with --slow wait, or --pace none")
 
 
 def count(text: str) -> int:
@@ -100,14 +99,17 @@ def run(o: argparse.Namespace) -> int:
     for device, _ in o.kill:
         if device not in graph.used:
             raise BadInput(f'--kill: expected a device of the plan ({", ".join(graph.used)}), got "{device}"')
-    slow = paces(graph) if o.pace == "measured" else {}
+    cores = len(os.sched_getaffinity(0))
+    slow, pace = paces(o.slow, graph.kinds, cores) if o.pace == "measured" else ("", {})
+    if pace:
+        require_cores(graph, pace, cores)
     use_one_core()
     fabric = make_fabric(o.links, nominal, graph)
-    job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, fabric, Settings(network, o.seed, slow, o.timeout))
+    job = Coordinator(Files(program, o.model, o.cluster, o.plan), graph, fabric, Settings(network, o.seed, pace, o.timeout))
     try:
         job.start()
         job.train(o.iterations, Trouble(o.kill, o.cut))
-        report = job.report()
+        report = {**job.report(), "slow": slow}
         if o.check:
             report.update(job.check())
         if o.trace:
@@ -124,7 +126,7 @@ def text_of(report: Dict[str, Any]) -> str:
     measured, predicted = report["measured"], report["predicted"]
     lines = [f"{report['network']}, plan of {report['plan']}, links {report['links']}",
              f"predicted {predicted:.4f} s" + (f", measured {measured:.4f} s ({measured / predicted - 1:+.1%})" if measured else ""),
-             "iterations " + " ".join(f"{t:.4f}" for t in report["iterations"]) + f" s, overruns {report['overruns']}",
+             "iterations " + " ".join(f"{t:.4f}" for t in report["iterations"]) + f" s, overruns {report['overruns']}" + (f", slower devices {report['slow']}" if report["slow"] else ""),
              "losses " + " ".join(f"{loss:.6f}" for loss in report["losses"])]
     lines += [f"lost {', '.join(r['lost'])} in iteration {r['iteration']}: noticed after {r['noticed']:.2f} s, "
               f"re-planned in {r['replanned']:.2f} s, {r['moved_bytes']} B moved in {r['moved']:.2f} s" for r in report["recoveries"]]
@@ -151,6 +153,7 @@ def parsed(arguments: List[str]) -> argparse.Namespace:
     p.add_argument("--out-cluster", required=True)
     p.add_argument("--batches", default="1,2,4,8")
     p.add_argument("--quick", action="store_true", help="fewer repetitions")
+    p.add_argument("--busy", action="store_true", help="with the other devices' cores busy: they train the same network at the same time")
     r = commands.add_parser("run", help="train by a plan")
     r.add_argument("model")
     r.add_argument("cluster")
@@ -165,6 +168,9 @@ def parsed(arguments: List[str]) -> argparse.Namespace:
     r.add_argument("--trace", help="write measured and predicted times of the last iteration's tasks")
     r.add_argument("--svg", help="draw them")
     for each in (p, r):
+        each.add_argument("--slow", choices=["repeat", "wait"],
+                          help="how core/N gets N times slower: repeat the work of each task N times, or wait until N times its processor "
+                               "time has passed (default: repeat where there is a core for every device)")
         each.add_argument("--hetplan", help="the program (default: HETPLAN_CLI)")
         each.add_argument("--seed", type=int, default=1)
         each.add_argument("--timeout", type=seconds, default=30.0, help="seconds, of every wait")

@@ -5,22 +5,26 @@ Source: Asteroid sec. 3.3 (layers over batch sizes, links), DeepCEE sec. 3.2 (li
 """
 
 import argparse
+import contextlib
 import json
+import os
+import signal
 import statistics
 import sys
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy
 import torch
 
 from coordinator import HEAD_START
-from documents import Cluster, Program, require_writable, slowness, write
+from documents import Cluster, Program, paces, require_writable, write
 from fabrics import Fabric, make_fabric
 from fleet import Fleet
 from models import Network, network_named
 from problems import BadInput
-from worker import Settings, boot, use_one_core
+from stages import backward
+from worker import Settings, boot, end_with, use_one_core
 
 
 def profile(o: argparse.Namespace) -> int:
@@ -28,7 +32,9 @@ def profile(o: argparse.Namespace) -> int:
     program = Program(o.hetplan)
     network = network_named(o.network, "NETWORK")
     nominal = program.cluster(o.cluster)
-    slow = {kind: slowness(kind, d) for d, kind in nominal.kinds.items()}
+    cores = len(os.sched_getaffinity(0))
+    slow, by_device = paces(o.slow, nominal.kinds, cores)
+    pace = {kind: by_device[d] for d, kind in nominal.kinds.items()}
     try:
         batches = sorted({int(b) for b in o.batches.split(",")})
     except ValueError:
@@ -40,45 +46,62 @@ def profile(o: argparse.Namespace) -> int:
     use_one_core()
     # Links first: their workers have to be forked before anything else was computed here.
     cluster = measure_links(nominal, make_fabric(o.links, nominal, None), network, o)
-    layers = measure_layers(network, batches, 5 if o.quick else 15)
-    profiles = {n: {kind: {"batch": batches, "forward": [f * s for f in forward], "backward": [b * s for b in backward]}
-                    for kind, s in slow.items()} for n, (forward, backward) in layers.items()}
+    busy = min(len(nominal.kinds), cores) - 1 if o.busy else 0
+    print(f"profile: slower devices {slow}; {busy} other cores busy", file=sys.stderr)
+    with others_busy(busy, network, batches[-1]):
+        layers = {times: measure_layers(network, batches, 5 if o.quick else 15, times) for times in {p.times for p in pace.values()}}
+    profiles = {n: {kind: {"batch": batches, **{what: [s * p.wait for s in seconds] for what, seconds in layers[p.times][n].items()}}
+                    for kind, p in pace.items()} for n in network.order}
     write(o.out_model, json.dumps(network.document(profiles), indent=1))
     write(o.out_cluster, json.dumps(cluster, indent=1))
     return 0
 
 
-def measure_layers(network: Network, batches: List[int], times: int) -> Dict[str, Tuple[List[float], List[float]]]:
-    """Median seconds of each layer's forward and whole backward by batch, done as a worker does them; of layers alike, one's."""
-    found: Dict[str, Tuple[List[float], List[float]]] = {}
-    alike: Dict[Any, str] = {}
-    for name in network.order:
-        reads = [network.shapes[i] for i in network.layers[name].inputs]
-        twin = alike.setdefault((network.layers[name].kind, str(reads), str([p.shape for p in network.modules[name].parameters()])), name)
-        if twin != name:
-            found[name] = found[twin]
-            continue
-        forward, backward = [], []
-        for b in batches:
-            data = network.samples(0, 0, 0, b)
-            runs = [_time(network, name, b, data) for _ in range(times + 2)][2:]
-            forward.append(statistics.median(f for f, _ in runs))
-            backward.append(statistics.median(t for _, t in runs))
-        print(f"profile {name}: forward {forward[-1] * 1e3:.2f} ms, backward {backward[-1] * 1e3:.2f} ms at batch {batches[-1]}", file=sys.stderr)
-        found[name] = (forward, backward)
+@contextlib.contextmanager
+def others_busy(count: int, network: Network, batch: int) -> Iterator[None]:
+    """As many processes that train the network at the same time. Before it was trained here: what comes after cannot be forked."""
+    children, parent = [], os.getpid()
+    try:
+        for _ in range(count):
+            children.append(os.fork())
+            if children[-1] == 0:
+                try:
+                    end_with(parent)
+                    while True:
+                        measure_layers(network, [batch], 5)
+                finally:
+                    os._exit(1)
+        yield
+    finally:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def measure_layers(network: Network, batches: List[int], runs: int, times: int = 1) -> Dict[str, Dict[str, List[float]]]:
+    """Mean seconds of each layer's forward and whole backward by batch, done as a worker does them and in its order, so that layers find
+    the caches as in training. A run adds up tasks: so means."""
+    found: Dict[str, Dict[str, List[float]]] = {n: {"forward": [], "backward": []} for n in network.order}
+    for b in batches:
+        data = network.samples(0, 0, 0, b)
+        measured = [{n: _time(network, n, b, data, times) for n in network.order} for _ in range(runs + 2)][2:]
+        for n, lists in found.items():
+            for at, seconds in enumerate(lists.values()):
+                seconds.append(statistics.fmean(m[n][at] for m in measured))
     return found
 
 
-def _time(network: Network, name: str, batch: int, data: Dict[str, torch.Tensor]) -> Tuple[float, float]:
+def _time(network: Network, name: str, batch: int, data: Dict[str, torch.Tensor], times: int) -> Tuple[float, float]:
     module = network.modules[name]
     read = [torch.randn(batch, *network.shapes[i]).requires_grad_() for i in network.layers[name].inputs]
     begun = time.thread_time()  # of this thread alone: what else runs on the machine is no part of a layer
-    given = network.run(name, module, read, data)
+    for _ in range(times):
+        given = network.run(name, module, read, data)
     end = given.sum() / batch if name == network.loss else given
     middle = time.thread_time()
     gradient = None if name == network.loss else torch.randn_like(given)
     again = time.thread_time()
-    torch.autograd.backward([end], [gradient])
+    backward([end], [gradient], [*read, *module.parameters()], times)
     return middle - begun, time.thread_time() - again
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """A device's part of a stage: its layers, their forward and backward on ranges of samples, their gradients and weights."""
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
@@ -58,8 +58,8 @@ def assemble(slices: List[Slice], layer: str, first: int, last: int) -> Tensor:
 class StagePart:
     """What one device holds of one stage."""
 
-    def __init__(self, network: Network, graph: TaskGraph, stage: int, seed: int):
-        self.network, self.batch = network, graph.batch
+    def __init__(self, network: Network, graph: TaskGraph, stage: int, seed: int, times: int = 1):
+        self.network, self.batch, self.times = network, graph.batch, times
         chosen = set(graph.stages[stage].layers)
         self.layers = [n for n in network.order if n in chosen]
         self.modules = network.tied_modules(self.layers, seed)
@@ -70,8 +70,9 @@ class StagePart:
 
     def forward(self, first: int, last: int, read: Tensors, data: Tensors) -> Tensors:
         """What leaves the stage. Keeps the graph for the backward of the same samples."""
-        leaves = {n: t.detach().requires_grad_() for n, t in read.items()}
-        values = self.network.forward(self.modules, leaves, data)
+        for _ in range(self.times):  # all but the last go to waste
+            leaves = {n: t.detach().requires_grad_() for n, t in read.items()}
+            values = self.network.forward(self.modules, leaves, data)
         ends = [values[n] for n in self.outputs]
         if self.network.loss in values:
             loss = values[self.network.loss].sum() / self.batch  # the mean over the batch, of which these are some samples
@@ -83,7 +84,8 @@ class StagePart:
     def backward(self, first: int, last: int, gradients: Tensors) -> Tensors:
         """Adds to the gradients of the weights; gives those of what was read."""
         leaves, ends = self._kept.pop((first, last))
-        torch.autograd.backward(ends, [gradients[n] for n in self.outputs] + [None] * (len(ends) - len(self.outputs)))
+        backward(ends, [gradients[n] for n in self.outputs] + [None] * (len(ends) - len(self.outputs)),
+                 [*leaves.values(), *(p for m in self.modules.values() for p in m.parameters())], self.times)
         return {n: t.grad for n, t in leaves.items()}
 
     def reset(self) -> None:
@@ -113,6 +115,13 @@ class StagePart:
     def weights(self, layer: str) -> Tensor:
         with torch.no_grad():
             return flat(list(self.modules[layer].parameters()))
+
+
+def backward(ends: List[Tensor], gradients: List[Optional[Tensor]], inputs: List[Tensor], times: int) -> None:
+    """Adds to the gradients of the inputs once, and does the work of that so many times."""
+    for _ in range(times - 1):
+        torch.autograd.grad(ends, inputs, gradients, retain_graph=True, allow_unused=True)
+    torch.autograd.backward(ends, gradients)
 
 
 def flat(tensors: List[Tensor]) -> Tensor:

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from documents import TaskGraph
+from documents import Pace, TaskGraph
 from links import Aborted, Key, Links, pieces_of
 from models import Network
 from problems import CannotGoOn
@@ -34,7 +34,7 @@ BEAT_SECONDS = 0.25
 class Settings(NamedTuple):
     network: Network
     seed: int
-    slowness: Dict[str, float]  # by device, how many times slower than a core; empty: nobody is paced
+    paces: Dict[str, Pace]  # by device; empty: all are as fast as a core
     timeout: float
 
     def patience(self, graph: TaskGraph) -> float:
@@ -67,6 +67,7 @@ class Store:
 class Worker:
     def __init__(self, device: str, settings: Settings, links: Links, control: Connection):
         self.device, self.settings, self.links, self.control = device, settings, links, control
+        self.pace = settings.paces.get(device, Pace())
         self.store = Store(settings)
         self.parts: Dict[int, StagePart] = {}
         self.commands: "queue.Queue[Tuple[Any, ...]]" = queue.Queue()
@@ -113,7 +114,7 @@ class Worker:
             "adopt": self.adopt, "prepare": self.prepare, "start": self.iterate, "step": self.step, "commit": self.commit,
             "send": self.send_out, "take": self.take_in, "weights": self.give_weights}
         # Where devices share a core each gets its part. Of this thread: those that send and receive, started before, come first.
-        os.nice(round(3 * math.log2(self.settings.slowness.get(self.device, 1.0))))
+        os.nice(round(3 * math.log2(self.pace.wait)))
         while True:
             command, *arguments = self.commands.get()
             try:
@@ -140,7 +141,7 @@ class Worker:
         mine = [s for s, stage in enumerate(graph.stages) if self.device in stage.devices]
         weights = {n: self.store.weights(n) for s in mine for n in graph.stages[s].layers if n not in gets}
         weights.update({n: torch.from_numpy(self.links.take((epoch, "layer", n), self.patience)) for n in gets})
-        self.parts = {s: StagePart(network, graph, s, self.settings.seed) for s in mine}
+        self.parts = {s: StagePart(network, graph, s, self.settings.seed, self.pace.times) for s in mine}
         for s, part in self.parts.items():
             for n in graph.stages[s].layers:
                 part.load(n, weights[n])
@@ -207,7 +208,7 @@ class Worker:
         self._require(epoch)
         self.iteration, self.start = iteration, start
         self.results: Dict[int, Slice] = {}
-        self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, real work
+        self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, processor time of its work
         overruns = 0
         backwards_left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
         self.reducer.begin(epoch, iteration, start)
@@ -221,14 +222,14 @@ class Worker:
                 inputs, came = self._inputs(t)
                 self._require(epoch)
                 # A task starts when its device is free and its inputs are there: handling them is part of its time.
-                begun = max(free, came)
+                begun, before = max(free, came), time.thread_time()
                 self._compute(t, inputs)
-                free = time.monotonic()
-                worked = free - begun
-                if self.settings.slowness.get(self.device, 1.0) > 1:
-                    overruns += worked > task.seconds
-                    time.sleep(max(0.0, task.seconds - worked))
-                    free = max(free, begun + task.seconds)
+                free, worked = time.monotonic(), time.thread_time() - before
+                if self.pace.wait > 1:
+                    end = begun + self.pace.wait * worked
+                    overruns += free > end
+                    time.sleep(max(0.0, end - free))
+                    free = max(free, end)
                 self.log.append((t, begun - start, free - start, worked))
                 self._send(t)
                 if task.phase == "B":
@@ -307,13 +308,18 @@ def use_one_core() -> None:
         libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
 
 
-def boot(device: str, settings: Settings, make_links: Callable[[str], Links], control: Connection, parent: int) -> None:
-    """The life of the process. It ends with its parent, however that ends."""
+def end_with(parent: int) -> None:
+    """A process that was forked ends with its parent, however that ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def boot(device: str, settings: Settings, make_links: Callable[[str], Links], control: Connection, parent: int) -> None:
+    """The life of the process."""
+    end_with(parent)
     use_one_core()
     Worker(device, settings, make_links(device), control).run()
 
