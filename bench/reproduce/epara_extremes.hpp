@@ -124,6 +124,7 @@ inline void add_faults(const sections& page) {
   const std::vector<std::pair<std::string, std::vector<serving_fault>>> cases = {
       {"none", {}},
       {"silent errors at two servers, the middle third", {{from, first, wrong_state{until}}, {from, last, wrong_state{until}}}},
+      {"a busy server is not heard of, the middle third", {{from, first, ring_cut{until}}, {from, last, ring_cut{until}}}},
       {"a GPU of a busy server fails", {{from, first, gpu_fails{0}}}},
       {"a server fails", {{from, last, server_fails{}}}},
   };
