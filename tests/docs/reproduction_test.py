@@ -97,10 +97,10 @@ class update(unittest.TestCase):
         self.assertIn("changed since it was made", self.run_update(page=edited, options=["--quick"], status=1))
 
     def test_check_does_not_compare_times_and_compares_what_stands_beside_them(self):
-        timed = PRINTS.replace("new time", "| model | 5 layers | 2.5 ms | 3.1 x |")
+        timed = PRINTS.replace("new time", "Measured on Monday.\\n| model | 5 layers | 2.5 ms | 3.1 x |")
         self.run_update(prints=timed)
         current = self.page.read_text()
-        self.assertEqual(self.run_update(page=current, prints=timed.replace("2.5 ms", "31 us").replace("3.1", "9"), options=["--check"]), "")
+        self.assertEqual(self.run_update(page=current, prints=timed.replace("2.5 ms", "31 us").replace("Monday", "Tuesday").replace("3.1", "9"), options=["--check"]), "")
         self.assertIn("2.5 ms", self.page.read_text())
         self.assertIn("+| model | 6 layers", self.run_update(page=current, prints=timed.replace("5 layers", "6 layers"), options=["--check"], status=1))
 
