@@ -28,7 +28,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MARK = re.compile(r"<!-- (begin|end) (\S+?)( timed)? -->\n?")
 MADE_FROM = re.compile(r"<!-- made from (\w+) -->\n")
-MEASURED = re.compile(r"^Measured on .*$|(?<=\| )(> )?[\d.]+ (ns|us|ms|s|min|h|x)(?= \|)", re.M)
+MEASURED = re.compile(r"^Measured on .*$|(?<=\| )(> )?[\d.e+]+ (ns|us|ms|s|min|h|x)(?= \|)", re.M)
 
 
 class fault(Exception):
