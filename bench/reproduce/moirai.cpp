@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -23,9 +24,11 @@
 #include <hetplan/place/heft.hpp>
 #include <hetplan/place/m_sct.hpp>
 #include <hetplan/place/make_placement_table.hpp>
+#include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/zoo/moirai_setting.hpp>
 
+#include <support/random_tables.hpp>
 #include "reproduce/sections.hpp"
 
 using namespace hetplan;
@@ -79,8 +82,8 @@ void add_models(const bench::sections& page) {
   for (std::size_t i = 0; i < zoo::moirai_models.size(); ++i) {
     const zoo::moirai_model& m = zoo::moirai_models[i];
     const auto of_width = [&](double width) { return 12 * m.layers * width * width; };
-    rows.push_back({std::string(m.name), number("%.3g M", m.parameters / 1e6), std::to_string(m.layers), std::to_string(m.heads),
-                    std::to_string(in_print[i].hidden), number("%.3g M", of_width(in_print[i].hidden) / 1e6),
+    rows.push_back({std::string(m.name), number("%.0f M", m.parameters / 1e6), std::to_string(m.layers), std::to_string(m.heads),
+                    std::to_string(in_print[i].hidden), number("%.0f M", of_width(in_print[i].hidden) / 1e6),
                     number("%.0f", std::sqrt(m.parameters / 12 / m.layers)), std::to_string(m.operators)});
   }
   page.add("models", bench::markdown_table(rows, 1));
@@ -158,6 +161,48 @@ void add_samples(const bench::sections& page, const std::string& folder) {
   page.add_timed("samples", bench::markdown_table(rows));
 }
 
+/// Drawn graphs, ten of each size: branch and bound from the best list schedule.
+void add_proofs(const bench::sections& page) {
+  struct size {
+    std::size_t operators, devices;
+    unsigned edge_percent;
+    place::contention rule;
+  };
+  using place::contention;
+  std::vector<row> rows{
+      {"operators x devices", "edges", "contention", "proven", "median", "longest", "nodes", "largest gap", "start / found"}};
+  for (const size& s :
+       {size{12, 2, 25, contention::none}, size{20, 2, 20, contention::none}, size{12, 4, 25, contention::none},
+        size{20, 4, 15, contention::none}, size{30, 4, 10, contention::none}, size{40, 4, 8, contention::none},
+        size{10, 3, 25, contention::per_link}, size{16, 2, 25, contention::one_port}, size{20, 4, 15, contention::one_port}}) {
+    if (page.quick() && s.operators > 12) continue;
+    std::vector<double> took_s, gap, start;
+    double nodes = 0;
+    int proven = 0;
+    constexpr int graphs = 10;
+    for (std::uint64_t g = 0; g < graphs; ++g) {
+      const place::placement_table t =
+          support::random_table(100 + g, {.operators = s.operators, .devices = s.devices, .edge_percent = s.edge_percent});
+      const place::operator_schedule known = place::best_list_schedule(t, {s.rule});
+      place::operator_schedule found;
+      took_s.push_back(bench::seconds_of([&] {
+        found = place::optimal_schedule(t, {s.rule}, known, {.steps = 20'000'000});
+        return found.makespan_s;
+      }));
+      gap.push_back(found.gap());
+      start.push_back(known.makespan_s / found.makespan_s);
+      nodes += static_cast<double>(found.steps);
+      proven += found.status.ok() ? 1 : 0;
+    }
+    rows.push_back({std::to_string(s.operators) + " x " + std::to_string(s.devices), std::to_string(s.edge_percent) + " %",
+                    std::string(to_string(s.rule)), std::to_string(proven) + " of " + std::to_string(graphs),
+                    number("%.2f s", bench::median(took_s)), number("%.2f s", *std::max_element(took_s.begin(), took_s.end())),
+                    number("%.0f", nodes / graphs), number("%.1f %%", 100 * *std::max_element(gap.begin(), gap.end())),
+                    number("%.3f", bench::median(start))});
+  }
+  page.add_timed("proofs", bench::markdown_table(rows, 3));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -168,6 +213,7 @@ int main(int argc, char** argv) try {
   if (!there && !page.quick()) return 1;
   add_models(page);
   add_graphs(page);
+  add_proofs(page);
   if (there) add_samples(page, folder);
   else page.add("samples", "Skipped.");
 } catch (const std::exception& e) {
