@@ -24,6 +24,8 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 
+#include "reproduce/asteroid_faults.hpp"
+#include "reproduce/asteroid_motivation.hpp"
 #include "reproduce/asteroid_setting.hpp"
 #include "reproduce/plot_svg.hpp"
 #include "reproduce/sections.hpp"
@@ -496,6 +498,8 @@ void add_planning(const sections& page, const std::vector<trained_model>& models
 int main(int argc, char** argv) {
   const sections page(argc, argv);
   const std::vector<trained_model> models = bench::trained_models();
+  bench::add_communication(page, models);
+  bench::add_memory(page, models);
   add_speeds(page, models);
   add_speedups(page, models);
   add_throughput(page, models);
@@ -508,4 +512,6 @@ int main(int argc, char** argv) {
   add_scalability(page, models);
   add_energy(page, models);
   add_planning(page, models);
+  bench::add_profiling(page, models);
+  bench::add_faults(page);
 }

@@ -35,9 +35,14 @@
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/expand.hpp>
 #include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/models.hpp>
 
+#include "reproduce/dora_deadlines.hpp"
+#include "reproduce/dora_dynamics.hpp"
+#include "reproduce/dora_order.hpp"
+#include "reproduce/dora_quality.hpp"
 #include "reproduce/plot_svg.hpp"
 #include "reproduce/sections.hpp"
 
@@ -467,6 +472,8 @@ std::string phases(bool quick) {
   if (!quick) {
     rows.push_back({"*paper, not named*", "qwen3-1.7b, training", "", "", "99.3 s", "109.2 s", "87 s", ""});
     rows.push_back({"*paper, not named*", "qwen-omni, training", "", "", "173.6 s", "182.2 s", "133.1 s", ""});
+    rows.push_back({"*paper, not named*", "qwen3-1.7b, generation", "", "", "200 ms", "320 ms", "140 ms", ""});
+    rows.push_back({"*paper, not named*", "qwen-omni, generation", "", "", "340 ms", "520 ms", "330 ms", ""});
   }
   return bench::markdown_table(rows);
 }
@@ -577,15 +584,90 @@ std::string contention(bool quick) {
   return bench::markdown_table(rows, 3);
 }
 
+/// One device alone generates for one sequence (Figs 1b and 3a).
+std::string alone() {
+  struct reported {
+    const char *kind, *paper;
+  };
+  std::vector<row> rows{{"device", "the paper's, Qwen3-0.6B", "Qwen3-0.6B", "its energy", "Qwen3-1.7B", "its energy"}};
+  for (const reported& d : {reported{"snapdragon-8-elite", "190 ms, 200 ms"},
+                            {"rtx4050", "170 ms"},
+                            {"rtx4060ti", "150 ms"},
+                            {"v100", "110 ms"},
+                            {"a40", "60 ms"}}) {
+    row r{d.kind, d.paper};
+    for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) {
+      job wanted = job_of(mode::generation, name);
+      wanted.batch = 1;
+      const planning_graph model = model_of(mode::generation, name);
+      const answer a(recipes::on_device(problem_of(model, cluster("alone", zoo::device(d.kind, "one")), wanted), minimize_latency{}, 1));
+      r.push_back(readable(seconds(a.time_s())));
+      r.push_back(number("%.2f J", a.energy_J() / wanted.workload.tokens));
+    }
+    rows.push_back(std::move(r));
+  }
+  return bench::markdown_table(rows, 1);
+}
+
+/// How much of the network a training iteration uses without and with phase 2 (Fig 13).
+std::string network_use(bool quick) {
+  std::vector<row> rows{{"model", "phases", "an iteration", "moved", "on average", "the busiest wire's use"}};
+  const cluster devices = cluster_of("traffic-monitor");
+  for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
+    if (quick && std::string(name) == "qwen-omni") continue;
+    const planning_graph model = model_of(mode::training, name);
+    const problem p = problem_of(model, devices, job_of(mode::training, name));
+    const auto add = [&](const char* phases, const plan_result& found) {
+      const plan& best = found.plans.at(0);
+      const tasks::task_graph g = tasks::expand(best, model, devices, p.cost);
+      const double iteration_s = best.predicted->latency.value();
+      double moved = 0;
+      std::vector<double> busy_s(devices.network().resources().size(), 0);
+      for (const tasks::transfer& t : g.transfers) {
+        moved += t.volume_bytes;
+        for (const resource_use& u : g.routes[t.route].via)
+          busy_s[u.resource.index()] += t.volume_bytes * u.weight / devices.network()[u.resource].capacity.value();
+      }
+      rows.push_back({name, phases, readable(seconds(iteration_s)), readable(bytes(moved)),
+                      number("%.3g Mbit/s", 8e-6 * moved / iteration_s),
+                      number("%.1f %%", 100 * *std::ranges::max_element(busy_s) / iteration_s)});
+    };
+    add("1", recipes::dora_partitioner(p, minimize_latency{}, 1));
+    add("1 + 2", recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}}));
+  }
+  return bench::markdown_table(rows);
+}
+
+/// What lambda buys: energy + lambda x time, Qwen3-1.7B in the traffic monitor (Fig 15).
+std::string tradeoffs(bool quick) {
+  std::vector<row> rows{{"lambda [J/s]", "training: an iteration", "its energy", "watts", "generation: a token", "its energy", "watts"}};
+  const cluster devices = cluster_of("traffic-monitor");
+  for (const double lambda : quick ? std::vector{1.0} : std::vector{0.1, 0.5, 1.0, 3.0, 10.0, 100.0, 1000.0}) {
+    row r{number("%g", lambda)};
+    for (const mode how : {mode::training, mode::generation}) {
+      const planning_graph model = model_of(how, "qwen3-1.7b");
+      const job wanted = job_of(how, "qwen3-1.7b");
+      const answer a(recipes::dora(problem_of(model, devices, wanted), keep_qoe{seconds(0), lambda}, 1));
+      const double energy_J = a.energy_J() / (how == mode::generation ? wanted.workload.tokens : 1);
+      r.push_back(readable(seconds(a.time_s())));
+      r.push_back(number("%.4g J", energy_J));
+      r.push_back(number("%.3g", energy_J / a.time_s()));
+    }
+    rows.push_back(std::move(r));
+  }
+  if (!quick) rows.push_back({"*paper, 0.1 to 1*", "150 to 250 s", "80 to 180 J", "", "4 to 10 s", "5 to 15 J", ""});
+  return bench::markdown_table(rows, 1);
+}
+
 /// How long planners think (Table 4): medians of what they say themselves.
 std::string planning_times(bool quick) {
   struct reported {
     const char *setting, *model, *metis, *asteroid, *dora;
   };
   const reported paper[] = {
-      {"smart-home-2", "bert-base", "0.32", "0.17", "0.12"},     {"smart-home-2", "qwen3-1.7b", "0.85", "0.50", "0.20"},
-      {"smart-home-2", "qwen-omni", "1.383", "1.14", "0.79"},    {"traffic-monitor", "bert-base", "0.28", "0.13", "0.11"},
-      {"traffic-monitor", "qwen3-1.7b", "0.78", "0.39", "0.17"}, {"traffic-monitor", "qwen-omni", "1.25", "1.02", "0.72"}};
+      {"smart-home-2", "bert-base", "320 ms", "170 ms", "120 ms"},     {"smart-home-2", "qwen3-1.7b", "850 ms", "500 ms", "200 ms"},
+      {"smart-home-2", "qwen-omni", "1.383 s", "1.14 s", "790 ms"},    {"traffic-monitor", "bert-base", "280 ms", "130 ms", "110 ms"},
+      {"traffic-monitor", "qwen3-1.7b", "780 ms", "390 ms", "170 ms"}, {"traffic-monitor", "qwen-omni", "1.25 s", "1.02 s", "720 ms"}};
   std::vector<row> rows{{"setting", "model", "metis", "paper", "asteroid", "paper", "dora", "paper", "dora, phase 1", "dora-printed"}};
   for (const reported& r : paper) {
     if (quick && std::string(r.model) != "bert-base") continue;
@@ -595,7 +677,7 @@ std::string planning_times(bool quick) {
     const auto median_s = [&](auto&& planner) {
       std::vector<double> times;
       for (int i = 0; i < (quick ? 1 : 7); ++i) times.push_back(planner().elapsed.value());
-      return number("%.3f", bench::median(times));
+      return readable(seconds(bench::median(times)));
     };
     rows.push_back({r.setting, r.model, median_s([&] { return recipes::metis(p, minimize_latency{}); }), r.metis,
                     median_s([&] { return recipes::asteroid(p, minimize_latency{}); }), r.asteroid,
@@ -651,5 +733,12 @@ int main(int argc, char** argv) {
   page.add("phases", phases(quick));
   page.add("top-k", top_k(quick));
   page.add("contention", contention(quick));
+  page.add("alone", alone());
+  page.add("network-use", network_use(quick));
+  page.add("tradeoffs", tradeoffs(quick));
+  bench::add_quality(page);
+  bench::add_order(page);
+  bench::add_deadlines(page);
+  bench::add_dynamics(page);
   page.add_timed("planning", planning_times(quick));
 }

@@ -3,10 +3,13 @@
 /// What a reproduction program hands to its page: named sections of markdown on stdout, pictures in a folder.
 ///
 /// update.py puts a section between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page. Sections are the same in
-/// every run; those that hold measured times say so (`<!-- begin NAME timed -->`), and nobody asks whether they are current.
+/// every run; in those that hold measured times (`<!-- begin NAME timed -->`) cells such as "2.5 ms" and "3 x" may be others.
 
 #include <cstdio>
+#include <ctime>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,6 +43,23 @@ inline std::string markdown_table(const std::vector<row>& rows, std::size_t name
   return text;
 }
 
+/// When, on what, by which compiler.
+inline std::string measured_here() {
+  char day[16];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(day, sizeof day, "%Y-%m-%d", std::gmtime(&now));
+  std::string processor = "a processor without a name", line;
+  for (std::ifstream known("/proc/cpuinfo"); std::getline(known, line);) {
+    if (line.starts_with("model name")) processor = line.substr(line.find(':') + 2);
+  }
+  return "Measured on " + std::string(day) + ": " + processor + ", " + std::to_string(std::thread::hardware_concurrency()) +
+#ifdef __clang__
+         " cores, clang++ " + std::to_string(__clang_major__) + ".\n\n";
+#else
+         " cores, g++ " + std::to_string(__GNUC__) + ".\n\n";
+#endif
+}
+
 /// `--quick`: every section, but as little of it as shows that it still works. `--images FOLDER`: pictures too.
 class sections {
  public:
@@ -50,7 +70,7 @@ class sections {
   /// @param text  markdown: paragraphs, tables.
   void add(const std::string& name, const std::string& text) const { print(name, "", text); }
   /// The same for numbers that another run, or another machine, would not repeat.
-  void add_timed(const std::string& name, const std::string& text) const { print(name, " timed", text); }
+  void add_timed(const std::string& name, const std::string& text) const { print(name, " timed", measured_here() + text); }
   /// @param file  such as "reproduction.dora.training.svg".
   void add_image(const std::string& file, const std::string& svg) const {
     if (!images_.empty()) hetplan::io::write_atomically(images_ + "/" + file, svg);

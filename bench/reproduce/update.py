@@ -6,15 +6,19 @@ bench/reproduce/NAME.cpp prints the sections of docs/reproduction/NAME.md; a sec
 `<!-- begin SECTION -->` and `<!-- end SECTION -->` there. Prose outside stays. A region without a section, a section without a
 region, and a picture that the page does not show are errors; then nothing of the page is written.
 
+The page's last line, `<!-- made from HASH -->`, is of the program's own sources and of what it wrote: it tells in no time that
+either has changed since. Whether the library finds something else by now only a run can tell.
+
 usage: update.py [--check | --quick] [--programs FOLDER] [NAME ...]
-    --check      changes nothing; fails, and shows what differs, where the pages are not current. Sections with measured times
-                 (`<!-- begin SECTION timed -->`) are not compared.
-    --quick      changes nothing; asks only whether sections and regions fit each other
+    --check      changes nothing; fails, and shows what differs, where the pages are not current: by their hash, and by a run. In
+                 sections with measured times (`<!-- begin SECTION timed -->`) cells such as "2.5 ms" or "3 x" are not compared.
+    --quick      changes nothing; asks only for the hash, and whether sections and regions fit each other
     --programs   where reproduce_NAME are; build/release/bin if not given
 """
 
 import argparse
 import difflib
+import hashlib
 import pathlib
 import re
 import subprocess
@@ -23,6 +27,8 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MARK = re.compile(r"<!-- (begin|end) (\S+?)( timed)? -->\n?")
+MADE_FROM = re.compile(r"<!-- made from (\w+) -->\n")
+MEASURED = re.compile(r"^Measured on .*$|(?<=\| )(> )?[\d.e+]+ (ns|us|ms|s|min|h|x)(?= \|)", re.M)
 
 
 class fault(Exception):
@@ -57,6 +63,35 @@ def written(pieces):
     return text
 
 
+def sources(name, bench):
+    """What the program is made of here: its file, the files that it includes from here, and the settings that it reads."""
+    found, left = {}, [bench / "reproduce" / f"{name}.cpp"]
+    while left:
+        path = left.pop()
+        if path in found or not path.exists():
+            continue
+        found[path] = path.read_bytes()
+        text = found[path].decode(errors="replace")
+        for included in re.findall(r'^#include "(.+)"', text, re.M):
+            left += [folder / included for folder in (path.parent, bench, bench.parent / "tests")]
+        if "bench/settings" in text:
+            left += (bench / "settings").iterdir()
+    if not found:
+        raise fault(f"{bench / 'reproduce' / name}.cpp: no such file")
+    return [found[path] for path in sorted(found)]
+
+
+def made_from(name, pieces, bench):
+    written_by_it = "".join(f"{section}\n{content}" for section, _, content in pieces if section is not None)
+    parts = [*sources(name, bench), written_by_it.encode()]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:12]
+
+
+def with_hash(name, pieces, bench):
+    text = MADE_FROM.sub("", written(pieces)).rstrip("\n")
+    return f"{text}\n\n<!-- made from {made_from(name, pieces, bench)} -->\n"
+
+
 def run(program, images, quick):
     command = [str(program), "--images", images] + (["--quick"] if quick else [])
     try:
@@ -85,21 +120,29 @@ def differences(path, old, new):
     return "".join(line[:400] + "\n" for line in lines)
 
 
-def bring_up_to_date(page, program, docs, check, quick):
+def bring_up_to_date(page, name, program, docs, bench, check, quick):
     """Text that says what is not current; empty if all is, or now is."""
+    told = ""
     with tempfile.TemporaryDirectory() as folder:
         pieces = regions(page.read_text(), page.name)
+        if check or quick:
+            known = MADE_FROM.search(page.read_text())
+            if known is None or known[1] != made_from(name, pieces, bench):
+                told += f"{page.name}: its program or its tables changed since it was made: run bench/reproduce/update.py {name}\n"
         sections = run(program, folder, quick)
         pictures = sorted(pathlib.Path(folder).iterdir())
         fitted = fit(page, pieces, sections, pictures)
         if quick:
-            return ""
+            return told
         if check:  # times are kept as they are
-            fitted = [old if new[0] is not None and new[1] and old[1] else new for old, new in zip(pieces, fitted)]
-        results = [(page, written(fitted))] + [(docs / "images" / p.name, p.read_text()) for p in pictures]
-    told = ""
-    for path, text in results:
-        old = path.read_text() if path.exists() else ""
+            alike = [old[0] is not None and new[1] and MEASURED.sub("", old[2]) == MEASURED.sub("", new[2]) for old, new in zip(pieces, fitted)]
+            fitted = [old if same else new for old, new, same in zip(pieces, fitted, alike)]
+            results = [(page, page.read_text(), written(fitted))]
+        else:
+            results = [(page, page.read_text(), with_hash(name, fitted, bench))]
+        images = [docs / "images" / p.name for p in pictures]
+        results += [(image, image.read_text() if image.exists() else "", p.read_text()) for image, p in zip(images, pictures)]
+    for path, old, text in results:
         if old == text:
             continue
         if check:
@@ -117,6 +160,7 @@ def main():
     how.add_argument("--quick", action="store_true")
     parser.add_argument("--programs", type=pathlib.Path, default=SOURCE / "build/release/bin")
     parser.add_argument("--docs", type=pathlib.Path, default=SOURCE / "docs", help=argparse.SUPPRESS)
+    parser.add_argument("--bench", type=pathlib.Path, default=SOURCE / "bench", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*", metavar="NAME")
     asked = parser.parse_args()
     names = asked.names or sorted(p.stem for p in (SOURCE / "bench/reproduce").glob("*.cpp"))
@@ -130,7 +174,7 @@ def main():
         try:
             if not page.exists():
                 raise fault(f"{page}: no such page")
-            told += bring_up_to_date(page, asked.programs / f"reproduce_{name}", asked.docs, asked.check, asked.quick)
+            told += bring_up_to_date(page, name, asked.programs / f"reproduce_{name}", asked.docs, asked.bench, asked.check, asked.quick)
         except fault as e:
             told += f"{e}\n"
     if told:

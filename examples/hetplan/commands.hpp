@@ -97,6 +97,7 @@ struct import_options {
   std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
   std::vector<std::string> conditions;     ///< onnx: BRANCH or NAME=BRANCH
   std::optional<int> tokens_per_sample;    ///< onnx
+  std::string place;                       ///< moirai, dnn-partitioning: a rule of contention; "": operators are not placed
 };
 
 /// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.

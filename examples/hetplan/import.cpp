@@ -13,6 +13,9 @@
 #include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
+#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/plan/describe.hpp>
+#include <hetplan/solve/glpk.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -26,6 +29,7 @@ namespace {
 struct imported {
   planning_graph model;
   std::optional<hetplan::cluster> devices = {};
+  std::optional<place::placement_table> table = {};  ///< the file's own times
 };
 
 imported import_pipedream(const import_options& o) {
@@ -86,17 +90,53 @@ imported import_sailor(const common_options& options, const import_options& o) {
 /// Operators with a time on each device; what bytes and bandwidths cannot say of its transfers is told.
 imported import_table(const import_options& o) {
   const io::json_document file = io::json_document::load(o.file);
-  const place::placement_table table = o.format == "moirai" ? exchange::read_moirai(file) : exchange::read_dnn_partitioning_latency(file);
+  place::placement_table table = o.format == "moirai" ? exchange::read_moirai(file) : exchange::read_dnn_partitioning_latency(file);
   exchange::table_model m = exchange::model_of(table, exchange::model_name_of(o.file));
-  if (m.largest_error > 1e-6) {
+  if (m.largest_error > 1e-6 && (o.place.empty() || !o.out.empty())) {
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.2g", 100 * m.largest_error);
-    warn(o.file + ": transfers have times that no bytes over bandwidths give; those of the model are off by up to " + percent +
-         " % of the edge's longest: plans of the model, and what is proven of them, are not of the file's times");
+    warn(
+        o.file + ": transfers have times that no bytes over bandwidths give; those of the model are off by up to " + percent +
+        " % of the edge's longest: plans of the model, and what is proven of them, are not of the file's times (--place plans with those)");
   }
   imported result{std::move(m.model)};
   if (!o.cluster.empty()) result.devices = std::move(m.cluster);
+  result.table = std::move(table);
   return result;
+}
+
+/// The best schedule by the file's own times.
+place::operator_schedule placed(const place::placement_table& t, const std::string& rule) {
+  place::placement_rules rules;
+  for (const place::contention c : place::all_contentions) {
+    if (rule == to_string(c)) rules.contention = c;
+  }
+  place::find_options how;
+  how.lp = glpk_lp{};
+  return place::find_schedule(t, rules, how);
+}
+
+void print_placement(const place::placement_table& t, const place::operator_schedule& s) {
+  if (!s.found()) {
+    std::printf("infeasible: %s\n", escaped(s.status.reason).c_str());
+    return;
+  }
+  std::printf("%s by the file's own times", readable(seconds(s.makespan_s)).c_str());
+  if (s.gap() > 0) std::printf(", at most %.2g %% above the best\n", 100 * s.gap());
+  else std::printf(", proven: no schedule is shorter\n");
+  for (std::size_t k = 0; k < t.devices(); ++k) {
+    std::string line = t.data().devices[k] + ":";
+    for (const std::size_t i : place::sequence_of(t, s)) {
+      if (s.device[i] == k) line += " " + t.data().operators[i];
+    }
+    std::printf("%s\n", escaped(line).c_str());
+  }
+}
+
+io::json placement_json(const place::placement_table& t, const place::operator_schedule& s) {
+  io::json devices = io::json::object();
+  for (std::size_t i = 0; i < s.device.size(); ++i) devices[t.data().operators[i]] = t.data().devices[s.device[i]];
+  return {{"makespan", s.makespan_s}, {"bound", s.bound_s}, {"devices", devices}};
 }
 
 #ifdef HETPLAN_HAS_ONNX
@@ -171,19 +211,25 @@ int import_model(const common_options& options, const import_options& o) {
   outputs files({{"--out", o.out}, {"--cluster", o.cluster}}, {o.file, o.types, o.sizes, o.onto});
   const imported result = read(options, o);
   const std::string model = io::write_model(result.model);
+  place::operator_schedule schedule;
+  if (!o.place.empty()) schedule = placed(*result.table, o.place);
+  const int status = o.place.empty() || schedule.found() ? 0 : 1;
   if (result.devices) files.put(o.cluster, io::write_cluster(*result.devices));
-  if (o.out.empty()) {
-    std::cout << model;
+  if (!o.out.empty()) files.put(o.out, model);
+  if (options.json && (!o.out.empty() || !o.place.empty())) {
+    io::json document = io::json::object();
+    if (!o.out.empty()) document["written"].push_back(o.out);
+    if (result.devices) document["written"].push_back(o.cluster);
+    if (schedule.found()) document["placement"] = placement_json(*result.table, schedule);
+    std::cout << io::json_text(document);
     files.commit();
-    return 0;
+    return status;
   }
-  files.put(o.out, model);
-  io::json written = io::json::array({o.out});
-  if (result.devices) written.push_back(o.cluster);
-  if (options.json) {
-    std::cout << io::json_text(io::json{{"written", written}});
+  if (!o.place.empty()) print_placement(*result.table, schedule);
+  else if (o.out.empty()) std::cout << model;
+  if (o.out.empty()) {
     files.commit();
-    return 0;
+    return status;
   }
   std::printf("%s: %zu layers, %zu edges, ", escaped(result.model.name()).c_str(), result.model.size(), result.model.edges().size());
   const bool measured = !result.model[layer_id(0)].profiles.empty();
@@ -195,7 +241,7 @@ int import_model(const common_options& options, const import_options& o) {
   }
   std::printf("\n");
   files.commit();
-  return 0;
+  return status;
 }
 
 }  // namespace cli

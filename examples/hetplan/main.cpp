@@ -182,7 +182,10 @@ class command_line {
 
     for (const auto& [name, text] : {std::pair("moirai", "a sample graph of Moirai: operators with a time on each of its devices"),
                                      std::pair("dnn-partitioning", "a latency workload of dnn-partitioning: accelerators and CPUs")}) {
-      format(foreign, name, text)->add_option("--cluster", import_.cluster, "write the file's devices");
+      CLI::App* table = format(foreign, name, text);
+      table->add_option("--cluster", import_.cluster, "write the file's devices");
+      table->add_option("--place", import_.place, "place the operators by the file's own times, as moirai does: which transfers take turns")
+          ->check(CLI::IsMember({"none", "per_link", "one_port"}));
     }
 
     CLI::App* onnx = format(foreign, "onnx", "an ONNX model: an operator a layer");

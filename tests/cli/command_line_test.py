@@ -685,6 +685,19 @@ node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
         self.cluster("fast", "slow")
         self.assertLess(self.latency("plan", "both.json", "c.json", "job.json"), 4 * 0.01 + 1e-9)
 
+    def test_a_table_is_placed_by_its_own_times(self):
+        # No bytes over a bandwidth: of two edges one is slow from a to b, the other from b to a.
+        self.write("t.json", json.dumps({"n": 3, "devices": 2, "edges": [[0, 1], [0, 2]], "op_time_ms": [[1, 9], [9, 1], [1, 9]],
+                                         "edge_time_ms": [[[0, 2], [7, 0]], [[0, 7], [2, 0]]], "memory": [1, 1, 1], "capacity": [3, 3]}))
+        self.assertEqual(self.done("import", "moirai", "t.json", "--place", "none"),
+                         "4 ms by the file's own times, proven: no schedule is shorter\ndevice0: op0 op2\ndevice1: op1\n")
+        document = self.document("import", "moirai", "t.json", "--place", "one_port")
+        self.assertEqual(document, {"placement": {"makespan": 0.004, "bound": 0.004, "devices": {
+            "op0": "device0", "op1": "device1", "op2": "device0"}}})
+        self.write("t.json", self.path.joinpath("t.json").read_text().replace('"capacity": [3, 3]', '"capacity": [1, 1]'))
+        refused = run("import", "moirai", "t.json", "--place", "none", cwd=self.path)
+        self.assertEqual((refused.returncode, refused.stdout[:12]), (1, "infeasible: "))
+
     def test_bad_input_is_one_line_and_leaves_nothing(self):
         before = sorted(p.name for p in self.path.iterdir())
         out = ("--out", "m.json")
@@ -724,6 +737,15 @@ class imports_of_real_files(folder_test):
             self.done("import", "pipedream", file, "--out", "m.json")
             alone = self.latency("plan", "m.json", "c.json", "job.json", "--planner", "on-device")
             self.assertLessEqual(self.latency("plan", "m.json", "c.json", "job.json", "--planner", "pipeline"), alone, file.stem)
+
+
+@needs_shared("data/moirai")
+class placements_of_real_files(folder_test):
+    def test_example_1_takes_30_ms_by_its_own_times(self):
+        example = SHARED / "data/moirai/example-1.json"
+        for rule in ("none", "per_link", "one_port"):
+            self.assertIn("30 ms by the file's own times, proven", self.done("import", "moirai", example, "--place", rule))
+            self.assertAlmostEqual(self.document("import", "moirai", example, "--place", rule)["placement"]["bound"], 0.03)
 
 
 @needs_shared("reference/simulator_cases.json")

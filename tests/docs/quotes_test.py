@@ -4,7 +4,8 @@
     <!-- from PATH -->      before a block: its lines stand together in that file, at any indentation
     <!-- to PATH -->        before a block: it is that file in the page's folder, for the commands below it
     ```cpp                  always has such a line: no code that nobody compiles
-    ```console              commands after "$ " are run in one empty folder per page; a line "..." skips lines
+    ```console              commands after "$ " are run in one empty folder per page; a line "..." skips lines; where the data
+                            folder is absent, those that name ../shared/ are not
 
     quotes_test.py --update     writes what the commands print now into the pages
 """
@@ -19,8 +20,9 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 CLI = os.environ.get("HETPLAN_CLI", "")
+SHARED = pathlib.Path(os.environ.get("HETPLAN_SHARED_DIR", SOURCE.parent / "shared"))
 DOCS = SOURCE / "docs"
-PAGES = sorted([SOURCE / "README.md", *DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")])
+PAGES = sorted([SOURCE / "README.md", *DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("reproduction/*.md")])
 BLOCK = re.compile(r"^(?:<!-- (?:from (?P<origin>\S+)|to (?P<target>\S+)) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
@@ -57,15 +59,21 @@ def replay(page, text):
     programs = str(pathlib.Path(CLI).parent)
     environment = {**os.environ, "PATH": programs + os.pathsep + os.environ["PATH"], "LC_ALL": "C"}
     differing = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as outer:
+        folder = pathlib.Path(outer) / "page"
+        folder.mkdir()
+        (pathlib.Path(outer) / "shared").symlink_to(SHARED)
 
         def rewrite(match):
             if match["target"]:
-                (pathlib.Path(folder) / match["target"]).write_text(match["text"])
+                (folder / match["target"]).write_text(match["text"])
             if match["kind"] != "console":
                 return match[0]
             lines = []
             for command, shown in session(match["text"]):
+                if "../shared/" in command and not SHARED.exists():
+                    lines.append(f"$ {command}\n{shown}")
+                    continue
                 result = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, text=True, timeout=300,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                 same = result.returncode not in (126, 127) and shows(shown, result.stdout)
@@ -81,6 +89,10 @@ def anchors(text):
     """The names that a page's headings get: lower case, without punctuation, spaces as hyphens."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+NAMES_DATA = "pages.test_sessions_print_what_is_shown"  # for tests/skips.py
+print(f"USED: {NAMES_DATA}: ../shared/data" if SHARED.exists() else f"SKIPPED: {NAMES_DATA}: no ../shared/data", flush=True)
 
 
 class pages(unittest.TestCase):

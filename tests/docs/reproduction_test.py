@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ old
 old time
 <!-- end second -->
 More prose.
+
+<!-- made from 0 -->
 """
 PRINTS = """echo '<!-- begin second timed -->'; echo 'new time'; echo '<!-- end second -->'; echo
 echo '<!-- begin first -->'; printf '| a |\\n|---|\\n'; echo '<!-- end first -->'
@@ -35,8 +38,11 @@ class update(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for each in ("docs/reproduction", "docs/images", "bin"):
+        for each in ("docs/reproduction", "docs/images", "bin", "bench/reproduce"):
             (self.root / each).mkdir(parents=True)
+        self.source, self.setting = self.root / "bench/reproduce/paper.cpp", self.root / "bench/reproduce/setting.hpp"
+        self.source.write_text('#include "reproduce/setting.hpp"\n#include <library.hpp>\n')
+        self.setting.write_text("int batch = 1;\n")
         self.page = self.root / "docs/reproduction/paper.md"
         self.picture = self.root / "docs/images/new.svg"
 
@@ -46,7 +52,7 @@ class update(unittest.TestCase):
         program = self.root / "bin/reproduce_paper"
         program.write_text("#!/bin/sh\n" + prints)
         program.chmod(0o755)
-        result = subprocess.run([sys.executable, "-B", UPDATE, "--docs", self.root / "docs", "--programs", self.root / "bin", *options, "paper"],
+        result = subprocess.run([sys.executable, "-B", UPDATE, "--docs", self.root / "docs", "--programs", self.root / "bin", "--bench", self.root / "bench", *options, "paper"],
                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(result.returncode, status, result.stdout)
         return result.stdout
@@ -58,25 +64,51 @@ class update(unittest.TestCase):
 
     def test_sections_replace_regions_and_prose_stays(self):
         self.run_update()
-        self.assertEqual(self.page.read_text(), UPDATED)
+        self.assertRegex(self.page.read_text(), re.escape(UPDATED).replace("made\\ from\\ 0", "made\\ from\\ [0-9a-f]{12}"))
         self.assertEqual(self.picture.read_text(), "<svg/>\n")
 
     def test_twice_is_as_once(self):
         self.run_update()
-        self.assertEqual(self.run_update(page=UPDATED), "")
+        self.assertEqual(self.run_update(page=self.page.read_text()), "")
 
     def test_check_tells_what_differs_and_writes_nothing(self):
         self.assert_refused("+| a |", options=["--check"])
         self.assert_refused("new.svg: another picture", options=["--check"])
 
-    def test_check_does_not_compare_times(self):
+    def test_a_page_is_not_current_when_its_program_changed_since(self):
         self.run_update()
-        self.run_update(page=UPDATED.replace("new time", "another time"), options=["--check"])
-        self.assertIn("another time", self.page.read_text())
+        current = self.page.read_text()
+        for changed in (self.source, self.setting):
+            text = changed.read_text()
+            changed.write_text(text + "int another;\n")
+            for option in ("--check", "--quick"):
+                self.assertIn("changed since it was made", self.run_update(page=current, options=[option], status=1))
+            changed.write_text(text)
+        self.assertEqual(self.run_update(page=current, options=["--check"]), "")
+        self.assertEqual(self.run_update(page=current, options=["--quick"]), "")
 
-    def test_quick_compares_names_only(self):
-        self.run_update(options=["--quick"])
-        self.assertEqual(self.page.read_text(), PAGE)
+    def test_a_page_is_not_current_when_its_program_prints_something_else_though_it_is_the_same(self):
+        self.run_update()
+        self.assertIn("+| b |", self.run_update(page=self.page.read_text(), prints=PRINTS.replace("| a |", "| b |"), options=["--check"], status=1))
+
+    def test_a_table_that_was_edited_by_hand_is_not_current(self):
+        self.run_update()
+        edited = self.page.read_text().replace("new time", "better time")
+        self.assertIn("changed since it was made", self.run_update(page=edited, options=["--quick"], status=1))
+
+    def test_check_does_not_compare_times_and_compares_what_stands_beside_them(self):
+        timed = PRINTS.replace("new time", "Measured on Monday.\\n| model | 5 layers | 2.5 ms | 3.1 x |")
+        self.run_update(prints=timed)
+        current = self.page.read_text()
+        self.assertEqual(self.run_update(page=current, prints=timed.replace("2.5 ms", "31 us").replace("Monday", "Tuesday").replace("3.1", "9"), options=["--check"]), "")
+        self.assertIn("2.5 ms", self.page.read_text())
+        self.assertIn("+| model | 6 layers", self.run_update(page=current, prints=timed.replace("5 layers", "6 layers"), options=["--check"], status=1))
+
+    def test_quick_runs_little_and_compares_no_content(self):
+        self.run_update()
+        current = self.page.read_text()
+        self.run_update(page=current, prints=PRINTS.replace("| a |", "| b |"), options=["--quick"])
+        self.assertEqual(self.page.read_text(), current)
 
     def test_what_does_not_fit_is_refused(self):
         third = "<!-- begin third -->\n<!-- end third -->\n"

@@ -3,11 +3,12 @@
 // Operators" (NeurIPS 2020), exactly and along linear orders, beside what the authors' program gives.
 //
 // Loads are ms per sample. Times are of whole calls, medians and least of 11: checking, merging, searching, everything but reading the
-// file. What is theirs comes from ../shared/reference/planners.md. Tables in markdown; --json: one array.
+// file. What is theirs comes from ../shared/reference/planners.md. The sections of docs/reproduction/dnn-partitioning.md (update.py).
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -16,12 +17,13 @@
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/place/place_operators.hpp>
 
-#include "measure.hpp"
-#include "report.hpp"
+#include "reproduce/sections.hpp"
 #include "support/random_source.hpp"
 
 using namespace hetplan;
 using namespace hetplan::place;
+using bench::number;
+using bench::row;
 
 namespace {
 
@@ -45,11 +47,6 @@ constexpr published workloads[] = {{"LayerGraphs/bert24_inference", 17.7899, "8 
                                    {"OperatorGraphs/resnet50_inference", 124.349, "0.16 s", 124.349, ""},
                                    {"OperatorGraphs/bert_L-12_training", 437.998, "31 s", 437.998, ""}};
 
-std::string number(const char* format, double v) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, v);
-  return text;
-}
 std::string load_ms(double v) { return v > 0 ? number("%.6g", v) : "-"; }
 
 std::string time_text(double s) { return s < 1 ? number("%.3g ms", 1e3 * s) : number("%.3g s", s); }
@@ -78,27 +75,17 @@ placement_workload side_by_side(std::size_t chains, std::size_t length) {
   return w;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const bench::options options(argc, argv);
-  const std::string folder = HETPLAN_SOURCE_DIR "/../shared/data/dnn-partitioning";
-  if (!std::filesystem::is_directory(folder)) {
-    std::fprintf(stderr, "SKIPPED: %s is absent\n", folder.c_str());
-    return 0;
-  }
-  bench::report exact("Exact: the largest load in ms per sample", {"workload", "nodes/edges, devices", "units", "ideals", "pairs",
-                                                                   "optimum", "their optimum", "time", "least", "their time", "expert"});
-  bench::report in_line("Along linear orders",
-                        {"workload", "optimum", "found", "they find", "bound", "gap stated", "gap", "time", "least"});
-  bench::report growth("Chains side by side, 6 accelerators and a CPU",
-                       {"chains", "length", "ideals", "pairs", "optimum", "found in line", "gap stated", "time"});
+void add_workloads(const bench::sections& page, const std::string& folder) {
+  std::vector<row> exact{{"workload", "nodes/edges, devices", "units", "ideals", "pairs", "optimum", "their optimum", "time", "least",
+                          "their time", "expert"}};
+  std::vector<row> in_line{{"workload", "optimum", "found", "they find", "bound", "gap stated", "gap", "time", "least"}};
   for (const published& p : workloads) {
+    if (page.quick() && &p != &workloads[0]) break;
     const auto read = [&](const std::string& path) { return io::json_document::load(folder + path); };
     const exchange::dnn_partitioning_workload all =
         exchange::read_dnn_partitioning(read(std::string("/throughput-inputs/") + p.file + ".json"));
     const placement_workload& w = all.workload;
-    const int runs = options.quick ? 1 : 11;
+    const int runs = page.quick() ? 1 : 11;
     operator_placement best, line;
     const timing time = time_of(runs, [&] { return (best = place_operators(w)).value; });
     const timing line_time = time_of(runs, [&] { return (line = place_operators_in_line(w)).value; });
@@ -108,24 +95,48 @@ int main(int argc, char** argv) {
       for (const seconds s : device_loads(w, split)) expert_ms = std::max(expert_ms, 1e3 * s.value());
     }
     const std::string optimum = best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-";
-    exact.add({p.file,
-               std::to_string(w.operators.size()) + "/" + std::to_string(w.edges.size()) + ", " + std::to_string(w.accelerators) + " + " +
-                   std::to_string(w.cpus),
-               std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms),
-               time.median, time.least, p.took, load_ms(expert_ms)});
-    in_line.add({p.file, optimum, load_ms(1e3 * line.value.value()), load_ms(p.in_line_ms), load_ms(1e3 * line.bound.value()),
-                 number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time.median,
-                 line_time.least});
+    exact.push_back({p.file,
+                     std::to_string(w.operators.size()) + "/" + std::to_string(w.edges.size()) + ", " + std::to_string(w.accelerators) +
+                         " + " + std::to_string(w.cpus),
+                     std::to_string(best.units), std::to_string(best.ideals), std::to_string(best.pairs), optimum, load_ms(p.exact_ms),
+                     time.median, time.least, p.took, load_ms(expert_ms)});
+    in_line.push_back({p.file, optimum, load_ms(1e3 * line.value.value()), load_ms(p.in_line_ms), load_ms(1e3 * line.bound.value()),
+                       number("%.1f %%", 100 * line.gap()), number("%.1f %%", 100 * (line.value / best.value - 1)), line_time.median,
+                       line_time.least});
   }
+  page.add_timed("exact", bench::markdown_table(exact));
+  page.add_timed("in-line", bench::markdown_table(in_line, 1));
+}
+
+void add_growth(const bench::sections& page) {
+  std::vector<row> growth{{"chains", "length", "ideals", "pairs", "optimum", "found in line", "gap stated", "time"}};
   for (const auto& [chains, length] : {std::pair<std::size_t, std::size_t>{2, 30}, {2, 100}, {3, 12}, {3, 20}, {3, 30}, {4, 10}, {4, 15}}) {
-    if (options.quick && chains * length > 60) continue;
+    if (page.quick() && chains * length > 60) continue;
     const placement_workload w = side_by_side(chains, length);
     const operator_placement line = place_operators_in_line(w);
     operator_placement best;
     const timing time = time_of(1, [&] { return (best = place_operators(w)).value; });
-    growth.add({std::to_string(chains), std::to_string(length), std::to_string(best.ideals), std::to_string(best.pairs),
-                best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-", load_ms(1e3 * line.value.value()),
-                number("%.1f %%", 100 * line.gap()), time.median});
+    growth.push_back({std::to_string(chains), std::to_string(length), std::to_string(best.ideals), std::to_string(best.pairs),
+                      best.gap() == 0 ? load_ms(1e3 * best.value.value()) : "-", load_ms(1e3 * line.value.value()),
+                      number("%.1f %%", 100 * line.gap()), time.median});
   }
-  bench::print({exact, in_line, growth}, options);
+  page.add_timed("growth", bench::markdown_table(growth));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const bench::sections page(argc, argv);
+  const std::string folder = HETPLAN_SOURCE_DIR "/../shared/data/dnn-partitioning";
+  const bool there = std::filesystem::is_directory(folder);
+  if (!there) std::fprintf(stderr, "reproduce_dnn-partitioning: SKIPPED, there is no %s\n", folder.c_str());
+  if (!there && !page.quick()) return 1;
+  if (there) add_workloads(page, folder);
+  for (const char* name : {"exact", "in-line"}) {
+    if (!there) page.add(name, "Skipped.");
+  }
+  add_growth(page);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "reproduce_dnn-partitioning: %s\n", e.what());
+  return 1;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a search that keeps K partial plans per cell loses: against the best plan of the whole space under the
-// estimate, against the best simulated one, and what the choice of shares costs either.
-//
-// Seeded random instances: unequal devices, uneven networks, chains and DAGs, memory, energy and busy limits that
-// many plans break. Tables in markdown; --json: one array.
+#pragma once
+/// What a search that keeps K partial plans per cell loses: against the best plan of the whole space under the
+/// estimate, against the best simulated one, and what the choice of shares costs either.
+///
+/// Seeded random instances: unequal devices, uneven networks, chains and DAGs, memory, energy and busy limits that
+/// many plans break.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -20,23 +20,20 @@
 
 #include <hetplan/hetplan.hpp>
 
-#include "measure.hpp"
-#include "report.hpp"
+#include "reproduce/sections.hpp"
 #include "support/search_instance.hpp"
+
+namespace bench {
+
+namespace quality {
 
 using namespace hetplan;
 using namespace hetplan::partition;
 
-namespace {
+inline constexpr double same = 1e-9;  // relative: sums of the same numbers in another order
+inline constexpr std::array kept_per_cell{1, 3, 10};
 
-constexpr double same = 1e-9;  // relative: sums of the same numbers in another order
-constexpr std::array kept_per_cell{1, 3, 10};
-
-std::string percent(double share, int digits = 2) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f %%", digits, 100 * share);
-  return text;
-}
+inline std::string percent(double share) { return number("%.2f %%", 100 * share); }
 
 /// How far scores lie above what they are compared with.
 class distances {
@@ -52,8 +49,8 @@ class distances {
     if (d < -same) throw std::logic_error("quality: better than the best of the whole space");
   }
   [[nodiscard]] long long count() const { return count_; }
-  /// Compared; off; none that keeps the limits; of those off: median, 95th percentile; of all: 95th percentile; worst.
-  [[nodiscard]] std::vector<std::string> columns() const {
+  /// Compared; off; none that keeps the limits; of those off: median; of all: 95th percentile, worst.
+  [[nodiscard]] row columns() const {
     std::vector<double> all = all_, off;
     std::copy_if(all.begin(), all.end(), std::back_inserter(off), [](double d) { return d > 0; });
     const auto n = static_cast<double>(std::max(count_, 1LL));
@@ -61,7 +58,6 @@ class distances {
             percent(static_cast<double>(off.size()) / n),
             percent(static_cast<double>(lost_) / n),
             percent(quantile(off, 0.5)),
-            percent(quantile(off, 0.95)),
             percent(quantile(all, 0.95)),
             percent(quantile(all, 1))};
   }
@@ -76,7 +72,7 @@ class distances {
   long long count_ = 0, lost_ = 0;
 };
 
-std::vector<std::string> with(std::vector<std::string> names, const std::vector<std::string>& numbers) {
+inline row with(row names, const row& numbers) {
   names.insert(names.end(), numbers.begin(), numbers.end());
   return names;
 }
@@ -124,7 +120,7 @@ struct problem {
   }
 };
 
-const std::vector<std::string> distance_columns{"instances", "off", "none fits", "median of off", "p95 of off", "p95 of all", "worst"};
+inline const row distance_columns{"instances", "off", "none fits", "median of off", "95 % of all", "worst"};
 
 // Under the estimate.
 
@@ -139,24 +135,26 @@ void compare_estimates(const problem& p, const Objective& o, std::array<distance
   }
 }
 
-bench::report under_the_estimate(std::uint64_t instances) {
+inline std::string under_the_estimate(std::uint64_t instances) {
   std::array<distances, kept_per_cell.size()> latency, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 7, .most_devices = 4}));
     compare_estimates(p, minimize_latency{}, latency);
     if (const auto o = p.qoe()) compare_estimates(p, *o, qoe);
   }
-  bench::report r("Under the estimate: K per cell against the best plan of the space", with({"objective", "K"}, distance_columns));
-  for (std::size_t k = 0; k < kept_per_cell.size(); ++k) r.add(with({"latency", std::to_string(kept_per_cell[k])}, latency[k].columns()));
-  for (std::size_t k = 0; k < kept_per_cell.size(); ++k) r.add(with({"keep_qoe", std::to_string(kept_per_cell[k])}, qoe[k].columns()));
-  return r;
+  std::vector<row> rows{with({"objective", "K"}, distance_columns)};
+  for (std::size_t k = 0; k < kept_per_cell.size(); ++k)
+    rows.push_back(with({"latency", std::to_string(kept_per_cell[k])}, latency[k].columns()));
+  for (std::size_t k = 0; k < kept_per_cell.size(); ++k)
+    rows.push_back(with({"keep_qoe", std::to_string(kept_per_cell[k])}, qoe[k].columns()));
+  return markdown_table(rows);
 }
 
 // Simulated.
 
 struct simulated_rows {
   std::array<distances, kept_per_cell.size()> by_k;
-  distances first, rescored, first_sound;
+  distances first, rescored;
 };
 
 template <class Objective>
@@ -180,13 +178,11 @@ void compare_simulated(const problem& p, const Objective& o, simulated_rows& row
     tell(rows.by_k[k], mine);
   }
   if (found.empty()) {
-    for (distances* d : {&rows.first, &rows.rescored, &rows.first_sound}) d->lost();
+    for (distances* d : {&rows.first, &rows.rescored}) d->lost();
     return;
   }
   // The plans of the largest K, chosen from in other ways.
   tell(rows.first, p.simulated(found.front().plan, o));
-  const auto sound = std::find_if(found.begin(), found.end(), [&](const found_plan& f) { return p.simulated(f.plan, o).has_value(); });
-  tell(rows.first_sound, sound == found.end() ? std::nullopt : p.simulated(sound->plan, o));
   const plan* choice = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const found_plan& f : found) {
@@ -200,24 +196,22 @@ void compare_simulated(const problem& p, const Objective& o, simulated_rows& row
   tell(rows.rescored, choice == nullptr ? std::nullopt : p.simulated(*choice, o));
 }
 
-bench::report simulated(std::uint64_t instances) {
+inline std::string simulated(std::uint64_t instances) {
   simulated_rows latency, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 6, .most_devices = 4}));
     compare_simulated(p, minimize_latency{}, latency);
     if (const auto o = p.qoe()) compare_simulated(p, *o, qoe);
   }
-  bench::report r("Simulated with contention: against the best simulated plan of the space",
-                  with({"objective", "taken"}, distance_columns));
-  for (const auto& [name, rows] : {std::pair("latency", &latency), std::pair("keep_qoe", &qoe)}) {
+  std::vector<row> rows{with({"objective", "taken"}, distance_columns)};
+  for (const auto& [name, of] : {std::pair("latency", &latency), std::pair("keep_qoe", &qoe)}) {
     for (std::size_t k = 0; k < kept_per_cell.size(); ++k) {
-      r.add(with({name, "best simulated of K = " + std::to_string(kept_per_cell[k])}, rows->by_k[k].columns()));
+      rows.push_back(with({name, "best simulated of K = " + std::to_string(kept_per_cell[k])}, of->by_k[k].columns()));
     }
-    r.add(with({name, "best by critical_path of K = 10"}, rows->rescored.columns()));
-    r.add(with({name, "first that fits of K = 10"}, rows->first_sound.columns()));
-    r.add(with({name, "first of K = 10"}, rows->first.columns()));
+    rows.push_back(with({name, "best by critical_path of K = 10"}, of->rescored.columns()));
+    rows.push_back(with({name, "first of K = 10"}, of->first.columns()));
   }
-  return r;
+  return markdown_table(rows);
 }
 
 // Shares.
@@ -231,7 +225,7 @@ void compare_shares(const problem& p, const Objective& o, distances& d) {
   else d.lost();
 }
 
-bench::report shares(std::uint64_t instances) {
+inline std::string shares(std::uint64_t instances) {
   distances latency, energy, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3}));
@@ -239,18 +233,19 @@ bench::report shares(std::uint64_t instances) {
     compare_shares(p, minimize_energy{}, energy);
     if (const auto o = p.qoe()) compare_shares(p, *o, qoe);
   }
-  bench::report r("Under the estimate: min-max shares against every share within memory", with({"objective", "shares"}, distance_columns));
-  r.add(with({"latency", "min-max"}, latency.columns()));
-  r.add(with({"energy", "min-max"}, energy.columns()));
-  r.add(with({"keep_qoe", "min-max"}, qoe.columns()));
-  return r;
+  std::vector<row> rows{with({"objective", "shares"}, distance_columns)};
+  rows.push_back(with({"latency", "min-max"}, latency.columns()));
+  rows.push_back(with({"energy", "min-max"}, energy.columns()));
+  rows.push_back(with({"keep_qoe", "min-max"}, qoe.columns()));
+  return markdown_table(rows);
 }
 
-}  // namespace
+}  // namespace quality
 
-int main(int argc, char** argv) {
-  const bench::options options(argc, argv);
-  const std::vector<bench::report> reports{under_the_estimate(options.quick ? 200 : 6000), simulated(options.quick ? 100 : 3000),
-                                           shares(options.quick ? 200 : 4000)};
-  bench::print(reports, options);
+inline void add_quality(const sections& page) {
+  page.add("quality-estimated", quality::under_the_estimate(page.quick() ? 50 : 6000));
+  page.add("quality-simulated", quality::simulated(page.quick() ? 50 : 3000));
+  page.add("quality-shares", quality::shares(page.quick() ? 50 : 4000));
 }
+
+}  // namespace bench
