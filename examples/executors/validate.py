@@ -21,6 +21,7 @@ import argparse
 import dataclasses
 import fnmatch
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -39,6 +40,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 0.03  # predictions that lie closer together rank nothing
 BUSY = 0.1   # of a core that others use: more, and what is measured is not the plan's
 TRIES = 3    # to find a moment without them
+STEADY = 0.1  # of its speed by which a machine may change that is steady; a virtual one shares cores with whom nobody sees, and halves it
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------------------
@@ -148,6 +150,36 @@ def watch() -> Callable[[], float]:
     return lambda: max(0.0, seconds() - before) / (time.monotonic() - begun)
 
 
+def stay_on(core: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.sched_setaffinity(0, {core})
+
+
+def work_a_little() -> float:
+    """Seconds of a piece of work that is always the same."""
+    seconds = []
+    for _ in range(9):
+        begun, x = time.perf_counter(), 0
+        for i in range(100_000):
+            x += i * i
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+class Speed:
+    """How fast the machine is at the moment, all cores at work. A virtual machine may have half of it in the next second."""
+
+    def __init__(self) -> None:
+        self.workers = [multiprocessing.Pool(1, stay_on, (core,)) for core in sorted(os.sched_getaffinity(0))]
+
+    def now(self) -> List[float]:
+        return [asked.get() for asked in [worker.apply_async(work_a_little) for worker in self.workers]]
+
+    @staticmethod
+    def apart(a: Sequence[float], b: Sequence[float]) -> float:
+        return max(abs(x / y - 1) for x, y in zip(a, b))
+
+
 class Programs:
     def __init__(self, executor: str, programs: pathlib.Path, cli: str, command: Optional[str], busy: bool = False, slow: Optional[str] = None):
         self.cli, self.executor, self.programs, self.given = cli, executor, programs, command
@@ -205,6 +237,7 @@ class Result:
     measured: float
     iterations: List[float]
     overruns: int
+    drift: float = 0.0  # part by which the machine was faster or slower, before or after, than around the profile
     pair: str = ""      # "uncontrolled": the same stages without schedule, of the plan named so
 
     @property
@@ -233,6 +266,9 @@ class Validation:
         self.programs, self.folder, self.iterations, self.anyway, self.tell = programs, folder, iterations, anyway, tell
         self.results: List[Result] = []
         self.others = 0.0          # cores that others used, at most
+        self.speed = Speed()
+        self.profiled: List[float] = []  # how fast the machine was around the profile of the group
+        self.drift = 0.0
         self.quick: Dict[Tuple[str, Tuple[str, ...]], dict] = {}  # models by network and kinds: they size jobs and links
         self.faults: List[str] = []
         self.same: List[str] = []  # plans that another case had run already
@@ -255,14 +291,17 @@ class Validation:
         self.faults.append(f"{what}: {why}")
         self.tell(self.faults[-1])
 
-    def quietly(self, work: Callable[[], Optional[dict]]) -> Optional[dict]:
+    def quietly(self, work: Callable[[], Optional[dict]], profiles: bool = False) -> Optional[dict]:
         """Again, where others used the machine meanwhile."""
         for _ in range(1 if self.anyway else TRIES):
-            used = watch()
+            before, used = self.speed.now(), watch()
             answer = work()
-            others = used()
+            others, after = used(), self.speed.now()
             if self.anyway or others <= BUSY:
                 self.others = max(self.others, others)
+                if profiles:
+                    self.profiled = [(x + y) / 2 for x, y in zip(before, after)]
+                self.drift = max(Speed.apart(x, self.profiled) for x in (before, after))
                 return answer
         raise Fault(f"the machine is busy: others used {others:.2f} cores meanwhile, more than {BUSY} in each of {TRIES} tries")
 
@@ -278,7 +317,7 @@ class Validation:
             self.quick[alike] = read(model)
         microbatch, batch, capacity = sized(group, self.quick[alike])
         write(nominal, cluster_of(group, capacity))
-        self.quietly(lambda: self.programs.profile(group, nominal, model, cluster, batch_sizes(group, microbatch)))
+        self.quietly(lambda: self.programs.profile(group, nominal, model, cluster, batch_sizes(group, microbatch)), profiles=True)
         problem = Problem(read(model), read(cluster), microbatch, batch)
         self.tell(f"{group.name}: {batch} samples per iteration in microbatches of {microbatch}, {capacity / 1e6:.3g} MB/s")
         write(folder / "job.json", {"format": "hetplan/job/1", "mode": "training", "batch": batch, "microbatch_sizes": [microbatch],
@@ -293,6 +332,10 @@ class Validation:
         else:
             self.programs.hetplan("plan", folder / "model.json", folder / "cluster.json", folder / "job.json", *plan.planner, "--out", path)
         made = read(path)
+        if "stages" not in made:
+            self.same.append(f"{group.name}: {plan.name} has several pipelines, which executors do not run")
+            self.tell(self.same[-1])
+            return
         what = json.dumps([[(s["layers"], s["devices"]) for s in made["stages"]], made["microbatch_size"], made["schedule"],
                            made.get("network", "fair_share"), made.get("flows")], sort_keys=True)
         if what in ran:
@@ -312,7 +355,7 @@ class Validation:
         ran = self.quietly(lambda: self.programs.run(group, model, cluster, path, nominal, self.iterations))
         one = Result(group.name, name, group.network, f"{', '.join(group.kinds)}; {group.topology}", shape(read(path)),
                      bound_by(said, read(cluster)), ran["slow"] == "wait" and is_slowed(read(path), group), said["latency"],
-                     statistics.median(ran["iterations"]), ran["iterations"], ran.get("overruns", 0), pair)
+                     statistics.median(ran["iterations"]), ran["iterations"], ran.get("overruns", 0), self.drift, pair)
         self.results.append(one)
         self.tell(f"{group.name}/{name}: measured {one.measured:.3f} s, the prediction is off by {percent(one.error)}")
 
@@ -321,17 +364,20 @@ class Validation:
 
 
 def table(results: Sequence[Result]) -> str:
-    rows = [["case", "network, devices, links", "plan: layers:devices of each stage", "bound by", "paced", "predicted", "measured", "error"]]
+    rows = [["case", "network, devices, links", "plan: layers:devices of each stage", "bound by", "paced", "speed", "predicted", "measured", "error"]]
     for r in results:
         rows.append([f"{r.group}: {r.plan}", f"{r.network}; {r.cluster}", r.shape, r.bound,
-                     ("yes" if r.paced else "no") + (f", {r.overruns} overruns" if r.overruns else ""), f"{r.predicted:.3f} s",
+                     ("yes" if r.paced else "no") + (f", {r.overruns} overruns" if r.overruns else ""), f"± {100 * r.drift:.0f} %", f"{r.predicted:.3f} s",
                      f"{r.measured:.3f} s ± {100 * spread(r.iterations):.1f} %", percent(r.error)])
     return markdown(rows, 5)
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Apart: where no device waits, and where some do."""
-    return "\n".join(summary_of([r for r in results if r.paced == paced], "Paced" if paced else "Unpaced") for paced in (False, True))
+    """Apart: where no device waits, and where some do; of the first, those during which the machine was as fast as when it was profiled."""
+    unpaced, paced = [r for r in results if not r.paced], [r for r in results if r.paced]
+    steady = [r for r in unpaced if r.drift <= STEADY]
+    kinds = ((unpaced, "Unpaced"), (steady, f"Of these, at the speed of their profile within {100 * STEADY:.0f} %"), (paced, "Paced"))
+    return "\n".join(summary_of(some, kind) for some, kind in kinds)
 
 
 def summary_of(results: Sequence[Result], kind: str) -> str:
