@@ -299,7 +299,7 @@ class Validation:
             others, after = used(), self.speed.now()
             if self.anyway or others <= BUSY:
                 self.others = max(self.others, others)
-                if profiles:
+                if profiles or not self.profiled:
                     self.profiled = [(x + y) / 2 for x, y in zip(before, after)]
                 self.drift = max(Speed.apart(x, self.profiled) for x in (before, after))
                 return answer

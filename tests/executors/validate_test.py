@@ -54,8 +54,9 @@ class numbers(unittest.TestCase):
         self.assertIn("Paced: 3 plans, median |error| 10.0 %, worst 30.0 % (a: q), 1 slower than predicted", text)
 
     def test_summaries_of_unpaced_and_paced_plans_are_apart_and_no_pair_has_one_of_each(self):
-        text = validate.summary([result("a", "p", 1.1, 1), result("a", "q", 2, 1, paced=False), result("a", "r", 1.2, 1, paced=False)])
-        unpaced, paced = text.split("\n\n")
+        text = validate.summary([result("a", "p", 1.1, 1), result("a", "q", 2, 1, paced=False), result("a", "r", 1.2, 1, paced=False, drift=0.9)])
+        unpaced, steady, paced = text.split("\n\n")
+        self.assertIn("Of these, at the speed of their profile within 10 %: 1 plans, median |error| 100.0 %, worst 100.0 % (a: q)", steady)
         self.assertIn("Unpaced: 2 plans, median |error| 60.0 %, worst 100.0 % (a: q)", unpaced)
         self.assertIn("over the 1 pairs", unpaced)
         self.assertIn("Paced: 1 plans, median |error| 10.0 %, worst 10.0 % (a: p)", paced)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
