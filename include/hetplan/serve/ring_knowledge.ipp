@@ -4,6 +4,7 @@
 #include <hetplan/serve/ring_knowledge.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 namespace HETPLAN_NAMESPACE::serve {
 
