@@ -104,8 +104,7 @@ void serving_sweep::check_cases() const {
   const serve::any_placement_policy some(serve::fixed_placement({}));
   for (const auto& requests : streams_) {
     for (std::size_t c = 0; c < cycles_.size(); ++c)
-      at("/cycles/", c,
-         [&] { validate(serve::serving_options{.changes = {.cycle = cycles_[c], .policy = some}}, requests); });
+      at("/cycles/", c, [&] { validate(serve::serving_options{.changes = {.cycle = cycles_[c], .policy = some}}, requests); });
   }
 }
 

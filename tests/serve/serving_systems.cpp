@@ -49,8 +49,7 @@ constexpr std::array<std::string_view, 6> mixed = {"resnet50.video",     "deepla
                                                    "maskformer.picture", "qwen2.5-1.5b.chat",   "llama3-8b.talk"};
 
 service_history play(std::string_view system, const zoo::edge_services& e, const edge_cloud& cloud, const request_stream& requests) {
-  return serve_with(*recipes::serving_system_named(system, e.services), cloud, e.services, e.times, requests, requests,
-                    requests.window())
+  return serve_with(*recipes::serving_system_named(system, e.services), cloud, e.services, e.times, requests, requests, requests.window())
       .history;
 }
 

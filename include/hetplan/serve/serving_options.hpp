@@ -35,6 +35,9 @@ struct serving_options {
 /// more than 10 000 do.
 void validate(const serving_options& options, const request_stream& requests);
 
+/// When the period begins in which the first request, fault or change comes [s after the first arrival]: not above 0.
+[[nodiscard]] double first_period_s(const serving_options& options, const request_stream& requests, seconds period);
+
 /// What an observer of a run is told from time to time.
 struct serving_progress {
   std::uint64_t handled = 0;  ///< requests that have arrived

@@ -3,9 +3,12 @@
 
 #include <hetplan/serve/serving_options.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
+#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::serve {
@@ -34,6 +37,17 @@ HETPLAN_INLINE void validate(const serving_options& options, const request_strea
   };
   few("changes.cycle", c.cycle, 100'000);
   few("bin", options.bin, 10'000);
+}
+
+HETPLAN_INLINE double first_period_s(const serving_options& options, const request_stream& requests, seconds period) {
+  double first_s = std::numeric_limits<double>::infinity();
+  if (!requests.empty()) first_s = requests.first_arrival().value();
+  if (!options.faults.empty()) first_s = std::min(first_s, options.faults.front().at.value());
+  if (!options.changes.at.empty()) first_s = std::min(first_s, options.changes.at.front().value());
+  if (!std::isfinite(first_s)) return 0;
+  const double whole = std::floor(first_s / period.value());
+  const bool is_next = at_most((whole + 1) * period.value(), first_s, period.value());  // the quotient was rounded
+  return std::min(0.0, requests.since_first_s((is_next ? whole + 1 : whole) * period.value()));
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

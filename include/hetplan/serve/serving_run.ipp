@@ -4,7 +4,6 @@
 #include <hetplan/serve/serving_run.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -18,17 +17,6 @@ namespace HETPLAN_NAMESPACE::serve {
 namespace detail {
 inline constexpr double never_s = std::numeric_limits<double>::infinity();
 inline constexpr int most_offloads = 63;
-
-/// When the period begins in which the first request, fault or change comes; after the first arrival, so not above 0.
-HETPLAN_INLINE double begin_s(const request_stream& requests, const serving_options& o, seconds period) {
-  double first_s = requests.empty() ? never_s : requests.first_arrival().value();
-  if (!o.faults.empty()) first_s = std::min(first_s, o.faults.front().at.value());
-  if (!o.changes.at.empty()) first_s = std::min(first_s, o.changes.at.front().value());
-  if (first_s == never_s) return 0;
-  const double whole = std::floor(first_s / period.value());
-  const bool is_next = at_most((whole + 1) * period.value(), first_s, period.value());  // the quotient was rounded
-  return std::min(0.0, requests.since_first_s((is_next ? whole + 1 : whole) * period.value()));
-}
 }  // namespace detail
 
 HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times,
@@ -36,7 +24,7 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests), options)), span_s_(shortest_latency(services).value()),
-      begin_s_(detail::begin_s(requests, options, cloud.ring.period)), now_s_(begin_s_), flights_(span_s_),
+      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_), flights_(span_s_),
       instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults, begin_s_),
       links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()), recorder_(cloud, services, requests, options),
       turns_(turns(options.faults)) {
