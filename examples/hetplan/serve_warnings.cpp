@@ -70,12 +70,13 @@ void warn_of_the_end(const std::string& deployment, const std::string& faults, c
       warn(where + over + "; not used, nor is what follows");
       return;
     }
-    const char* would = std::holds_alternative<serve::server_joins>(f.what)       ? "the server would join"
+    const char* would = std::holds_alternative<serve::server_joins>(f.what)       ? "the server is absent, and would join"
                         : std::holds_alternative<serve::server_leaves>(f.what)    ? "the server would leave"
-                        : std::holds_alternative<serve::device_registers>(f.what) ? "the device would be used"
+                        : std::holds_alternative<serve::device_registers>(f.what) ? "the device is absent before, and would be used"
                                                                                   : nullptr;
     if (would != nullptr && next_change_s(run, begin, f.at) > end.value())
-      warn(where + would + " with a change of the deployment, and none comes; not used");
+      warn(where + would + " with a change of the deployment, and none comes" +
+           (std::holds_alternative<serve::server_leaves>(f.what) ? "; not used" : ""));
   }
 }
 

@@ -16,7 +16,7 @@ import math
 NEARLY = 1e-9       # "One part in 10^9". "Some free rate", "w > 0" and equal free rates mean it, too.
 ANSWERS_ARE_SLOWED = True       # A slow link slows the answers that begin on it, too.
 ATTEMPTS = 8                    # at drawing a server by its capacity
-BATCHES = 4                     # that the mean of what a server does is taken over
+BATCHES = 4                     # or SLOs, that the mean of what a server does is taken over
 FAULTS_OF_A_TIME = ("ring_cut", "slow_link", "wrong_state")
 MOVES = ("server_joins", "server_leaves")
 
@@ -544,7 +544,7 @@ class Run:
             if enough:
                 return self.most_free(enough, rate, now).begin(request, now)
         some = [x for instances in classes for x in instances if x.free_rate(now) > rate * NEARLY]
-        target = self.target(request, server)
+        target = self.target(request, server, bool(some))
         if some and target in ("too_many_offloads", "no_resources"):
             return self.most_free(some, rate, now).begin(request, now)
         self.reject_or_pass_on(request, server, now)
@@ -627,8 +627,8 @@ class Run:
         server.downlink_free = start + request.bytes / (server.downlink * self.slowed(server, start))
         self.later(server.downlink_free, request, "handle", server)
 
-    def target(self, request, server):
-        """Steps 3 and 4: the server to which it is passed on, or why it is not."""
+    def target(self, request, server, partly=False):
+        """Steps 3 and 4: the server to which it is passed on, or why it is not. partly: a stream that could have some rate here."""
         if self.handler == "local":
             return "no_resources"
         if request.offloads >= self.offloads:
@@ -636,9 +636,9 @@ class Run:
         known = {}      # of the candidates: idle, able
         for other in self.behind(server):
             if other not in request.handled_at:
-                idle, able = self.known(server, other, request.service)
-                if able > 0:
-                    known[other] = idle, able
+                idle = self.idle(server, other, request.service)
+                if idle is not None:
+                    known[other] = idle
         whole = {}      # of all that lead an instance of the service, in the order of the list
         if server.number in self.topologies[-1].in_ring:
             for n in self.rings[server.ring]:
@@ -648,13 +648,13 @@ class Run:
         draw = [u(self.seed, request.number, request.offloads, a) for a in range(ATTEMPTS + 1)]
         for a in range(ATTEMPTS if whole else 0):
             other, into = self.reached(whole, draw[a] * sum(whole.values()))
-            if other in known and into < known[other][0]:
+            if other in known and into < known[other]:
                 return other
-        weights = {other: idle for other, (idle, _) in known.items()}
+        weights = known
         if not any(weights.values()):
-            if not known or request.service.rate is not None:   # a stream waits nowhere
+            if not known or partly:
                 return "no_resources"
-            weights = {other: able for other, (_, able) in known.items()}
+            weights = {other: whole[other] for other in known}
         return self.reached(weights, draw[ATTEMPTS] * sum(weights.values()))[0]
 
     @staticmethod
@@ -678,21 +678,21 @@ class Run:
     def led(self, server, service):
         return [x for x in self.instances if x.leader is server and x.service is service]
 
-    def known(self, server, other, service):
-        """w and able of a candidate; 0 for who is none."""
+    def idle(self, server, other, service):
+        """w of a candidate; None for who is none."""
         instances = self.led(other, service)
         if not instances or self.known_to_be_out(server, other):
-            return 0, 0
+            return None
         k, j = len(self.published) - 1, self.newest(server, other)
         max_age = len(self.rings[server.ring]) if self.max_age is None else self.max_age
         if k - j > max_age:
-            return 0, 0
+            return None
         if j < self.k0:
-            return (sum(x.able for x in instances),) * 2        # p = 0, Q = 0
+            return sum(x.able for x in instances)       # p = 0, Q = 0
         does, queue, able = self.published[j][other.number][service.name]
         if queue > (k - j) * self.period + service.slo:
-            return 0, 0
-        return (able - does if able - does > NEARLY * able else 0), able
+            return None
+        return able - does if able - does > NEARLY * able else 0
 
     # ------------------------------------------------------- "What servers know of each other"
 
@@ -733,7 +733,8 @@ class Run:
         done, does = sum(x.ended for x in instances), 0
         if (server, name) in self.did:
             before, did = self.did[server, name]
-            horizon = float(BATCHES * sum(x.batch for x in instances) / sum(x.able for x in instances))
+            batch = sum(x.batch for x in instances) / sum(x.able for x in instances)
+            horizon = float(BATCHES * max(batch, instances[0].service.slo))
             does = (horizon * did + done - before) / (horizon + float(self.period))
         self.did[server, name] = done, does
         return does

@@ -12,13 +12,14 @@
 
 namespace HETPLAN_NAMESPACE::serve {
 
-/// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time. Where
-/// none of these is idle, by capacity among them: a queue that is short enough serves whoever waits in it. None if nobody would.
+/// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time. None if
+/// nobody would.
 ///
-/// @param waits  can it wait? A stream begins at once or not at all: who is not idle does not serve it.
+/// @param anyway  where none of these is idle, is one drawn by what it can do? A queue that is short enough serves whoever waits in it.
 /// Complexity  O(holders of the service in the ring).
 /// Source  EPARA, eq. 1. Deviation: an idle goodput below 0 counts as 0; what the paper leaves open, the case that all are 0, is ours.
-[[nodiscard]] std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, bool waits, double draw);
+[[nodiscard]] std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, bool anyway,
+                                                            double draw);
 
 /// A request_handler: timed out; served by its own capacity; passed on too often; passed on; no resources.
 ///

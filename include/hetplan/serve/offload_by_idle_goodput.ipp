@@ -21,7 +21,7 @@ HETPLAN_INLINE double idle_in_time(const known_server& o, seconds latency) {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, bool waits,
+HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, bool anyway,
                                                              double draw) {
   const auto sum_of = [&](const auto& weight) {
     double sum = 0;
@@ -29,7 +29,7 @@ HETPLAN_INLINE std::optional<server_id> draw_by_idle_goodput(std::span<const kno
     return sum;
   };
   const auto idle = [&](const known_server& o) { return detail::idle_in_time(o, latency); };
-  const auto able = [&](const known_server& o) { return waits && detail::begins_in_time(o, latency) ? o.capacity : 0; };
+  const auto able = [&](const known_server& o) { return anyway && detail::begins_in_time(o, latency) ? o.whole : 0; };
   const double all_idle = sum_of(idle);
   const auto weight = [&](const known_server& o) { return all_idle > 0 ? idle(o) : able(o); };
   const double limit = draw * (all_idle > 0 ? all_idle : sum_of(able));
@@ -62,8 +62,9 @@ HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r
     const auto o = here.other_at(draw(seed, r.number, r.offloads(), n));
     if (o && o->into < detail::idle_in_time(o->known, latency)) return decision::pass_on(o->known.server);
   }
+  const bool anyway = !r.is_stream || !most_free_rate(here);
   const double last = draw(seed, r.number, r.offloads(), attempts);
-  if (const auto to = draw_by_idle_goodput(here.others(), latency, !r.is_stream, last)) return decision::pass_on(*to);
+  if (const auto to = draw_by_idle_goodput(here.others(), latency, anyway, last)) return decision::pass_on(*to);
   return in_part_or(request_outcome::no_resources, r, here);
 }
 

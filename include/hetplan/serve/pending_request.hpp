@@ -36,7 +36,8 @@ struct pending_request {
 /// What a server knows of another one that holds the service.
 struct known_server {
   server_id server;
-  double capacity = 0;  ///< p^: requests (frames) a second that it can serve
+  double whole = 0;     ///< c: requests (frames) a second that it can serve by the deployment
+  double capacity = 0;  ///< p^: of that what has loaded and is not out
   double idle = 0;      ///< p^ - p: what of that it does not, may be below 0
   seconds wait;         ///< of a newcomer: Q
   seconds age;          ///< of all this

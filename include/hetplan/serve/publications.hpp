@@ -30,6 +30,7 @@ struct holder_state {
 
 /// What another server knows of it.
 struct known_state {
+  double whole = 0;  ///< c: by the deployment
   double capacity = 0;
   double idle = 0;  ///< p^ - p: what it could do beside what it did; below 0 is possible
   double wait_s = 0;
@@ -69,10 +70,10 @@ class publications {
   [[nodiscard]] known_state known(std::size_t holder, std::int64_t j, std::int64_t k) const {
     const double age_s = static_cast<double>(k - j) * period_s_;
     const double whole = holders_[holder].per_s;
-    if (j < first_) return {whole, whole, 0, age_s};
+    if (j < first_) return {whole, whole, whole, 0, age_s};
     const auto& then = all_[index(j, holder)];
-    if (then.wait_s == says_it_is_idle) return {whole, whole, 0, age_s};
-    return {then.capacity, then.capacity - then.does, then.wait_s, age_s};
+    if (then.wait_s == says_it_is_idle) return {whole, whole, whole, 0, age_s};
+    return {whole, then.capacity, then.capacity - then.does, then.wait_s, age_s};
   }
 
  private:

@@ -99,7 +99,7 @@ HETPLAN_INLINE std::optional<std::int64_t> ring_knowledge::period_heard_of(const
 
 HETPLAN_INLINE known_server ring_knowledge::what_is_known(server_id s, std::size_t holder, std::int64_t period) const {
   const auto known = published_->known(holder, period, next_ - 1);
-  return {s, known.capacity, known.idle, seconds(known.wait_s), seconds(known.age_s)};
+  return {s, known.whole, known.capacity, known.idle, seconds(known.wait_s), seconds(known.age_s)};
 }
 
 }  // namespace HETPLAN_NAMESPACE::serve

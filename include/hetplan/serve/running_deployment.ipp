@@ -120,7 +120,8 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d
 }
 
 HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() const {
-  constexpr double batches = 4;  // that a mean is taken over: fewer would show who has just ended, not who is busy
+  constexpr double batches =
+      4;  // that a mean is taken over, or SLOs if they are longer: fewer would show who has just ended, not who is busy
   std::vector<holder_capacity> sums;
   sums.reserve(holders_->holders().size());
   for (const auto& h : holders_->holders()) {
@@ -131,7 +132,8 @@ HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() con
       sum.per_s += times.capacity();
       at_a_time += times.batch();
     }
-    if (!(*services_)[h.what.index()].is_stream()) sum.horizon_s = batches * at_a_time / sum.per_s;
+    const auto& s = (*services_)[h.what.index()];
+    if (!s.is_stream()) sum.horizon_s = batches * std::max(at_a_time / sum.per_s, s.latency.value());
     sums.push_back(sum);
   }
   return sums;

@@ -44,7 +44,9 @@ class fault_check {
     if (d < 0 || static_cast<std::size_t>(d) >= has)
       return "device = " + std::to_string(d) + "; server \"" + cloud_[f.server].name + "\" has " + std::to_string(has);
     const auto [it, first] = registered_.try_emplace({f.server.value, d}, registers);
-    if (!first && it->second && registers) return "device " + std::to_string(d) + " registers twice in a row";
+    if (!first && it->second && registers)
+      return "device \"" + cloud_[f.server].devices[static_cast<std::size_t>(d)].name + "\" of server \"" + cloud_[f.server].name +
+             "\" registers twice in a row";
     it->second = registers;
     return {};
   }
@@ -63,7 +65,7 @@ class fault_check {
   [[nodiscard]] std::string wrong(const serving_fault& f, const server_leaves&) { return turn(f.server, false); }
   [[nodiscard]] std::string turn(server_id s, bool joins) {
     const auto [it, first] = joined_.try_emplace(s.value, joins);
-    if (!first && it->second == joins) return std::string("it ") + (joins ? "joins" : "leaves") + " twice in a row";
+    if (!first && it->second == joins) return "server \"" + cloud_[s].name + "\" " + (joins ? "joins" : "leaves") + " twice in a row";
     it->second = joins;
     return {};
   }
