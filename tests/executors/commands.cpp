@@ -291,7 +291,7 @@ TEST_CASE("A measured cluster has the capacities and latencies that its flows fo
 TEST_CASE("A profile has every layer and kind, and slower kinds take as many times longer") {
   const neural_network net = small_mlp();
   const slowing how = GENERATE(slowing::wait, slowing::repeat);
-  const unsigned busy = GENERATE(0, 1);
+  const unsigned busy = GENERATE(0U, 1U);
   const hetplan::planning_graph g =
       describe_measured(net, measure_layers(net, files::three(), {.batches = {1, 4}, .runs = 2, .slow = how, .busy = busy}), {1, 4});
   double fast_s = 0, slow_s = 0;
