@@ -120,8 +120,8 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d
 }
 
 HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() const {
-  constexpr double batches =
-      4;  // that a mean is taken over, or SLOs if they are longer: fewer would show who has just ended, not who is busy
+  // Of what is done a mean is taken over so many batches, or SLOs if they are longer: over fewer it shows who has just ended.
+  constexpr double batches = 4;
   std::vector<holder_capacity> sums;
   sums.reserve(holders_->holders().size());
   for (const auto& h : holders_->holders()) {

@@ -44,6 +44,14 @@ struct request_record {
   friend bool operator==(const request_record&, const request_record&) = default;
 };
 
+/// What was asked and what was served: requests, or frames.
+struct attained {
+  double asked = 0;
+  double credit = 0;
+  /// Share of what was asked that was served.
+  [[nodiscard]] double share() const { return asked > 0 ? credit / asked : 1; }
+};
+
 /// Requests of one service.
 struct service_totals {
   std::array<std::uint64_t, request_outcomes> ended = {};
@@ -58,7 +66,7 @@ struct service_totals {
   }
   [[nodiscard]] std::uint64_t operator[](request_outcome o) const { return ended[static_cast<std::size_t>(o)]; }
   /// Share of what was asked that was served.
-  [[nodiscard]] double attainment() const { return asked > 0 ? credit / asked : 1; }
+  [[nodiscard]] double attainment() const { return attained{asked, credit}.share(); }
   friend bool operator==(const service_totals&, const service_totals&) = default;
 };
 
@@ -80,14 +88,6 @@ struct offload_flow {
 
 /// Servers up to which a history holds how many requests waited where.
 inline constexpr std::size_t most_detailed = 1000;
-
-/// What was asked and what was served: requests, or frames.
-struct attained {
-  double asked = 0;
-  double credit = 0;
-  /// Share of what was asked that was served.
-  [[nodiscard]] double share() const { return asked > 0 ? credit / asked : 1; }
-};
 
 /// What became of a stream of requests.
 ///

@@ -18,9 +18,9 @@ HETPLAN_INLINE double service_history::credit() const {
 }
 
 HETPLAN_INLINE double service_history::attainment() const {
-  double asked = 0;
-  for (const auto& s : services) asked += s.asked;
-  return asked > 0 ? credit() / asked : 1;
+  attained sum{.credit = credit()};
+  for (const auto& s : services) sum.asked += s.asked;
+  return sum.share();
 }
 
 HETPLAN_INLINE attained service_history::attained_by(const std::vector<service>& all, bool streams) const {
