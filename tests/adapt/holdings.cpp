@@ -67,9 +67,9 @@ TEST_CASE("in a plan every device holds the tensors of the stages that list it, 
 TEST_CASE("devices that share out the optimizer's state hold all weights and a part of the state each") {
   const planning_graph model = tied();
   plan p{.microbatch_size = 2, .microbatches = 1};
-  p.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(1), 1}, {device_id(0), 1}}, .shard_state = true},
-              {.name = "s1", .layers = {layer_id(1), layer_id(2)}, .devices = {{device_id(2), 2}}, .shard_state = true},
-              {.name = "s2", .layers = {layer_id(3)}, .devices = {{device_id(3), 1}, {device_id(1), 1}}, .shard_state = true}};
+  p.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(1), 1}, {device_id(0), 1}}, .shard = sharding::state},
+              {.name = "s1", .layers = {layer_id(1), layer_id(2)}, .devices = {{device_id(2), 2}}, .shard = sharding::state},
+              {.name = "s2", .layers = {layer_id(3)}, .devices = {{device_id(3), 1}, {device_id(1), 1}}, .shard = sharding::state}};
   using parts = std::vector<adapt::state_part>;
   const adapt::holdings held = adapt::holdings_of(p, model, 5);
   CHECK(held.state_of(device_id(0), layer_id(0)) == parts{{0.5, 1}});

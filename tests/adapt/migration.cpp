@@ -247,7 +247,7 @@ TEST_CASE("optimizer state that devices share out moves by the part, from whoeve
   const auto now = adapt::nominal(c);
   const auto on = [](const std::vector<std::pair<int, int>>& devices, bool shared) {
     plan p = stages_of({{0}}, {devices});
-    p.stages[0].shard_state = shared;
+    p.stages[0].shard = shared ? sharding::state : sharding::none;
     return p;
   };
   const auto moved = [&](const plan& from, const plan& to) {

@@ -95,7 +95,7 @@ TEST_CASE("devices that share out their optimizer's state lose it with each of t
   plan p = three_stages();
   const cluster c = four({1_GB, 1_GB, 1_GB, 1_GB});
   CHECK(adapt::replicate_by_topology(p, six(), c).unprotected.empty());
-  p.stages[0].shard_state = p.stages[1].shard_state = true;
+  p.stages[0].shard = p.stages[1].shard = sharding::state;
   const auto r = adapt::replicate_by_topology(p, six(), c);
   CHECK(r.unprotected == std::vector<stage_id>{stage_id(1)});
   CHECK(r.backups.size() == 2);

@@ -336,7 +336,7 @@ TEST_CASE("a forward that runs again is drawn under its backward, and told") {
   plan shared = x.p;
   shared.microbatch_size = 2;
   shared.stages = {
-      {.name = "both", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}, .shard_state = true}};
+      {.name = "both", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 1}, {device_id(1), 1}}, .shard = sharding::state}};
   const judgement k = judge(shared, x.model, x.home, roofline{}, {}, simulator_options{.record = true});
   CHECK(draw::gantt_svg(shared, x.home, k).find("both: one of 2 parts of the optimizer") != std::string::npos);
 }

@@ -185,7 +185,7 @@ TEST_CASE("What the executors do not run is refused by name") {
     CHECK_THAT(refused(), Contains("/stages/1/recompute") && Contains("keep their activations"));
   }
   SECTION("optimizer state in parts") {
-    p.stages[0].shard_state = p.stages[1].shard_state = true;
+    p.stages[0].shard = p.stages[1].shard = sharding::state;
     CHECK_THAT(refused(), Contains("/stages/1/shard_state"));
   }
   SECTION("backwards in two parts") {

@@ -103,9 +103,9 @@ TEST_CASE("what saves memory is read and written, for each stage by itself, and 
                                   "\"samples\": 4}]", "\"samples\": 4}], \"recompute\": false");
   const plan p = read(saving);
   CHECK(p.stages[0].recompute);
-  CHECK(p.stages[0].shard_state);
+  CHECK(p.stages[0].shard == sharding::state);
   CHECK_FALSE(p.stages[1].recompute);
-  CHECK_FALSE(p.stages[1].shard_state);
+  CHECK(p.stages[1].shard == sharding::none);
   const std::string written = io::write_plan(p, model(), home());
   CHECK(read(written) == p);
   CHECK(nlohmann::json::parse(written)["stages"][0]["recompute"] == true);

@@ -57,11 +57,11 @@ TEST_CASE("a layer that changes its device, or what a device does of it, is else
   }));
   CHECK_FALSE(stays([](plan& p) { p.stages[1].devices[1].tensor_parallel = 1; }));
   CHECK_FALSE(same_placement(plan{}, given()));
-  CHECK_FALSE(stays([](plan& p) { p.stages[1].shard_state = true; }));
-  CHECK(stays([](plan& p) { p.stages[0].shard_state = true; }));  // on one device nothing is shared out
+  CHECK_FALSE(stays([](plan& p) { p.stages[1].shard = sharding::state; }));
+  CHECK(stays([](plan& p) { p.stages[0].shard = sharding::state; }));  // on one device nothing is shared out
   CHECK(stays([](plan& p) { p.stages[1].recompute = true; }));
   plan shared = given();
-  shared.stages[1].shard_state = true;
+  shared.stages[1].shard = sharding::state;
   plan turned = shared;  // each has the other's part of the state
   std::reverse(turned.stages[1].devices.begin(), turned.stages[1].devices.end());
   CHECK_FALSE(same_placement(shared, turned));

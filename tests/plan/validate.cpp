@@ -336,14 +336,14 @@ TEST_CASE("an explicit order names each piece of work of the device's stages onc
 
 TEST_CASE("outside training no stage recomputes or shares out its optimizer's state") {
   for (const mode m : {mode::training, mode::inference, mode::generation}) {
-    const auto with = [&](bool stage::*saver) {
+    const auto with = [&](auto stage::*saver, auto how) {
       return answer(two_stages(), [&](plan& p) {
         p.workload.mode = m;
-        p.stages[1].*saver = true;
+        p.stages[1].*saver = how;
       });
     };
-    CHECK(with(&stage::recompute) == (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
-    CHECK(with(&stage::shard_state) ==
+    CHECK(with(&stage::recompute, true) == (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
+    CHECK(with(&stage::shard, sharding::state) ==
           (m == mode::training ? "valid" : "/stages/1/shard_state: expected false outside training, got true"));
   }
 }

@@ -156,7 +156,7 @@ TEST_CASE("devices that share out their optimizer's state hold a part each, with
   p.workload.optimizer_factor = 2;
   const judgement whole = judge(p, m, wired(3), stepping{});
   CHECK(whole.evaluation.devices[2].peak_memory.value() == near(6 * 4 + 5));
-  p.stages[0].shard_state = true;
+  p.stages[0].shard = sharding::state;
   const judgement shared = judge(p, m, wired(3), stepping{});
   CHECK(shared.evaluation.devices[2].peak_memory.value() == near(6 * 2 + 6 * 2 / 3.0 + 5));
   CHECK(shared.graph.transfers.size() == whole.graph.transfers.size());
@@ -165,7 +165,7 @@ TEST_CASE("devices that share out their optimizer's state hold a part each, with
   // With one device nothing changes.
   plan alone = plan_of(mode::training, 3, 1, {stage_of({0, 1}, {{0, 3}})});
   const evaluation before = judge(alone, m, wired(1), stepping{}).evaluation;
-  alone.stages[0].shard_state = true;
+  alone.stages[0].shard = sharding::state;
   CHECK(judge(alone, m, wired(1), stepping{}).evaluation == before);
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("a memory model that cannot tell the optimizer's part refuses to share
   plan p = plan_of(mode::training, 2, 1, {stage_of({0, 1, 2}, {{0, 1}, {1, 1}})});
   const planning_graph m = tied();
   CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}));
-  p.stages[0].shard_state = true;
+  p.stages[0].shard = sharding::state;
   CHECK_THROWS_MATCHES(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}), invalid_input,
                        Catch::Message("shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
                                       "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const"));
@@ -206,7 +206,7 @@ TEST_CASE("estimates of memory and busy time are the judge's, with memory savers
       plan p = plan_of(mode::training, 2, 4, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})}, kind);
       for (stage& s : p.stages) {
         s.recompute = saved % 2 == 1;
-        s.shard_state = saved >= 2;
+        s.shard = saved >= 2 ? sharding::state : sharding::none;
       }
       const evaluation judge_says = judged(p, m, wired(3)).evaluation, estimated = estimate(p, m, wired(3), roofline{});
       for (std::size_t d = 0; d < 3; ++d) {
@@ -248,7 +248,7 @@ TEST_CASE("no plan that shares out its optimizer's state beats its bound") {
   const cluster c("uneven", devices, mesh{1_GB_per_s});
   plan p = plan_of(mode::training, 10, 1, {stage_of({0}, {{0, 9}, {1, 1}})});
   p.workload.optimizer_factor = 8;
-  p.stages[0].shard_state = true;
+  p.stages[0].shard = sharding::state;
   const evaluation e = evaluate(p, m, c, roofline{}, {}, glpk_lp{}).evaluation;
   CHECK_FALSE(find_broken_limit(e, c));
   CHECK(e.gap >= -1e-9);
@@ -258,7 +258,8 @@ TEST_CASE("no plan that shares out its optimizer's state beats its bound") {
 TEST_CASE("a plan's description says what saves memory") {
   const planning_graph m = kept();
   plan p = plan_of(mode::training, 2, 1, {stage_of({0, 1}, {{0, 1}, {1, 1}})});
-  p.stages[0].recompute = p.stages[0].shard_state = true;
+  p.stages[0].recompute = true;
+  p.stages[0].shard = sharding::state;
   CHECK(describe(p, m, wired(2)).find("on d0 (1) d1 (1), recomputes, optimizer state in 2 parts\n") != std::string::npos);
 }
 

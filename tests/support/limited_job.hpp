@@ -54,7 +54,8 @@ struct limited_job {
                                    if (keeps_limits(x)) found = x;
                                    if (!found && savers && training) {
                                      plan saving = x;
-                                     for (stage& s : saving.stages) s.recompute = s.shard_state = true;
+                                     for (stage& s : saving.stages) s.recompute = true;
+  s.shard = sharding::state;
                                      if (keeps_limits(saving)) found = std::move(saving);
                                    }
                                    return found ? control::stop : control::go;

@@ -20,7 +20,7 @@ struct state_part {
 
 /// What every device holds: tensors of weights with their optimizer state, and in generation the caches of sequences.
 ///
-/// Devices of a stage that shares out optimizer state (stage::shard_state) hold all of the weights and their own part of the
+/// Devices of a stage that shares out optimizer state (stage::shard) hold all of the weights and their own part of the
 /// state: the i-th of n equal ones, in the stage's list order.
 ///
 /// Layers of a weight group share one tensor: a device that holds one of them holds them all. A plan gives a device what its

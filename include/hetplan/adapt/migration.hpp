@@ -50,7 +50,7 @@ migration finished(migration m, const hetplan::status& found, std::vector<fetch>
 /// What is missing, and nothing else, in one round: for each device and each tensor that the next plan gives it and that it
 /// does not hold, W (1 + optimizer_factor) in training where it learns, else W; in generation also the cache of every
 /// sequence whose device changes (context x kv_bytes_per_token for each layer). A weight group comes once per device. Where a
-/// plan shares out the optimizer's state (stage::shard_state), weights and each missing part of the state come by themselves,
+/// plan shares out the optimizer's state (stage::shard), weights and each missing part of the state come by themselves,
 /// a part from whoever holds it.
 ///
 /// Senders are chosen so that the network's load is even: tensors with one possible sender first, then the largest; each

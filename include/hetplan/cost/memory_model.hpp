@@ -34,7 +34,7 @@ template <class M>
 concept splits_activations = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {
   { m.activations_for_weights(l, w) } -> std::same_as<bytes>;  // per sample; at most activations(l, w)
 };
-/// A refinement: the optimizer's part of the state, which the devices of a stage can share out (stage::shard_state). Without it
+/// A refinement: the optimizer's part of the state, which the devices of a stage can share out (stage::shard). Without it
 /// that is an error.
 template <class M>
 concept tells_optimizer_state = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {

@@ -20,7 +20,7 @@ struct remembered_cost::tables {
   };
   struct hash {
     [[nodiscard]] std::size_t operator()(const question& q) const {
-      std::size_t h = std::hash<double>{}(q.kind.batch);
+      std::size_t h = std::hash<double>{}(q.kind.batch) * 31 + std::hash<double>{}(q.kind.fraction);
       for (const std::size_t part : {q.device, static_cast<std::size_t>(q.kind.phase), static_cast<std::size_t>(q.kind.tensor_parallel),
                                      static_cast<std::size_t>(q.kind.context)}) {
         h = h * 1000003 + part;

@@ -20,7 +20,7 @@ HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
   }
   const double g = w.tensor_parallel;
   const seconds computing = per_sample * (w.batch + d.half_batch) / g / d.compute;
-  const seconds moving = (w.layer.weight_traffic + w.layer.traffic * w.batch) / g / d.memory_bandwidth;
+  const seconds moving = (w.weight_traffic() + w.traffic() * w.batch) / g / d.memory_bandwidth;
   return std::max(computing, moving) + d.launch + gathering(w, d, per_sample);
 }
 

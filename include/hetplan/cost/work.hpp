@@ -49,17 +49,22 @@ struct work {
   double batch = 1;
   int tensor_parallel = 1;
   int context = 0;
+  double fraction = 1;  ///< of the layer's tensors: less where devices share them (the columns of a grid)
 
-  /// FLOP of this phase for one sample.
+  /// FLOP of this phase for one sample, of this fraction.
   [[nodiscard]] flops flops_per_sample() const {
     switch (phase) {
-      case phase::forward: return layer.forward_flops;
-      case phase::backward_input: return layer.backward_input_flops;
-      case phase::backward_weight: return layer.backward_weight_flops;
+      case phase::forward: return layer.forward_flops * fraction;
+      case phase::backward_input: return layer.backward_input_flops * fraction;
+      case phase::backward_weight: return layer.backward_weight_flops * fraction;
       case phase::optimizer_step: break;
     }
     return {};
   }
+  /// Bytes of weights that a call reads, of this fraction.
+  [[nodiscard]] bytes weight_traffic() const { return layer.weight_traffic * fraction; }
+  /// Other bytes that a call moves per sample, of this fraction.
+  [[nodiscard]] bytes traffic() const { return layer.traffic * fraction; }
 };
 
 /// The same call of any layer.
@@ -68,8 +73,9 @@ struct work_kind {
   double batch = 1;
   int tensor_parallel = 1;
   int context = 0;
+  double fraction = 1;  ///< of layers that are split; others are whole
 
-  [[nodiscard]] work of(const layer& l) const { return {l, phase, batch, tensor_parallel, context}; }
+  [[nodiscard]] work of(const layer& l) const { return {l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1}; }
   friend bool operator==(const work_kind&, const work_kind&) = default;
 };
 

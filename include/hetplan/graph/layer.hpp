@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hetplan/core/id.hpp>
@@ -20,6 +21,16 @@ struct layer_profile {
   std::vector<double> backward_s;
 
   friend bool operator==(const layer_profile&, const layer_profile&) = default;
+};
+
+/// How a layer takes part where devices share tensors (the columns of a grid): along which side of its weights it is cut.
+///
+/// Source  DeepCEE, section 3.3.3; the pair columns, rows is Megatron's.
+enum class layer_split {
+  none,     ///< every device runs all of it
+  rows,     ///< its output is summed over the columns: an all-reduce behind it
+  columns,  ///< its output stays split
+  along     ///< no weights; works on split tensors
 };
 
 /// What a layer is to the planner, per sample unless stated; the defaults are those of the model file.
@@ -39,6 +50,8 @@ struct layer_spec {
   std::optional<bytes> activation_for_weights = {};  ///< the part of it that a split-off W needs after B (= all of it)
   std::optional<bytes> traffic = {};                 ///< device-memory bytes besides weights (= in-edges + largest out-edge)
   bytes kv_bytes_per_token = {};                     ///< key/value cache per token of context
+  std::optional<layer_split> split = {};             ///< rows where it has weights, else none
+  int split_units = 0;                               ///< what cannot be cut (heads, experts): parts are whole units; 0: any part
   std::vector<layer_profile> profiles = {};
 };
 
@@ -59,11 +72,15 @@ struct layer {
   bytes traffic;
   bytes largest_output;  ///< the largest out-edge: what tensor parallelism gathers
   bytes kv_bytes_per_token;
+  layer_split split = layer_split::none;
+  int split_units = 0;
   bool has_flops = true;  ///< false: only the profiles know its time
   std::vector<layer_profile> profiles;
 
   /// Gradient, optimizer state and all-reduce concern these bytes only.
   [[nodiscard]] bytes trainable_weight() const { return trainable ? weight : bytes{}; }
+
+  [[nodiscard]] bool is_split() const { return split != layer_split::none; }
 
   /// The profile for a kind of device, or null.
   [[nodiscard]] const layer_profile* profile_for(const std::string& device_kind) const {
@@ -75,5 +92,9 @@ struct layer {
 
   friend bool operator==(const layer&, const layer&) = default;
 };
+
+[[nodiscard]] constexpr std::string_view to_string(layer_split s) {
+  return s == layer_split::none ? "none" : s == layer_split::rows ? "rows" : s == layer_split::columns ? "columns" : "along";
+}
 
 }  // namespace HETPLAN_NAMESPACE

@@ -71,6 +71,7 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   }
   if (s.traffic) require_amount(*s.traffic, where + "traffic");
   require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
+  require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
   std::set<std::string_view> kinds;
   for (const layer_profile& p : s.profiles) {
     if (!kinds.insert(p.device_kind).second) fail(where + "profile \"" + p.device_kind + "\" appears twice");
@@ -139,6 +140,7 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
     for (const layer_edge& e : graph_.out_edges(id)) largest_out = std::max(largest_out, e.forward);
     const flops forward = s.forward_flops.value_or(flops{});
     const bool learns = s.trainable && s.weight > bytes{};
+    const layer_split by_default = s.weight > bytes{} ? layer_split::rows : layer_split::none;
     const std::int32_t group = group_of(s, id);
     graph_.layers_.push_back({.id = id,
                               .name = std::move(s.name),
@@ -155,6 +157,8 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .traffic = s.traffic.value_or(in + largest_out),
                               .largest_output = largest_out,
                               .kv_bytes_per_token = s.kv_bytes_per_token,
+                              .split = s.split.value_or(by_default),
+                              .split_units = s.split_units,
                               .has_flops = s.forward_flops.has_value(),
                               .profiles = std::move(s.profiles)});
   }
@@ -191,6 +195,8 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .activation_for_weights = l.activation_for_weights,
           .traffic = l.traffic,
           .kv_bytes_per_token = l.kv_bytes_per_token,
+          .split = l.split,
+          .split_units = l.split_units,
           .profiles = l.profiles};
 }
 

@@ -18,7 +18,7 @@ inline constexpr std::string_view model_format = "hetplan/model/1";
 
 namespace keys {
 inline constexpr std::array<std::string_view, 6> model{"format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample"};
-inline constexpr std::array<std::string_view, 14> layer{"name",
+inline constexpr std::array<std::string_view, 16> layer{"name",
                                                         "forward_flops",
                                                         "kind",
                                                         "weight",
@@ -31,6 +31,8 @@ inline constexpr std::array<std::string_view, 14> layer{"name",
                                                         "activation_for_weights",
                                                         "traffic",
                                                         "kv_bytes_per_token",
+                                                        "split",
+                                                        "units",
                                                         "profile"};
 inline constexpr std::array<std::string_view, 3> profile{"batch", "forward", "backward"};
 inline constexpr std::array<std::string_view, 4> edge{"from", "to", "bytes", "gradient"};

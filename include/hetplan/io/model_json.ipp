@@ -11,6 +11,9 @@ namespace HETPLAN_NAMESPACE::io {
 
 namespace detail {
 
+inline constexpr std::array<std::pair<std::string_view, layer_split>, 4> layer_splits{
+    {{"none", layer_split::none}, {"rows", layer_split::rows}, {"columns", layer_split::columns}, {"along", layer_split::along}}};
+
 HETPLAN_INLINE model_reader::model_reader(const json_document& d)
     : top_(open_document(d, model_format, keys::model)),
       builder_(std::string(top_.at("name", "text").text()), bytes_per_parameter(), top_.integer_or("tokens_per_sample", 1, 1)) {}
@@ -52,6 +55,9 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
   }
   s.traffic = o.amount<bytes>("traffic", range::at_least_zero);
   s.kv_bytes_per_token = o.amount<bytes>("kv_bytes_per_token", range::at_least_zero).value_or(bytes{});
+  // The booleans of files that know rows alone.
+  if (const auto split = o.find("split")) s.split = split->is_text() ? split->one_of(layer_splits) : split->boolean() ? layer_split::rows : layer_split::none;
+  s.split_units = o.integer_or("units", 1, 0);
   if (const auto profile = o.find("profile")) read_profiles(*profile, s);
   if (!s.forward_flops && s.profiles.empty()) n.fail_missing("forward_flops", "FLOP >= 0, or a profile");
   if (const auto group = o.find("weight_group")) {
@@ -155,6 +161,8 @@ HETPLAN_INLINE json write_layer(const planning_graph& g, const layer& l) {
   put_unless(o, "activation_for_weights", l.activation_for_weights, l.activation);
   put_unless(o, "traffic", l.traffic, in + l.largest_output);
   put_unless(o, "kv_bytes_per_token", l.kv_bytes_per_token, bytes{});
+  if (l.split != (l.weight > bytes{} ? layer_split::rows : layer_split::none)) o["split"] = to_string(l.split);
+  if (l.split_units > 0) o["units"] = l.split_units;
   for (const layer_profile& p : l.profiles) o["profile"][p.device_kind] = write_profile(p);
   return o;
 }

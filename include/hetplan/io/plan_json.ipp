@@ -61,16 +61,28 @@ HETPLAN_INLINE json write_stage(const plan& p, const stage& s, const planning_gr
   if (s.microbatch_size > 0 && s.microbatch_size != p.microbatch_size) o["microbatch_size"] = s.microbatch_size;
   o["layers"] = json::array();
   for (const layer_id l : s.layers) o["layers"].push_back(model[l].name);
+  if (!s.columns.empty()) {
+    for (std::size_t r = 0; r < s.rows(); ++r) o["grid"]["rows"].push_back(s.row(r).samples);
+    o["grid"]["columns"] = s.columns;
+  }
   o["devices"] = json::array();
   for (const assignment& a : s.devices) {
     json x;
     x["name"] = c[a.device].name;
-    x["samples"] = a.samples;
+    if (s.columns.empty()) x["samples"] = a.samples;
     if (a.tensor_parallel != 1) x["tensor_parallel"] = a.tensor_parallel;
     o["devices"].push_back(std::move(x));
   }
   if (s.recompute) o["recompute"] = true;
-  if (s.shard_state) o["shard_state"] = true;
+  if (s.shard == sharding::state) o["shard_state"] = true;
+  if (s.shard == sharding::zero2 || s.shard == sharding::fsdp) o["shard"] = s.shard == sharding::zero2 ? "zero2" : "fsdp";
+  for (const auto& unit : s.units) {
+    json list = json::array();
+    for (const layer_id l : unit) list.push_back(model[l].name);
+    o["units"].push_back(std::move(list));
+  }
+  if (!s.cuts.forward.empty()) o["cuts"]["forward"] = s.cuts.forward;
+  if (!s.cuts.backward.empty()) o["cuts"]["backward"] = s.cuts.backward;
   return o;
 }
 

@@ -26,6 +26,8 @@ inline constexpr std::array<std::pair<std::string_view, transfer_copies>, 2> cop
 inline constexpr std::array<std::pair<std::string_view, transfer_mode>, 2> transfer_modes{
     {{"overlap", transfer_mode::overlap}, {"block", transfer_mode::block}}};
 
+inline constexpr std::array<std::pair<std::string_view, sharding>, 2> shards{{{"zero2", sharding::zero2}, {"fsdp", sharding::fsdp}}};
+
 inline constexpr std::array<std::pair<std::string_view, transfer_kind>, 4> transfer_kinds{{{"forward", transfer_kind::forward},
                                                                                            {"backward", transfer_kind::backward},
                                                                                            {"sync", transfer_kind::sync},
@@ -134,23 +136,69 @@ HETPLAN_INLINE void plan_reader::read_stage(const json_node& n, int pipeline) {
   stage s{.name = "s" + std::to_string(p_.stages.size()), .layers = {}, .devices = {}, .microbatch_size = 0, .pipeline = pipeline};
   if (const auto name = o.find("name")) s.name = name->name();
   if (const auto size = o.find("microbatch_size")) s.microbatch_size = size->integer(1);
-  for (const json_node l : o.at("layers", "an array of layer names").elements("at least one layer", 1)) {
+  s.layers = read_layers(o.at("layers", "an array of layer names"));
+  read_devices(o, s);
+  if (const auto recompute = o.find("recompute")) s.recompute = recompute->boolean();
+  if (const auto shard = o.find("shard_state"); shard && shard->boolean()) s.shard = sharding::state;
+  if (const auto shard = o.find("shard")) {
+    if (s.shard == sharding::state) shard->fail_with("expected shard or shard_state, got both");
+    s.shard = shard->one_of(shards);
+  }
+  if (const auto units = o.find("units")) {
+    if (!o.has("shard")) units->fail_with("expected units beside shard only");
+    for (const json_node unit : units->elements("at least one unit", 1)) s.units.push_back(read_layers(unit));
+  }
+  if (const auto cuts = o.find("cuts")) read_cuts(*cuts, s);
+  p_.stages.push_back(std::move(s));
+}
+
+HETPLAN_INLINE std::vector<layer_id> plan_reader::read_layers(const json_node& list) const {
+  std::vector<layer_id> layers;
+  for (const json_node l : list.elements("at least one layer", 1)) {
     const std::string name(l.text("the name of a layer"));
     if (!model_.contains(name)) {
       std::vector<std::string_view> known;
       for (const layer& each : model_.layers()) known.push_back(each.name);
       l.fail("the name of a layer of model " + in_quotes(model_.name()), suggestion(name, known));
     }
-    s.layers.push_back(model_.find(name));
+    layers.push_back(model_.find(name));
   }
-  for (const json_node a : o.at("devices", "an array of devices").elements("at least one device", 1)) {
+  return layers;
+}
+
+/// With a grid the samples are those of its rows.
+HETPLAN_INLINE void plan_reader::read_devices(const json_object& o, stage& s) const {
+  const json_node devices = o.at("devices", "an array of devices");
+  const auto grid = o.find("grid");
+  std::vector<int> rows;
+  if (grid) {
+    const json_object g(*grid, keys::grid, "an object with rows and columns");
+    for (const json_node r : g.at("rows", "an array of samples").elements("at least one row", 1)) rows.push_back(r.integer(1));
+    for (const json_node c : g.at("columns", "an array of weights").elements("at least one column", 1)) s.columns.push_back(c.integer(1));
+    if (const std::size_t all = rows.size() * s.columns.size(); devices.size() != all) {
+      devices.fail_with("expected " + std::to_string(all) + " devices, row by row, for a grid of " + std::to_string(rows.size()) + " x " +
+                        std::to_string(s.columns.size()) + ", got " + std::to_string(devices.size()));
+    }
+  }
+  for (const json_node a : devices.elements("at least one device", 1)) {
     const json_object part(a, keys::assignment, "an object with name and samples");
-    s.devices.push_back({find_device(part.at("name", "the name of a device")), part.required_integer("samples", 1),
-                         part.integer_or("tensor_parallel", 1, 1)});
+    const int of_row = grid ? rows[s.devices.size() / s.columns.size()] : 0;
+    const int samples = grid ? part.integer_or("samples", 1, of_row) : part.required_integer("samples", 1);
+    s.devices.push_back({find_device(part.at("name", "the name of a device")), samples, part.integer_or("tensor_parallel", 1, 1)});
   }
-  if (const auto recompute = o.find("recompute")) s.recompute = recompute->boolean();
-  if (const auto shard = o.find("shard_state")) s.shard_state = shard->boolean();
-  p_.stages.push_back(std::move(s));
+}
+
+HETPLAN_INLINE void plan_reader::read_cuts(const json_node& n, stage& s) const {
+  const json_object o(n, keys::cuts, "an object with forward and backward");
+  const auto read = [&](std::string_view key, std::vector<long long>& to) {
+    if (const auto list = o.find(key)) {
+      for (const json_node c : list->elements("samples: 0, ..., all of them", 2)) to.push_back(c.integer<long long>(0));
+    }
+  };
+  read("forward", s.cuts.forward);
+  read("backward", s.cuts.backward);
+  if (s.cuts.forward.empty()) n.fail_missing("forward", "samples: 0, ..., all of them");
+  if (p_.workload.mode == mode::training && s.cuts.backward.empty()) n.fail_missing("backward", "samples: 0, ..., all of them");
 }
 
 HETPLAN_INLINE void plan_reader::read_sync(const json_node& n) {

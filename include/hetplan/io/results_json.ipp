@@ -31,6 +31,8 @@ HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& 
   o["energy"] = detail::write_energy(e, c);
   o["peak_memory"] = detail::write_peak_memory(e, c);
   o["busy"] = detail::write_evaluation_by_device(e, c, [](const device_evaluation& d) { return d.busy.value(); });
+  o["span"] = detail::write_evaluation_by_device(e, c, [](const device_evaluation& d) { return d.span.value(); });
+  put(o, "period", e.period());
   o["bytes"] = json::object();
   const auto resources = c.network().resources();
   for (std::size_t r = 0; r < resources.size(); ++r) {

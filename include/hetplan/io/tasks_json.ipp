@@ -130,7 +130,7 @@ class tasks_writer {
     o["microbatches"] = stages_[id].microbatches;
     if (plan_.pipeline_count() > 1) o["pipeline"] = s.pipeline;
     if (s.recompute) o["recompute"] = true;
-    if (s.shard_state) o["shard_state"] = true;
+    if (s.shard == sharding::state) o["shard_state"] = true;
     return o;
   }
 

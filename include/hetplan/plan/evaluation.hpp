@@ -17,6 +17,7 @@ struct device_evaluation {
   joules energy = {};
   bytes peak_memory = {};
   seconds busy = {};
+  seconds span = {};  ///< from the start of its first task to the end of its last
 
   friend bool operator==(const device_evaluation&, const device_evaluation&) = default;
 };
@@ -34,6 +35,12 @@ struct evaluation {
   seconds contention_bound = {};  ///< the same, tighter: transfers share resources; 0: not known
   seconds placement_bound = {};   ///< no schedule of single operators is faster (place/operator_schedule); 0: not known
 
+  /// The longest span of tasks: what an iteration takes at least where the next one follows without a flush.
+  [[nodiscard]] seconds period() const {
+    seconds longest;
+    for (const device_evaluation& d : devices) longest = d.span > longest ? d.span : longest;
+    return longest;
+  }
   /// What qoe.latency limits: T, or the time between tokens in generation.
   [[nodiscard]] seconds response() const { return time_between_tokens.value_or(latency); }
   [[nodiscard]] joules energy() const {

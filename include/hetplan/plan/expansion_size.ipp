@@ -15,14 +15,22 @@ HETPLAN_INLINE expansion_size size_of_expansion(const plan& p, const planning_gr
   const bool training = p.workload.mode == mode::training;
   const double steps = p.workload.steps();
   const auto intervals = [&](std::size_t s) {
-    return static_cast<double>(g.nodes[s].microbatches) * static_cast<double>(p.stages[s].devices.size());
+    const int most = std::max(g.nodes[s].passes(phase::forward), training ? g.nodes[s].passes(phase::backward_input) : 0);
+    return static_cast<double>(most) * static_cast<double>(p.stages[s].devices.size());
   };
   const auto overlaps = [&](std::size_t s, std::size_t t) {
+    if (!p.stages[s].is_plain() || !p.stages[t].is_plain()) return intervals(s) + intervals(t);
     const long long a = g.nodes[s].microbatch_size, b = g.nodes[t].microbatch_size, together = a / std::gcd(a, b) * b;
     return intervals(s) + intervals(t) - static_cast<double>(g.nodes[s].microbatches * a / together);
   };
   expansion_size size;
-  for (std::size_t s = 0; s < p.stages.size(); ++s) size.tasks += intervals(s) * tasks_per_microbatch(p.workload);
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const stage& st = p.stages[s];
+    const auto units = static_cast<double>(st.units.empty() ? st.layers.size() : st.units.size());
+    size.tasks += intervals(s) * tasks_per_microbatch(p.workload) * (st.shard == sharding::fsdp || st.shard == sharding::zero2 ? units : 1);
+    if (st.column_count() > 1) size.transfers += intervals(s) * 2 * steps;
+    if (st.shard == sharding::fsdp || st.shard == sharding::zero2) size.transfers += intervals(s) * 3 * units;
+  }
   for (const stage_edge& e : g.edges) {
     const double one_way = overlaps(e.from.index(), e.to.index());
     size.transfers += one_way * (training && e.backward_cut.value() > 0 ? 2 : steps);
@@ -71,7 +79,8 @@ HETPLAN_INLINE std::optional<double> too_large_an_expansion(const plan& p, const
   // an optimizer step and a ring's transfer for each device, and two transfers for each stage that shares a layer's tensor.
   const double stages = static_cast<double>(p.stages.size()), per_interval = std::max(2.0, tasks_per_microbatch(p.workload));
   const double most = intervals * (per_interval * (1 + 2 * stages) + 3) + 2 * held;
-  if (p.schedule.transfers.empty() && most <= max_expansion) return std::nullopt;
+  const bool plain = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.is_plain(); });
+  if (plain && p.schedule.transfers.empty() && most <= max_expansion) return std::nullopt;
   const double size = size_of_expansion(p, model, make_stage_graph(p, model)).total();
   if (size <= max_expansion) return std::nullopt;
   return size;

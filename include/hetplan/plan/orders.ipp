@@ -75,7 +75,15 @@ HETPLAN_INLINE std::vector<std::vector<order_entry>> device_orders(const plan& p
   const std::vector<int> warmup = resolve_warmup(p, g);
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     for (const assignment& a : p.stages[s].devices) {
-      append_pipeline_order(orders[a.device.index()], stage_id(s), g.nodes[s].microbatches, p.workload.mode, p.schedule.kind, warmup[s]);
+      auto& order = orders[a.device.index()];
+      if (g.nodes[s].cuts.empty()) {
+        append_pipeline_order(order, stage_id(s), g.nodes[s].microbatches, p.workload.mode, p.schedule.kind, warmup[s]);
+        continue;
+      }
+      // Passes of unequal sizes are never 1F1B's (validate): forwards, then backwards.
+      for (int i = 0; i < g.nodes[s].passes(phase::forward); ++i) order.push_back({phase::forward, stage_id(s), i});
+      if (p.workload.mode != mode::training) continue;
+      for (int i = 0; i < g.nodes[s].passes(phase::backward_input); ++i) order.push_back({phase::backward_input, stage_id(s), i});
     }
   }
   return orders;

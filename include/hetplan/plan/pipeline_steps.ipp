@@ -9,6 +9,7 @@
 #include <string>
 
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -30,6 +31,7 @@ HETPLAN_INLINE void require_estimable(const plan& p) {
   const auto require = [](bool ok, const std::string& expected) {
     if (!ok) throw invalid_input("estimate: expected " + expected);
   };
+  require_plain_stages(p, "estimate");
   require(p.pipeline_count() == 1, "one pipeline, got " + std::to_string(p.pipeline_count()));
   require(!p.parameter_server, "a plan without a parameter server");
   require(p.transfers == transfer_mode::overlap, "transfers that overlap computing, got \"block\"");
@@ -63,7 +65,8 @@ HETPLAN_INLINE double tied_bytes(const plan& p, const planning_graph& model, std
 
 HETPLAN_INLINE double collective_s(const staged& whole, std::size_t s) {
   const network& net = whole.cluster.network();
-  const auto& [devices, weight] = whole.stages[s];
+  const auto& devices = whole.stages[s].devices;
+  const double weight = whole.stages[s].trainable_bytes;
   double total = 0;
   if (devices.size() > 1 && weight > 0) total += ring_reduction(net, devices_of(whole.plan.stages[s])).time_s(weight);
   if (const double tied = tied_bytes(whole.plan, whole.model, s); tied > 0)

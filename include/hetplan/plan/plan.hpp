@@ -25,18 +25,55 @@ struct assignment {
   friend bool operator==(const assignment&, const assignment&) = default;
 };
 
-/// Layers that run together. Its devices own contiguous sample ranges of each microbatch, in list order.
+/// What of a stage's state its devices share out among themselves, in training.
+enum class sharding {
+  none,
+  state,  ///< the optimizer's state (ZeRO-1)
+  zero2,  ///< the gradients, too: scattered after each microbatch
+  fsdp    ///< the weights, too: gathered before each use
+};
+
+/// Where the passes of a stage begin and end, in samples of its pipeline: 0, ..., all of them. Empty: the passes are its microbatches.
+struct pass_cuts {
+  std::vector<long long> forward = {};
+  std::vector<long long> backward = {};
+
+  [[nodiscard]] bool empty() const { return forward.empty() && backward.empty(); }
+  [[nodiscard]] const std::vector<long long>& of(phase what) const { return what == phase::forward ? forward : backward; }
+  friend bool operator==(const pass_cuts&, const pass_cuts&) = default;
+};
+
+/// Layers that run together. The rows of its devices own contiguous sample ranges of each microbatch, in list order; a row is one device,
+/// or as many as there are `columns`, which share each tensor.
 struct stage {
   std::string name = {};
   std::vector<layer_id> layers = {};  ///< one behind the other; the order matters to a cost model that prices boundaries alone
-  std::vector<assignment> devices = {};
-  int microbatch_size = 0;   ///< 0: the plan's
-  int pipeline = 0;          ///< index into plan::pipelines
-  bool recompute = false;    ///< training: keeps its inputs alone and runs its forward again before the backward
-  bool shard_state = false;  ///< training: each of its devices holds one part of the optimizer's state (ZeRO-1)
+  std::vector<assignment> devices = {};  ///< row by row; all devices of a row have its samples
+  int microbatch_size = 0;               ///< 0: the plan's
+  int pipeline = 0;                      ///< index into plan::pipelines
+  bool recompute = false;                ///< training: keeps its inputs alone and runs its forward again before the backward
+  sharding shard = sharding::none;
+  std::vector<int> columns = {};                       ///< a grid: weights of the columns' parts of each tensor; empty: one device a row
+  std::vector<std::vector<layer_id>> units = {};       ///< zero2, fsdp: what is gathered and scattered together; empty: every layer alone
+  pass_cuts cuts = {};
 
+  [[nodiscard]] std::size_t column_count() const { return columns.empty() ? 1 : columns.size(); }
+  [[nodiscard]] std::size_t rows() const { return devices.size() / column_count(); }
+  /// The first device of a row speaks for it.
+  [[nodiscard]] const assignment& row(std::size_t r) const { return devices[r * column_count()]; }
+  [[nodiscard]] std::size_t row_of(std::size_t position) const { return position / column_count(); }
+  [[nodiscard]] std::size_t column_of(std::size_t position) const { return position % column_count(); }
+  /// The part of a split layer's tensors that a column holds; they sum to 1.
+  [[nodiscard]] double fraction(std::size_t column) const {
+    if (columns.empty()) return 1;
+    long long all = 0;
+    for (const int weight : columns) all += weight;
+    return columns[column] / static_cast<double>(all);
+  }
   /// Into how many parts the optimizer's state is cut.
-  [[nodiscard]] int state_shards() const { return shard_state ? static_cast<int>(devices.size()) : 1; }
+  [[nodiscard]] int state_shards() const { return shard == sharding::none ? 1 : static_cast<int>(rows()); }
+  /// Is it more than microbatches that devices share by samples? What knows those alone refuses the others.
+  [[nodiscard]] bool is_plain() const { return columns.empty() && cuts.empty() && shard != sharding::zero2 && shard != sharding::fsdp; }
   friend bool operator==(const stage&, const stage&) = default;
 };
 
@@ -50,7 +87,9 @@ struct order_entry {
   friend auto operator<=>(const order_entry&, const order_entry&) = default;
 };
 
-enum class transfer_kind { forward, backward, sync, token };
+/// Gathers (of weights) and scatters (of gradients) belong to stages that share out their state; an all-reduce joins the columns of a grid
+/// and is part of its devices' work.
+enum class transfer_kind { forward, backward, sync, token, gather, scatter, all_reduce };
 
 /// When and how a transfer runs; transfers without a rule start at once, in one piece, priority 0.
 /// A rule speaks of every transfer between the two devices that its stages and microbatch make.
@@ -155,7 +194,16 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return "unlimited";
 }
 [[nodiscard]] constexpr std::string_view to_string(transfer_kind k) {
-  return k == transfer_kind::forward ? "forward" : k == transfer_kind::backward ? "backward" : k == transfer_kind::sync ? "sync" : "token";
+  switch (k) {
+    case transfer_kind::forward: return "forward";
+    case transfer_kind::backward: return "backward";
+    case transfer_kind::sync: return "sync";
+    case transfer_kind::token: return "token";
+    case transfer_kind::gather: return "gather";
+    case transfer_kind::scatter: return "scatter";
+    case transfer_kind::all_reduce: break;
+  }
+  return "all_reduce";
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -28,7 +28,8 @@ struct reduction {
 
 /// The reductions of an iteration: each replicated stage's own in stage order, then those across stages.
 ///
-/// A stage with several devices and trainable bytes reduces them. Each set of stages that share tensors (a weight group, or
+/// A stage with several devices and trainable bytes reduces them, in a grid each column its own; one that shares out its gradients scatters
+/// them instead. Each set of stages that share tensors (a weight group, or
 /// the same layers in several pipelines) reduces those among its distinct first devices; with one such device there is nothing to do.
 ///
 /// Complexity  O(layers of all stages, log).

@@ -22,6 +22,7 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
   std::vector<holding> holdings;
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage& st = p.stages[s];
+    const bool scatters = st.devices.size() > 1 && (st.shard == sharding::zero2 || st.shard == sharding::fsdp);
     reduction own{.members = {}, .holders = {stage_id(s)}, .layers = {}};
     for_each_tensor(model, st, [&](const layer& l) {
       if (l.trainable_weight().value() <= 0) return;
@@ -30,8 +31,15 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
       // A tensor outside weight groups has one holder in each pipeline.
       if (l.weight_group >= 0 || p.pipeline_count() > 1) holdings.push_back({tensor_of(l), stage_id(s), l.id, l.weight.value()});
     });
-    for (const assignment& a : st.devices) own.members.push_back({a.device, stage_id(s)});
-    if (own.members.size() > 1 && own.bytes > 0) all.push_back(std::move(own));
+    if (scatters) continue;
+    for (std::size_t c = 0; c < st.column_count(); ++c) {
+      reduction of_column = own;
+      for (std::size_t row = 0; row < st.rows(); ++row) {
+        of_column.members.push_back({st.devices[row * st.column_count() + c].device, stage_id(s)});
+      }
+      if (st.column_count() > 1) of_column.bytes = trainable_bytes(model, st, c);
+      if (of_column.members.size() > 1 && of_column.bytes > 0) all.push_back(std::move(of_column));
+    }
   }
   std::ranges::stable_sort(holdings, {}, &holding::tensor);
   std::map<std::vector<stage_id>, reduction> shared;  // by the set of stages that hold them

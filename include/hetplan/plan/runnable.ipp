@@ -18,40 +18,46 @@ HETPLAN_INLINE std::optional<device_id> first_blocked_device(const plan& p, cons
   };
   std::vector<progress> done(p.stages.size());
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const std::vector<char> none(static_cast<std::size_t>(g.nodes[s].microbatches), 0);
-    done[s].forward.assign(p.stages[s].devices.size(), none);
-    done[s].backward = done[s].forward;
+    const auto none = [&](phase what) {
+      return std::vector<std::vector<char>>(p.stages[s].devices.size(),
+                                            std::vector<char>(static_cast<std::size_t>(g.nodes[s].passes(what)), 0));
+    };
+    done[s] = {none(phase::forward), none(phase::backward_input)};
   }
   const auto position_of = [&](stage_id s, std::size_t d) {
     std::size_t i = 0;
     while (p[s].devices[i].device.index() != d) ++i;
     return i;
   };
-  const auto interval = [&](stage_id s, std::size_t position, long long m) {
-    long long begin = m * g[s].microbatch_size;
-    for (std::size_t i = 0; i < position; ++i) begin += p[s].devices[i].samples;
-    return std::pair(begin, begin + p[s].devices[position].samples);
+  const auto interval = [&](stage_id s, std::size_t position, phase what, int m) {
+    const auto [begin, end] = g[s].samples(what, m);
+    long long offset = 0;
+    for (std::size_t row = 0; row < p[s].row_of(position); ++row) offset += p[s].row(row).samples;
+    const long long first = begin + offset * (end - begin) / g[s].microbatch_size;
+    return std::pair(first, first + p[s].devices[position].samples * (end - begin) / g[s].microbatch_size);
   };
-  const auto covered = [&](stage_id producer, const std::vector<std::vector<char>>& finished, std::pair<long long, long long> need) {
-    const long long size = g[producer].microbatch_size;
-    for (long long m = need.first / size; m * size < need.second; ++m) {
+  const auto covered = [&](stage_id producer, phase what, std::pair<long long, long long> need) {
+    const auto& finished = what == phase::forward ? done[producer.index()].forward : done[producer.index()].backward;
+    const stage_graph::node& node = g[producer];
+    for (int m = node.pass_of(what, need.first); m < node.passes(what) && node.samples(what, m).first < need.second; ++m) {
       for (std::size_t i = 0; i < finished.size(); ++i) {
-        const auto have = interval(producer, i, m);
+        const auto have = interval(producer, i, what, m);
         if (have.first < need.second && need.first < have.second && !finished[i][static_cast<std::size_t>(m)]) return false;
       }
     }
     return true;
   };
   const auto ready = [&](const order_entry& e, std::size_t position) {
-    const auto need = interval(e.stage, position, e.microbatch);
+    const auto need = interval(e.stage, position, e.what == phase::forward ? phase::forward : phase::backward_input, e.microbatch);
     if (e.what == phase::forward) {
       for (const std::size_t in : g[e.stage].in) {
-        if (!covered(g.edges[in].from, done[g.edges[in].from.index()].forward, need)) return false;
+        if (!covered(g.edges[in].from, phase::forward, need)) return false;
       }
     } else if (e.what == phase::backward_input) {
+      if (!covered(e.stage, phase::forward, need)) return false;  // in a grid those of its whole row
       for (const std::size_t out : g[e.stage].out) {
         if (g.edges[out].backward_cut.value() == 0) continue;
-        if (!covered(g.edges[out].to, done[g.edges[out].to.index()].backward, need)) return false;
+        if (!covered(g.edges[out].to, phase::backward_input, need)) return false;
       }
     }
     return true;

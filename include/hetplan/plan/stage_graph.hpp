@@ -2,6 +2,8 @@
 #pragma once
 /// What follows from a plan's cut of the model: which stages feed which, with how many bytes, how deep.
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <hetplan/graph/planning_graph.hpp>
@@ -27,6 +29,24 @@ struct stage_graph {
     int depth = 1;                     ///< stages on the longest path to a sink, itself included
     std::vector<std::size_t> in = {};  ///< indices of edges
     std::vector<std::size_t> out = {};
+    pass_cuts cuts = {};
+
+    /// How often the stage runs a phase in an iteration: once a microbatch, or once a cut.
+    [[nodiscard]] int passes(phase what) const {
+      return cuts.empty() ? microbatches : static_cast<int>(cuts.of(what).size()) - 1;
+    }
+    /// The samples [first, second) of the pipeline that a pass takes.
+    [[nodiscard]] std::pair<long long, long long> samples(phase what, int pass) const {
+      if (cuts.empty()) return {static_cast<long long>(pass) * microbatch_size, (static_cast<long long>(pass) + 1) * microbatch_size};
+      const auto i = static_cast<std::size_t>(pass);
+      return {cuts.of(what)[i], cuts.of(what)[i + 1]};
+    }
+    /// The pass that takes a sample of the pipeline.
+    [[nodiscard]] int pass_of(phase what, long long sample) const {
+      if (cuts.empty()) return static_cast<int>(sample / microbatch_size);
+      const auto& all = cuts.of(what);
+      return static_cast<int>(std::upper_bound(all.begin(), all.end(), sample) - all.begin()) - 1;
+    }
   };
   std::vector<node> nodes;
   std::vector<stage_edge> edges;      ///< ordered by (from, to)

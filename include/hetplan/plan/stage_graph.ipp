@@ -28,6 +28,7 @@ HETPLAN_INLINE stage_graph make_stage_graph(const plan& p, const planning_graph&
     stage_graph::node& n = g.nodes[s];
     n.microbatch_size = p.size_of(st);
     n.microbatches = p.microbatches_of(st);
+    n.cuts = st.cuts;
     n.first_sample = first[static_cast<std::size_t>(st.pipeline)];
     for (const layer_id l : st.layers) stage_of[static_cast<std::size_t>(st.pipeline) * model.size() + l.index()] = stage_id(s);
   }

@@ -2,6 +2,7 @@
 #pragma once
 /// A plan and all that its models say of it: the one place where a whole plan's layers add up.
 
+#include <map>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -25,17 +26,26 @@ namespace HETPLAN_NAMESPACE {
 struct staged {
   /// A stage on one of its devices: seconds of one microbatch share, and what the share keeps. Outside training only the forward
   /// takes time.
+  struct unit_times {
+    double forward_s = 0;
+    double backward_input_s = 0;
+    double backward_weight_s = 0;
+  };
   struct part {
     double forward_s = 0;
     double backward_input_s = 0;  ///< a stage that recomputes: its forward again, too
     double backward_weight_s = 0;
     double optimizer_s = 0;  ///< once an iteration
     share_memory kept = {};
+    double forward_sent = 0;   ///< in a grid: bytes of all-reduces to the next device of the row; their time is in that of the phase
+    double backward_sent = 0;
+    std::vector<unit_times> units = {};  ///< zero2, fsdp: what each unit takes of the phases
 
     [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
   };
   struct stage_parts {
     std::vector<part> devices;   ///< in the order of stage::devices
+    std::map<long long, std::vector<part>> passes = {};  ///< of a stage with cuts: the same for passes of other sizes
     double trainable_bytes = 0;  ///< what its devices reduce among themselves; one alone reduces nothing
   };
 
@@ -60,7 +70,18 @@ struct staged {
   std::vector<double> static_bytes;  ///< by device id: held all the time
 
   [[nodiscard]] const stage_parts& operator[](stage_id s) const { return stages[s.index()]; }
+  /// A device's part of a pass of so many samples.
+  [[nodiscard]] const part& of_pass(stage_id s, std::size_t position, long long samples) const {
+    const stage_parts& all = stages[s.index()];
+    return (all.passes.empty() ? all.devices : all.passes.at(samples))[position];
+  }
   [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
+
+ private:
+  [[nodiscard]] std::vector<part> parts_of(const stage& s, long long samples, double inputs, const any_cost_model& cost,
+                                           const any_memory_model& memory) const;
+  void add_all_reduces(const stage& s, std::size_t position, int samples, part& mine) const;
+  void add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const;
 };
 
 }  // namespace HETPLAN_NAMESPACE

@@ -3,6 +3,7 @@
 
 #include <hetplan/plan/validate.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/runnable.hpp>
+#include <hetplan/plan/stage_sums.hpp>
 
 namespace HETPLAN_NAMESPACE {
 
@@ -30,6 +32,8 @@ class plan_validator {
       check_pipelines();
       for (std::size_t s = 0; s < p_.stages.size(); ++s) check_stage(s);
       check_cover();
+      const bool all_plain = std::all_of(p_.stages.begin(), p_.stages.end(), [](const stage& st) { return st.is_plain(); });
+      if (!all_plain) check_own_tensors();
       graph_ = make_stage_graph(p_, model_);
       check_graph(graph_);
       check_schedule(graph_);
@@ -118,9 +122,12 @@ class plan_validator {
       refuse(at(s) + "/microbatch_size", "a size that gives at most 2147483647 microbatches", std::to_string(size));
     const bool training = p_.workload.mode == mode::training;
     if (!(training || !st.recompute)) refuse(at(s) + "/recompute", "false outside training", "true");
-    if (!(training || !st.shard_state)) refuse(at(s) + "/shard_state", "false outside training", "true");
+    if (!(training || st.shard != sharding::state)) refuse(at(s) + "/shard_state", "false outside training", "true");
     if (st.layers.empty()) refuse(at(s) + "/layers", "at least one layer", "none");
     if (st.devices.empty()) refuse(at(s) + "/devices", "at least one device", "none");
+    if (!st.columns.empty()) check_grid(s);
+    check_shard(s);
+    if (!st.cuts.empty()) check_cuts(s, samples, size);
     long long sum = 0;
     for (std::size_t i = 0; i < st.devices.size(); ++i) {
       const assignment& a = st.devices[i];
@@ -131,10 +138,128 @@ class plan_validator {
         if (st.devices[j].device == a.device) fail(where, "device \"" + device_name(a.device) + "\" appears twice in the stage");
       }
       if (!(a.samples >= 1)) refuse(where + "/samples", "an integer >= 1", std::to_string(a.samples));
-      sum += a.samples;
+      if (st.column_of(i) == 0) sum += a.samples;
       check_tensor_parallel(st, a, where + "/tensor_parallel");
     }
+    if (!(sum == size) && !st.columns.empty())
+      refuse(at(s) + "/grid/rows", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
     if (!(sum == size)) refuse(at(s) + "/devices", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
+  }
+
+  void check_grid(std::size_t s) const {
+    const stage& st = p_.stages[s];
+    const std::string where = at(s) + "/grid";
+    long long all = 0;
+    for (std::size_t c = 0; c < st.columns.size(); ++c) {
+      if (!(st.columns[c] >= 1)) refuse(where + "/columns/" + std::to_string(c), "an integer >= 1", std::to_string(st.columns[c]));
+      all += st.columns[c];
+    }
+    if (!(st.devices.size() % st.columns.size() == 0))
+      refuse(at(s) + "/devices", "whole rows of " + std::to_string(st.columns.size()) + " devices", std::to_string(st.devices.size()));
+    if (p_.transfers == transfer_mode::block) fail("/transfers", "stage \"" + st.name + "\" is a grid; expected transfers that overlap");
+    for (std::size_t i = 0; i < st.devices.size(); ++i) {
+      const assignment& a = st.devices[i];
+      if (a.tensor_parallel != 1)
+        refuse(at(s) + "/devices/" + std::to_string(i) + "/tensor_parallel", "1 in a grid", std::to_string(a.tensor_parallel));
+      if (a.samples != st.row(st.row_of(i)).samples)
+        refuse(at(s) + "/devices/" + std::to_string(i) + "/samples", "those of its row, " + std::to_string(st.row(st.row_of(i)).samples),
+               std::to_string(a.samples));
+    }
+    if (st.columns.size() == 1) return;
+    for (const layer_id l : st.layers) {
+      if (!l.valid() || l.index() >= model_.size() || !model_[l].is_split()) continue;
+      const layer& x = model_[l];
+      for (const assignment& a : st.devices) {
+        if (!(a.device.valid() && a.device.index() < cluster_.size()) || x.profile_for(cluster_[a.device].kind) == nullptr) continue;
+        fail(where, "layer \"" + x.name + "\" is profiled on kind \"" + cluster_[a.device].kind +
+                        "\" as a whole; expected layers without a profile where columns share them");
+      }
+      for (const int weight : st.columns) {
+        if (static_cast<long long>(x.split_units) * weight % all == 0) continue;
+        fail(where + "/columns", "layer \"" + x.name + "\" has " + std::to_string(x.split_units) +
+                                     " units; expected a whole number of them in each column, got " + std::to_string(weight) + " of " +
+                                     std::to_string(all) + " parts");
+      }
+    }
+    for (const layer_id l : st.layers) {
+      for (const layer_id other : st.layers) {
+        if (!l.valid() || !other.valid() || l.index() >= model_.size() || other.index() >= model_.size()) continue;
+        if (tensor_of(model_[l]) == tensor_of(model_[other]) && model_[l].is_split() != model_[other].is_split())
+          fail(where, "layers \"" + model_[l].name + "\" and \"" + model_[other].name + "\" share a tensor that only one of them splits");
+      }
+    }
+  }
+
+  void check_shard(std::size_t s) const {
+    const stage& st = p_.stages[s];
+    require_named(at(s) + "/shard", st.shard, sharding::fsdp);
+    const bool in_units = st.shard == sharding::zero2 || st.shard == sharding::fsdp;
+    if (in_units && p_.workload.mode != mode::training) refuse(at(s) + "/shard", "none outside training", name_of(st.shard));
+    if (in_units && !st.columns.empty()) refuse(at(s) + "/shard", "none in a grid", name_of(st.shard));
+    if (in_units && st.devices.size() > 1 && p_.transfers == transfer_mode::block)
+      fail("/transfers", "stage \"" + st.name + "\" shares out its state (" + name_of(st.shard) + "); expected transfers that overlap");
+    if (st.units.empty()) return;
+    if (!in_units) refuse(at(s) + "/units", "units with shard \"zero2\" or \"fsdp\" only", name_of(st.shard));
+    std::vector<layer_id> listed;
+    for (std::size_t u = 0; u < st.units.size(); ++u) {
+      if (st.units[u].empty()) refuse(at(s) + "/units/" + std::to_string(u), "at least one layer", "none");
+      listed.insert(listed.end(), st.units[u].begin(), st.units[u].end());
+    }
+    if (listed != st.layers) fail(at(s) + "/units", "expected the stage's layers, each once and in their order");
+  }
+  [[nodiscard]] static std::string name_of(sharding s) {
+    return s == sharding::none ? "none" : s == sharding::state ? "shard_state" : s == sharding::zero2 ? "zero2" : "fsdp";
+  }
+
+  void check_cuts(std::size_t s, long long samples, int size) const {
+    const stage& st = p_.stages[s];
+    const bool training = p_.workload.mode == mode::training;
+    const std::string where = at(s) + "/cuts";
+    if (p_.workload.mode == mode::generation) fail(where, "expected none in generation");
+    if (training && p_.schedule.kind == schedule_kind::one_f_one_b) fail(where, "expected none with schedule \"1f1b\"");
+    if (!training && !st.cuts.backward.empty()) fail(where + "/backward", "expected none outside training");
+    for (const bool forward : {true, false}) {
+      if (!forward && !training) continue;
+      const auto& cuts = forward ? st.cuts.forward : st.cuts.backward;
+      const std::string here = where + (forward ? "/forward" : "/backward");
+      if (cuts.size() < 2) refuse(here, "0, ..., " + std::to_string(samples), "a list of " + std::to_string(cuts.size()));
+      if (cuts.front() != 0) refuse(here + "/0", "0", std::to_string(cuts.front()));
+      if (cuts.back() != samples)
+        refuse(here + "/" + std::to_string(cuts.size() - 1), "the pipeline's " + std::to_string(samples) + " samples",
+               std::to_string(cuts.back()));
+      for (std::size_t k = 1; k < cuts.size(); ++k) {
+        const long long taken = cuts[k] - cuts[k - 1];
+        if (!(taken >= 1 && taken <= std::numeric_limits<int>::max()))
+          refuse(here + "/" + std::to_string(k), "ascending samples", std::to_string(cuts[k]) + " after " + std::to_string(cuts[k - 1]));
+        for (const assignment& a : st.devices) {
+          if (a.samples * taken % size == 0) continue;
+          fail(here + "/" + std::to_string(k), "a pass of " + std::to_string(taken) + " samples gives device \"" + device_name(a.device) +
+                                                   "\", with " + std::to_string(a.samples) + " of " + std::to_string(size) +
+                                                   ", no whole number of samples");
+        }
+      }
+    }
+  }
+
+  /// What only one stage can hold: parts of a tensor are in no other stage.
+  void check_own_tensors() const {
+    std::map<tensor_key, std::vector<std::size_t>> holders;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for_each_tensor(model_, p_.stages[s], [&](const layer& l) {
+        if (l.weight.value() > 0) holders[tensor_of(l)].push_back(s);
+      });
+    }
+    for (const auto& [tensor, stages] : holders) {
+      if (stages.size() < 2) continue;
+      for (const std::size_t s : stages) {
+        const stage& st = p_.stages[s];
+        const bool grid = st.column_count() > 1;
+        if (!grid && (st.devices.size() < 2 || st.is_plain())) continue;
+        const std::size_t other = stages.front() == s ? stages[1] : stages.front();
+        fail(at(s) + (grid ? "/grid" : "/shard"), "stage \"" + st.name + "\" holds parts of a tensor that stage \"" +
+                                                      p_.stages[other].name + "\" has, too; expected tensors of its own");
+      }
+    }
   }
 
   void check_tensor_parallel(const stage& st, const assignment& a, const std::string& where) const {
@@ -238,7 +363,28 @@ class plan_validator {
         if (!(given)) refuse(where, "an order for a device that holds a stage", "none");
       if (given) check_order(g, device_id(d), where);
     }
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      if (p_.stages[s].shard == sharding::fsdp) check_one_order(s);
+    }
     check_runnable(g, "/schedule/orders");
+  }
+
+  /// Devices that gather weights for each other go through their passes together.
+  void check_one_order(std::size_t s) const {
+    const auto of = [&](const assignment& a) {
+      std::vector<order_entry> mine;
+      for (const order_entry& e : p_.schedule.orders[a.device.index()]) {
+        if (e.stage.index() == s) mine.push_back(e);
+      }
+      return mine;
+    };
+    const auto& devices = p_.stages[s].devices;
+    const auto first = of(devices.front());
+    for (const assignment& a : devices) {
+      if (of(a) == first) continue;
+      fail("/schedule/orders/" + device_name(a.device), "stage \"" + p_.stages[s].name + "\" gathers its weights (fsdp); expected the order of "
+                                                        "device \"" + device_name(devices.front().device) + "\"");
+    }
   }
 
   void check_runnable(const stage_graph& g, const std::string& where) const {
@@ -259,9 +405,9 @@ class plan_validator {
       if (std::none_of(devices.begin(), devices.end(), [&](const assignment& a) { return a.device == d; })) {
         fail(here, "stage \"" + p_[e.stage].name + "\" is not on device \"" + device_name(d) + "\"");
       }
-      if (!(e.microbatch >= 0 && e.microbatch < g[e.stage].microbatches))
-        refuse(here, "a microbatch from 0 to " + std::to_string(g[e.stage].microbatches - 1), std::to_string(e.microbatch));
       require_named(here, e.what, phase::optimizer_step);
+      if (const int passes = g[e.stage].passes(e.what); !(e.microbatch >= 0 && e.microbatch < passes))
+        refuse(here, "a microbatch from 0 to " + std::to_string(passes - 1), std::to_string(e.microbatch));
       if (e.what == phase::optimizer_step) fail(here, "expected phase F, B or W; the optimizer's step follows by itself");
       if (p_.workload.mode != mode::training && e.what != phase::forward) fail(here, "expected phase F outside training");
       if (!position.emplace(std::tuple(e.stage, e.what, e.microbatch), i).second) fail(here, "this piece of work is listed twice");
@@ -271,19 +417,27 @@ class plan_validator {
       const auto& devices = p_.stages[s].devices;
       if (std::none_of(devices.begin(), devices.end(), [&](const assignment& a) { return a.device == d; })) continue;
       const stage_id stage(s);
-      for (int m = 0; m < g.nodes[s].microbatches; ++m) {
-        std::size_t before = 0;
-        for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
-          if (what != phase::forward && p_.workload.mode != mode::training) continue;
-          if (what == phase::backward_weight && !split.contains(stage)) continue;
-          const auto it = position.find({stage, what, m});
-          const std::string name =
-              std::string(to_string(what)) + " of stage \"" + p_.stages[s].name + "\", microbatch " + std::to_string(m);
-          if (it == position.end()) fail(where, "missing: " + name);
-          if (it->second < before)
-            fail(where + "/" + std::to_string(it->second), name + " comes before the phase that it needs (F before B before W)");
-          before = it->second;
-        }
+      const auto name = [&](phase what, int m) {
+        return std::string(to_string(what)) + " of stage \"" + p_.stages[s].name + "\", microbatch " + std::to_string(m);
+      };
+      const auto place_of = [&](phase what, int m) {
+        const auto it = position.find({stage, what, m});
+        if (it == position.end()) fail(where, "missing: " + name(what, m));
+        return it->second;
+      };
+      const auto require_before = [&](phase first, int f, phase what, int m) {
+        const std::size_t place = place_of(what, m);
+        if (place < place_of(first, f))
+          fail(where + "/" + std::to_string(place), name(what, m) + " comes before the phase that it needs (F before B before W)");
+      };
+      const stage_graph::node& node = g.nodes[s];
+      for (int m = 0; m < node.passes(phase::forward); ++m) static_cast<void>(place_of(phase::forward, m));
+      if (p_.workload.mode != mode::training) continue;
+      for (int m = 0; m < node.passes(phase::backward_input); ++m) {
+        const auto [begin, end] = node.samples(phase::backward_input, m);
+        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f)
+          require_before(phase::forward, f, phase::backward_input, m);
+        if (split.contains(stage)) require_before(phase::backward_input, m, phase::backward_weight, m);
       }
     }
   }
@@ -300,9 +454,10 @@ class plan_validator {
         refuse(where, "two different devices of the cluster", std::to_string(r.from.value) + " and " + std::to_string(r.to.value));
       if (!(stage(r.from_stage) && stage(r.to_stage)))
         refuse(where, "stages of the plan", std::to_string(r.from_stage.value) + " and " + std::to_string(r.to_stage.value));
-      if (!(r.microbatch >= 0 && r.microbatch < g[r.from_stage].microbatches))
-        refuse(where + "/microbatch", "0 to " + std::to_string(g[r.from_stage].microbatches - 1), std::to_string(r.microbatch));
       require_named(where + "/phase", r.kind, transfer_kind::token);
+      if (const int passes = g[r.from_stage].passes(r.kind == transfer_kind::backward ? phase::backward_input : phase::forward);
+          !(r.microbatch >= 0 && r.microbatch < passes))
+        refuse(where + "/microbatch", "0 to " + std::to_string(passes - 1), std::to_string(r.microbatch));
       const bool beside = p_.transfers == transfer_mode::overlap || r.kind == transfer_kind::sync || r.kind == transfer_kind::token;
       if (!beside)
         fail(where,

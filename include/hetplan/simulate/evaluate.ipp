@@ -4,6 +4,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include <hetplan/plan/bounds.hpp>
@@ -81,11 +82,19 @@ HETPLAN_INLINE judgement evaluate(const plan& p, const planning_graph& model, co
 HETPLAN_INLINE evaluation measure(const tasks::task_graph& g, const trace& t, const cluster& c, const any_energy_model& energy) {
   evaluation e{.latency = t.latency};
   e.devices.resize(c.size());
+  constexpr double never = std::numeric_limits<double>::infinity();
+  std::vector<interval> working(c.size(), {never, 0});  // from the first start of a device to its last end
+  for (std::size_t n = 0; n < g.computes.size(); ++n) {
+    interval& mine = working[g.computes[n].device.index()];
+    mine.start_s = std::min(mine.start_s, t.computes[n].start_s);
+    mine.end_s = std::max(mine.end_s, t.computes[n].end_s);
+  }
   for (const device& d : c.devices()) {
     const std::size_t i = d.id.index();
     if (!g.used[i]) continue;
     const device_usage usage{t.latency, seconds(t.busy_s[i]), bytes(t.sent_bytes[i]), bytes(t.received_bytes[i])};
-    e.devices[i] = {true, checked_energy(energy, usage, d), bytes(t.peak_bytes[i]), seconds(t.busy_s[i])};
+    e.devices[i] = {true, checked_energy(energy, usage, d), bytes(t.peak_bytes[i]), seconds(t.busy_s[i]),
+                    seconds(working[i].start_s < never ? working[i].end_s - working[i].start_s : 0)};
   }
   for (const double b : t.resource_bytes) e.resource_bytes.push_back(bytes(b));
   return e;

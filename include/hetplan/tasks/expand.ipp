@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/tasks/reduction.hpp>
+#include <hetplan/tasks/sharded_stage.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
 namespace HETPLAN_NAMESPACE::tasks {
@@ -19,15 +22,17 @@ namespace detail {
 
 class expander {
  public:
-  explicit expander(const staged& s)
-      : staged_(s), p_(s.plan), stages_(s.graph), orders_(device_orders(p_, stages_, s.cluster.size())), out_(s.cluster.size()),
-        sender_(p_, s.cluster, out_), tokens_(p_.workload.steps()) {}
+  /// @param split  no orders: whoever runs the graph makes them, with every backward split or none. Nothing: those of the plan.
+  expander(const staged& s, std::optional<bool> split)
+      : staged_(s), p_(s.plan), stages_(s.graph), all_split_(split),
+        orders_(split ? std::vector<std::vector<order_entry>>(s.cluster.size()) : device_orders(p_, stages_, s.cluster.size())),
+        out_(s.cluster.size()), sender_(p_, s.cluster, out_), tokens_(p_.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
     if (p_.parameter_server && p_.workload.mode == mode::training) out_.use(*p_.parameter_server);
     for (std::size_t d = 0; d < staged_.static_bytes.size(); ++d) out_.hold(device_id(d), staged_.static_bytes[d]);
-    for (std::size_t s = 0; s < p_.stages.size(); ++s) add_tasks(stage_id(s));
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) add_stage(stage_id(s));
     for (const stage_edge& e : stages_.edges) {
       connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
       if (p_.workload.mode == mode::training && e.backward_cut.value() > 0) {
@@ -44,12 +49,17 @@ class expander {
  private:
   using handle = task_graph_builder::handle;
 
-  /// A device's part of a stage: where its tasks are (phase by phase for each microbatch of each token).
+  /// A pass of a stage on one of its devices: what it waits for goes to `start`, what waits for it to `end`. One task, or where devices
+  /// share out gradients or weights one for each unit.
+  struct pass {
+    handle start, end;
+  };
+  /// A device's part of a stage.
   struct part {
-    std::size_t base = 0;
-    std::size_t phases = 1;
     bool split = false;
-    long long offset = 0;  ///< of its samples in a microbatch
+    long long offset = 0;                                     ///< of its samples in a microbatch
+    std::vector<pass> passes[3] = {};                         ///< by phase; by token, and pass within it
+    std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< of each pass, where it has one for each unit
   };
 
   void reserve() {
@@ -62,105 +72,213 @@ class expander {
     out_.reserve(computes, computes, edges);
   }
 
-  [[nodiscard]] handle at(stage_id s, std::size_t position, phase what, int microbatch, int token) const {
-    const part& pt = parts_[s.index()][position];
-    const auto index = pt.base + static_cast<std::size_t>(token * stages_[s].microbatches + microbatch) * pt.phases +
-                       (what == phase::forward          ? 0U
-                        : what == phase::backward_input ? 1U
-                                                        : 2U);
-    return {handle::kind::compute, static_cast<std::uint32_t>(index)};
+  [[nodiscard]] const pass& at(stage_id s, std::size_t position, phase what, int number, int token) const {
+    return parts_[s.index()][position]
+        .passes[static_cast<std::size_t>(what)][static_cast<std::size_t>(token * stages_[s].passes(what) + number)];
   }
 
-  void add_tasks(stage_id id) {
+  /// When the output of a row of the stage's devices is there.
+  [[nodiscard]] handle row_end(stage_id s, std::size_t row, phase what, int number, int token) {
+    const stage& st = p_[s];
+    if (st.column_count() == 1) return at(s, row, what, number, token).end;
+    const auto [it, fresh] = rows_.try_emplace({s, row, what, number, token});
+    if (fresh) {
+      it->second = out_.add_barrier();
+      for (std::size_t c = 0; c < st.column_count(); ++c) out_.depend(at(s, row * st.column_count() + c, what, number, token).end, it->second);
+    }
+    return it->second;
+  }
+
+  /// The samples [first, second) of its pipeline that a device takes in a pass: shares scale with it.
+  [[nodiscard]] std::pair<long long, long long> share_of(stage_id s, std::size_t position, phase what, int number) const {
+    const auto [begin, end] = stages_[s].samples(what, number);
+    const long long size = stages_[s].microbatch_size, offset = parts_[s.index()][position].offset;
+    const long long first = begin + offset * (end - begin) / size;
+    return {first, first + p_[s].devices[position].samples * (end - begin) / size};
+  }
+
+  void add_stage(stage_id id) {
     const stage& s = p_[id];
-    const stage_graph::node& node = stages_[id];
-    const bool training = p_.workload.mode == mode::training;
-    parts_.emplace_back();
+    parts_.emplace_back(s.devices.size());
     long long offset = 0;
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
-      const assignment& a = s.devices[i];
-      const staged::part& cost = staged_[id].devices[i];
-      part pt{.base = count_, .offset = offset};
-      pt.split = is_split(id, a.device);
-      pt.phases = !training ? 1U : pt.split ? 3U : 2U;
-      const share_memory& kept = cost.kept;
-      const double left = pt.split ? kept.for_weights : 0;
-      compute_task t{.stage = id, .device = a.device};
-      for (t.token = 0; t.token < tokens_; ++t.token) {
-        for (t.microbatch = 0; t.microbatch < node.microbatches; ++t.microbatch) {
-          t.first_sample = node.first_sample + static_cast<long long>(t.microbatch) * node.microbatch_size + offset;
-          t.last_sample = t.first_sample + a.samples;
-          const auto add = [&](phase what, double duration, double takes, double releases) {
-            t.what = what;
-            t.duration_s = duration;
-            t.again_s = what == phase::backward_input && s.recompute ? cost.forward_s : 0;
-            t.takes_bytes = takes;
-            t.releases_bytes = releases;
-            return out_.add(t);
-          };
-          const handle f = add(phase::forward, cost.forward_s, kept.forward, training ? 0 : kept.forward);
-          if (training) {
-            const handle b =
-                add(phase::backward_input, pt.split ? cost.backward_input_s : cost.backward_s(), kept.backward, kept.whole() - left);
-            out_.depend(f, b);
-            if (pt.split) out_.depend(b, add(phase::backward_weight, cost.backward_weight_s, 0, left));
+      parts_.back()[i].offset = offset;
+      if (s.column_of(i) + 1 == s.column_count()) offset += s.devices[i].samples;
+    }
+    for (std::size_t i = 0; i < s.devices.size(); ++i) add_tasks(id, i);
+    if (p_.workload.mode != mode::training) return;
+    for (std::size_t i = 0; i < s.devices.size(); ++i) add_own_dependencies(id, i);
+  }
+
+  void add_tasks(stage_id id, std::size_t position) {
+    const stage_graph::node& node = stages_[id];
+    const bool training = p_.workload.mode == mode::training;
+    part& mine = parts_.back()[position];
+    mine.split = training && is_split(id, p_[id].devices[position].device);
+    for (int token = 0; token < tokens_; ++token) {
+      for (int m = 0; m < node.passes(phase::forward); ++m) {
+        add_pass(id, position, phase::forward, m, token);
+        if (training && node.cuts.empty()) add_backward(id, position, m);
+      }
+    }
+    if (training && !node.cuts.empty()) {
+      for (int m = 0; m < node.passes(phase::backward_input); ++m) add_backward(id, position, m);
+    }
+  }
+
+  void add_backward(stage_id id, std::size_t position, int m) {
+    add_pass(id, position, phase::backward_input, m, 0);
+    if (parts_.back()[position].split) add_pass(id, position, phase::backward_weight, m, 0);
+  }
+
+  void add_pass(stage_id id, std::size_t position, phase what, int number, int token) {
+    const stage& s = p_[id];
+    part& mine = parts_.back()[position];
+    const auto [begin, end] = stages_[id].samples(what, number);
+    const staged::part& cost = staged_.of_pass(id, position, end - begin);
+    const auto [first, last] = share_of(id, position, what, number);
+    const bool training = p_.workload.mode == mode::training;
+    const share_memory& kept = cost.kept;
+    const double left = mine.split ? kept.for_weights : 0;
+    compute_task t{.what = what,
+                   .stage = id,
+                   .device = s.devices[position].device,
+                   .microbatch = number,
+                   .token = token,
+                   .first_sample = stages_[id].first_sample + first,
+                   .last_sample = stages_[id].first_sample + last};
+    double sent = 0;
+    switch (what) {
+      case phase::forward:
+        t.duration_s = cost.forward_s;
+        t.takes_bytes = kept.forward;
+        t.releases_bytes = training ? 0 : kept.forward;
+        sent = cost.forward_sent;
+        break;
+      case phase::backward_input:
+        t.duration_s = mine.split ? cost.backward_input_s : cost.backward_s();
+        t.again_s = s.recompute ? cost.forward_s : 0;
+        t.takes_bytes = kept.backward;
+        t.releases_bytes = kept.whole() - left;
+        sent = cost.backward_sent;
+        break;
+      case phase::backward_weight:
+        t.duration_s = cost.backward_weight_s;
+        t.releases_bytes = left;
+        break;
+      case phase::optimizer_step: break;
+    }
+    auto& passes = mine.passes[static_cast<std::size_t>(what)];
+    if (cost.units.empty()) {
+      const handle h = out_.add(t);
+      passes.push_back({h, h});
+      if (sent > 0) send_to_next_column(s, position, t, h, sent);
+    } else {
+      passes.push_back(add_pieces(mine, cost, t));
+    }
+  }
+
+  /// A stage that shares out gradients or weights: a task for each unit, from the last in the backward.
+  [[nodiscard]] pass add_pieces(part& mine, const staged::part& cost, const compute_task& whole) {
+    auto& pieces = mine.pieces[static_cast<std::size_t>(whole.what)].emplace_back();
+    const std::size_t units = cost.units.size();
+    for (std::size_t k = 0; k < units; ++k) {
+      const bool forward = whole.what == phase::forward;
+      const std::size_t unit = forward ? k : units - 1 - k;
+      const staged::unit_times& u = cost.units[unit];
+      compute_task t = whole;
+      t.unit = static_cast<int>(unit);
+      t.duration_s = forward                                ? u.forward_s
+                     : whole.what == phase::backward_weight ? u.backward_weight_s
+                                                            : u.backward_input_s + (mine.split ? 0 : u.backward_weight_s);
+      t.again_s = whole.what == phase::backward_input && p_[t.stage].recompute ? u.forward_s : 0;
+      if (k > 0) t.takes_bytes = 0;
+      if (k + 1 < units) t.releases_bytes = 0;
+      const handle start = out_.add_barrier(), work = out_.add(t);
+      out_.depend(start, work);
+      pieces.push_back({start, work});
+    }
+    return {pieces.front().start, pieces.back().work};
+  }
+
+  /// The all-reduces of a grid's row are part of its devices' work; what this one sends counts with its task.
+  void send_to_next_column(const stage& s, std::size_t position, const compute_task& t, handle work, double volume_bytes) {
+    const std::size_t columns = s.column_count(), first = s.row_of(position) * columns;
+    sender_.carry_along({.kind = transfer_kind::all_reduce,
+                         .from = t.device,
+                         .to = s.devices[first + (s.column_of(position) + 1) % columns].device,
+                         .from_stage = t.stage,
+                         .to_stage = t.stage,
+                         .microbatch = t.microbatch,
+                         .token = t.token,
+                         .first_sample = t.first_sample,
+                         .last_sample = t.last_sample,
+                         .volume_bytes = volume_bytes},
+                        work);
+  }
+
+  /// A backward needs the forwards of its samples, in a grid those of its whole row; a weight part its backward.
+  void add_own_dependencies(stage_id id, std::size_t position) {
+    const stage_graph::node& node = stages_[id];
+    const stage& s = p_[id];
+    for (int m = 0; m < node.passes(phase::backward_input); ++m) {
+      const pass& backward = at(id, position, phase::backward_input, m, 0);
+      if (node.cuts.empty()) {
+        out_.depend(row_end(id, s.row_of(position), phase::forward, m, 0), backward.start);
+      } else {
+        // Where forwards are cut elsewhere, other rows may have run some of them.
+        const auto [begin, end] = share_of(id, position, phase::backward_input, m);
+        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f) {
+          for (std::size_t row = 0; row < s.rows(); ++row) {
+            const auto [first, last] = share_of(id, row * s.column_count(), phase::forward, f);
+            if (first < end && begin < last) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
           }
         }
       }
-      count_ += pt.phases * static_cast<std::size_t>(tokens_ * node.microbatches);
-      parts_.back().push_back(pt);
-      offset += a.samples;
+      if (parts_.back()[position].split) out_.depend(backward.end, at(id, position, phase::backward_weight, m, 0).start);
     }
   }
 
   [[nodiscard]] bool is_split(stage_id s, device_id d) const {
-    if (p_.schedule.kind != schedule_kind::explicit_orders || p_.workload.mode != mode::training) return false;
+    if (all_split_) return *all_split_;
+    if (p_.schedule.kind != schedule_kind::explicit_orders) return false;
     const auto& order = orders_[d.index()];
     return std::any_of(order.begin(), order.end(), [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
   }
 
-  /// Every producer interval reaches every consumer interval that overlaps it, by transfer or, on one device, for free.
+  /// Every row of the producer reaches every device of the consumer whose samples overlap its own: by a transfer from its first device,
+  /// or on one of its own devices for free.
   void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_token) {
     const stage_graph::node &source = stages_[from], &target = stages_[to];
-    const auto& producers = p_[from].devices;
-    const auto& consumers = p_[to].devices;
-    const long long from_size = source.microbatch_size, to_size = target.microbatch_size;
+    const stage &producer = p_[from], &consumer = p_[to];
     for (int token = 0; token + to_token < tokens_; ++token) {
-      for (int m = 0; m < source.microbatches; ++m) {
-        for (std::size_t i = 0; i < producers.size(); ++i) {
-          const long long begin = m * from_size + parts_[from.index()][i].offset, end = begin + producers[i].samples;
-          for (long long n = begin / to_size; n * to_size < end; ++n) {
-            for (std::size_t j = 0; j < consumers.size(); ++j) {
-              const long long first = n * to_size + parts_[to.index()][j].offset, last = first + consumers[j].samples;
+      for (int m = 0; m < source.passes(what); ++m) {
+        for (std::size_t row = 0; row < producer.rows(); ++row) {
+          const std::size_t first_of_row = row * producer.column_count();
+          const auto [begin, end] = share_of(from, first_of_row, what, m);
+          if (begin == end) continue;
+          for (int n = target.pass_of(what, begin); n < target.passes(what) && target.samples(what, n).first < end; ++n) {
+            for (std::size_t j = 0; j < consumer.devices.size(); ++j) {
+              const auto [first, last] = share_of(to, j, what, n);
               const long long overlap = std::min(end, last) - std::max(begin, first);
               if (overlap <= 0) continue;
-              const handle producer = at(from, i, what, m, token);
-              const handle consumer = at(to, j, what, static_cast<int>(n), token + to_token);
-              if (producers[i].device == consumers[j].device) {
-                out_.depend(producer, consumer);
-              } else {
-                const transfer t{.kind = kind,
-                                 .from = producers[i].device,
-                                 .to = consumers[j].device,
-                                 .from_stage = from,
-                                 .to_stage = to,
-                                 .microbatch = m,
-                                 .token = token,
-                                 .first_sample = source.first_sample + std::max(begin, first),
-                                 .last_sample = source.first_sample + std::min(end, last),
-                                 .volume_bytes = bytes_per_sample * static_cast<double>(overlap)};
-                if (sends_once(kind, from, to)) {
-                  send_once(t, producer, consumer);
-                  continue;
-                }
-                if (kind != transfer_kind::token && p_.transfers == transfer_mode::block) {
-                  sender_.carry(t, producer, consumer);
-                  continue;
-                }
-                const auto [first_chunk, last_chunk] = sender_.send(t);
-                out_.depend(producer, first_chunk);
-                out_.depend(last_chunk, consumer);
+              const handle made = row_end(from, row, what, m, token);
+              const handle needed = at(to, j, what, n, token + to_token).start;
+              if (is_in_row(producer, row, consumer.devices[j].device)) {
+                out_.depend(made, needed);
+                continue;
               }
+              connect({.kind = kind,
+                       .from = producer.devices[first_of_row].device,
+                       .to = consumer.devices[j].device,
+                       .from_stage = from,
+                       .to_stage = to,
+                       .microbatch = m,
+                       .token = token,
+                       .first_sample = source.first_sample + std::max(begin, first),
+                       .last_sample = source.first_sample + std::min(end, last),
+                       .volume_bytes = bytes_per_sample * static_cast<double>(overlap)},
+                      made, needed);
             }
           }
         }
@@ -168,10 +286,27 @@ class expander {
     }
   }
 
+  void connect(const transfer& t, handle made, handle needed) {
+    if (sends_once(t)) return send_once(t, made, needed);
+    if (t.kind != transfer_kind::token && p_.transfers == transfer_mode::block) return sender_.carry(t, made, needed);
+    const auto [first_chunk, last_chunk] = sender_.send(t);
+    out_.depend(made, first_chunk);
+    out_.depend(last_chunk, needed);
+  }
+
+  [[nodiscard]] static bool is_in_row(const stage& s, std::size_t row, device_id d) {
+    for (std::size_t c = 0; c < s.column_count(); ++c) {
+      if (s.devices[row * s.column_count() + c].device == d) return true;
+    }
+    return false;
+  }
+
   /// Copies per device: an output crosses once to each device that reads it.
-  [[nodiscard]] bool sends_once(transfer_kind kind, stage_id from, stage_id to) const {
-    return kind == transfer_kind::forward && p_.copies == transfer_copies::per_device && p_.transfers == transfer_mode::overlap &&
-           p_[from].devices.size() == 1 && p_[to].devices.size() == 1 && stages_[from].microbatch_size == stages_[to].microbatch_size;
+  [[nodiscard]] bool sends_once(const transfer& t) const {
+    const stage_graph::node &from = stages_[t.from_stage], &to = stages_[t.to_stage];
+    return t.kind == transfer_kind::forward && p_.copies == transfer_copies::per_device && p_.transfers == transfer_mode::overlap &&
+           p_[t.from_stage].devices.size() == 1 && p_[t.to_stage].devices.size() == 1 && from.microbatch_size == to.microbatch_size &&
+           from.cuts.forward == to.cuts.forward;
   }
 
   /// The first reader on a device, by stage, names the transfer; it carries the stage's largest cut, whoever reads there.
@@ -208,18 +343,73 @@ class expander {
           if (p_.stages[s].devices[i].device.index() == d) position[s] = i;
         }
       }
+      std::optional<handle> before;
       for (int token = 0; token < tokens_; ++token) {
-        for (const order_entry& e : orders_[d]) out_.append_to_order(at(e.stage, position[e.stage.index()], e.what, e.microbatch, token));
+        for (const order_entry& e : orders_[d]) append(e, position[e.stage.index()], token, before);
+      }
+    }
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      if (moves_state(p_.stages[s])) share_state(stage_id(s));
+    }
+  }
+
+  /// @param before  the device's last task so far: a piece starts behind it, and who waits for its start must know.
+  void append(const order_entry& e, std::size_t position, int token, std::optional<handle>& before) {
+    const auto& pieces = parts_[e.stage.index()][position].pieces[static_cast<std::size_t>(e.what)];
+    if (pieces.empty()) {
+      before = at(e.stage, position, e.what, e.microbatch, token).end;
+      out_.append_to_order(*before);
+      return;
+    }
+    for (const sharded_stage::piece& each : pieces[static_cast<std::size_t>(e.microbatch)]) {
+      if (before) out_.depend(*before, each.start);
+      out_.append_to_order(each.work);
+      before = each.work;
+    }
+  }
+
+  void share_state(stage_id s) {
+    sharded_stage& shared = sharded_.emplace(s, sharded_stage(staged_, s, sender_)).first->second;
+    const auto& parts = parts_[s.index()];
+    if (p_[s].shard == sharding::fsdp) {
+      std::vector<order_entry> passes;  // the same on all of its devices
+      for (const order_entry& e : orders_[p_[s].devices.front().device.index()]) {
+        if (e.stage == s) passes.push_back(e);
+      }
+      std::vector<std::vector<sharded_stage::piece>> in_order(parts.size());
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        for (const order_entry& e : passes) {
+          if (e.what == phase::backward_weight) continue;
+          const auto& of_pass = parts[i].pieces[static_cast<std::size_t>(e.what)][static_cast<std::size_t>(e.microbatch)];
+          in_order[i].insert(in_order[i].end(), of_pass.begin(), of_pass.end());
+        }
+      }
+      shared.gather_before(in_order, passes);
+    }
+    for (int m = 0; m < stages_[s].passes(phase::backward_input); ++m) {
+      for (std::size_t unit = 0; unit < shared.unit_count(); ++unit) {
+        std::vector<handle> computed;
+        for (const part& mine : parts) {
+          const phase last = mine.split ? phase::backward_weight : phase::backward_input;
+          const auto& pieces = mine.pieces[static_cast<std::size_t>(last)][static_cast<std::size_t>(m)];
+          computed.push_back(pieces[shared.unit_count() - 1 - unit].work);
+        }
+        shared.scatter(static_cast<int>(unit), m, computed);
       }
     }
   }
 
-  /// The end of a stage's work on one device: its last backward part, by the device's order.
-  [[nodiscard]] handle last_backward(stage_id s, std::size_t position) const {
+  /// The end of a stage's work on one device: its last backward part by the device's order, all of them where there is none.
+  void wait_for_last_backward(stage_id s, std::size_t position, handle end) {
+    if (all_split_) {
+      const phase last = *all_split_ ? phase::backward_weight : phase::backward_input;
+      for (int m = 0; m < stages_[s].passes(last); ++m) out_.depend(at(s, position, last, m, 0).end, end);
+      return;
+    }
     const auto& order = orders_[p_[s].devices[position].device.index()];
     const auto it =
         std::find_if(order.rbegin(), order.rend(), [&](const order_entry& e) { return e.stage == s && e.what != phase::forward; });
-    return at(s, position, it->what, it->microbatch, 0);
+    out_.depend(at(s, position, it->what, it->microbatch, 0).end, end);
   }
 
   /// The reductions behind the last backward parts, and behind them the optimizer where the cost model has a step.
@@ -227,7 +417,8 @@ class expander {
     std::vector<handle> finished;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       finished.push_back(out_.add_barrier());
-      for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) out_.depend(last_backward(stage_id(s), i), finished.back());
+      for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) wait_for_last_backward(stage_id(s), i, finished.back());
+      if (const auto it = sharded_.find(stage_id(s)); it != sharded_.end()) out_.depend(it->second.finish(), finished.back());
     }
     const std::vector<handle> reduced = reduce_gradients(p_, staged_.model, stages_, finished, sender_);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
@@ -242,24 +433,26 @@ class expander {
     const handle update = out_.add(compute_task{.what = phase::optimizer_step,
                                                 .stage = s,
                                                 .device = p_[s].devices[position].device,
-                                                .microbatch = stages_[s].microbatches - 1,
+                                                .microbatch = stages_[s].passes(phase::backward_input) - 1,
                                                 .first_sample = first,
                                                 .last_sample = last,
                                                 .duration_s = duration});
     out_.depend(reduced, update);
-    out_.append_to_order(update);
+    if (!all_split_) out_.append_to_order(update);
   }
 
   const staged& staged_;
   const plan& p_;
   const stage_graph& stages_;
+  std::optional<bool> all_split_;
   std::vector<std::vector<order_entry>> orders_;
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
   std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;  ///< copies per device: by stage, device, microbatch, token
-  std::vector<std::vector<part>> parts_;                              ///< by stage, by position in its devices
-  std::size_t count_ = 0;
+  std::map<std::tuple<stage_id, std::size_t, phase, int, int>, handle> rows_;  ///< grids: by stage, row, phase, pass, token
+  std::map<stage_id, sharded_stage> sharded_;
+  std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
 };
 
 }  // namespace detail
@@ -269,6 +462,16 @@ HETPLAN_INLINE task_graph expand(const plan& p, const planning_graph& model, con
   return expand(staged(p, model, c, cost, memory));
 }
 
-HETPLAN_INLINE task_graph expand(const staged& s) { return detail::expander(s).run(); }
+HETPLAN_INLINE task_graph expand(const staged& s) { return detail::expander(s, std::nullopt).run(); }
+
+HETPLAN_INLINE task_graph expand_unordered(const staged& s, bool split_backwards) {
+  for (const stage& each : s.plan.stages) {
+    if (!moves_state(each)) continue;
+    throw invalid_input("plan: stage \"" + each.name +
+                        "\" shares out its gradients or weights, unit by unit in the order of its work; expected stages that can be ordered "
+                        "while they run");
+  }
+  return detail::expander(s, split_backwards).run();
+}
 
 }  // namespace HETPLAN_NAMESPACE::tasks

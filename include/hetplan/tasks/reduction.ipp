@@ -78,8 +78,17 @@ HETPLAN_INLINE std::vector<task_graph_builder::handle> reduce_gradients(const pl
 
   std::vector<handle> inside = finished;
   const std::vector<reduction> reductions = reductions_of(p, model);
+  const auto both = [&](handle a, handle b) {
+    const handle end = out.add_barrier();
+    out.depend(a, end);
+    out.depend(b, end);
+    return end;
+  };
   for (const reduction& r : reductions) {
-    if (!r.is_across_stages()) inside[r.holders.front().index()] = reduce.ring(r.members, r.bytes, finished[r.holders.front().index()]);
+    if (r.is_across_stages()) continue;
+    const std::size_t s = r.holders.front().index();
+    const handle end = reduce.ring(r.members, r.bytes, finished[s]);
+    inside[s] = p.stages[s].column_count() > 1 ? both(inside[s], end) : end;
   }
   std::vector<handle> all = inside;
   for (const reduction& r : reductions) {
@@ -87,12 +96,7 @@ HETPLAN_INLINE std::vector<task_graph_builder::handle> reduce_gradients(const pl
     const handle ready = out.add_barrier();
     for (const stage_id s : r.holders) out.depend(inside[s.index()], ready);
     const handle end = p.parameter_server ? reduce.through_server(r.members, r.bytes, ready) : reduce.ring(r.members, r.bytes, ready);
-    for (const stage_id s : r.holders) {
-      const handle both = out.add_barrier();
-      out.depend(all[s.index()], both);
-      out.depend(end, both);
-      all[s.index()] = both;
-    }
+    for (const stage_id s : r.holders) all[s.index()] = both(all[s.index()], end);
   }
   return all;
 }

@@ -22,6 +22,7 @@ struct compute_task {
   device_id device = {};
   int microbatch = 0;
   int token = 0;  ///< generation: token index
+  int unit = 0;   ///< of a stage that shares out gradients or weights: a pass is a task for each
   long long first_sample = 0;
   long long last_sample = 0;
   double duration_s = 0;
@@ -42,6 +43,7 @@ struct transfer {
   stage_id to_stage = {};
   int microbatch = 0;  ///< the producer's
   int token = 0;
+  int unit = 0;  ///< of a gather or scatter
   int chunk = 0;
   int priority = 0;
   std::uint32_t route = 0;     ///< index into task_graph::routes

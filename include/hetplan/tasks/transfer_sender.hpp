@@ -34,6 +34,11 @@ class transfer_sender {
   /// Source   semantics, section 6, rule 4 (`block`).
   void carry(transfer t, handle producer, handle consumer);
 
+  /// Adds a transfer that is part of the sender's work and whose time is in it already: an all-reduce among the columns of a grid.
+  ///
+  /// Throws   missing_route if the cluster has no route for the pair.
+  void carry_along(transfer t, handle work);
+
   /// Throws invalid_input if a rule of the plan named no transfer.
   void require_all_rules_used() const { rules_.require_all_used(cluster_); }
 

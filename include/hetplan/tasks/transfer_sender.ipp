@@ -47,6 +47,12 @@ HETPLAN_INLINE void transfer_sender::carry(transfer t, handle producer, handle c
   out_.depend(carried, consumer);
 }
 
+HETPLAN_INLINE void transfer_sender::carry_along(transfer t, handle work) {
+  t.route = route_between(t.from, t.to);
+  t.carrier = work.index;
+  out_.depend(work, out_.add(t));
+}
+
 HETPLAN_INLINE std::uint32_t transfer_sender::route_between(device_id from, device_id to) {
   std::uint32_t& known = route_of_[from.index() * cluster_.size() + to.index()];
   if (known != no_route) return known;
