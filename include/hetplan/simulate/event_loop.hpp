@@ -75,8 +75,6 @@ class event_loop {
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  /// Ends that only rounding tells apart happen together (relative).
-  static constexpr double same_time = 1e-12;
 
   void push(double at, event::kind_type kind, std::size_t what, std::uint32_t version = 0) {
     events_.push({at, kind, static_cast<std::uint32_t>(what), version});
@@ -84,7 +82,7 @@ class event_loop {
 
   /// Everything that happens at the present time: ends before starts, until nothing moves; then rates.
   void settle() {
-    const double until = std::min(now_ * (1 + same_time), std::numeric_limits<double>::max());  // never beyond `never`
+    const double until = std::min(now_ * (1 + same_time_), std::numeric_limits<double>::max());  // never beyond `never`
     for (bool again = true; again && !stopped_;) {
       again = false;
       if (const double end = sharing_.next_end(); end <= until) {
@@ -126,10 +124,9 @@ class event_loop {
   void start_tasks() {
     for (const std::size_t d : wake_) {
       device_state& s = devices_[d];
-      if (s.running != no_task || s.next == g_.device_order[d].size()) continue;
-      const tasks::node_id n = g_.device_order[d][s.next];
-      if (waiting_[n] > 0) continue;
-      ++s.next;
+      if (s.running != no_task) continue;
+      const tasks::node_id n = options_.source != nullptr ? options_.source->next(d, now_, s.held_bytes).value_or(no_task) : next_in_order(d);
+      if (n == no_task) continue;
       s.running = n;
       s.work_left_s = g_.computes[n].duration_s;
       out_.computes[n].start_s = now_;
@@ -137,6 +134,15 @@ class event_loop {
       schedule_end(d);
     }
     wake_.clear();
+  }
+
+  [[nodiscard]] tasks::node_id next_in_order(std::size_t d) {
+    device_state& s = devices_[d];
+    if (s.next == g_.device_order[d].size()) return no_task;
+    const tasks::node_id n = g_.device_order[d][s.next];
+    if (waiting_[n] > 0) return no_task;
+    ++s.next;
+    return n;
   }
 
   void schedule_end(std::size_t d) {
@@ -193,6 +199,7 @@ class event_loop {
 
   void make_ready(tasks::node_id n) {
     if (g_.is_compute(n)) {
+      if (options_.source != nullptr) options_.source->ready(n);
       wake_.push_back(g_.computes[n].device.index());
     } else if (g_.is_transfer(n)) {
       const auto t = static_cast<std::uint32_t>(n - g_.computes.size());
@@ -303,6 +310,7 @@ class event_loop {
   }
 
   [[noreturn]] void report_stuck() const {
+    if (options_.source != nullptr) options_.source->stuck();
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (devices_[d].next == g_.device_order[d].size()) continue;
       throw invalid_input("simulate: device " + std::to_string(d) + " waits forever for task " + std::to_string(devices_[d].next) + " of " +
@@ -326,6 +334,7 @@ class event_loop {
   grant_queue queue_;                   ///< transfers that wait for ports or resources
   background_traffic background_;       ///< numbered after the graph's own transfers
   std::vector<char> drains_;            ///< by transfer, background included: the sharing has it
+  double same_time_ = options_.source != nullptr ? 1e-9 : 1e-12;  ///< ends that only rounding tells apart happen together (relative)
   double now_ = 0, last_end_ = 0;
   std::size_t done_ = 0;
   bool stopped_ = false;

@@ -43,12 +43,26 @@ struct background_transfer {
   int priority = 0;
 };
 
+/// Says what a free device does next in a run of a graph whose devices have no orders. The run asks after everything that happens within
+/// 1e-9 of an instant.
+class work_source {
+ public:
+  virtual ~work_source() = default;
+  /// All that this task waits for is there.
+  virtual void ready(tasks::node_id task) = 0;
+  /// The task that the device starts now; nothing: it waits.
+  [[nodiscard]] virtual std::optional<tasks::node_id> next(std::size_t device, double now_s, double held_bytes) = 0;
+  /// Nothing will ever happen again, and tasks are left. Throws invalid_input, saying why.
+  [[noreturn]] virtual void stuck() const = 0;
+};
+
 struct simulator_options {
   bool record = false;                               ///< keep rate and memory changes in the trace (for charts)
   std::optional<seconds> until = {};                 ///< stop then, finished or not
   std::vector<background_transfer> background = {};  ///< not under `prescribed`; takes no ports
   std::vector<capacity_change> capacities = {};
   std::vector<speed_change> speeds = {};
+  work_source* source = nullptr;  ///< in place of the graph's orders (see dispatch); the run does not own it
 };
 
 namespace detail {
