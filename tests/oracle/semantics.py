@@ -77,7 +77,6 @@ class Layer:
     units: int              # heads or experts, which a column takes whole; 0: it may take any part
     profile: dict           # device kind -> {"batch": [...], "forward": [...], "backward": [...]}
 
-
     def fraction(self, part):
         """What a device of a grid has of this layer: its column's, or everything where it does not split."""
         return 1.0 if self.split == "none" else part.fraction
@@ -114,7 +113,6 @@ class Model:
         weight_default = forward if weight > 0 and trainable else 0
         group = entry.get("weight_group")
         return Layer(
-            split=self._split(name, entry, weight), units=entry.get("units", 0),
             name=name, weight=weight, trainable=trainable,
             weight_traffic=quantity(entry.get("weight_traffic", weight)),
             tensor=("layer", name) if group is None else ("group", group),
@@ -125,9 +123,9 @@ class Model:
             traffic=quantity(entry.get("traffic", sum(into) + max(out, default=0.0))),
             kv_bytes_per_token=quantity(entry.get("kv_bytes_per_token", 0)),
             largest_out=max(out, default=0.0),
+            split=self._split(name, entry, weight), units=entry.get("units", 0),
             profile={kind: {key: [quantity(v) for v in values] for key, values in table.items()}
                      for kind, table in (entry.get("profile") or {}).items()})
-
 
     @staticmethod
     def _split(name, entry, weight):
@@ -412,7 +410,8 @@ class Plan:
             require(sorted(held) == sorted(model.layers), f"pipeline {number}: each layer in one stage")
             first += pipeline["samples"]
         for s in self.stages:
-            alone = not any(s.tensors().keys() & t.tensors().keys() for t in self.stages if t is not s)
+            held = {tensor for tensor, layer in s.tensors().items() if layer.weight > 0}
+            alone = not any(held & t.tensors().keys() for t in self.stages if t is not s)
             require(alone or (s.shard == "none" and len(s.columns()) == 1),
                     f"stage {s.index}: a grid, fsdp or zero2 with a tensor of another stage")
         self._cuts(model)
