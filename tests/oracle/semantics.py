@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 SAME_TIME = 1e-12   # events whose times agree within this relative distance happen together
 CHECK = 1e-9        # §9: relative tolerance of checks
+SHARES = -1         # stands for the sender in the index of gathers and scatters: before a stage's other flows
 
 
 class BadInput(Exception):
@@ -901,7 +902,7 @@ class TaskGraph:
         for number, (sender, receiver) in enumerate(zip(devices, devices[1:] + devices[:1])):
             route = self.cluster.route(sender, receiver)
             flows.append(Flow(sender.index, receiver.index, (n - 1) / n * weight, route.latency, route.uses,
-                              index=(microbatch, stage.index, -1, unit, *unique, number)))
+                              index=(microbatch, stage.index, SHARES, unit, *unique, number)))
             for task in before:
                 link(task, flows[-1])
         self.flows += flows

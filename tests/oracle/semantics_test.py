@@ -275,7 +275,8 @@ class BadInput(unittest.TestCase):
     def test_grids_in_several_pipelines(self):
         layers = [layer("a", weight=1e6)]
         document = case(layers, [], 3, count=2)
-        document["plan"].update(stages=None, pipelines=[
+        document["plan"].pop("stages")
+        document["plan"].update(pipelines=[
             {"samples": 4, "stages": [grid("a", [0, 1], [4], [1, 1])]}, {"samples": 4, "stages": [stage("a", {2: 4})]}])
         self.refused("tensor of another", document)
 
