@@ -20,6 +20,9 @@ import semantics
 KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied", "frozen",
          "tensor_parallel", "inference", "generation", "exclusive", "per_link", "unlimited", "priority",
          "chunks", "topologies", "mixed", "block", "shared_tensors", "memory_savers"]
+FORMS = ["grid", "fsdp", "zero2", "cuts"]       # what a stage may be besides replicas with one microbatch size
+DEEPCEE_KINDS = [*FORMS, "forms"]               # each of them, and any in one plan
+KINDS += DEEPCEE_KINDS
 GRANTED = ("exclusive", "per_link")     # the order of simultaneous flows matters
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
@@ -29,7 +32,7 @@ def features_of(kind, rng):
     f = {"dag": rng.random() < 0.25, "several": False, "explicit": False, "pipelines": False,
          "sizes": False, "tied": False, "frozen": rng.random() < 0.1, "tensor_parallel": False,
          "profile": rng.random() < 0.3, "savers": False, "mode": "training", "network": "fair_share", "flows": None,
-         "transfers": "overlap"}
+         "transfers": "overlap", "forms": []}
     if kind == "chain":
         f["dag"] = False
     elif kind == "dag":
@@ -83,6 +86,22 @@ def features_of(kind, rng):
         f["mode"] = rng.choice(["training", "training", "training", "inference", "generation"])
         f["network"] = rng.choice(semantics.POLICIES)
         f["flows"] = rng.choice([None, "priority", "chunks"])
+    elif kind in DEEPCEE_KINDS:
+        f["forms"] = FORMS if kind == "forms" else [kind]
+        modes = {"grid": ["inference", "generation"], "cuts": ["inference"], "forms": ["inference"]}.get(kind, [])
+        f["mode"] = rng.choice(["training"] * 3 + modes)
+        f["several"] = f["explicit"] = rng.random() < 0.4
+        f["explicit"] |= rng.random() < 0.3
+        for name, chance in ("sizes", 0.3), ("dag", 0.3), ("frozen", 0.4), ("tied", 0.15), ("savers", 0.4):
+            f[name] = rng.random() < chance
+        f["savers"] &= f["mode"] == "training"
+        f["tensor_parallel"] = rng.random() < 0.2
+        f["pipelines"] = kind == "cuts" and rng.random() < 0.2     # elsewhere they share tensors
+        f["network"] = rng.choice(["fair_share", *semantics.POLICIES])
+        if kind == "cuts":
+            f["transfers"] = rng.choice(["overlap", "overlap", "overlap", "block"])
+        if f["transfers"] == "overlap":
+            f["flows"] = rng.choice([None, None, "priority", "chunks"])
     if f["mode"] == "generation":
         # a group is a microbatch of the plan, and an entry of `flows` names one step of one group
         f["sizes"], f["flows"] = False, None
@@ -155,6 +174,8 @@ def random_model(rng, f, kinds, profiled_kinds):
                                 for kind in rng.sample(profiled_kinds, rng.randint(1, len(profiled_kinds)))}
             if set(layer["profile"]) >= kinds and rng.random() < 0.4:
                 del layer["forward_flops"]
+        if "grid" in f["forms"] and rng.random() < 0.7:
+            layer["split"] = rng.choice(["columns", "rows", "none", *([] if layer.get("weight") else ["along"])])
         layers.append(layer)
     if f["tied"]:
         free = names[:]
@@ -165,6 +186,7 @@ def random_model(rng, f, kinds, profiled_kinds):
             for layer in layers:
                 if layer["name"] in members:
                     layer.update(weight=weight, trainable=trainable, weight_group=f"g{group}")
+                    layer.pop("split", None)
     edges = []
     for i in range(1, count):
         before = {i - 1}
@@ -203,6 +225,8 @@ def random_cluster(rng, f, topology):
     count = rng.choice([1, 2, 2, 3, 3, 4, 4, 5, 6])
     if f["several"] or f["pipelines"] or f["network"] != "fair_share" or f["flows"]:
         count = max(count, 2)
+    if f["forms"]:
+        count = rng.randint(2, 9)
     devices = []
     for i in range(count):
         idle = spread(rng, 0.5, 10)
@@ -308,11 +332,12 @@ def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
     """The stages of one pipeline on `devices`; without explicit orders each device takes one."""
     layers = len(model["layers"])
     if f["several"]:
-        count = rng.randint(1, min(layers, len(devices) + 3))
-        hosts = [rng.sample(devices, min(len(devices), rng.choice([1, 1, 1, 2, 3]))) for _ in range(count)]
+        count = rng.randint(1, min(layers, 3 if f["forms"] else len(devices) + 3))
+        widths = [1, 2, 3, 4, 6] if f["forms"] else [1, 1, 1, 2, 3]
+        hosts = [rng.sample(devices, min(len(devices), rng.choice(widths))) for _ in range(count)]
     else:
-        count = rng.randint(1, min(layers, len(devices)))
-        if rng.random() < 0.3:
+        count = rng.randint(1, min(layers, len(devices) // 3 + 1 if f["forms"] else len(devices)))
+        if rng.random() < 0.3 and not f["forms"]:
             count = min(layers, len(devices))
         used, hosts = rng.sample(devices, rng.randint(count, len(devices))), []
         for n in split(rng, len(used), count):
@@ -323,28 +348,67 @@ def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
         own = microbatch
         if f["sizes"]:
             own = rng.choice([b for b in range(1, 9) if samples % b == 0 and samples // b <= budget])
-        chosen = chosen[:own]
+        form = rng.choice([None, *f["forms"] * 2]) if f["forms"] else None
+        if form != "grid":
+            chosen = chosen[:own]
         if f["network"] in GRANTED:
             chosen.sort()       # the list order and the device order of simultaneous flows then agree
         stage = {"layers": names, "devices": []}
+        if own != microbatch:
+            stage["microbatch_size"] = own
+        for saver in ("recompute", "shard_state"):
+            if f["savers"] and rng.random() < 0.6 and not (saver == "shard_state" and form in ("fsdp", "zero2")):
+                stage[saver] = rng.random() < 0.9
+        stages.append(stage)
+        if form == "grid":
+            make_grid(rng, stage, model, chosen, own)
+            continue
         for device, share in zip(chosen, split(rng, own, len(chosen))):
             entry = {"name": device, "samples": share}
             accelerators = next(d for d in cluster["devices"] if d["name"] == device).get("accelerators", 1)
             if accelerators > 1 and rng.random() < 0.8:
                 entry["tensor_parallel"] = rng.randint(1, accelerators)
             stage["devices"].append(entry)
-        if own != microbatch:
-            stage["microbatch_size"] = own
-        for saver in ("recompute", "shard_state"):
-            if f["savers"] and rng.random() < 0.6:
-                stage[saver] = rng.random() < 0.9
-        stages.append(stage)
+        if form in ("fsdp", "zero2") and f["mode"] == "training":
+            stage["shard"] = form
+            if rng.random() < 0.6:
+                lengths = split(rng, len(names), rng.randint(1, len(names)))
+                stage["units"] = [[names[sum(lengths[:i]) + j] for j in range(n)] for i, n in enumerate(lengths)]
+    if "cuts" in f["forms"]:
+        for stage in stages:
+            if rng.random() < (0.7 if f["forms"] == ["cuts"] else 0.3):
+                stage["cuts"] = random_cuts(rng, f, stage, samples)
     return stages
+
+
+def make_grid(rng, stage, model, devices, samples):
+    """Rows and columns for many of the devices; what splits must not be profiled there."""
+    shapes = [(r, c) for c in range(1, len(devices) + 1) for r in range(1, min(samples, len(devices) // c) + 1)]
+    rows, columns = max(rng.choices(shapes, k=3), key=lambda s: (s[0] * s[1], s[1] > 1))
+    stage["devices"] = [{"name": name} for name in devices[:rows * columns]]
+    stage["grid"] = {"rows": split(rng, samples, rows), "columns": [rng.randint(1, 4) for _ in range(columns)]}
+    for layer in model["layers"]:
+        if layer["name"] in stage["layers"] and columns > 1:
+            if layer.get("split") != "none" and layer.pop("profile", None):
+                layer.setdefault("forward_flops", spread(rng, 1e8, 5e9))
+            if rng.random() < 0.3:
+                layer["units"] = sum(stage["grid"]["columns"]) * rng.randint(1, 3)
+
+
+def random_cuts(rng, f, stage, samples):
+    """Any boundaries at which the shares of every device are whole samples."""
+    shares = stage["grid"]["rows"] if "grid" in stage else [d["samples"] for d in stage["devices"]]
+    step = sum(shares) // math.gcd(*shares)
+    inner = range(step, samples, step)
+    return {phase: [0, *sorted(rng.sample(inner, rng.randint(0, min(7, len(inner))))), samples]
+            for phase in (["forward", "backward"] if f["mode"] == "training" else ["forward"])}
 
 
 def random_plan(rng, f, model, cluster):
     devices = [d["name"] for d in cluster["devices"]]
     microbatch, count = rng.randint(1, 5), rng.randint(1, 8)
+    if f["forms"]:
+        microbatch, count = rng.randint(2, 6), rng.randint(1, 5)
     if f["sizes"]:
         microbatch, count = rng.choice([(2, 6), (3, 4), (4, 6), (6, 2), (2, 8), (4, 4), (6, 3), (8, 2)])
     plan = {"format": "hetplan/plan/1", "model": "random", "cluster": "random", "planner": "random",
@@ -380,6 +444,8 @@ def random_plan(rng, f, model, cluster):
             stage["name"] = f"part{index}"
     if f["explicit"]:
         plan["schedule"] = {"kind": "explicit", "orders": {}}
+    elif f["mode"] == "training" and any("cuts" in s for p in listed for s in p["stages"]):
+        plan["schedule"] = {"kind": "gpipe"}
     parsed = semantics.Plan(plan, semantics.Model(model), semantics.Cluster(cluster))
     if f["explicit"]:
         plan["schedule"]["orders"] = random_orders(rng, parsed)
@@ -418,29 +484,35 @@ def random_orders(rng, parsed):
     """List scheduling: tasks in a random topological order, each appended to its device's list. A
     single order of all tasks stands behind the lists, so they cannot wait for each other."""
     training = parsed.mode == "training"
-    needs = {}      # (phase, stage, m, part number) -> tasks it waits for
+    needs = {}      # (phase, stage, m, part number) -> tasks it waits for; fsdp has one task for all its parts
 
-    def overlapping(stage, task_stage, m, part):
-        low, high = task_stage.interval(part, m)
-        for other in range(stage.count):
-            for number, p in enumerate(stage.parts):
-                start, stop = stage.interval(p, other)
-                if min(high, stop) > max(low, start):
-                    yield other, number
+    def at(stage, phase, m, number):
+        return phase, stage.index, m, 0 if stage.shard == "fsdp" else number
+
+    def overlapping(other, phase, low, high):
+        return [at(other, phase, m, number) for m in range(other.passes(phase)) for number, p in enumerate(other.parts)
+                if min(high, other.interval(p, phase, m)[1]) > max(low, other.interval(p, phase, m)[0])]
 
     for s in parsed.stages:
+        split_here = training and rng.random() < 0.4
         for number, part in enumerate(s.parts):
-            split_here = training and rng.random() < 0.4
-            for m in range(s.count):
-                needs["F", s.index, m, number] = [
-                    ("F", u, *where) for u in parsed.before[s.index]
-                    for where in overlapping(parsed.stages[u], s, m, part)]
-                if training:
-                    needs["B", s.index, m, number] = [("F", s.index, m, number)] + [
-                        ("B", t, *where) for t in parsed.after[s.index] if parsed.cuts[s.index, t][1] > 0
-                        for where in overlapping(parsed.stages[t], s, m, part)]
-                if split_here:
-                    needs["W", s.index, m, number] = [("B", s.index, m, number)]
+            if s.shard != "fsdp" and number > 0:
+                split_here = training and rng.random() < 0.4
+            for phase in ("F" if not training else "FBW" if split_here else "FB"):
+                for m in range(s.passes(phase)):
+                    before = needs.setdefault(at(s, phase, m, number), [])
+                    interval = s.interval(part, phase, m)
+                    if phase == "F":
+                        for u in parsed.before[s.index]:
+                            before += overlapping(parsed.stages[u], "F", *interval)
+                    elif phase == "B":
+                        before += overlapping(s, "F", *interval)
+                        before += [at(s, "F", f, number) for f in s.own_forwards("B", m)]
+                        for t in parsed.after[s.index]:
+                            if parsed.cuts[s.index, t][1] > 0:
+                                before += overlapping(parsed.stages[t], "B", *interval)
+                    else:
+                        before.append(at(s, "B", m, number))
     # The taste decides how the list looks: arbitrary, in microbatch order, backwards early or late.
     taste = rng.choice(["any", "microbatch", "backward", "forward"])
     rank = {"any": lambda t: 0, "microbatch": lambda t: t[2],
@@ -456,7 +528,8 @@ def random_orders(rng, parsed):
         stage = parsed.stages[s]
         unique = sum(x.name == stage.name for x in parsed.stages) == 1
         label = stage.name if unique and rng.random() < 0.2 else s
-        orders.setdefault(stage.parts[number].device.name, []).append([phase, label, m])
+        for part in stage.parts if stage.shard == "fsdp" else [stage.parts[number]]:
+            orders.setdefault(part.device.name, []).append([phase, label, m])
     return orders
 
 
@@ -471,6 +544,8 @@ def random_flows(rng, f, model, cluster, plan):
     named = {}
     for flow in graph.flows:
         microbatch, from_stage, sender, to_stage, receiver = flow.index[:5]
+        if sender == semantics.SHARES:
+            continue        # no entry names the gathers and scatters of fsdp and zero2
         kind = flow.index[-2]
         if kind != "sync" or (f["flows"] == "chunks" and "own" in flow.index):
             named.setdefault((kind, sender, receiver, from_stage, to_stage, microbatch), []).append(flow)
@@ -511,11 +586,15 @@ def replaced(owner, name, value):
 
 def depends_on_open_ties(case, expected):
     """`exclusive` and `per_link` order flows by (priority, microbatch, stage, device). Where a reduction stands
-    among microbatches, what follows when all four agree, and whether tasks without length run
-    before flows of the same instant are granted is not said: the numbers must not depend on it."""
+    among microbatches, where the gathers and scatters of a stage stand among its other flows, what follows
+    when all four agree, and whether tasks without length run before flows of the same instant are granted
+    is not said: the numbers must not depend on it."""
     def tail_reversed(flows):
-        rest = sorted(flows, key=lambda x: x.index[3:], reverse=True)
+        rest = sorted(flows, key=lambda x: [(isinstance(i, str), i) for i in x.index[3:]], reverse=True)
         return sorted(rest, key=lambda x: (x.priority, x.index[:3]))
+
+    def shares_last(flows):
+        return sorted(flows, key=lambda x: (x.priority, x.index[0], x.index[2] == semantics.SHARES, x.index))
 
     def reductions_first(flows):
         return sorted(flows, key=lambda x: (x.priority, -1 if x.index[0] == math.inf else x.index[0],
@@ -527,7 +606,7 @@ def depends_on_open_ties(case, expected):
     def flows_before_tasks(self, start_tasks=semantics.Simulation._start_tasks):
         return self._start_flows() or start_tasks(self)
 
-    variants = [(semantics, "turns", v) for v in (tail_reversed, reductions_first, receivers_first)]
+    variants = [(semantics, "turns", v) for v in (tail_reversed, reductions_first, receivers_first, shares_last)]
     variants.append((semantics.Simulation, "_start_tasks", flows_before_tasks))
     # nor may they depend on how close two times must be to count as equal
     variants += [(semantics, "SAME_TIME", tolerance) for tolerance in (0.0, 1e-11)]
@@ -536,6 +615,12 @@ def depends_on_open_ties(case, expected):
             if semantics.deviation(semantics.simulate(case), expected) > semantics.CHECK / 10:
                 return True
     return False
+
+
+def has_form(stage, kind):
+    if kind == "cuts":
+        return "cuts" in stage
+    return len(stage["grid"]["columns"]) > 1 if "grid" in stage else "shard" in stage and len(stage["devices"]) > 1
 
 
 def random_case(rng, kind, number):
@@ -547,14 +632,18 @@ def random_case(rng, kind, number):
         # a profiled layer must not be split over accelerators (§4)
         whole = {d.get("kind", d["name"]) for d in cluster["devices"] if d.get("accelerators", 1) > 1}
         model = random_model(rng, f, kinds, sorted(kinds - whole))
-        plan = random_plan(rng, f, model, cluster)
-        case = {"model": model, "cluster": cluster, "plan": plan}
         try:
+            plan = random_plan(rng, f, model, cluster)
+            case = {"model": model, "cluster": cluster, "plan": plan}
             expected = semantics.simulate(case)
         except semantics.BadInput:
-            # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see
-            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers"):
+            # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see;
+            # a tensor of a grid, fsdp or zero2 may not stand in another stage
+            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers", *DEEPCEE_KINDS):
                 raise
+            continue
+        listed = plan.get("stages") or [s for p in plan["pipelines"] for s in p["stages"]]
+        if f["forms"] and not any(has_form(stage, kind) for stage in listed):
             continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
             continue

@@ -2,8 +2,9 @@
 """The simulator specification once more, slowly: an oracle for the library.
 
 It reads {"model": ..., "cluster": ..., "plan": ...}, runs the plan as semantics.md says and prints
-latency, energy, peak memory, busy time, bytes per resource and, in generation, the time between
-tokens. It shares no code with the library and prefers being checkable over being fast: every part
+latency, energy, peak memory, busy time, bytes per resource, the span of each device (from its first
+start to the end of its last task), the largest of them as the period and, in generation, the time
+between tokens. It shares no code with the library and prefers being checkable over being fast: every part
 names the paragraph (§) of semantics.md that it follows. File formats are those of formats.md.
 
     semantics.py [FILE]              one case, from FILE or standard input
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 
 SAME_TIME = 1e-12   # events whose times agree within this relative distance happen together
 CHECK = 1e-9        # §9: relative tolerance of checks
+SHARES = -1         # stands for the sender in the index of gathers and scatters: before a stage's other flows
 
 
 class BadInput(Exception):
@@ -72,7 +74,13 @@ class Layer:
     traffic: float
     kv_bytes_per_token: float
     largest_out: float      # largest out-edge, for tensor parallelism (§4)
+    split: str              # how the columns of a grid share it: columns, rows, along or none
+    units: int              # heads or experts, which a column takes whole; 0: it may take any part
     profile: dict           # device kind -> {"batch": [...], "forward": [...], "backward": [...]}
+
+    def fraction(self, part):
+        """What a device of a grid has of this layer: its column's, or everything where it does not split."""
+        return 1.0 if self.split == "none" else part.fraction
 
 
 @dataclass
@@ -116,8 +124,18 @@ class Model:
             traffic=quantity(entry.get("traffic", sum(into) + max(out, default=0.0))),
             kv_bytes_per_token=quantity(entry.get("kv_bytes_per_token", 0)),
             largest_out=max(out, default=0.0),
+            split=self._split(name, entry, weight), units=entry.get("units", 0),
             profile={kind: {key: [quantity(v) for v in values] for key, values in table.items()}
                      for kind, table in (entry.get("profile") or {}).items()})
+
+    @staticmethod
+    def _split(name, entry, weight):
+        split = entry.get("split", weight > 0)
+        if isinstance(split, bool):
+            split = "rows" if split else "none"
+        require(split in ("columns", "rows", "along", "none"), f"layer {name}: split {split}")
+        require(split != "along" or weight == 0, f"layer {name}: split along with weights")
+        return split
 
 
 # -------------------------------------------------------------------------------------- §3 cluster
@@ -259,8 +277,9 @@ def interpolate(batches, seconds, batch):
     return found
 
 
-def layer_seconds(layer, phase, batch, device, degree):
-    """One layer, one phase (F, B: the input part, W: the weight part) on one device."""
+def layer_seconds(layer, phase, batch, part):
+    """One layer, one phase (F, B: the input part, W: the weight part) on one device of its stage."""
+    device, degree, fraction = part.device, part.degree, layer.fraction(part)
     flops = layer.flops[phase]
     table = layer.profile.get(device.kind)
     if table is not None:
@@ -274,8 +293,8 @@ def layer_seconds(layer, phase, batch, device, degree):
         return 0.0      # not even the launch; a forward always counts
     require(not math.isnan(device.compute), f"device {device.name} has no compute for {layer.name}")
     # flops·b / (peak · b/(b+h)), with the b of the numerator and of the efficiency cancelled
-    arithmetic = flops / degree * (batch + device.half_batch) / device.compute
-    movement = (layer.weight_traffic + layer.traffic * batch) / degree / device.memory_bandwidth
+    arithmetic = fraction * flops / degree * (batch + device.half_batch) / device.compute
+    movement = fraction * (layer.weight_traffic + layer.traffic * batch) / degree / device.memory_bandwidth
     seconds = max(arithmetic, movement) + device.launch
     if degree > 1 and phase in (FORWARD, BACKWARD_INPUT) and flops > 0:
         require(not math.isnan(device.interconnect), f"device {device.name} has no interconnect")
@@ -283,19 +302,23 @@ def layer_seconds(layer, phase, batch, device, degree):
     return seconds
 
 
-def stage_seconds(layers, phases, batch, device, degree):
-    return sum(layer_seconds(layer, phase, batch, device, degree) for layer in layers for phase in phases)
+def stage_seconds(layers, phases, batch, part):
+    return sum(layer_seconds(layer, phase, batch, part) for layer in layers for phase in phases)
 
 
 # ----------------------------------------------------------------------------------------- §5 plan
 
 @dataclass
 class Part:
-    """One device of a stage: it owns samples [offset, offset + samples) of each microbatch."""
+    """One device of a stage: it owns samples [offset, offset + samples) of each microbatch, as do the
+    others of its row in a grid; elsewhere every device is a row of its own."""
     device: Device
     samples: int
     degree: int
     offset: int
+    row: int
+    column: int
+    fraction: float         # of what splits, over the columns of a grid
 
 
 @dataclass
@@ -310,17 +333,50 @@ class Stage:
     first: int              # where the range of its pipeline starts in the global batch
     recompute: bool
     shard_state: bool
+    shard: str              # fsdp, zero2 or none
+    units: list             # of layers, for fsdp and zero2
+    boundaries: dict        # phase -> samples of the pipeline at which its passes begin, and the last end
 
-    def interval(self, part, m):
-        low = self.first + m * self.size + part.offset
-        return low, low + part.samples
+    def passes(self, phase):
+        return len(self.boundaries[phase]) - 1
+
+    def span(self, phase, m):
+        """The samples of a pass over all devices, within the pipeline."""
+        return self.boundaries[phase][m], self.boundaries[phase][m + 1]
+
+    def interval(self, part, phase, m):
+        """The samples of a pass that one device takes, within the global batch: shares scale with it."""
+        low, high = self.span(phase, m)
+        start = self.first + low + part.offset * (high - low) // self.size
+        return start, start + part.samples * (high - low) // self.size
+
+    def own_forwards(self, phase, m):
+        """The forward passes whose samples a backward pass goes through."""
+        low, high = self.span(phase, m)
+        return [f for f in range(self.passes(FORWARD))
+                if self.span(FORWARD, f)[0] < high and self.span(FORWARD, f)[1] > low]
+
+    def rows(self):
+        return [[p for p in self.parts if p.row == i] for i in range(self.parts[-1].row + 1)]
+
+    def columns(self):
+        return [[p for p in self.parts if p.column == j] for j in range(self.parts[-1].column + 1)]
 
     def tensors(self):
         """Distinct weight tensors: tensor -> layer; a weight group counts once (§2)."""
-        return {layer.tensor: layer for layer in self.layers}
+        return distinct(self.layers)
 
-    def trainable_weight(self):
-        return sum(l.weight for l in self.tensors().values() if l.trainable)
+    def trainable_weight(self, part):
+        """What a device of the stage has of the gradients."""
+        return sum(l.weight * l.fraction(part) for l in self.tensors().values() if l.trainable)
+
+
+def distinct(layers):
+    return {layer.tensor: layer for layer in layers}
+
+
+def unit_weight(unit, trainable):
+    return sum(l.weight for l in distinct(unit).values() if l.trainable or not trainable)
 
 
 class Plan:
@@ -354,22 +410,89 @@ class Plan:
             held = [l.name for s in self.stages if s.pipeline == number for l in s.layers]
             require(sorted(held) == sorted(model.layers), f"pipeline {number}: each layer in one stage")
             first += pipeline["samples"]
+        for s in self.stages:
+            held = {tensor for tensor, layer in s.tensors().items() if layer.weight > 0}
+            alone = not any(held & t.tensors().keys() for t in self.stages if t is not s)
+            require(alone or (s.shard == "none" and len(s.columns()) == 1),
+                    f"stage {s.index}: a grid, fsdp or zero2 with a tensor of another stage")
         self._cuts(model)
 
     def _stage(self, entry, pipeline, samples, first, model, cluster):
         index = len(self.stages)
+        layers = [model.layers[name] for name in entry["layers"]]
+        size = entry.get("microbatch_size", self.size)
+        require(samples % size == 0, f"stage {index}: microbatch size")
+        parts = (self._grid if "grid" in entry else self._replicas)(index, entry, layers, cluster)
+        require(sum(p.samples for p in parts if p.column == 0) == size, f"stage {index}: shares")
+        require(len({p.device.name for p in parts}) == len(parts), f"stage {index}: a device twice")
+        shard, units = self._shard(index, entry, layers, parts)
+        return Stage(index, entry.get("name", f"s{index}"), pipeline, layers, parts, size, samples // size, first,
+                     self._saver(entry, "recompute"), self._saver(entry, "shard_state"), shard, units,
+                     self._boundaries(index, entry, size, samples, parts))
+
+    @staticmethod
+    def _replicas(index, entry, layers, cluster):
         parts, offset = [], 0
-        for share in entry["devices"]:
+        for row, share in enumerate(entry["devices"]):
             part = Part(cluster.by_name[share["name"]], share["samples"],
-                        share.get("tensor_parallel", 1), offset)
+                        share.get("tensor_parallel", 1), offset, row, 0, 1.0)
             require(part.samples > 0 and 1 <= part.degree <= part.device.accelerators, f"stage {index} share")
             parts.append(part)
             offset += part.samples
-        size = entry.get("microbatch_size", self.size)
-        require(offset == size and samples % size == 0, f"stage {index}: shares or microbatch size")
-        return Stage(index, entry.get("name", f"s{index}"), pipeline,
-                     [model.layers[name] for name in entry["layers"]], parts, size, samples // size, first,
-                     self._saver(entry, "recompute"), self._saver(entry, "shard_state"))
+        return parts
+
+    @staticmethod
+    def _grid(index, entry, layers, cluster):
+        """Rows share the samples, columns the tensors; devices are listed row by row."""
+        rows, columns, devices = entry["grid"]["rows"], entry["grid"]["columns"], entry["devices"]
+        where = f"grid of stage {index}"
+        require(all(isinstance(n, int) and n > 0 for n in rows + columns), f"{where}: not positive integers")
+        require(rows and columns and len(rows) * len(columns) == len(devices), f"{where}: devices")
+        parts, offset = [], 0
+        for i, samples in enumerate(rows):
+            for j, weight in enumerate(columns):
+                share = devices[i * len(columns) + j]
+                require(share.get("tensor_parallel", 1) == 1, f"{where}: tensor_parallel")
+                require("samples" not in share, f"{where}: samples of a device")
+                parts.append(Part(cluster.by_name[share["name"]], samples, 1, offset, i, j,
+                                  weight / sum(columns)))
+            offset += samples
+        for layer in layers:
+            if layer.split != "none" and len(columns) > 1:
+                require(not any(p.device.kind in layer.profile for p in parts), f"{where}: {layer.name} is profiled")
+                require(all(layer.units * w % sum(columns) == 0 for w in columns), f"{where}: units of {layer.name}")
+            agree = {l.split == "none" for l in layers if l.tensor == layer.tensor}
+            require(len(agree) == 1, f"{where}: one tensor, split and whole")
+        return parts
+
+    def _shard(self, index, entry, layers, parts):
+        """Weights (fsdp) or only gradients (zero2) in n shares, by units; one device has no shares."""
+        shard = entry.get("shard", "none")
+        if shard == "none":
+            require("units" not in entry, f"stage {index}: units without shard")
+            return "none", []
+        require(shard in ("fsdp", "zero2") and self.mode == "training", f"stage {index}: shard {shard}")
+        require("grid" not in entry and not entry.get("shard_state"), f"stage {index}: shard beside another")
+        named = entry.get("units", [[l.name] for l in layers])
+        require(all(named) and [n for u in named for n in u] == [l.name for l in layers], f"stage {index}: units")
+        by_name = {l.name: l for l in layers}
+        return ("none", []) if len(parts) == 1 else (shard, [[by_name[n] for n in u] for u in named])
+
+    def _boundaries(self, index, entry, size, samples, parts):
+        cuts = entry.get("cuts")
+        if cuts is None:
+            regular = list(range(0, samples + 1, size))
+            return {phase: regular for phase in "FBW"}
+        training = self.mode == "training"
+        require(self.mode != "generation", f"stage {index}: cuts in generation")
+        require(not training or self.schedule != "1f1b", f"stage {index}: cuts with 1f1b")
+        require(set(cuts) == ({"forward", "backward"} if training else {"forward"}), f"stage {index}: cuts")
+        for listed in cuts.values():
+            steps = [b - a for a, b in zip(listed, listed[1:])]
+            require(all(isinstance(n, int) for n in listed), f"stage {index}: cuts")
+            require(listed[:1] == [0] and listed[-1] == samples and all(n > 0 for n in steps), f"stage {index}: cuts")
+            require(all(p.samples * n % size == 0 for p in parts for n in steps), f"stage {index}: shares of a pass")
+        return {"F": cuts["forward"], **({"B": cuts["backward"], "W": cuts["backward"]} if training else {})}
 
     def _saver(self, entry, name):
         asked = entry.get(name, False)
@@ -445,11 +568,12 @@ class Plan:
                 continue
             require(len(holdings) == 1, f"device {holdings[0][1]} holds several stages without an order")
             stage = holdings[0][0]
-            forwards = [(FORWARD, stage.index, m) for m in range(stage.count)]
-            backwards = [(BACKWARD_INPUT, stage.index, m) for m in range(stage.count)]
+            forwards = [(FORWARD, stage.index, m) for m in range(stage.passes(FORWARD))]
             if self.mode != "training":
                 orders[device] = forwards
-            elif self.schedule == "gpipe":
+                continue
+            backwards = [(BACKWARD_INPUT, stage.index, m) for m in range(stage.passes(BACKWARD_INPUT))]
+            if self.schedule == "gpipe":
                 orders[device] = forwards + backwards
             else:
                 k = min(warmups[stage.index], stage.count)
@@ -460,18 +584,28 @@ class Plan:
         return orders
 
     def _check_order(self, device, order, stages):
-        """Each task exactly once, F before B before W (formats.md, `explicit`)."""
+        """Each task exactly once, F before B before W (formats.md, `explicit`); a B comes after every F
+        that has a sample of it, and the devices of fsdp keep one order."""
         position = {task: i for i, task in enumerate(order)}
         expected = 0
         for stage in stages:
             split = any(phase == BACKWARD_WEIGHT and s == stage.index for phase, s, _ in order)
             phases = FORWARD if self.mode != "training" else "FBW" if split else "FB"
-            for m in range(stage.count):
-                places = [position.get((phase, stage.index, m), -1) for phase in phases]
-                require(places[0] >= 0 and places == sorted(places),
-                        f"order of device {device}: stage {stage.index} microbatch {m}")
-                expected += len(phases)
+            for phase in phases:
+                for m in range(stage.passes(phase)):
+                    before = ([] if phase == FORWARD else [(BACKWARD_INPUT, m)] if phase == BACKWARD_WEIGHT
+                              else [(FORWARD, f) for f in stage.own_forwards(phase, m)])
+                    place = position.get((phase, stage.index, m), -1)
+                    require(place >= 0 and all(position.get((p, stage.index, n), place) < place for p, n in before),
+                            f"order of device {device}: stage {stage.index} microbatch {m}")
+                expected += stage.passes(phase)
         require(len(order) == len(position) == expected, f"order of device {device}: tasks")
+
+    def order_of(self, stage, orders):
+        """[(phase, m)] of an fsdp stage, which all its devices keep."""
+        found = [[(phase, m) for phase, s, m in orders[p.device.index] if s == stage.index] for p in stage.parts]
+        require(all(f == found[0] for f in found), f"stage {stage.index}: fsdp in several orders")
+        return found[0]
 
 
 # -------------------------------------------------------------------- §6 the task graph of an iteration
@@ -481,6 +615,8 @@ class Node:
     """Something with a start and an end, and what waits for its end."""
     waits: int = field(default=0, init=False)
     then: list = field(default_factory=list, init=False)
+    at_start: list = field(default_factory=list, init=False)    # what waits for its start
+    start: float = field(default=None, init=False)
     end: float = field(default=None, init=False)
 
 
@@ -494,6 +630,9 @@ class Task(Node):
     low: int                # sample interval of the global batch
     high: int
     seconds: float
+    part: Part
+    is_first: bool = True   # of the parts of its pass: only fsdp has more than one
+    is_last: bool = True
 
 
 @dataclass(eq=False)
@@ -524,7 +663,7 @@ class TaskGraph:
     def __init__(self, model, cluster, plan):
         self.cluster, self.plan = cluster, plan
         self.tasks, self.flows = {}, []
-        self.carried = []               # flows that are part of their devices' tasks (§6 rule 3)
+        self.carried = []               # flows that are part of their devices' tasks (§6 rule 3, grids)
         self.order = {}                 # device index -> tasks in their fixed order
         self.entries, self.matched = [self._flow_entry(e) for e in plan.flow_entries], set()
         self._compute()
@@ -537,6 +676,7 @@ class TaskGraph:
         if plan.mode == "generation":
             self._token_loops()
         if plan.mode == "training":
+            self._await_forwards()
             self._reductions()
         unmatched = [e for number, (_, e) in enumerate(self.entries) if number not in self.matched]
         require(not unmatched, f"entries that match no flow: {unmatched}")
@@ -544,7 +684,8 @@ class TaskGraph:
     # -- tasks
 
     def _compute(self):
-        for device, listed in self.plan.device_orders().items():
+        orders = self.plan.device_orders()
+        for device, listed in orders.items():
             split = {s for phase, s, _ in listed if phase == BACKWARD_WEIGHT}
             self.order[device] = []
             for step in range(self.plan.steps):             # generation: step-major
@@ -554,31 +695,90 @@ class TaskGraph:
                     phases = "BW" if phase == BACKWARD_INPUT and s not in split else phase
                     if phase == BACKWARD_INPUT and stage.recompute:     # §2: its F once more
                         phases = FORWARD + phases
-                    seconds = stage_seconds(stage.layers, phases, part.samples, part.device, part.degree)
-                    task = Task(s, phase, device, m, step, *stage.interval(part, m), seconds)
-                    self.tasks[s, phase, device, m, step] = task
-                    self.order[device].append(task)
+                    self.tasks[s, phase, device, m, step] = self._pass(stage, part, phase, m, step, phases)
+                    self.order[device] += self.tasks[s, phase, device, m, step]
+        for stage in self.plan.stages:
+            if stage.shard == "fsdp":
+                self._gathers(stage, self.plan.order_of(stage, orders))
+
+    def _pass(self, stage, part, phase, m, step, phases):
+        """The tasks of one pass on one device: one, or one for each unit of fsdp, whose W is one."""
+        low, high = stage.interval(part, phase, m)
+        units = [stage.layers] if stage.shard == "none" else stage.units
+        tasks = []
+        for layers in (units if phase == FORWARD else reversed(units)):
+            seconds = (stage_seconds(layers, phases, high - low, part)
+                       + self._all_reduces(stage, part, layers, phases, high - low))
+            tasks.append(Task(stage.index, phase, part.device.index, m, step, low, high, seconds, part,
+                              is_first=not tasks, is_last=len(tasks) == len(units) - 1))
+        return tasks
+
+    def _all_reduces(self, stage, part, layers, phases, samples):
+        """The seconds that a device of a grid spends in the all-reduces of its row, once for every F and
+        B of a layer that is split by rows. What it sends meanwhile counts, as in `transfers: block`."""
+        row = [p.device for p in stage.parts if p.row == part.row]
+        c, seconds = len(row), 0.0
+        if c == 1:
+            return seconds
+        routes = [self.cluster.route(a, b) for a, b in zip(row, row[1:] + row[:1])]
+        for layer in layers:
+            for phase in phases:
+                volume = 2 * (c - 1) / c * layer.largest_out * samples
+                if (layer.split == "rows" and phase in (FORWARD, BACKWARD_INPUT) and layer.flops[phase] > 0
+                        and volume > 0):
+                    seconds += max(2 * (c - 1) * r.latency + volume / self._peak(r) for r in routes)
+                    self.carried.append(Flow(part.device.index, row[(part.column + 1) % c].index, volume, 0.0,
+                                             routes[part.column].uses))
+        return seconds
+
+    def _peak(self, route):
+        return min((self.cluster.capacity[r] / weight for r, weight in route.uses.items()), default=math.inf)
 
     def _of(self, stage, phase, step=0):
+        """[[the parts of one pass] for every pass and device]"""
         return [self.tasks[stage.index, phase, part.device.index, m, step]
-                for m in range(stage.count) for part in stage.parts]
+                for m in range(stage.passes(phase)) for part in stage.parts]
 
-    def _last_backwards(self, stage):
-        """The last backward part of every microbatch on every device of the stage."""
-        return [self.tasks.get((stage.index, BACKWARD_WEIGHT, t.device, t.microbatch, 0), t)
-                for t in self._of(stage, BACKWARD_INPUT)]
+    def _rows_of(self, stage, phase, step=0):
+        """[[the last part of one pass on every device of a row] for every pass and row]"""
+        return [[self.tasks[stage.index, phase, part.device.index, m, step][-1] for part in row]
+                for m in range(stage.passes(phase)) for row in stage.rows()]
+
+    def _last_backwards(self, stage, m):
+        """[[the parts of the last backward phase of a microbatch] for every device of the stage]"""
+        found = []
+        for part in stage.parts:
+            backward = self.tasks[stage.index, BACKWARD_INPUT, part.device.index, m, 0]
+            found.append(self.tasks.get((stage.index, BACKWARD_WEIGHT, part.device.index, m, 0), backward))
+        return found
+
+    def _await_forwards(self):
+        """A B starts when every F of its stage that has a sample of it has ended, also those of its row
+        in a grid."""
+        for stage in self.plan.stages:
+            for forward in (parts[-1] for parts in self._of(stage, FORWARD)):
+                for backward in (parts[0] for parts in self._of(stage, BACKWARD_INPUT)):
+                    if forward.low < backward.high and backward.low < forward.high:
+                        link(forward, backward)
 
     # -- transfers between stages
 
     def _connect(self, kind, producer, consumer, phase, step, next_step, bytes_per_sample):
-        """A consumer needs every producer interval that overlaps its own: one flow per overlap."""
-        for before in self._of(producer, phase, step):
-            for after in self._of(consumer, phase, next_step):
+        """A consumer needs every producer interval that overlaps its own: one flow per overlap, from the
+        first device of the row that has it."""
+        for row in self._rows_of(producer, phase, step):
+            before = row[0]
+            for after in (parts[0] for parts in self._of(consumer, phase, next_step)):
                 overlap = min(before.high, after.high) - max(before.low, after.low)
-                if overlap > 0 and self.plan.transfers == "block" and kind != "token":
-                    self._carry(kind, before, after, overlap * bytes_per_sample, producer.index, consumer.index)
-                elif overlap > 0:
-                    self._transfer(kind, [before], [after], before.device, after.device,
+                if overlap <= 0:
+                    continue
+                if any(task.device == after.device for task in row):
+                    for task in row:
+                        link(task, after)
+                elif self.plan.transfers == "block" and kind != "token":
+                    self._carry(kind, row, after, overlap * bytes_per_sample, producer.index, consumer.index)
+                else:
+                    self._transfer(kind, row, [after], before.device, after.device,
                                    overlap * bytes_per_sample, producer.index, consumer.index,
                                    before.microbatch, (after.microbatch, step))
 
@@ -592,21 +792,20 @@ class TaskGraph:
                     for step in range(self.plan.steps - 1):
                         self._connect("token", sink, source, FORWARD, step, step + 1, 4)
 
-    def _carry(self, kind, before, after, volume, from_stage, to_stage):
+    def _carry(self, kind, row, after, volume, from_stage, to_stage):
         """`transfers: block` (§6 rule 3): latency + bytes / peak bandwidth prolongs the sender's task
         behind its work and the receiver's before its own. The flow starts and ends with the
         sender's task and shares nothing; its bytes count."""
-        link(before, after)
-        if before.device == after.device:
-            return
+        before = row[0]
+        for task in row:
+            link(task, after)
         for wanted, entry in self.entries:
             actual = kind, before.device, after.device, from_stage, to_stage, before.microbatch
             require(not all(w in (None, a) for w, a in zip(wanted, actual)), f"entry for a blocked flow: {entry}")
         devices = self.cluster.devices
         route = self.cluster.route(devices[before.device], devices[after.device])
-        peak = min((self.cluster.capacity[r] / weight for r, weight in route.uses.items()), default=math.inf)
         for task in (before, after):
-            task.seconds += route.latency + volume / peak
+            task.seconds += route.latency + volume / self._peak(route)
         self.carried.append(Flow(before.device, after.device, volume, route.latency, route.uses))
 
     def _transfer(self, kind, producers, consumers, sender, receiver, volume, from_stage, to_stage,
@@ -639,13 +838,17 @@ class TaskGraph:
     def _reductions(self):
         plan, reduced = self.plan, {}
         for stage in plan.stages:
-            last = self._last_backwards(stage)
-            weight = stage.trainable_weight()
-            members = [(part.device.index, stage.index) for part in stage.parts]
-            if len(members) > 1 and weight > 0:
-                reduced[stage.index] = self._ring(members, weight, last, "own")
-            else:
-                reduced[stage.index] = last
+            last = [parts[-1] for m in range(stage.passes(BACKWARD_INPUT))
+                    for parts in self._last_backwards(stage, m)]
+            reduced[stage.index] = last
+            if stage.shard != "none":
+                self._scatters(stage, last)
+                continue
+            for column in stage.columns():      # one column, but for a grid
+                weight = stage.trainable_weight(column[0])
+                members = [(part.device.index, stage.index) for part in column]
+                if len(members) > 1 and weight > 0:
+                    reduced[stage.index] = self._ring(members, weight, last, "own")
         # Stages that share trainable tensors: one reduction for each set of stages, of the summed
         # weights that exactly these stages share, when all of them have finished their own.
         holders, weights, sets = {}, {}, {}
@@ -685,6 +888,55 @@ class TaskGraph:
         for device, s in members:
             self._transfer("sync", arrived, [], server, device, weight,
                            stages[0], s, math.inf, ("down", stages))
+
+    # -- shares of weights and gradients: fsdp and zero2
+
+    def _exchange(self, stage, weight, before, microbatch, unit, *unique):
+        """An all-gather or a reduce-scatter: n flows from device i to i + 1 (cyclic), each (n−1)/n · W
+        bytes, started together; none where there is nothing to move. The index orders a stage's by
+        microbatch, unit, and gathers first."""
+        n, flows = len(stage.parts), []
+        if weight == 0:
+            return flows
+        devices = [part.device for part in stage.parts]
+        for number, (sender, receiver) in enumerate(zip(devices, devices[1:] + devices[:1])):
+            route = self.cluster.route(sender, receiver)
+            flows.append(Flow(sender.index, receiver.index, (n - 1) / n * weight, route.latency, route.uses,
+                              index=(microbatch, stage.index, SHARES, unit, *unique, number)))
+            for task in before:
+                link(task, flows[-1])
+        self.flows += flows
+        return flows
+
+    def _gathers(self, stage, order):
+        """fsdp: the weights of a part are gathered while the part before it runs on all n devices."""
+        started, units = [], list(enumerate(stage.units))
+        for phase, m in order:
+            if phase == BACKWARD_WEIGHT:
+                continue
+            passes = [self.tasks[stage.index, phase, part.device.index, m, 0] for part in stage.parts]
+            for place, (number, unit) in enumerate(units if phase == FORWARD else reversed(units)):
+                parts = [tasks[place] for tasks in passes]
+                flows = self._exchange(stage, unit_weight(unit, False), [], m, number, 0, phase != FORWARD)
+                for after in flows or parts:    # without weights: no flow, but the same wait
+                    for task in started:
+                        task.at_start.append(after)
+                        after.waits += 1
+                for flow in flows:
+                    for task in parts:
+                        link(flow, task)
+                started = parts
+
+    def _scatters(self, stage, last):
+        """The gradients of a unit are scattered as soon as a microbatch has them on all n devices; zero2
+        gathers the weights once, at the end."""
+        done = list(last)
+        for m in range(stage.passes(BACKWARD_INPUT)):
+            for place, (number, unit) in enumerate(reversed(list(enumerate(stage.units)))):
+                before = [parts[place] for parts in self._last_backwards(stage, m)]
+                done += self._exchange(stage, unit_weight(unit, True), before, m, number, 1)
+        if stage.shard == "zero2":
+            self._exchange(stage, unit_weight(stage.layers, True), done, math.inf, 0, 0)
 
     # -- `flows` of the plan file: chunks, releases, priorities
 
@@ -821,6 +1073,13 @@ class Simulation:
             if after.waits == 0 and isinstance(after, Flow):
                 self._flow_ready(after)
 
+    def _start(self, task):
+        task.start = self.now
+        for after in task.at_start:
+            after.waits -= 1
+            if after.waits == 0 and isinstance(after, Flow):
+                self._flow_ready(after)
+
     def _end_task(self, task):
         self.running[task.device] = False
         self._end(task)
@@ -839,6 +1098,7 @@ class Simulation:
             if not self.running[device] and place < len(tasks) and tasks[place].waits == 0:
                 self.position[device] += 1
                 self.running[device] = started = True
+                self._start(tasks[place])
                 self._at(self.now + tasks[place].seconds, self._end_task, tasks[place])
         return started
 
@@ -889,15 +1149,15 @@ class Simulation:
 # ------------------------------------------------------------------------------ §2, §6, §8: the outputs
 
 def activations(plan, stage, part, split):
-    """What a microbatch share takes when a phase starts and releases when it ends (§2): phase ->
+    """What one sample takes when a phase starts and releases when it ends (§2): phase ->
     (taken, released), bytes."""
-    everything = part.samples * sum(l.activation for l in stage.layers)
-    for_weights = part.samples * sum(l.activation_for_weights for l in stage.layers)
+    everything = sum(l.activation * l.fraction(part) for l in stage.layers)
+    for_weights = sum(l.activation_for_weights * l.fraction(part) for l in stage.layers)
     if plan.mode != "training":
         return {FORWARD: (everything, everything)}
     forward, backward, inputs = everything, 0.0, 0.0
     if stage.recompute:
-        inputs = part.samples * sum(plan.cuts[s, stage.index][0] for s in plan.before[stage.index])
+        inputs = sum(plan.cuts[s, stage.index][0] for s in plan.before[stage.index])
         forward, backward = inputs, everything
     if not split:
         return {FORWARD: (forward, 0.0), BACKWARD_INPUT: (backward, everything + inputs)}
@@ -905,9 +1165,23 @@ def activations(plan, stage, part, split):
             BACKWARD_WEIGHT: (0.0, for_weights + inputs)}
 
 
+def holding(plan, stage, part, layer):
+    """Weights, gradients and optimizer state of one tensor on one device of a stage."""
+    weight, n = layer.weight * layer.fraction(part), len(stage.parts)
+    if plan.mode != "training":
+        return weight
+    gradient, state = (weight, weight * plan.optimizer_factor) if layer.trainable else (0.0, 0.0)
+    if stage.shard == "fsdp":
+        return (weight + gradient + state) / n
+    if stage.shard == "zero2":
+        return weight + (gradient + state) / n
+    return weight + gradient + state / (len(stage.rows()) if stage.shard_state else 1)
+
+
 def peak_memory(graph, device):
-    """Every distinct tensor of the device's stages, each once and at its largest holding, plus their
-    caches and activations, in the order of the device's tasks."""
+    """Every distinct tensor of the device's stages, each once and at its largest holding, plus the units
+    that fsdp and zero2 keep whole for a while, plus caches and activations, in the order of the
+    device's tasks."""
     plan, moves, tensors, held = graph.plan, {}, {}, 0.0
     splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
     for stage in plan.stages:
@@ -916,27 +1190,27 @@ def peak_memory(graph, device):
                 continue
             moves[stage.index] = activations(plan, stage, part, stage.index in splits)
             for tensor, layer in stage.tensors().items():
-                holding = layer.weight
-                if plan.mode == "training" and layer.trainable:
-                    shards = len(stage.parts) if stage.shard_state else 1
-                    holding += layer.weight * (1 + plan.optimizer_factor / shards)
-                tensors[tensor] = max(tensors.get(tensor, 0.0), holding)
+                tensors[tensor] = max(tensors.get(tensor, 0.0), holding(plan, stage, part, layer))
+            if stage.shard != "none":
+                weights = [unit_weight(unit, stage.shard == "zero2") for unit in stage.units]
+                held += max(weights) * (2 if stage.shard == "fsdp" else 1)
             if plan.mode == "generation":       # the cache of every sequence, for the whole run
                 held += (part.samples * stage.count * plan.context
-                         * sum(l.kv_bytes_per_token for l in stage.layers))
+                         * sum(l.kv_bytes_per_token * l.fraction(part) for l in stage.layers))
     held += sum(tensors.values())
     peak = held
     for task in graph.order[device]:
         taken, released = moves[task.stage][task.phase]
-        peak = max(peak, held + taken)
-        held += taken - released
+        held += (task.high - task.low) * taken if task.is_first else 0.0
+        peak = max(peak, held)
+        held -= (task.high - task.low) * released if task.is_last else 0.0
     return peak
 
 
 def time_between_tokens(graph):
     """(end of the last step − end of the first)/(tokens − 1) of the worst group."""
     plan, worst = graph.plan, 0.0
-    sinks = [t for t in graph.tasks.values() if not plan.after[t.stage]]
+    sinks = [t for parts in graph.tasks.values() for t in parts if not plan.after[t.stage]]
     for group in range(plan.count):
         low, high = group * plan.size, (group + 1) * plan.size
         ends = [max(t.end for t in sinks if t.step == step and t.low < high and t.high > low)
@@ -957,7 +1231,7 @@ def simulate(case):
         received[flow.receiver] = received.get(flow.receiver, 0.0) + flow.volume
         for resource, weight in flow.uses.items():
             carried[resource] += flow.volume * weight
-    result = {"latency": latency, "energy": {}, "peak_memory": {}, "busy": {}, "bytes": carried}
+    result = {"latency": latency, "energy": {}, "peak_memory": {}, "busy": {}, "bytes": carried, "span": {}}
     for device in cluster.devices:
         is_server = plan.server is device and plan.mode == "training"
         if device.index not in graph.order and not is_server:
@@ -966,9 +1240,11 @@ def simulate(case):
         busy = sum(task.seconds for task in tasks)
         result["busy"][device.name] = busy
         result["peak_memory"][device.name] = peak_memory(graph, device.index) if tasks else 0.0
+        result["span"][device.name] = tasks[-1].end - tasks[0].start if tasks else 0.0
         result["energy"][device.name] = (
             device.idle * latency + (device.active - device.idle) * busy
             + device.send * sent.get(device.index, 0.0) + device.receive * received.get(device.index, 0.0))
+    result["period"] = max(result["span"].values(), default=0.0)
     if plan.mode == "generation":
         result["time_between_tokens"] = time_between_tokens(graph)
     return result

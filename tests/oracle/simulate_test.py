@@ -43,11 +43,11 @@ class OracleAgainstReference(unittest.TestCase):
                 self.assertLessEqual(abs(result["finish"][flow["name"]] - exact), 1e-9 * exact,
                                      f"{scenario['scenario']} {flow['name']}")
 
-    def check_plans(self, name, count):
+    def check_plans(self, name, count, numbers="expected"):
         cases = reference(self, name)["cases"]
         self.assertGreaterEqual(len(cases), count)
         for i, case in enumerate(cases[:count]):
-            off = semantics.deviation(semantics.simulate(case), case["expected"])
+            off = semantics.deviation(semantics.simulate(case), case[numbers])
             self.assertLessEqual(off, 1e-9, f"{name}, case {i}")
 
     def test_plans_have_the_reference_numbers(self):
@@ -55,6 +55,9 @@ class OracleAgainstReference(unittest.TestCase):
 
     def test_plans_of_the_second_file_have_the_reference_numbers(self):
         self.check_plans("simulator_cases_2.json", 140)
+
+    def test_grids_shares_and_cuts_have_the_reference_numbers(self):
+        self.check_plans("deepcee_cases.json", 96, "values")
 
 
 class ProgramAgainstOracle(unittest.TestCase):
