@@ -71,6 +71,7 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   }
   if (s.traffic) require_amount(*s.traffic, where + "traffic");
   require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
+  if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
   require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
   std::set<std::string_view> kinds;
   for (const layer_profile& p : s.profiles) {

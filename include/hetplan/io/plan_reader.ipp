@@ -183,7 +183,8 @@ HETPLAN_INLINE void plan_reader::read_devices(const json_object& o, stage& s) co
   for (const json_node a : devices.elements("at least one device", 1)) {
     const json_object part(a, keys::assignment, "an object with name and samples");
     const int of_row = grid ? rows[s.devices.size() / s.columns.size()] : 0;
-    const int samples = grid ? part.integer_or("samples", 1, of_row) : part.required_integer("samples", 1);
+    if (grid && part.has("samples")) part.find("samples")->fail_with("expected no samples in a grid, whose rows have them");
+    const int samples = grid ? of_row : part.required_integer("samples", 1);
     s.devices.push_back({find_device(part.at("name", "the name of a device")), samples, part.integer_or("tensor_parallel", 1, 1)});
   }
 }

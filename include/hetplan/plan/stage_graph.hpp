@@ -33,7 +33,8 @@ struct stage_graph {
 
     /// How often the stage runs a phase in an iteration: once a microbatch, or once a cut.
     [[nodiscard]] int passes(phase what) const {
-      return cuts.empty() ? microbatches : static_cast<int>(cuts.of(what).size()) - 1;
+      if (cuts.empty()) return microbatches;
+      return cuts.of(what).empty() ? 0 : static_cast<int>(cuts.of(what).size()) - 1;
     }
     /// The samples [first, second) of the pipeline that a pass takes.
     [[nodiscard]] std::pair<long long, long long> samples(phase what, int pass) const {

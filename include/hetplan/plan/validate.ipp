@@ -254,7 +254,7 @@ class plan_validator {
       for (const std::size_t s : stages) {
         const stage& st = p_.stages[s];
         const bool grid = st.column_count() > 1;
-        if (!grid && (st.devices.size() < 2 || st.is_plain())) continue;
+        if (!grid && (st.devices.size() < 2 || (st.shard != sharding::zero2 && st.shard != sharding::fsdp))) continue;
         const std::size_t other = stages.front() == s ? stages[1] : stages.front();
         fail(at(s) + (grid ? "/grid" : "/shard"), "stage \"" + st.name + "\" holds parts of a tensor that stage \"" +
                                                       p_.stages[other].name + "\" has, too; expected tensors of its own");

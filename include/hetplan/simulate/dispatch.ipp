@@ -92,9 +92,9 @@ class dispatcher final : public work_source {
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place));
     return n;
   }
-  [[nodiscard]] auto key(tasks::node_id n) const {
+  [[nodiscard]] std::tuple<int, stage_id, phase, tasks::node_id> key(tasks::node_id n) const {
     const tasks::compute_task& t = g_.computes[n];
-    return std::tuple(t.microbatch, t.stage, t.what, n);
+    return {t.microbatch, t.stage, t.what, n};
   }
   [[nodiscard]] std::size_t position(const tasks::compute_task& t) const {
     const auto& devices = staged_.plan[t.stage].devices;
@@ -196,7 +196,7 @@ HETPLAN_INLINE plan dispatch_by(plan p, const planning_problem& problem, const d
   }
   std::vector<double> limits;
   for (const device& d : c.devices()) {
-    limits.push_back(options.memory.empty() ? memory_limit_bytes(d) : options.memory[d.id.index()].value());
+    limits.push_back(options.memory.empty() ? d.usable_memory().value() : options.memory[d.id.index()].value());
     if (!(limits.back() >= 0))
       throw invalid_input("dispatch: device \"" + d.name + "\" may hold " + to_text(limits.back()) + " B; expected a number >= 0");
   }
