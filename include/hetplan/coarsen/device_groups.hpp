@@ -3,6 +3,7 @@
 /// Devices in two levels: regions that are near to each other on the network, and in each of them classes of devices that compute alike.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct device_groups {
   [[nodiscard]] std::size_t merges_inside() const { return region_of.size() - regions.size(); }
   /// The mean distance of a device of one region from a device of another one [s]; infinite where some pair has no route.
   [[nodiscard]] double distance_s(std::size_t region, std::size_t other) const;
+  /// Of those at a finite distance the nearest, of equally near ones the first.
+  [[nodiscard]] std::optional<std::size_t> nearest_region(std::size_t region) const;
 
   friend bool operator==(const device_groups&, const device_groups&) = default;
 };

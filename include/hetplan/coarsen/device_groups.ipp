@@ -23,6 +23,18 @@ HETPLAN_INLINE double device_groups::distance_s(std::size_t region, std::size_t 
   return sum_s / static_cast<double>(regions[region].devices.size() * regions[other].devices.size());
 }
 
+HETPLAN_INLINE std::optional<std::size_t> device_groups::nearest_region(std::size_t region) const {
+  std::optional<std::size_t> nearest;
+  double least_s = std::numeric_limits<double>::infinity();
+  for (std::size_t other = 0; other < regions.size(); ++other) {
+    const double other_s = distance_s(region, other);
+    if (other == region || hetplan::at_most(least_s, other_s)) continue;
+    least_s = other_s;
+    nearest = other;
+  }
+  return nearest;
+}
+
 namespace detail {
 
 using device_namer = std::function<std::string(std::size_t)>;
