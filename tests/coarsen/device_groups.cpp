@@ -225,6 +225,10 @@ TEST_CASE("DeepCEE's setting 1 has two regions, setting 2 one, Fig 12a four") {
   CHECK(g.distance_s(0, 1) == Approx(0.2e-3 + 8e6 / 100e6));
   CHECK(g.distance_s(1, 0) == g.distance_s(0, 1));
   CHECK(g.distance_s(1, 1) == g.regions[1].inner_s);
+  const device_groups four = grouped(from_settings("deepcee-four"));
+  CHECK(four.nearest_region(0) == std::size_t{1});  // all are equally far
+  CHECK(four.nearest_region(3) == std::size_t{0});
+  CHECK_FALSE(grouped(from_settings("deepcee-2")).nearest_region(0));
 }
 
 TEST_CASE("classes as in DeepCEE's Fig 5: all in threes, all alone, a pair and two alone") {
