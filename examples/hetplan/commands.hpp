@@ -79,6 +79,9 @@ struct serve_options {
 struct sweep_options {
   std::string sweep, out, csv;
 };
+struct groups_options {
+  std::string cluster, model, html, message = "1 MB";
+};
 struct show_options {
   std::string what, dot;
 };
@@ -109,6 +112,7 @@ int replay(const common_options&, const replay_options&);
 int adapt(const common_options&, const adapt_options&);
 int serve_requests(const common_options&, const serve_options&);
 int sweep(const common_options&, const sweep_options&);
+int groups(const common_options&, const groups_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);

@@ -142,6 +142,15 @@ class command_line {
     serve->add_option("--records", serve_.records, "write what became of each request");
     serve->add_option("--html", serve_.html, "write a report (opens in a browser)");
 
+    CLI::App* groups = command("groups", "devices that are near to each other, and those that compute alike",
+                               [this] { return cli::groups(common_, groups_); });
+    groups->add_option("cluster", groups_.cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
+    groups->add_option("--bytes", groups_.message, "what a boundary sends at once: its time is the distance of two devices")
+        ->type_name("BYTES")
+        ->capture_default_str();
+    groups->add_option("--model", groups_.model, "time devices with this one's training (by their peak rates)")->type_name("MODEL");
+    groups->add_option("--html", groups_.html, "write a report (opens in a browser)");
+
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
     show->add_option("--dot", show_.dot, "write a Graphviz file");
@@ -304,6 +313,7 @@ class command_line {
   cli::adapt_options adapt_;
   cli::serve_options serve_;
   cli::sweep_options sweep_;
+  cli::groups_options groups_;
   cli::show_options show_;
   cli::import_options import_;
   std::string folder_, listed_;
