@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <hetplan/schedule/pipeline_times.hpp>
@@ -45,6 +46,8 @@ struct tick_table {
 
   std::vector<stage> stages;
   std::vector<device> devices;
+  /// By stage: those of its device whose forwards all run before its last gradient, and whether their gradients do.
+  std::vector<std::vector<std::pair<std::size_t, bool>>> before_last_gradient;
   std::size_t m;
   double unit;
   bool starts_known = true;  ///< every order lets every device begin at its `first_start`

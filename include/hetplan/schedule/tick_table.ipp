@@ -69,6 +69,12 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
     }
     if (devices[stages[i].device].stages.front() != i) known[i] = false;
   }
+  before_last_gradient.resize(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const std::size_t j : devices[stages[i].device].stages) {
+      if (from[i][j] || from[j][i]) before_last_gradient[i].emplace_back(j, from[j][i]);
+    }
+  }
   for (device& d : devices) {
     if (d.stages.empty()) continue;
     d.first_start = never;
