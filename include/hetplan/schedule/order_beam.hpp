@@ -21,13 +21,15 @@ struct found_orders {
 /// @param better_than  partial orders that cannot come to less are dropped.
 /// Complexity          O(tasks * width * stages).   Determinism  ties by parent, stage and phase.
 /// Source              ours; whom to continue: Giffler and Thompson, 1960.
-[[nodiscard]] found_orders beam_search(const tick_table& t, order_goal goal, std::size_t width, ticks better_than = never);
+[[nodiscard]] found_orders beam_search(const tick_table& t, order_goal goal, std::size_t width, ticks better_than = never,
+                                       const std::vector<int>& warmup = {});
 
 /// The tasks of which one comes next: those that the device which can end one first could begin before that end.
 ///
 /// Source  Giffler and Thompson, Algorithms for Solving Production-Scheduling Problems, 1960: some best orders are among those that
 ///         these choices lead to.
-void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks, std::vector<ticks>& starts);
+void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks, std::vector<ticks>& starts,
+                       const std::vector<int>& warmup = {});
 
 }  // namespace HETPLAN_NAMESPACE::schedule::detail
 

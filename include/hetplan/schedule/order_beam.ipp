@@ -11,7 +11,12 @@
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
 HETPLAN_INLINE void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks,
-                                      std::vector<ticks>& starts) {
+                                      std::vector<ticks>& starts, const std::vector<int>& warmup) {
+  const auto out_of_turn = [&](std::size_t s, std::size_t what) {
+    if (warmup.empty() || what == 2) return false;
+    const std::size_t due = std::min(state.table().m, static_cast<std::size_t>(warmup[s]) + state.done(s, 1));
+    return (what == 0) != (state.done(s, 0) < due);
+  };
   const tick_table& t = state.table();
   tasks.clear();
   starts.clear();
@@ -19,6 +24,7 @@ HETPLAN_INLINE void conflicting_tasks(const partial_orders& state, room r, std::
   std::size_t device = 0;
   for (std::uint32_t s = 0; s < t.stages.size(); ++s) {
     for (std::uint32_t what = 0; what < 3; ++what) {
+      if (out_of_turn(s, what)) continue;
       const ticks start = state.earliest({s, what}, r);
       if (start < never && start + t.stages[s].length[what] < first_end) {
         first_end = start + t.stages[s].length[what];
@@ -30,6 +36,7 @@ HETPLAN_INLINE void conflicting_tasks(const partial_orders& state, room r, std::
   for (const std::size_t s : t.devices[device].stages) {
     for (std::uint32_t what = 0; what < 3; ++what) {
       const partial_orders::task a{static_cast<std::uint32_t>(s), what};
+      if (out_of_turn(s, what)) continue;
       const ticks start = state.earliest(a, r);
       if (start < first_end || (start == first_end && t.stages[s].length[what] == 0)) {
         tasks.push_back(a);
@@ -39,7 +46,8 @@ HETPLAN_INLINE void conflicting_tasks(const partial_orders& state, room r, std::
   }
 }
 
-HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, std::size_t width, ticks better_than) {
+HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, std::size_t width, ticks better_than,
+                                        const std::vector<int>& warmup) {
   struct given {
     std::uint32_t before;
     partial_orders::task task;
@@ -66,7 +74,7 @@ HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, st
     children.clear();
     for (std::uint32_t i = 0; i < beam.size(); ++i) {
       partial_orders& state = beam[i].state;
-      conflicting_tasks(state, room::for_idle_later_stages, tasks, starts);
+      conflicting_tasks(state, room::for_idle_later_stages, tasks, starts, warmup);
       for (std::size_t c = 0; c < tasks.size(); ++c) {
         const auto undo = state.give(tasks[c], starts[c]);
         child x{0, 0, state.counts_hash(), i, tasks[c], starts[c]};

@@ -4,21 +4,15 @@
 
 #include <vector>
 
+#include <hetplan/schedule/gap_filler.hpp>
 #include <hetplan/schedule/order_outlook.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
-/// Which gaps before a forward or a gradient of inputs take a gradient of weights.
-enum class gap_rule {
-  whole,    ///< those that are long enough
-  largest,  ///< and shorter ones where the device would become the one with the most idle time so far
-  any
-};
-
 struct round_options {
   std::vector<int> warmup;           ///< by stage: forwards before its first gradient, as far as memory goes
   std::vector<gap_rule> gaps;        ///< by device
-  bool skip = false;                 ///< a stage more than one forward ahead of its consumers lets one out that would delay a gradient
+  std::vector<bool> skip;            ///< by stage: where it is more than one forward ahead, it lets one out that would delay a gradient
 };
 
 /// Forwards that each stage can do before its first gradient comes.
