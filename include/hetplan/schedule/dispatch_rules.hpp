@@ -2,7 +2,9 @@
 #pragma once
 /// Orders that devices find by themselves: whoever is free takes the first ready task of the first class that has one.
 
-#include <hetplan/schedule/pipeline_times.hpp>
+#include <vector>
+
+#include <hetplan/schedule/partial_orders.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
 
@@ -19,6 +21,10 @@ enum class dispatch_rule {
 /// Source       DeepCEE, section 4.2; ties and memory as in semantics, section 5.
 /// Throws       invalid_input (see check).
 [[nodiscard]] orders_by_device dispatched_orders(const pipeline_times& p, dispatch_rule rule);
+
+namespace detail {
+[[nodiscard]] std::vector<partial_orders::task> dispatched_sequence(const tick_table& table, dispatch_rule rule);
+}  // namespace detail
 
 }  // namespace HETPLAN_NAMESPACE::schedule
 

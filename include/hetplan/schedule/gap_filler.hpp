@@ -45,6 +45,14 @@ class gap_filler {
   std::vector<partial_orders::task> sequence_;
 };
 
+/// Forwards and gradients of inputs in given orders of devices, the earliest first, gradients of weights between them.
+///
+/// Where memory does not let in a forward that is next, the first gradient behind it that can run goes before it.
+/// @param pull  a forward that is ready goes into a gap before its turn, if it fits and leaves room for those before it.
+/// Complexity  O(tasks * (devices + stages of a device)).   Source  as gap_filler.
+[[nodiscard]] std::vector<partial_orders::task> filled_orders(const tick_table& t, std::vector<std::vector<partial_orders::task>> passes,
+                                                              const std::vector<gap_rule>& gaps, bool pull = false);
+
 }  // namespace HETPLAN_NAMESPACE::schedule::detail
 
 #ifndef HETPLAN_COMPILED

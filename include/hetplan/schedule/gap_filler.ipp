@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <hetplan/core/error.hpp>
+
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
 HETPLAN_INLINE std::size_t gap_filler::weight_stage(std::size_t device) const {
@@ -59,6 +61,67 @@ HETPLAN_INLINE void gap_filler::finish() {
     while (place_weight(d)) {
     }
   }
+}
+
+HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table& t, std::vector<std::vector<partial_orders::task>> passes,
+                                                               const std::vector<gap_rule>& gaps, bool pull) {
+  gap_filler filler(t, gaps);
+  const partial_orders& state = filler.state();
+  // A forward of device d that fits between now and `until`, and into memory beside all that stands before it.
+  const auto pulled = [&](std::size_t d, std::size_t from, ticks until) {
+    double needed = state.held(d);
+    for (std::size_t i = from; i < passes[d].size() && i < from + 2 * passes.size(); ++i) {
+      const partial_orders::task a = passes[d][i];
+      if (a.what != 0) continue;
+      needed += t.stages[a.stage].activation;
+      if (needed > t.devices[d].memory) break;
+      const ticks start = state.earliest(a, room::for_idle_later_stages);
+      if (i > from && start < never && start + state.length(a) <= until) return i;
+    }
+    return passes[d].size();
+  };
+  std::vector<std::size_t> next(passes.size(), 0);
+  std::vector<bool> full(passes.size(), false);  // no room for the next forward, until a gradient goes before it
+  for (;;) {
+    std::size_t first = passes.size();
+    ticks start = never;
+    for (std::size_t d = 0; d < passes.size(); ++d) {
+      if (next[d] == passes[d].size()) continue;
+      const ticks arrival = filler.state().arrival(passes[d][next[d]].stage, passes[d][next[d]].what);
+      if (arrival == never || full[d]) continue;
+      const ticks mine = std::max(arrival, filler.state().free_at(d));
+      if (mine < start) {
+        start = mine;
+        first = d;
+      }
+    }
+    if (first < passes.size()) {
+      if (pull && start > state.free_at(first) && state.began(first) != never) {
+        if (const std::size_t i = pulled(first, next[first], start); i < passes[first].size()) {
+          const auto at = [&](std::size_t k) { return passes[first].begin() + static_cast<std::ptrdiff_t>(k); };
+          std::rotate(at(next[first]), at(i), at(i + 1));
+        }
+      }
+      if (filler.place(passes[first][next[first]])) ++next[first];
+      else full[first] = true;
+      continue;
+    }
+    bool moved = false;
+    for (std::size_t d = 0; d < passes.size() && !moved; ++d) {
+      for (std::size_t i = next[d]; i < passes[d].size() && !moved; ++i) {
+        const partial_orders::task a = passes[d][i];
+        if (filler.state().arrival(a.stage, a.what) == never || (full[d] && a.what == 0 && !filler.state().has_room(a.stage, room::for_idle_later_stages))) continue;
+        const auto at = [&](std::size_t k) { return passes[d].begin() + static_cast<std::ptrdiff_t>(k); };
+        std::rotate(at(next[d]), at(i), at(i + 1));
+        full[d] = false;
+        moved = true;
+      }
+    }
+    if (!moved) break;
+  }
+  filler.finish();
+  HETPLAN_ASSERT(filler.state().left() == 0);
+  return filler.sequence();
 }
 
 }  // namespace HETPLAN_NAMESPACE::schedule::detail

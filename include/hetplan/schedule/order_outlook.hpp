@@ -44,6 +44,17 @@ class order_outlook {
   std::vector<ticks> gradient_, forward_end_, backward_end_, ready_, next_forward_;
 };
 
+/// What a sequence comes to: by the goal, and by how much devices exceed a target together, which tells equals apart.
+struct order_value {
+  ticks goal = never, excess = never;
+
+  friend auto operator<=>(const order_value&, const order_value&) = default;
+};
+[[nodiscard]] order_value valued(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target);
+[[nodiscard]] inline ticks value_of(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence) {
+  return valued(t, goal, sequence, 0).goal;
+}
+
 }  // namespace detail
 
 }  // namespace HETPLAN_NAMESPACE::schedule

@@ -142,4 +142,19 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
   return worst;
 }
 
+HETPLAN_INLINE order_value valued(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target) {
+  partial_orders state(t);
+  for (const partial_orders::task& a : sequence) {
+    state.give(a, std::max(state.arrival(a.stage, a.what), state.free_at(t.stages[a.stage].device)));
+  }
+  order_value v{0, 0};
+  for (std::size_t d = 0; d < t.devices.size(); ++d) {
+    if (t.devices[d].stages.empty()) continue;
+    const ticks mine = state.free_at(d) - (goal == order_goal::makespan ? 0 : state.began(d));
+    v.goal = std::max(v.goal, mine);
+    v.excess += std::max(ticks{0}, mine - target);
+  }
+  return v;
+}
+
 }  // namespace HETPLAN_NAMESPACE::schedule::detail

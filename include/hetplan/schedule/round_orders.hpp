@@ -23,9 +23,6 @@ struct round_options {
 /// Complexity  O(tasks * stages of a device).   Source  Qi et al., Zero Bubble Pipeline Parallelism, 2023, section 3.1.
 [[nodiscard]] std::vector<partial_orders::task> orders_in_rounds(const tick_table& t, const round_options& options);
 
-/// What a sequence comes to, in ticks.
-[[nodiscard]] ticks value_of(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence);
-
 }  // namespace HETPLAN_NAMESPACE::schedule::detail
 
 #ifndef HETPLAN_COMPILED

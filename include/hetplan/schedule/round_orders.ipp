@@ -79,17 +79,4 @@ HETPLAN_INLINE std::vector<partial_orders::task> orders_in_rounds(const tick_tab
   return filler.sequence();
 }
 
-HETPLAN_INLINE ticks value_of(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence) {
-  partial_orders state(t);
-  for (const partial_orders::task& a : sequence) {
-    state.give(a, std::max(state.arrival(a.stage, a.what), state.free_at(t.stages[a.stage].device)));
-  }
-  ticks worst = 0;
-  for (std::size_t d = 0; d < t.devices.size(); ++d) {
-    if (t.devices[d].stages.empty()) continue;
-    worst = std::max(worst, state.free_at(d) - (goal == order_goal::makespan ? 0 : state.began(d)));
-  }
-  return worst;
-}
-
 }  // namespace HETPLAN_NAMESPACE::schedule::detail

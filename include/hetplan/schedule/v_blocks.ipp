@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <tuple>
-
-#include <hetplan/core/error.hpp>
+#include <utility>
 
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
@@ -98,46 +97,56 @@ HETPLAN_INLINE std::vector<v_block> v_blocks(std::size_t devices, double memory,
 }
 
 HETPLAN_INLINE std::vector<partial_orders::task> orders_of_block(const tick_table& t, const v_block& block,
-                                                                 const std::vector<gap_rule>& gaps) {
+                                                                 const std::vector<gap_rule>& gaps, bool pull) {
   const int p = static_cast<int>(t.devices.size());
-  struct timed {
-    int slot;
-    partial_orders::task task;
-  };
-  std::vector<timed> passes;
+  std::vector<std::vector<partial_orders::task>> passes(t.devices.size());
   for (int d = 0; d < p; ++d) {
     const std::array<int, 4> at = passes_of(block, d, p);
     const auto first = static_cast<std::uint32_t>(d), second = static_cast<std::uint32_t>(2 * p - 1 - d);
+    const std::array<partial_orders::task, 4> tasks{{{first, 0}, {second, 0}, {second, 1}, {first, 1}}};
+    std::vector<std::pair<int, partial_orders::task>> timed;
     for (int k = 0; k < static_cast<int>(t.m); ++k) {
-      const int begin = slots_of_a_microbatch * k;
-      passes.push_back({begin + at[0], {first, 0}});
-      passes.push_back({begin + at[1], {second, 0}});
-      passes.push_back({begin + at[2], {second, 1}});
-      passes.push_back({begin + at[3], {first, 1}});
+      for (std::size_t i = 0; i < tasks.size(); ++i) timed.emplace_back(slots_of_a_microbatch * k + at[i], tasks[i]);
+    }
+    std::sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [slot, task] : timed) passes[static_cast<std::size_t>(d)].push_back(task);
+  }
+  return filled_orders(t, std::move(passes), gaps, pull);
+}
+
+HETPLAN_INLINE std::vector<partial_orders::task> zero_bubble_v(const tick_table& t, const std::vector<gap_rule>& gaps, bool pull) {
+  const std::size_t p = t.devices.size();
+  std::vector<std::vector<partial_orders::task>> passes(p);
+  for (std::size_t d = 0; d < p; ++d) {
+    std::array<std::size_t, 4> left{t.m, t.m, t.m, t.m};
+    const auto first = static_cast<std::uint32_t>(d), second = static_cast<std::uint32_t>(2 * p - 1 - d);
+    const std::array<partial_orders::task, 4> tasks{{{first, 0}, {second, 0}, {second, 1}, {first, 1}}};
+    const auto pass = [&](std::size_t i) {
+      if (left[i] == 0) return;
+      --left[i];
+      passes[d].push_back(tasks[i]);
+    };
+    for (std::size_t k = 0; k < 2 * (p - d) - 1; ++k) pass(0);
+    for (std::size_t k = 0; k < d; ++k) {
+      pass(1);
+      pass(0);
+    }
+    for (std::size_t k = 0; k < p - d; ++k) {
+      pass(1);
+      pass(2);
+    }
+    while (left[1] > 0) {
+      pass(0);
+      pass(3);
+      pass(1);
+      pass(2);
+    }
+    while (left[3] > 0) {
+      pass(3);
+      pass(2);
     }
   }
-  std::stable_sort(passes.begin(), passes.end(), [](const timed& a, const timed& b) { return a.slot < b.slot; });
-  gap_filler filler(t, gaps);
-  std::vector<partial_orders::task> late;  // memory did not let them in, in their order
-  const auto again = [&] {
-    std::size_t kept = 0;
-    for (const auto& a : late) {
-      if (!filler.place(a)) late[kept++] = a;
-    }
-    const bool moved = kept < late.size();
-    late.resize(kept);
-    return moved;
-  };
-  for (const timed& x : passes) {
-    while (!late.empty() && again()) {
-    }
-    if (!filler.place(x.task)) late.push_back(x.task);
-  }
-  while (again()) {
-  }
-  filler.finish();
-  HETPLAN_ASSERT(filler.state().left() == 0);
-  return filler.sequence();
+  return filled_orders(t, std::move(passes), gaps, pull);
 }
 
 }  // namespace HETPLAN_NAMESPACE::schedule::detail
