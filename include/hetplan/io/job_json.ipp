@@ -32,29 +32,17 @@ inline constexpr std::array<std::pair<std::string_view, schedule_kind>, 2> job_s
 
 /// One name or a list: 1f1b or gpipe, the order of plans, and rules that make others.
 HETPLAN_INLINE void read_schedule(const json_node& n, job& j) {
+  j.orders.clear();
   bool base = false;
   const auto add = [&](const json_node& name) {
     const std::string_view given = name.text("the name of a schedule");
-    for (const auto& [known, kind] : job_schedules) {
-      if (given != known) continue;
-      if (base) name.fail("one of \"1f1b\" and \"gpipe\" at most, and each once");
-      base = true;
-      j.schedule = kind;
-      return;
-    }
-    const auto* const rule = std::ranges::find(order_rules, given, [](order_rule r) { return to_string(r); });
-    if (rule == order_rules.end()) {
-      std::vector<std::string_view> known{"1f1b", "gpipe"};
-      for (const order_rule r : order_rules) known.push_back(to_string(r));
-      name.fail("one of " + joined(known), suggestion(given, known));
-    }
-    if (j.workload.mode != mode::training) name.fail("\"1f1b\" or \"gpipe\" outside training");
-    if (std::ranges::find(j.orders, *rule) != j.orders.end()) name.fail("each schedule once");
-    j.orders.push_back(*rule);
+    if (const std::string expected = name_schedule(j, given, base); !expected.empty()) name.fail(expected, suggestion(given, schedule_names()));
   };
-  if (n.is_text()) add(n);
-  else
+  if (n.is_text()) {
+    add(n);
+  } else {
     for (const json_node each : n.elements("a schedule or an array of them", 1)) add(each);
+  }
   j.only_orders = !j.orders.empty() && !base;
 }
 
@@ -90,6 +78,28 @@ HETPLAN_INLINE job job_of(const json_object& o) {
 }
 
 }  // namespace detail
+
+HETPLAN_INLINE std::vector<std::string_view> schedule_names() {
+  std::vector<std::string_view> names{"1f1b", "gpipe"};
+  for (const order_rule r : order_rules) names.push_back(to_string(r));
+  return names;
+}
+
+HETPLAN_INLINE std::string name_schedule(job& j, std::string_view name, bool& base) {
+  for (const auto& [known, kind] : detail::job_schedules) {
+    if (name != known) continue;
+    if (base) return "one of \"1f1b\" and \"gpipe\" at most, and each once";
+    base = true;
+    j.schedule = kind;
+    return {};
+  }
+  const auto* const rule = std::ranges::find(order_rules, name, [](order_rule r) { return to_string(r); });
+  if (rule == order_rules.end()) return "one of " + joined(schedule_names());
+  if (j.workload.mode != mode::training) return "\"1f1b\" or \"gpipe\" outside training";
+  if (std::ranges::find(j.orders, *rule) != j.orders.end()) return "each schedule once";
+  j.orders.push_back(*rule);
+  return {};
+}
 
 HETPLAN_INLINE std::string write_job(const job& j) {
   const workload standard;

@@ -36,7 +36,7 @@ class automatic_search {
 
   /// All but the proof.
   void run() {
-    for (const auto [rule, name] : {std::pair{dispatch_rule::eager, "eager"}, std::pair{dispatch_rule::compact, "compact"}}) {
+    for (const auto& [rule, name] : {std::pair{dispatch_rule::eager, "eager"}, std::pair{dispatch_rule::compact, "compact"}}) {
       add(dispatched_sequence(table_, rule), name);
     }
     patterns();
