@@ -52,6 +52,7 @@ class region_cells {
     const std::size_t n = regions_.size();
     forward_s_.resize(n * positions_ * row_, inf);
     work_s_.resize(n * positions_ * row_, inf);
+    least_work_s_.resize(n * positions_ * row_, inf);
     for (std::size_t g = 0; g < n; ++g) {
       for (std::size_t i = 0; i < positions_; ++i) {
         for (std::size_t j = i + 1; j <= positions_; ++j) {
@@ -59,6 +60,8 @@ class region_cells {
           forward_s_[at(g, i) + j] = t.forward_s;
           work_s_[at(g, i) + j] = t.limited_work_s();
         }
+        double least = inf;
+        for (std::size_t j = positions_ + 1; j-- > i + 1;) least_work_s_[at(g, i) + j] = least = std::min(least, work_s(g, i, j));
       }
     }
     transfer_s_.resize(n * n * positions_, inf);
@@ -79,8 +82,8 @@ class region_cells {
     return transfer_s_[(g * regions_.size() + h) * positions_ + j];
   }
 
-  /// The cell of region g at [lo, hi] in front of the successors, or as the last stage. `limit(i)`: labels with eq1 from there on are of
-  /// no use at position i.
+  /// The cell of region g at [lo, hi] in front of the successors, or as the last stage. `limit(i)`: labels from there on, in either
+  /// number, are of no use at position i.
   template <class Limit>
   cell fill(std::size_t g, std::size_t lo, std::size_t hi, const std::vector<successor>& behind, bool last, Limit&& limit) {
     cell c{.lo = lo};
@@ -90,9 +93,10 @@ class region_cells {
     std::vector<label> found;
     for (std::size_t i = lo; i <= hi; ++i) {
       found.clear();
-      double cut = limit(i);
+      const label most = limit(i);
+      double cut = most.eq1;
       const auto add = [&](label l) {
-        if (l.eq1 >= cut) return;
+        if (l.eq1 >= cut || l.all >= most.all) return;
         if (cost_ == region_cost::printed) cut = l.eq1;
         insert(found, l);
       };
@@ -102,8 +106,11 @@ class region_cells {
         add({alone_s, alone_s});
       }
       const double* work = &work_s_[at(g, i)];
+      const double* least_work = &least_work_s_[at(g, i)];
       const double* forward = &forward_s_[at(g, i)];
-      for (std::size_t j = std::max(i + 1, first_option_); j < last_option_; ++j) {
+      const auto first = std::partition_point(least_two_.begin() + static_cast<std::ptrdiff_t>(i + 1), least_two_.end(),
+                                              [&](double least) { return least >= cut; });
+      for (auto j = static_cast<std::size_t>(first - least_two_.begin()); j < last_option_ && least_work[j] < cut; ++j) {
         if (work[j] >= cut) continue;
         const option* const end = options_.data() + option_begin_[j + 1];
         for (const option* o = options_.data() + option_begin_[j]; o != end; ++o) {
@@ -164,7 +171,8 @@ class region_cells {
   void gather(std::size_t g, std::size_t from, const std::vector<successor>& behind) {
     options_.clear();
     option_begin_.assign(positions_ + 1, 0);
-    first_option_ = positions_, last_option_ = 0;
+    least_two_.assign(positions_, inf);
+    last_option_ = 0;
     for (std::size_t j = from; j < positions_; ++j) {
       const std::size_t begin = options_.size();
       option_begin_[j] = static_cast<std::uint32_t>(begin);
@@ -180,10 +188,9 @@ class region_cells {
         });
       }
       option_begin_[j + 1] = static_cast<std::uint32_t>(options_.size());
-      if (options_.size() > begin) {
-        first_option_ = std::min(first_option_, j);
-        last_option_ = j + 1;
-      }
+      least_two_[j] = least_two_[j - 1];
+      for (std::size_t o = begin; o < options_.size(); ++o) least_two_[j] = std::min(least_two_[j], options_[o].two);
+      if (options_.size() > begin) last_option_ = j + 1;
     }
   }
 
@@ -201,10 +208,12 @@ class region_cells {
   std::vector<std::size_t> regions_;
   std::size_t positions_, row_;
   std::vector<double> forward_s_, work_s_;  ///< region, begin, end
+  std::vector<double> least_work_s_;        ///< of this end and later ones
   std::vector<double> transfer_s_;          ///< region, region, position
   std::vector<option> options_;             ///< of the cell that is being filled
   std::vector<std::uint32_t> option_begin_;
-  std::size_t first_option_ = 0, last_option_ = 0;
+  std::vector<double> least_two_;  ///< of the options at this boundary and earlier ones
+  std::size_t last_option_ = 0;
   long long extensions_ = 0;
 };
 
@@ -237,6 +246,25 @@ HETPLAN_INLINE status out_of_extensions(long long most) {
   return {outcome::stopped, std::to_string(most) + " extensions were weighed; the best so far"};
 }
 
+/// Chains of more positions are first cut at a quarter of them, the ones with least transfers.
+inline constexpr std::size_t coarse_positions = 24;
+
+HETPLAN_INLINE region_chain coarser(const region_chain& chain) {
+  region_chain coarse = chain;
+  coarse.positions = {0};
+  for (std::size_t begin = 1; begin < chain.positions.size(); begin += 4) {
+    std::size_t lightest = begin;
+    double least_s = region_cells::inf;
+    for (std::size_t j = begin; j < std::min(begin + 4, chain.positions.size()); ++j) {
+      double sum_s = 0;
+      for (std::size_t g = 0; g + 1 < chain.regions; ++g) sum_s += checked_transfer_s(chain, g, g + 1, j);
+      if (sum_s < least_s) least_s = sum_s, lightest = j;
+    }
+    coarse.positions.push_back(chain.positions[lightest]);
+  }
+  return coarse;
+}
+
 /// The best split of the regions in this order; none where none fits.
 HETPLAN_INLINE region_split best_in_order(const region_chain& chain, region_cells& cells, const std::vector<std::size_t>& order,
                                           const region_dp_options& o) {
@@ -252,7 +280,9 @@ HETPLAN_INLINE region_split best_in_order(const region_chain& chain, region_cell
   const auto last = [&](std::size_t k) { return any || k + 1 == n; };
   for (std::size_t k = n; k-- > 0;) {
     const std::size_t lo = any ? 0 : k, hi = any ? positions - 1 : k == 0 ? 0 : positions - (n - k);
-    table[k] = cells.fill(order[k], lo, hi, successors(k), last(k), [](std::size_t) { return region_cells::inf; });
+    table[k] = cells.fill(order[k], lo, hi, successors(k), last(k), [](std::size_t) {
+      return region_cells::label{region_cells::inf, region_cells::inf};
+    });
     if (cells.extensions() > o.most_extensions) return {};
   }
   std::size_t front = 0;
@@ -326,8 +356,8 @@ class region_sets {
     hi = std::min(hi, cells_.positions() - 1);
     const bool last = std::has_single_bit(set);
     const auto limit = [&](std::size_t i) {
-      const double before_s = fill_s_[others * cells_.positions() + i];
-      return before_s < inf ? best_s_ - before_s : -inf;
+      const region_cells::label before = before_s_[others * cells_.positions() + i];
+      return before.eq1 < inf ? region_cells::label{best_s_ - before.eq1, best_s_ - before.all} : region_cells::label{-inf, -inf};
     };
     table_[set * n_ + g] = cells_.fill(g, lo, hi, successors(set, g), last, limit);
     if (options_.use == region_use::all && others > 0) return;
@@ -386,33 +416,45 @@ class region_sets {
         behind_[set] = std::min(behind_[set], start[g * (N + 1) + behind_[rest]]);
       }
     }
-    // The least sum of F + c + max(0, c - F) over k stages before l, in any regions, one even twice.
-    std::vector<double> by_stages((n_ + 1) * N, inf), link_s(n_ * N, inf);
-    by_stages[0] = 0;
+    make_fill_bounds();
+  }
+
+  /// What at least lies before a position, in any regions, one even twice: sums of F + c + max(0, c - F), and of F + c.
+  void make_fill_bounds() {
+    const std::size_t N = cells_.positions();
+    std::vector<region_cells::label> by_stages((n_ + 1) * N, {inf, inf});
+    std::vector<double> link_s(n_ * N, inf);
+    by_stages[0] = {0, 0};
     for (std::size_t g = 0; g < n_; ++g) {
       for (std::size_t h = 0; h < n_; ++h) {
         for (std::size_t j = 1; j < N; ++j) link_s[g * N + j] = std::min(link_s[g * N + j], cells_.transfer_s(g, h, j));
       }
     }
+    const int link_turns = options_.cost == region_cost::printed ? 0 : chain_.microbatches;
     for (std::size_t k = 1; k < n_; ++k) {
       for (std::size_t g = 0; g < n_; ++g) {
         for (std::size_t i = k - 1; i < N; ++i) {
-          const double so_far = by_stages[(k - 1) * N + i];
-          if (so_far >= best_s_) continue;
+          const region_cells::label so_far = by_stages[(k - 1) * N + i];
+          if (so_far.eq1 >= best_s_) continue;
           for (std::size_t j = i + 1; j < N; ++j) {
-            if (so_far + cells_.work_s(g, i, j) >= best_s_) continue;
-            const double c = link_s[g * N + j];
-            double& least = by_stages[k * N + j];
-            least = std::min(least, so_far + c + std::max(cells_.forward_s(g, i, j), c));
+            if (so_far.eq1 + cells_.work_s(g, i, j) >= best_s_) continue;
+            const double f = cells_.forward_s(g, i, j), c = link_s[g * N + j];
+            if (link_turns > 0 && so_far.all + f + link_turns * c >= best_s_) continue;
+            region_cells::label& least = by_stages[k * N + j];
+            least.eq1 = std::min(least.eq1, so_far.eq1 + c + std::max(f, c));
+            least.all = std::min(least.all, so_far.all + f + c);
           }
         }
       }
     }
-    fill_s_.assign(n_ * N, inf);
+    before_s_.assign(n_ * N, {inf, inf});
     for (std::size_t others = 0; others < n_; ++others) {
       for (std::size_t l = 0; l < N; ++l) {
-        double& least = fill_s_[others * N + l];
-        for (std::size_t k = options_.use == region_use::all ? others : 0; k <= others; ++k) least = std::min(least, by_stages[k * N + l]);
+        region_cells::label& least = before_s_[others * N + l];
+        for (std::size_t k = options_.use == region_use::all ? others : 0; k <= others; ++k) {
+          least.eq1 = std::min(least.eq1, by_stages[k * N + l].eq1);
+          least.all = std::min(least.all, by_stages[k * N + l].all);
+        }
       }
     }
   }
@@ -424,7 +466,7 @@ class region_sets {
   region_split known_;
   double best_s_;
   std::vector<std::size_t> before_, behind_;  ///< by set: from the first layer it reaches up to here, to the last one from here on
-  std::vector<double> fill_s_;                ///< by regions that are left, position
+  std::vector<region_cells::label> before_s_; ///< by number of regions that are left, position
   std::vector<region_cells::cell> table_;     ///< by set, region in front
   std::size_t set_ = 0, front_ = 0;           ///< the best one's; 0: none better than the known
   region_cells::label label_ = {};
@@ -467,16 +509,23 @@ HETPLAN_INLINE region_result split_exactly(const region_chain& chain, const regi
     throw invalid_input(who + ": " + std::to_string(chain.regions) + " regions; expected at most " + std::to_string(max_exact_regions) +
                         ", or split_by_beam");
   }
-  const region_result beam = split_by_beam(chain, {.cost = options.cost, .use = options.use});
+  region_result found = split_by_beam(chain, {.cost = options.cost, .use = options.use});
+  found.status = {};
+  found.weighed = 0;
+  if (chain.positions.size() > detail::coarse_positions) {
+    const region_result coarse = split_exactly(detail::coarser(chain), options);
+    found.weighed = coarse.weighed;
+    if (coarse.split.seconds < found.split.seconds) found.split = coarse.split;
+  }
   std::vector<std::size_t> all(chain.regions);
   std::iota(all.begin(), all.end(), std::size_t{0});
   detail::region_cells cells(chain, options.cost, all);
-  region_split known = beam.split;
-  if (known.exists()) {
-    region_split better = detail::best_in_order(chain, cells, known.region, options);
-    if (better.seconds < known.seconds) known = std::move(better);
+  cells.spend(found.weighed);
+  if (found.split.exists()) {
+    region_split better = detail::best_in_order(chain, cells, found.split.region, options);
+    if (better.seconds < found.split.seconds) found.split = std::move(better);
   }
-  return detail::region_sets(chain, options, cells, std::move(known)).run();
+  return detail::region_sets(chain, options, cells, std::move(found.split)).run();
 }
 
 HETPLAN_INLINE double beam_against_exact::gap() const {
