@@ -54,13 +54,13 @@ class deepcee_search {
     group();
   }
 
-  /// The best splits by the cost, over all microbatch sizes.
+  /// The best splits by the cost, over all microbatch sizes: over several regions, and in one.
   struct sized_split {
     partition::region_split split;
     int size = 1;
   };
   [[nodiscard]] std::vector<sized_split> splits() {
-    std::vector<sized_split> found;
+    std::vector<sized_split> found, in_one;
     for (const int size : sizes_) {
       const partition::region_chain chain = chain_of(size);
       partition::region_result r;
@@ -70,10 +70,22 @@ class deepcee_search {
         r = partition::split_by_beam(chain, {.cost = options_.cost, .use = options_.use});
       }
       weighed_ += r.weighed;
-      if (r.split.exists()) found.push_back({std::move(r.split), size});
+      // A region alone is estimated worst: the cost knows nothing of how it runs.
+      partition::region_split alone;
+      for (std::size_t g = 0; g < regions_.size() && options_.use == partition::region_use::any; ++g) {
+        partition::region_split one{.first = {0}, .region = {g}};
+        one.seconds = partition::region_split_seconds(chain, one, options_.cost);
+        if (one.seconds < alone.seconds) alone = std::move(one);
+      }
+      if (alone.exists()) in_one.push_back({std::move(alone), size});
+      const bool has_company = r.split.region.size() > 1 || options_.use == partition::region_use::all;
+      if (r.split.exists() && has_company) found.push_back({std::move(r.split), size});
     }
-    std::ranges::stable_sort(found, {}, [](const sized_split& s) { return s.split.seconds; });
-    if (found.size() > options_.splits) found.resize(options_.splits);
+    for (auto* list : {&found, &in_one}) {
+      std::ranges::stable_sort(*list, {}, [](const sized_split& s) { return s.split.seconds; });
+      if (list->size() > options_.splits) list->resize(options_.splits);
+    }
+    found.insert(found.end(), in_one.begin(), in_one.end());
     return found;
   }
 
