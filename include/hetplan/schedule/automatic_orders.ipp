@@ -36,7 +36,7 @@ class automatic_search {
 
   /// All but the proof.
   void run() {
-    for (const auto [rule, name] : {std::pair{dispatch_rule::eager, "eager"}, std::pair{dispatch_rule::compact, "compact"}}) {
+    for (const auto& [rule, name] : {std::pair{dispatch_rule::eager, "eager"}, std::pair{dispatch_rule::compact, "compact"}}) {
       add(dispatched_sequence(table_, rule), name);
     }
     patterns();
@@ -46,7 +46,7 @@ class automatic_search {
   }
 
  private:
-  static constexpr std::size_t most_kept = 8;
+  static constexpr std::size_t most_of_a_kind = 6;
 
   void add(found_orders&& f, const char* by) {
     if (f.value == never) return;
@@ -54,7 +54,10 @@ class automatic_search {
     const auto at = std::find_if(found_.begin(), found_.end(), worse);
     if (std::any_of(found_.begin(), at, [&](const candidate& c) { return c.orders.sequence == f.sequence; })) return;
     found_.insert(at, {std::move(f), by});
-    if (found_.size() > most_kept) found_.pop_back();
+    // Few of each kind: small changes of another kind may come to more.
+    std::size_t same = 0;
+    const auto too_many = std::find_if(found_.begin(), found_.end(), [&](const candidate& c) { return c.by == by && ++same > most_of_a_kind; });
+    if (too_many != found_.end()) found_.erase(too_many);
   }
   void add(std::vector<partial_orders::task>&& sequence, const char* by) {
     const ticks value = value_of(table_, options_.goal, sequence);
@@ -76,7 +79,9 @@ class automatic_search {
     if (is_v_shape(table_)) {
       long long share = left_ / 4;
       left_ -= share;
-      for (found_orders& f : searched_v(table_, options_.goal, bound_, most_kept / 2, share)) add(std::move(f), "V blocks");
+      v_orders v = searched_v(table_, options_.goal, bound_, most_of_a_kind, share);
+      for (found_orders& f : v.as_they_are) add(std::move(f), "V blocks");
+      for (found_orders& f : v.gaps_chosen) add(std::move(f), "V blocks, gaps chosen");
       left_ += share;
     }
     if (const auto passes = interleaved_passes(table_); !passes.empty()) {
@@ -119,14 +124,17 @@ class automatic_search {
   }
 
   void improve() {
+    // Half for all alike, since the best before is not always the best after; what is left for the best.
     const std::vector<candidate> starts = found_;
-    // The best gets half, the next half of what is left, …
-    for (std::size_t i = 0; i < std::min(starts.size(), most_kept / 2); ++i) {
-      if (done()) return;
-      long long share = std::max(0LL, left_ / 2), given = share;
-      add(improved_orders(table_, options_.goal, starts[i].orders, bound_, share, options_.seed + i), starts[i].by);
-      left_ -= given - share;
-    }
+    const long long each = left_ / 2 / static_cast<long long>(starts.size());
+    for (std::size_t i = 0; i < starts.size(); ++i) improve(starts[i], each, i);
+    for (std::uint64_t i = starts.size(); left_ > 0 && !done(); ++i) improve(candidate(found_.front()), std::max(left_ / 3, each / 4), i);
+  }
+  void improve(const candidate& c, long long share, std::uint64_t draw) {
+    if (done()) return;
+    left_ -= share;
+    add(improved_orders(table_, options_.goal, c.orders, bound_, share, options_.seed + draw), c.by);
+    left_ += share;
   }
 
   const pipeline_times& p_;
