@@ -11,6 +11,7 @@
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/order_beam.hpp>
 #include <hetplan/schedule/order_moves.hpp>
+#include <hetplan/schedule/order_optimum.hpp>
 #include <hetplan/schedule/round_search.hpp>
 #include <hetplan/schedule/stretched_orders.hpp>
 #include <hetplan/schedule/v_search.hpp>
@@ -27,6 +28,7 @@ class automatic_search {
   [[nodiscard]] const tick_table& table() const { return table_; }
   [[nodiscard]] ticks bound() const { return bound_; }
   [[nodiscard]] long long left() const { return left_; }
+  /// No orders are better than the first found.
   [[nodiscard]] bool done() const { return !found_.empty() && found_.front().orders.value <= bound_; }
   struct candidate {
     found_orders orders;
@@ -40,13 +42,15 @@ class automatic_search {
       add(dispatched_sequence(table_, rule), name);
     }
     patterns();
+    prove();
     beams();
     fewer();
     improve();
+    prove();
   }
 
  private:
-  static constexpr std::size_t most_of_a_kind = 6;
+  static constexpr std::size_t most_of_a_kind = 6, most_stages_proven = 64;
 
   void add(found_orders&& f, const char* by) {
     if (f.value == never) return;
@@ -91,6 +95,18 @@ class automatic_search {
         }
       }
     }
+  }
+
+  /// By branch and bound, within a share of all steps; again where something better has been found since.
+  void prove() {
+    if (done() || (options_.goal == order_goal::longest_span && !table_.starts_known)) return;
+    if (table_.stages.size() > most_stages_proven || found_.front().orders.value == tried_to_prove_) return;
+    constexpr long long steps_a_state = 100;
+    optimum o = proven_optimum(table_, options_.goal, found_.front().orders, options_.steps / (4 * steps_a_state));
+    left_ -= o.states * steps_a_state;
+    tried_to_prove_ = o.orders.value;
+    if (o.proven) bound_ = o.orders.value;
+    if (o.orders.value < found_.front().orders.value) add(std::move(o.orders), "branch and bound");
   }
 
   /// Wider ones as long as the steps for one are there; each child costs its parent's bound over all stages.
@@ -141,7 +157,7 @@ class automatic_search {
   automatic_options options_;
   tick_table table_;
   long long left_;
-  ticks bound_;
+  ticks bound_, tried_to_prove_ = never;
   std::vector<candidate> found_;
 };
 
@@ -158,7 +174,7 @@ HETPLAN_INLINE found_by_search automatic_orders(const pipeline_times& p, const a
   out.orders = detail::orders_of(search.table(), best.orders.sequence);
   out.value = static_cast<double>(best.orders.value) * search.table().unit;
   out.bound = static_cast<double>(search.bound()) * search.table().unit;
-  out.optimal = search.table().starts_known && best.orders.value <= search.bound();
+  out.optimal = search.done() && (options.goal == order_goal::makespan || search.table().starts_known);
   out.by = best.by;
   out.steps = options.steps - search.left();
   return out;
