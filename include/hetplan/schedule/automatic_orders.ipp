@@ -23,10 +23,16 @@ class automatic_search {
  public:
   automatic_search(const pipeline_times& p, const automatic_options& options)
       : p_(p), options_(options), table_(p), left_(options.steps),
-        bound_(order_outlook(table_, options.goal).bound(partial_orders(table_))) {}
+        bound_(order_outlook(table_, options.goal).bound(partial_orders(table_))) {
+    if (goal_known()) return;
+    bound_ = 0;  // a device that begins later may have a shorter span
+    for (const auto& d : table_.devices) bound_ = std::max(bound_, static_cast<ticks>(table_.m) * d.work);
+  }
 
   [[nodiscard]] const tick_table& table() const { return table_; }
   [[nodiscard]] ticks bound() const { return bound_; }
+  /// Is the goal of orders a matter of when devices end alone?
+  [[nodiscard]] bool goal_known() const { return options_.goal == order_goal::makespan || table_.starts_known; }
   [[nodiscard]] long long left() const { return left_; }
   /// No orders are better than the first found.
   [[nodiscard]] bool done() const { return !found_.empty() && found_.front().orders.value <= bound_; }
@@ -99,7 +105,7 @@ class automatic_search {
 
   /// By branch and bound, within a share of all steps; again where something better has been found since.
   void prove() {
-    if (done() || (options_.goal == order_goal::longest_span && !table_.starts_known)) return;
+    if (done() || !goal_known()) return;
     if (table_.stages.size() > most_stages_proven || found_.front().orders.value == tried_to_prove_) return;
     constexpr long long steps_a_state = 100;
     optimum o = proven_optimum(table_, options_.goal, found_.front().orders, options_.steps / (4 * steps_a_state));
@@ -174,7 +180,7 @@ HETPLAN_INLINE found_by_search automatic_orders(const pipeline_times& p, const a
   out.orders = detail::orders_of(search.table(), best.orders.sequence);
   out.value = static_cast<double>(best.orders.value) * search.table().unit;
   out.bound = static_cast<double>(search.bound()) * search.table().unit;
-  out.optimal = search.done() && (options.goal == order_goal::makespan || search.table().starts_known);
+  out.optimal = search.done();
   out.by = best.by;
   out.steps = options.steps - search.left();
   return out;
