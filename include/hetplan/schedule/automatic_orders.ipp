@@ -66,7 +66,8 @@ class automatic_search {
     found_.insert(at, {std::move(f), by});
     // Few of each kind: small changes of another kind may come to more.
     std::size_t same = 0;
-    const auto too_many = std::find_if(found_.begin(), found_.end(), [&](const candidate& c) { return c.by == by && ++same > most_of_a_kind; });
+    const auto too_many =
+        std::find_if(found_.begin(), found_.end(), [&](const candidate& c) { return c.by == by && ++same > most_of_a_kind; });
     if (too_many != found_.end()) found_.erase(too_many);
   }
   void add(std::vector<partial_orders::task>&& sequence, const char* by) {

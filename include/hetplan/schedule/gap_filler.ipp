@@ -110,7 +110,9 @@ HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table&
     for (std::size_t d = 0; d < passes.size() && !moved; ++d) {
       for (std::size_t i = next[d]; i < passes[d].size() && !moved; ++i) {
         const partial_orders::task a = passes[d][i];
-        if (filler.state().arrival(a.stage, a.what) == never || (full[d] && a.what == 0 && !filler.state().has_room(a.stage, room::for_idle_later_stages))) continue;
+        if (filler.state().arrival(a.stage, a.what) == never ||
+            (full[d] && a.what == 0 && !filler.state().has_room(a.stage, room::for_idle_later_stages)))
+          continue;
         const auto at = [&](std::size_t k) { return passes[d].begin() + static_cast<std::ptrdiff_t>(k); };
         std::rotate(at(next[d]), at(i), at(i + 1));
         full[d] = false;

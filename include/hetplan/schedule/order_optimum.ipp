@@ -107,11 +107,14 @@ class optimum_search {
     for (const std::uint64_t w : waits_) key = (key ^ w) * 0x9e3779b97f4a7c15U;
     std::vector<entry>& same = seen_[key];
     for (const entry& e : same) {
-      if (e.counts == state_.counts() && e.waits == waits_ && std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return theirs <= mine; })) return true;
+      if (e.counts == state_.counts() && e.waits == waits_ &&
+          std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return theirs <= mine; }))
+        return true;
     }
     if (stored_ < most_stored) {
       std::erase_if(same, [&](const entry& e) {
-        return e.counts == state_.counts() && e.waits == waits_ && std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return mine <= theirs; });
+        return e.counts == state_.counts() && e.waits == waits_ &&
+               std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return mine <= theirs; });
       });
       same.push_back({state_.counts(), waits_, times_});
       ++stored_;

@@ -52,7 +52,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       const ticks theirs = static_cast<ticks>(state.done(e.stage, 0));
       const ticks f = t.stages[e.stage].length[0];
       next = std::max(next, e.delay + (theirs > mine ? state.end_of(e.stage, 0, static_cast<std::size_t>(mine))
-                                                      : next_forward_[e.stage] + (mine - theirs + 1) * f));
+                                                     : next_forward_[e.stage] + (mine - theirs + 1) * f));
       last = std::max(last, forward_end_[e.stage] + e.delay + x.length[0]);
     }
     next_forward_[s] = next;
@@ -74,7 +74,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       const ticks theirs = static_cast<ticks>(state.done(e.stage, 1));
       const ticks b = t.stages[e.stage].length[1];
       next = std::max(next, e.delay + (theirs > mine ? state.end_of(e.stage, 1, static_cast<std::size_t>(mine))
-                                                      : gradient_[e.stage] + (mine - theirs + 1) * b));
+                                                     : gradient_[e.stage] + (mine - theirs + 1) * b));
       last = std::max(last, backward_end_[e.stage] + e.delay + x.length[1]);
     }
     gradient_[s] = next;
@@ -96,7 +96,8 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
     double held = 0;
     for (const std::size_t s : x.stages) {
       const tick_table::stage& y = t.stages[s];
-      const ticks f = static_cast<ticks>(state.done(s, 0)), b = static_cast<ticks>(state.done(s, 1)), w = static_cast<ticks>(state.done(s, 2));
+      const ticks f = static_cast<ticks>(state.done(s, 0)), b = static_cast<ticks>(state.done(s, 1)),
+                  w = static_cast<ticks>(state.done(s, 2));
       left += (m - f) * y.length[0] + (m - b) * y.length[1] + (m - w) * y.length[2];
       fill += (b - w) * y.length[2];
       next = std::min(next, gradient_[s]);

@@ -42,8 +42,13 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
   std::vector<double> recomputed(devices.size(), 0.0);
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
     const stage_times& s = p.stages[i];
-    stages.push_back({s.device, {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)}, {}, {}, s.activation,
-                      s.kept_for_weights, s.activation - s.kept_for_weights});
+    stages.push_back({s.device,
+                      {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)},
+                      {},
+                      {},
+                      s.activation,
+                      s.kept_for_weights,
+                      s.activation - s.kept_for_weights});
     device& d = devices[s.device];
     d.stages.push_back(i);
     d.work += stages[i].length[0] + stages[i].length[1] + stages[i].length[2];

@@ -42,7 +42,8 @@ HETPLAN_INLINE v_orders searched_v(const tick_table& t, order_goal goal, ticks t
   const auto best_first = [&] {
     std::stable_sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.value < b.value; });
     // Rules often come to the same orders.
-    all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }), all.end());
+    all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }),
+              all.end());
     if (all.size() > most) all.resize(most);
   };
   v_orders found;

@@ -7,8 +7,8 @@
 
 namespace HETPLAN_NAMESPACE::schedule {
 
-/// `original`: a warm-up of forwards that fills the time until the first gradient, then gradients and forwards in turn; gradients of weights
-/// where a gap or a full memory asks for them. The best over two warm-ups, forwards let out or not, and three rules for short gaps.
+/// `original`: a warm-up of forwards that fills the time until the first gradient, then gradients and forwards in turn; gradients of
+/// weights where a gap or a full memory asks for them. The best over two warm-ups, forwards let out or not, and three rules for short gaps.
 ///
 /// Made for one stage per device; where devices have several it still gives orders that end, but poor ones.
 /// Complexity   O(tasks * stages of a device).   Determinism  a change of the unit of time changes no order.
