@@ -146,12 +146,13 @@ class all_schedules {
 };
 
 pipeline_times drawn(random_source& random, int devices, int microbatches, bool v) {
+  const auto time = [&] { return static_cast<double>(random.integer(1, 4)); };
   std::vector<stage_times> s;
   for (int i = 0; i < (v ? 2 : 1) * devices; ++i) {
     s.push_back({.device = static_cast<std::size_t>(v ? std::min(i, 2 * devices - 1 - i) : i),
-                 .forward = random.integer(1, 4),
-                 .backward_input = random.integer(1, 4),
-                 .backward_weight = random.integer(1, 4)});
+                 .forward = time(),
+                 .backward_input = time(),
+                 .backward_weight = time()});
   }
   std::vector<double> memory;
   for (int d = 0; d < devices && devices * microbatches % 5 != 4; ++d)

@@ -74,7 +74,7 @@ HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, st
     children.clear();
     for (std::uint32_t i = 0; i < beam.size(); ++i) {
       partial_orders& state = beam[i].state;
-      conflicting_tasks(state, room::for_idle_later_stages, tasks, starts, warmup);
+      conflicting_tasks(state, room::for_idle_stages, tasks, starts, warmup);
       for (std::size_t c = 0; c < tasks.size(); ++c) {
         const auto undo = state.give(tasks[c], starts[c]);
         child x{0, 0, state.counts_hash(), i, tasks[c], starts[c]};

@@ -13,9 +13,9 @@ namespace HETPLAN_NAMESPACE::schedule::detail {
 
 /// What a device that takes a forward must have room for besides it.
 enum class room {
-  for_each_later_stage,   ///< one microbatch of each later stage of the device: the dispatch rules (semantics, section 5)
-  for_idle_later_stages,  ///< what later stages lack of one microbatch: as safe, and lets more in
-  for_itself              ///< no more; some of such orders cannot be brought to an end
+  for_each_other_stage,  ///< one microbatch of each stage of the device that has not had this one yet: the dispatch rules
+  for_idle_stages,       ///< what those lack of one microbatch, in a chain: as safe, and lets more in
+  for_itself             ///< no more; some of such orders cannot be brought to an end
 };
 
 /// Microbatches are alike, so each stage takes them in turn and how many it has had of each phase says which: exchanging two that a

@@ -43,8 +43,8 @@ HETPLAN_INLINE bool partial_orders::has_room(std::size_t stage, room r) const {
     const double full = t_->stages[s].activation;
     const double holds = (n[0] - n[1]) * full + (n[1] - n[2]) * t_->stages[s].kept;
     needed += holds;
-    if (s <= stage || r == room::for_itself) continue;
-    needed += r == room::for_each_later_stage ? full : std::max(0.0, full - holds);
+    if (s == stage || r == room::for_itself || n[0] > done_[3 * stage]) continue;
+    needed += r == room::for_idle_stages && t_->chain ? std::max(0.0, full - holds) : full;
   }
   return needed <= d.memory;
 }

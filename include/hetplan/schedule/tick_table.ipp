@@ -74,6 +74,7 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
     }
     if (devices[stages[i].device].stages.front() != i) known[i] = false;
   }
+  for (const stage& s : stages) chain = chain && s.ahead.size() <= 1 && s.behind.size() <= 1;
   before_last_gradient.resize(stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     for (const std::size_t j : devices[stages[i].device].stages) {
