@@ -123,7 +123,7 @@ class optimum_search {
   }
 
   struct entry {
-    std::vector<std::uint16_t> counts;
+    std::vector<std::uint32_t> counts;
     std::vector<std::uint64_t> waits;
     std::vector<ticks> times;
   };

@@ -4,8 +4,6 @@
 #include <hetplan/schedule/order_replay.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>

@@ -20,6 +20,8 @@ enum class room {
 
 /// Microbatches are alike, so each stage takes them in turn and how many it has had of each phase says which: exchanging two that a
 /// stage takes in another order changes no time.
+///
+/// Source  ours.
 class partial_orders {
  public:
   struct task {
@@ -56,13 +58,13 @@ class partial_orders {
 
   /// Same counts, so the same tasks; used with `reached` to compare what two searches did in another order.
   [[nodiscard]] std::uint64_t counts_hash() const;
-  [[nodiscard]] const std::vector<std::uint16_t>& counts() const { return done_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& counts() const { return done_; }
   /// When devices are free and inputs there, of what comes next: another state of the same counts that is nowhere later is as good.
   void reached(std::vector<ticks>& times) const;
 
  private:
   const tick_table* t_;
-  std::vector<std::uint16_t> done_;  ///< by stage and phase
+  std::vector<std::uint32_t> done_;  ///< by stage and phase
   std::vector<ticks> free_, began_;  ///< by device
   std::vector<ticks> ends_;          ///< by stage, phase but the last, and microbatch
   std::size_t left_;
