@@ -177,7 +177,7 @@ TEST_CASE("ZB-V, V-half and V-min hold what they say; ZB-V and V-min come to no 
 TEST_CASE("interleaved stages shorten the fill") {
   for (const int m : {8, 10, 16}) {
     double before = unlimited;
-    for (const std::size_t chunks : {1, 2, 4}) {
+    for (const std::size_t chunks : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
       const double share = 1.0 / static_cast<double>(chunks);
       const pipeline_times p =
           interleaved({.forward = 5 * share, .backward_input = 6 * share, .backward_weight = 4 * share}, 4, chunks, 0, m);
