@@ -203,7 +203,7 @@ TEST_CASE("every rule ends within the tightest memory, and the search is no wors
       const order_timeline run = replay_orders(p, orders);
       return goal == order_goal::makespan ? run.makespan : run.longest_span();
     };
-    const found_by_search found = automatic_orders(p, {.goal = goal, .steps = 30'000});
+    const found_by_search found = automatic_orders(p, {.goal = goal, .steps = i % 10 == 0 ? 0 : 30'000});
     CHECK(judged(found.orders) == Approx(found.value).epsilon(1e-9));
     CHECK(found.bound <= found.value * (1 + 1e-9));
     for (const auto& orders :

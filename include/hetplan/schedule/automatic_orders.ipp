@@ -78,6 +78,7 @@ class automatic_search {
 
   void patterns() {
     if (done()) return;
+    add(best_rounds(table_, options_.goal), "rounds");
     const bool one_each = std::all_of(table_.devices.begin(), table_.devices.end(), [](const auto& d) { return d.stages.size() <= 1; });
     if (one_each) {
       long long share = left_ / 4;
@@ -86,7 +87,6 @@ class automatic_search {
       left_ += share;
       return;
     }
-    add(best_rounds(table_, options_.goal), "rounds");
     if (is_v_shape(table_)) {
       long long share = left_ / 4;
       left_ -= share;
