@@ -15,6 +15,8 @@
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
@@ -147,19 +149,39 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   std::string why;
   const auto total = static_cast<long long>(found.plans.size() * j.orders.size());
   bool stop = false;
-  for (const plan& p : found.plans) {
-    for (const order_rule rule : j.orders) {
-      if (stop) break;
-      try {
-        plan ordered = order_plan(p, problem, rule);
-        ordered.predicted.reset();
-        ordered.planner = p.planner + ", " + std::string(to_string(rule));
-        stop = best.consider(std::move(ordered), total, observer) == control::stop;
-      } catch (const invalid_input& e) {  // not placed for the rule, or no room for it
-        if (why.empty()) why = std::string(to_string(rule)) + ": " + e.what();
-      }
+  /// Seconds with these orders; infinite where they are none or break a limit.
+  const auto judge_with = [&](const plan& p, order_rule rule) {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    if (stop) return inf;
+    try {
+      plan ordered = order_plan(p, problem, rule);
+      ordered.planner = p.planner + ", " + std::string(to_string(rule));
+      judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
+      const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
+      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // dispatched, and judged
+      stop = best.consider(std::move(ordered), std::move(judged.evaluation), total, observer) == control::stop || best.out_of_steps();
+      return latency;
+    } catch (const missing_route&) {
+      return inf;
+    } catch (const invalid_input& e) {  // not placed for the rule, or no room for it
+      if (why.empty()) why = std::string(to_string(rule)) + ": " + e.what();
+      return inf;
     }
+  };
+  // The search for orders takes longest: it is for the plans that are best with the other rules.
+  std::vector<std::pair<double, const plan*>> promising;
+  const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
+  for (const plan& p : found.plans) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const order_rule rule : j.orders) {
+      if (rule != order_rule::automatic) least = std::min(least, judge_with(p, rule));
+    }
+    promising.emplace_back(least, &p);
   }
+  constexpr std::size_t most_searched = 4;
+  std::ranges::stable_sort(promising, {}, [](const auto& x) { return x.first; });
+  for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
+    static_cast<void>(judge_with(*promising[i].second, order_rule::automatic));
   plan_result chosen = std::move(best).result();
   chosen.candidates += found.candidates;
   chosen.elapsed += found.elapsed;
