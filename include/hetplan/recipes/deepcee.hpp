@@ -20,7 +20,7 @@ enum class region_mode {
   alone,      ///< the device that does it best
   samples,    ///< all of them share the samples, uneven (asymmetric DP)
   layers,     ///< all of them share the layers, uneven (asymmetric PP)
-  classes,    ///< classes share the layers, the devices of a class the samples (asymmetric PP over DP)
+  classes,    ///< classes, or groups of 2 to 4 of a class, share the layers, the devices of each the samples (asymmetric PP over DP)
   tensors     ///< a grid: rows share the samples, columns the tensors, both uneven (asymmetric DP and TP)
 };
 
@@ -51,7 +51,7 @@ struct deepcee_options {
 /// @return      none found where no split fits by eq. 1, or no plan made of one keeps the limits.
 /// Complexity   that of split_exactly or split_by_beam for each microbatch size; judgements: splits x modes x orders.
 /// Determinism  yes.
-/// Source       DeepCEE, section 3. Deviations: synchronous; regions may be left out and may use one device, for on the paper's own testbed
+/// Source       DeepCEE, section 3. Deviations: synchronous; regions may be left out and may use one device or their faster classes alone, for on the paper's own testbed
 ///              the network costs more than a second region brings; the stages of a region are pipelined with the rest, their boundaries
 ///              inside it included; what a region's mode costs is estimated, the simulator judges.
 [[nodiscard]] plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep, const deepcee_options& options,

@@ -89,14 +89,37 @@ class deepcee_search {
     return found;
   }
 
-  /// A split as a plan, its regions in one mode; nothing where a region cannot run so.
-  ///
-  /// @param slack  where a region shares out layers: the fewest stages whose longest is so much longer at most than with the best number.
-  [[nodiscard]] std::optional<plan> plan_of(const sized_split& s, region_mode mode, double slack) const {
+  /// How regions run.
+  struct manner {
+    region_mode mode;
+    double slack = 1;         ///< layers, classes: the fewest stages whose longest is so much longer at most than with the best number
+    std::size_t classes = 1;  ///< that work, the fastest of each region
+    std::size_t group = 0;    ///< classes: of so many devices each; 0: whole ones
+  };
+  [[nodiscard]] std::vector<manner> manners() const {
+    std::size_t most = 1;
+    for (const region& r : regions_) most = std::max(most, r.classes.size());
+    std::vector<manner> all;
+    for (const region_mode m : options_.modes) {
+      const bool stages = m == region_mode::layers || m == region_mode::classes;
+      for (std::size_t classes = options_.use == partition::region_use::any ? 1 : most; classes <= most; ++classes) {
+        for (const double slack : {1.0, 1.2, 1.6, 2.5}) {
+          if (slack > 1 && !stages) continue;
+          for (const std::size_t group : {0, 2, 3, 4}) {
+            if (group == 0 || m == region_mode::classes) all.push_back({m, slack, classes, group});
+          }
+        }
+      }
+    }
+    return all;
+  }
+
+  /// A split as a plan, its regions in one manner; nothing where a region cannot run so.
+  [[nodiscard]] std::optional<plan> plan_of(const sized_split& s, const manner& how) const {
     plan p = blank_plan(problem_, "deepcee", s.size);
     for (std::size_t i = 0; i < s.split.first.size(); ++i) {
       const std::size_t last = i + 1 < s.split.first.size() ? s.split.first[i + 1] : model_.size();
-      if (!run_region(p, s.split.region[i], s.split.first[i], last, mode, slack)) return {};
+      if (!run_region(p, working(regions_[s.split.region[i]], how.classes), s.split.first[i], last, how)) return {};
     }
     for (std::size_t i = 0; i < p.stages.size(); ++i) p.stages[i].name = "s" + std::to_string(i);
     return p;
@@ -136,20 +159,19 @@ class deepcee_search {
           mine.inner_s_per_byte = std::max(mine.inner_s_per_byte, link.s_per_byte);
         }
       }
-      for (const int size : sizes_) {
-        std::vector<int> caps(mine.devices.size(), size);
-        const auto shares =
-            partition::allocate(size, caps, [&](std::size_t d, int share) { return table_.time(0, model_.size(), mine.devices[d], share).total_s; });
-        mine.shares.emplace(size, options_.alike ? even(size, mine.devices.size()) : *shares);
-      }
+      for (const int size : sizes_) mine.shares.emplace(size, shares_of(mine, size));
       regions_.push_back(std::move(mine));
     }
   }
 
-  [[nodiscard]] static std::vector<int> even(int samples, std::size_t devices) {
+  [[nodiscard]] std::vector<int> shares_of(const region& r, int size) const {
+    const auto n = static_cast<int>(r.devices.size());
+    if (!options_.alike) {
+      return *partition::allocate(size, std::vector<int>(r.devices.size(), size),
+                                  [&](std::size_t d, int share) { return table_.time(0, model_.size(), r.devices[d], share).total_s; });
+    }
     std::vector<int> shares;
-    const auto n = static_cast<int>(devices);
-    for (int d = 0; d < n; ++d) shares.push_back(samples / n + (d < samples % n ? 1 : 0));
+    for (int d = 0; d < n; ++d) shares.push_back(size / n + (d < size % n ? 1 : 0));
     return shares;
   }
 
@@ -265,8 +287,21 @@ class deepcee_search {
 
   // --- plans ---
 
-  bool run_region(plan& p, std::size_t which, std::size_t first, std::size_t last, region_mode mode, double slack) const {
-    const region& r = regions_[which];
+  /// A region without its slower classes.
+  [[nodiscard]] region working(const region& whole, std::size_t classes) const {
+    if (whole.classes.size() <= classes) return whole;
+    region r = whole;
+    r.classes.resize(classes);
+    std::erase_if(r.devices, [&](device_id d) {
+      return std::ranges::none_of(r.classes, [&](const auto& each) { return std::ranges::find(each, d) != each.end(); });
+    });
+    r.shares.clear();
+    for (const auto& [size, shares] : whole.shares) r.shares.emplace(size, shares_of(r, size));
+    return r;
+  }
+
+  bool run_region(plan& p, const region& r, std::size_t first, std::size_t last, const manner& how) const {
+    region_mode mode = how.mode;
     const int size = p.microbatch_size;
     const auto add = [&](std::size_t from, std::size_t to, std::vector<assignment> devices, std::vector<int> columns = {}) {
       p.stages.push_back({.layers = sequence_.layers_of(from, to), .devices = std::move(devices), .columns = std::move(columns)});
@@ -296,9 +331,18 @@ class deepcee_search {
       case region_mode::layers: {
         std::vector<std::vector<device_id>> groups;
         for (const device_id d : r.devices) groups.push_back({d});
-        return run_in_layers(p, groups, r, first, last, slack);
+        return run_in_layers(p, groups, r, first, last, how.slack);
       }
-      case region_mode::classes: return r.classes.size() > 1 && run_in_layers(p, r.classes, r, first, last, slack);
+      case region_mode::classes: {
+        if (how.group == 0) return r.classes.size() > 1 && run_in_layers(p, r.classes, r, first, last, how.slack);
+        std::vector<std::vector<device_id>> groups;
+        for (const auto& each : r.classes) {
+          for (std::size_t d = 0; d + how.group <= each.size(); d += how.group) {
+            groups.emplace_back(each.begin() + static_cast<std::ptrdiff_t>(d), each.begin() + static_cast<std::ptrdiff_t>(d + how.group));
+          }
+        }
+        return groups.size() > 1 && run_in_layers(p, groups, r, first, last, how.slack);
+      }
       case region_mode::tensors: break;
     }
     // The largest even number of devices as two columns: in a row a device and one half as fast or alike, rows by what they can do.
@@ -398,12 +442,8 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
   const auto splits = search.splits();
   std::vector<plan> plans;
   for (const auto& s : splits) {
-    for (const region_mode m : options.modes) {
-      const bool stages = m == region_mode::layers || m == region_mode::classes;
-      for (const double slack : {1.0, 1.2, 1.6, 2.5}) {
-        if (auto p = search.plan_of(s, m, slack); p && std::ranges::find(plans, *p) == plans.end()) plans.push_back(*std::move(p));
-        if (!stages) break;
-      }
+    for (const auto& how : search.manners()) {
+      if (auto p = search.plan_of(s, how); p && std::ranges::find(plans, *p) == plans.end()) plans.push_back(*std::move(p));
     }
   }
   const auto folds = [](order_rule r) { return r == order_rule::zb_v || r == order_rule::v_half || r == order_rule::v_min; };
