@@ -34,14 +34,14 @@ HETPLAN_INLINE double common_unit(const std::vector<double>& times) {
 
 HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<std::size_t>(p.microbatches)) {
   std::vector<double> times;
-  for (const stage_times& s : p.stages) times.insert(times.end(), {s.forward, s.backward_input, s.backward_weight});
+  for (const phase_times& s : p.stages) times.insert(times.end(), {s.forward, s.backward_input, s.backward_weight});
   for (const stage_delay& e : p.edges) times.insert(times.end(), {e.forward, e.backward});
   unit = common_unit(times);
   const auto whole = [&](double t) { return static_cast<ticks>(std::llround(t / unit)); };
   devices.resize(p.devices());
   std::vector<double> recomputed(devices.size(), 0.0);
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
-    const stage_times& s = p.stages[i];
+    const phase_times& s = p.stages[i];
     stages.push_back({.device = s.device,
                       .length = {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)},
                       .ahead = {},
