@@ -188,8 +188,8 @@ TEST_CASE("branch and bound finds what trying everything finds") {
     bool v, in_turn;
   };
   for (const size& z :
-       {size{2, 2, 100, false, false}, size{2, 3, 60, false, false}, size{3, 2, 30, false, false}, size{2, 4, 20, false, true},
-        size{3, 3, 10, false, true}, size{3, 4, 4, false, true}, size{2, 2, 20, true, false}, size{2, 3, 10, true, true}}) {
+       {size{2, 2, 100, false, false}, size{2, 3, 20, false, false}, size{3, 2, 10, false, false}, size{2, 4, 15, false, true},
+        size{3, 3, 5, false, true}, size{3, 4, 2, false, true}, size{2, 2, 10, true, false}, size{2, 3, 4, true, true}}) {
     for (int i = 0; i < z.cases; ++i) {
       INFO(z.devices << " devices, " << z.microbatches << " microbatches, " << (z.v ? "V" : "chain") << ", case " << i);
       const pipeline_times p = drawn(random, z.devices, z.microbatches, z.v);
